@@ -1,0 +1,1 @@
+"""What is given: chains and graphs, with their files, importers and profilers."""

@@ -1,0 +1,104 @@
+"""Instances by name or by file: the bundled data set, and `load` and `save`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from jettison.instances.chain import Chain
+from jettison.instances.errors import InputError
+from jettison.instances.graph import Graph
+from jettison.instances.json_file import check_header, check_schema, read_json, write_json
+
+Instance = Chain | Graph
+
+_VERSIONS = {"chain": 1, "graph": 1}
+_PACKAGE = "jettison.instances"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogEntry:
+    """What the index says of one bundled instance."""
+
+    name: str
+    kind: str
+    size: int
+    device: str
+    device_kind: str
+    model: str
+    batch: int
+    input_shape: tuple[int, ...]
+    file_sha256: str
+
+
+@cache
+def bundled_instances() -> tuple[CatalogEntry, ...]:
+    """Return the entries of the bundled data set, by name."""
+    index = json.loads(_data_file("index.json").read_text(encoding="utf-8"))
+    return tuple(
+        CatalogEntry(**{**entry, "input_shape": tuple(entry["input_shape"])})
+        for entry in sorted(index["instances"], key=lambda entry: str(entry["name"]))
+    )
+
+
+def load(name_or_path: str | Path) -> Instance:
+    """Return a bundled instance by its name, or the instance in a file.
+
+    A text that ends in ``.json`` or holds a path separator is a path.
+
+    Raises
+    ------
+    InputError
+        If the name is unknown, or the file is not a valid instance; the message names the file,
+        the field, the value, and what would be right.
+    """
+    text = str(name_or_path)
+    if isinstance(name_or_path, Path) or text.endswith(".json") or "/" in text or "\\" in text:
+        return _read(Path(name_or_path))
+    for entry in bundled_instances():
+        if entry.name == text:
+            path = _data_file(f"{text}.json")
+            found = hashlib.sha256(path.read_bytes()).hexdigest()
+            if found != entry.file_sha256:
+                raise InputError(
+                    "the bundled file does not match the checksum of the index",
+                    source=str(path),
+                    expected="reinstall jettison",
+                )
+            return _read(path)
+    raise InputError(
+        f"{text!r} is not a bundled instance",
+        field="instance",
+        expected="run `jettison list instances` for the names, or give the path of a .json file",
+    )
+
+
+def save(instance: Instance, path: str | Path) -> None:
+    """Write an instance as JSON; the file appears complete or not at all.
+
+    Raises
+    ------
+    InputError
+        If the folder does not exist or cannot be written.
+    """
+    write_json(instance.to_json(), Path(path))
+
+
+def _data_file(name: str) -> Path:
+    # The package is always unpacked on disk: it holds a native extension.
+    return Path(str(resources.files(_PACKAGE) / "data" / name))
+
+
+def _read(path: Path) -> Instance:
+    source = str(path)
+    document = read_json(path)
+    kind = check_header(document, _VERSIONS, source)
+    check_schema(document, _PACKAGE, f"{kind}.schema.json", source)
+    try:
+        return Chain.from_json(document) if kind == "chain" else Graph.from_json(document)
+    except InputError as error:
+        raise error.within(source=source) from None

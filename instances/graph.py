@@ -1,0 +1,286 @@
+"""A training step as a graph of operations: the instance of rematerialization on graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from jettison.instances.content_hash import content_sha256
+from jettison.instances.errors import InputError
+from jettison.instances.names import checked_name, checked_unique
+from jettison.instances.provenance import Provenance
+from jettison.instances.topological_order import find_cycle
+from jettison.instances.units import checked_amount
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One operation and the tensor that it produces.
+
+    Attributes
+    ----------
+    name
+        Unique within the graph.
+    duration_ns
+        Time of one computation.
+    output_bytes
+        Size of the value that stays until it is freed.
+    inputs
+        Names of the nodes whose values must be in memory while this one is computed.
+    workspace_bytes
+        Extra memory in use only while the operation runs.
+    backward
+        True for an operation of the backward pass.
+    keep
+        True if the value must be in memory at the end: a weight gradient, say.
+
+    Raises
+    ------
+    InputError
+        If a field is not a non-negative integer, the name is empty, or an input is named twice.
+    """
+
+    name: str
+    duration_ns: int
+    output_bytes: int
+    inputs: tuple[str, ...] = ()
+    workspace_bytes: int = 0
+    backward: bool = False
+    keep: bool = False
+
+    def __post_init__(self) -> None:
+        checked_name(self.name, "name")
+        checked_amount(self.duration_ns, "duration_ns", "nanoseconds")
+        checked_amount(self.output_bytes, "output_bytes", "bytes")
+        checked_amount(self.workspace_bytes, "workspace_bytes", "bytes")
+        for position, name in enumerate(self.inputs):
+            if name in self.inputs[:position]:
+                raise InputError(
+                    f"{name!r} stands twice",
+                    field=f"inputs[{position}]",
+                    expected="name each input once",
+                )
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Operations in a topological order.
+
+    Attributes
+    ----------
+    name
+        Name of the instance.
+    nodes
+        At least one node; each node comes after all of its inputs.
+    repeated_blocks
+        Groups of blocks with the same structure (the layers of a transformer, say): each group is
+        a tuple of blocks, each block a tuple of node names, position by position alike.
+    provenance
+        Where the numbers come from.
+
+    Raises
+    ------
+    InputError
+        If there is no node, a name occurs twice, an input is unknown, the inputs form a cycle
+        (which is named), or a node comes before one of its inputs.
+    """
+
+    kind = "graph"
+
+    name: str
+    nodes: tuple[Node, ...]
+    repeated_blocks: tuple[tuple[tuple[str, ...], ...], ...] = ()
+    provenance: Provenance = field(default_factory=Provenance, compare=False)
+
+    def __post_init__(self) -> None:
+        checked_name(self.name, "name")
+        if not self.nodes:
+            raise InputError("the graph is empty", field="nodes", expected="give at least one node")
+        checked_unique([node.name for node in self.nodes], "nodes")
+        self._check_inputs()
+        self._check_repeated_blocks()
+        total = sum(node.output_bytes + node.workspace_bytes for node in self.nodes)
+        if max(total, self.base_time_ns * len(self.nodes)) >= 2**60:
+            raise InputError(
+                "the sizes or the durations add up to more than 60 bits",
+                field="nodes",
+                expected="check their units: bytes and nanoseconds",
+            )
+
+    def _check_inputs(self) -> None:
+        position_of = self.position_of
+        for position, node in enumerate(self.nodes):
+            for place, name in enumerate(node.inputs):
+                where = f"nodes[{position}].inputs[{place}]"
+                if name not in position_of:
+                    raise InputError(
+                        f"{name!r} is not a node of the graph",
+                        field=where,
+                        expected="name a node of this graph",
+                    )
+                if position_of[name] >= position:
+                    cycle = find_cycle({item.name: item.inputs for item in self.nodes})
+                    if cycle:
+                        raise InputError(
+                            f"the inputs form a cycle: {' -> '.join(cycle)}",
+                            field=where,
+                            expected="remove one of these inputs",
+                        )
+                    raise InputError(
+                        f"{name!r} comes after {node.name!r}, which needs it",
+                        field=where,
+                        expected="list the nodes in a topological order",
+                    )
+
+    def _check_repeated_blocks(self) -> None:
+        taken: set[str] = set()
+        for place, group in enumerate(self.repeated_blocks):
+            where = f"repeated_blocks[{place}]"
+            if len({len(block) for block in group}) > 1:
+                raise InputError(
+                    "its blocks differ in length",
+                    field=where,
+                    expected="give blocks that match node by node",
+                )
+            for name in (name for block in group for name in block):
+                if name not in self.position_of or name in taken:
+                    raise InputError(
+                        f"{name!r} is unknown or stands in two blocks",
+                        field=where,
+                        expected="name nodes of this graph, each in one block at most",
+                    )
+                taken.add(name)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    @cached_property
+    def position_of(self) -> Mapping[str, int]:
+        """Position of each node by name."""
+        return {node.name: position for position, node in enumerate(self.nodes)}
+
+    @cached_property
+    def inputs(self) -> tuple[tuple[int, ...], ...]:
+        """For each node, the positions of its inputs, ascending."""
+        return tuple(
+            tuple(sorted(self.position_of[name] for name in node.inputs)) for node in self.nodes
+        )
+
+    @cached_property
+    def users(self) -> tuple[tuple[int, ...], ...]:
+        """For each node, the positions of the nodes that need it, ascending."""
+        found: list[list[int]] = [[] for _ in self.nodes]
+        for position, inputs in enumerate(self.inputs):
+            for source in inputs:
+                found[source].append(position)
+        return tuple(tuple(users) for users in found)
+
+    @cached_property
+    def base_time_ns(self) -> int:
+        """Time of one step without any recomputation: a lower bound for every schedule."""
+        return sum(node.duration_ns for node in self.nodes)
+
+    @cached_property
+    def store_all_peak_bytes(self) -> int:
+        """Peak of the step that computes each node once, in the order given, and frees early.
+
+        A value is freed right after its last user; a value without a user is freed at once unless
+        it is kept. :math:`O(n + |E|)`.
+        """
+        remaining = [
+            len(users) + node.keep for users, node in zip(self.users, self.nodes, strict=True)
+        ]
+        stored = peak = 0
+        for position, node in enumerate(self.nodes):
+            stored += node.output_bytes
+            peak = max(peak, stored + node.workspace_bytes)
+            for source in self.inputs[position]:
+                remaining[source] -= 1
+                if remaining[source] == 0:
+                    stored -= self.nodes[source].output_bytes
+            if remaining[position] == 0:
+                stored -= node.output_bytes
+        return peak
+
+    @cached_property
+    def least_peak_bound_bytes(self) -> int:
+        """Memory below which no schedule of any kind exists.
+
+        Each operation needs its inputs, its output and its workspace at once, and the kept values
+        stand together at the end. Whether this much suffices is another question.
+        """
+        operations = (
+            node.output_bytes
+            + node.workspace_bytes
+            + sum(self.nodes[source].output_bytes for source in inputs)
+            for node, inputs in zip(self.nodes, self.inputs, strict=True)
+        )
+        kept = sum(node.output_bytes for node in self.nodes if node.keep)
+        return max(kept, *operations)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hash of the content; the name and the provenance do not count."""
+        content = self.to_json()
+        del content["name"]
+        content.pop("provenance", None)
+        return content_sha256(content)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the instance as a JSON object of the published schema."""
+        document: dict[str, object] = {
+            "format": "jettison",
+            "kind": self.kind,
+            "version": 1,
+            "name": self.name,
+            "nodes": [
+                {
+                    "name": node.name,
+                    "duration_ns": node.duration_ns,
+                    "output_bytes": node.output_bytes,
+                    "inputs": list(node.inputs),
+                    "workspace_bytes": node.workspace_bytes,
+                    "backward": node.backward,
+                    "keep": node.keep,
+                }
+                for node in self.nodes
+            ],
+        }
+        if self.repeated_blocks:
+            document["repeated_blocks"] = [
+                [list(block) for block in group] for group in self.repeated_blocks
+            ]
+        provenance = self.provenance.to_json()
+        if provenance:
+            document["provenance"] = provenance
+        return document
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, object]) -> Graph:
+        """Build the graph from parsed JSON that has passed the schema.
+
+        Raises
+        ------
+        InputError
+            If a value contradicts another; the field is named by its path.
+        """
+        nodes = []
+        entries: list[dict[str, object]] = document["nodes"]  # type: ignore[assignment]
+        for position, entry in enumerate(entries):
+            inputs: list[str] = entry.get("inputs", [])  # type: ignore[assignment]
+            try:
+                nodes.append(Node(**{**entry, "inputs": tuple(inputs)}))  # type: ignore[arg-type]
+            except InputError as error:
+                raise error.within(prefix=f"nodes[{position}]") from None
+        groups: list[list[list[str]]] = document.get("repeated_blocks", [])  # type: ignore[assignment]
+        try:
+            provenance = Provenance.from_json(document.get("provenance", {}))  # type: ignore[arg-type]
+        except InputError as error:
+            raise error.within(prefix="provenance") from None
+        return cls(
+            name=document["name"],  # type: ignore[arg-type]
+            nodes=tuple(nodes),
+            repeated_blocks=tuple(tuple(tuple(block) for block in group) for group in groups),
+            provenance=provenance,
+        )

@@ -1,0 +1,1 @@
+"""Readers of the instance files that other projects publish."""

@@ -1,0 +1,144 @@
+"""One stage of a model that is being profiled: what it calls, and what stays resident."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from jettison.instances.errors import InputError
+from jettison.instances.profilers.storages import storage_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainStage:
+    """A stage of the model, or the loss.
+
+    Attributes
+    ----------
+    name
+        Name of the stage in the chain.
+    call
+        The module, or the loss function.
+    parameters
+        Its parameters, each once.
+    resident
+        Addresses of the storages of all parameters and buffers: they are in memory anyway.
+    is_loss
+        True for the last stage, whose scalar output is not counted.
+    """
+
+    name: str
+    call: Callable[[Tensor], Tensor]
+    parameters: tuple[Tensor, ...]
+    resident: frozenset[int]
+    is_loss: bool = False
+
+    def first_forward(self, stage_input: Tensor) -> None:
+        """Run the stage once, and check that a chain can describe it.
+
+        Raises
+        ------
+        InputError
+            If it does not return one dense tensor, or writes into its input.
+        """
+        version = stage_input._version
+        with torch.no_grad():
+            output = self.call(stage_input)
+        if not isinstance(output, Tensor):
+            raise InputError(
+                f"the stage returns a {type(output).__name__}, not a tensor",
+                field=self.name,
+                expected="wrap it in a module that returns one tensor",
+            )
+        if output.layout != torch.strided:
+            raise InputError(
+                f"the stage returns a tensor of layout {output.layout}",
+                field=self.name,
+                expected="return a dense tensor",
+            )
+        if stage_input._version != version:
+            raise InputError(
+                "the stage modifies its input in place, so that its input cannot be a checkpoint",
+                field=self.name,
+                expected="set inplace=False, or merge the stage with the one before it",
+            )
+        if self.is_loss and output.numel() != 1:
+            raise InputError(
+                f"the loss has shape {tuple(output.shape)}",
+                field=self.name,
+                expected="return a scalar, for example the mean",
+            )
+
+    def forward(self, stage_input: Tensor) -> Tensor:
+        """Run the stage so that its backward operation can follow.
+
+        Raises
+        ------
+        InputError
+            If the gradient that the stage before it needs does not pass.
+        """
+        output = self.call(stage_input)
+        if stage_input.requires_grad and not output.requires_grad:
+            raise InputError(
+                f"no gradient passes from the output ({output.dtype}) to the input",
+                field=self.name,
+                expected="use differentiable operations, without detach() or no_grad()",
+            )
+        return output
+
+
+def chain_stages(
+    model: nn.Sequential, loss: Callable[[Tensor], Tensor]
+) -> tuple[ChainStage, ...]:
+    """Return the stages of `model` in the order in which they run, and the loss.
+
+    A stage without a name of its own (``nn.Sequential(a, b)`` numbers them) is called by its
+    number and its class.
+    """
+    modules: list[nn.Module] = [model]
+    if isinstance(loss, nn.Module):
+        modules.append(loss)
+    resident = frozenset(
+        storage_bytes(
+            tensor for module in modules for tensor in (*module.parameters(), *module.buffers())
+        )
+    )
+    # Unlike named_children, this keeps a module that the model holds twice.
+    children = [
+        (name, module)
+        for name, module in model.named_modules(remove_duplicate=False)
+        if name and "." not in name
+    ]
+    stages = [
+        ChainStage(
+            name=f"{name}-{type(module).__name__}" if name.isdigit() else name,
+            call=module,
+            parameters=tuple(module.parameters()),
+            resident=resident,
+        )
+        for name, module in children
+    ]
+    parameters = tuple(loss.parameters()) if isinstance(loss, nn.Module) else ()
+    stages.append(
+        ChainStage(name="loss", call=loss, parameters=parameters, resident=resident, is_loss=True)
+    )
+    return tuple(stages)
+
+
+def with_inputs(
+    stages: Sequence[ChainStage], sample_input: Tensor
+) -> Iterator[tuple[ChainStage, Tensor]]:
+    """Yield each stage with its input, a leaf of the graph; run it again for the next one.
+
+    Only one input is held at a time. An input asks for a gradient where it does in a training
+    step: not as long as nothing before it has a parameter to train.
+    """
+    stage_input = sample_input
+    for stage in stages:
+        yield stage, stage_input
+        output = stage.forward(stage_input)
+        stage_input = output.detach().requires_grad_(output.requires_grad)
+        del output

@@ -1,0 +1,27 @@
+"""Memory in use while one operation runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class MemoryWindow:
+    """Bytes allocated when an operation starts, at its peak, and when it ends.
+
+    All three count from the same unspecified level, so that only differences mean something.
+    """
+
+    start_bytes: int = 0
+    peak_bytes: int = 0
+    end_bytes: int = 0
+
+    @property
+    def rise_bytes(self) -> int:
+        """Peak above the start."""
+        return self.peak_bytes - self.start_bytes
+
+    @property
+    def kept_bytes(self) -> int:
+        """What the operation leaves allocated; negative if it frees more than it allocates."""
+        return self.end_bytes - self.start_bytes

@@ -1,0 +1,56 @@
+"""Run a model without leaving a trace in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+
+@contextmanager
+def left_as_found(modules: Sequence[nn.Module], device: torch.device) -> Iterator[None]:
+    """Put back buffers, gradients and random number generators when the block ends.
+
+    Gradients are set aside inside the block, so that nothing accumulates into them. Parameters
+    must not be changed inside.
+    """
+    buffers = [
+        (owner, name, buffer, buffer.detach().clone())
+        for module in modules
+        for owner in module.modules()
+        for name, buffer in owner.named_buffers(recurse=False)
+    ]
+    parameters = [parameter for module in modules for parameter in module.parameters()]
+    gradients = [parameter.grad for parameter in parameters]
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        try:
+            for parameter in parameters:
+                parameter.grad = None
+            yield
+        finally:
+            for owner, name, buffer, content in buffers:
+                # A module may have replaced its buffer instead of writing into it.
+                setattr(owner, name, buffer)
+                with torch.no_grad():
+                    buffer.copy_(content)
+            for parameter, gradient in zip(parameters, gradients, strict=True):
+                parameter.grad = gradient
+
+
+@contextmanager
+def zero_filled_gradients(parameters: Iterable[Tensor]) -> Iterator[None]:
+    """Give every trainable parameter a gradient to accumulate into; drop them at the end.
+
+    The chain model counts parameter gradients as allocated in advance: only the temporary that
+    is added to one belongs to a backward operation.
+    """
+    trainable = [parameter for parameter in parameters if parameter.requires_grad]
+    for parameter in trainable:
+        parameter.grad = torch.zeros_like(parameter)
+    try:
+        yield
+    finally:
+        for parameter in trainable:
+            parameter.grad = None

@@ -1,0 +1,1 @@
+"""What an answer is: schedules, and the independent replays that judge them."""

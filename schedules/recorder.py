@@ -1,0 +1,101 @@
+"""Bookkeeping that the replays share: the clock, the peak, and the list of violations."""
+
+from __future__ import annotations
+
+from jettison.schedules.replay import Replay, Rule, Step, Violation
+from jettison.schedules.schedule_class import ScheduleClass
+
+
+class Recorder:
+    """Collects the steps and violations of one replay; exact integers only."""
+
+    def __init__(self, *, stored_bytes: int, limit_bytes: int | None) -> None:
+        self.stored_bytes = stored_bytes
+        self._limit_bytes = limit_bytes
+        self._clock_ns = 0
+        self._peak_bytes = stored_bytes
+        self._steps: list[Step] = []
+        self._violations: list[Violation] = []
+        self._seen: set[str] = set()
+        if limit_bytes is not None and stored_bytes > limit_bytes:
+            self._add(Rule.OUT_OF_MEMORY, None, "start", "the input", stored_bytes - limit_bytes)
+
+    @property
+    def position(self) -> int:
+        """Index of the operation that is being replayed."""
+        return len(self._steps)
+
+    def broken(self, rule: Rule, operation: str, tensor: str) -> None:
+        """Record that the current operation breaks `rule` on `tensor`."""
+        self._add(rule, self.position, operation, tensor, 0)
+
+    def broken_at_end(self, rule: Rule, tensor: str) -> None:
+        """Record that the sequence as a whole breaks `rule` on `tensor`."""
+        self._add(rule, None, "end", tensor, 0)
+
+    def step(
+        self,
+        operation: str,
+        *,
+        duration_ns: int,
+        extra_bytes: int,
+        stored_bytes: int,
+        tensor: str,
+        computation: str | None,
+    ) -> None:
+        """Record one operation.
+
+        Parameters
+        ----------
+        operation
+            Its text.
+        duration_ns
+            Its time.
+        extra_bytes
+            Its outputs and overhead, on top of what is stored before it.
+        stored_bytes
+            What is stored after it.
+        tensor
+            Its output, for the message if it does not fit.
+        computation
+            What it computes, to tell repetitions; None if it computes nothing.
+        """
+        during = self.stored_bytes + extra_bytes
+        # What is stored afterwards can exceed what the operation needs, where the convention of
+        # the instance counts an output as part of an overhead that is smaller than the output.
+        needed = max(during, stored_bytes)
+        if self._limit_bytes is not None and needed > self._limit_bytes:
+            self._add(
+                Rule.OUT_OF_MEMORY, self.position, operation, tensor, needed - self._limit_bytes
+            )
+        self._peak_bytes = max(self._peak_bytes, needed)
+        repeated = computation is not None and computation in self._seen
+        if computation is not None:
+            self._seen.add(computation)
+        end_ns = self._clock_ns + duration_ns
+        self._steps.append(Step(operation, self._clock_ns, end_ns, during, stored_bytes, repeated))
+        self._clock_ns = end_ns
+        self.stored_bytes = stored_bytes
+
+    def verdict(self, schedule_class: ScheduleClass) -> Replay:
+        """Return what was found."""
+        return Replay(
+            steps=tuple(self._steps),
+            peak_bytes=self._peak_bytes,
+            limit_bytes=self._limit_bytes,
+            violations=tuple(self._violations),
+            schedule_class=schedule_class,
+        )
+
+    def _add(
+        self, rule: Rule, position: int | None, operation: str, tensor: str, bytes_over: int
+    ) -> None:
+        self._violations.append(
+            Violation(
+                rule=rule,
+                position=position,
+                operation=operation,
+                tensor=tensor,
+                bytes_over=bytes_over,
+            )
+        )

@@ -1,0 +1,26 @@
+"""Classes of schedules: a bound holds for one of them, and a schedule belongs to one."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class ScheduleClass(StrEnum):
+    """A set of schedules over which a statement holds.
+
+    ``persistent``
+        On chains: what is checkpointed stays until its backward operation (RR-9302, Section 4.1).
+    ``staged``
+        On graphs: first computations follow the order of the instance, and between two of them
+        each node is recomputed at most once, in that order (Checkmate's frontier-advancing form).
+    ``all schedules``
+        Every valid schedule.
+    """
+
+    PERSISTENT = "persistent"
+    STAGED = "staged"
+    ALL = "all schedules"
+
+    def covers(self, other: ScheduleClass) -> bool:
+        """Tell whether every schedule of class `other` belongs to this class."""
+        return self is ScheduleClass.ALL or self is other

@@ -1,0 +1,1 @@
+"""Algorithms: dynamic programs, baselines, the HiGHS engine, and flows that combine models."""

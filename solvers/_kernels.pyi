@@ -1,0 +1,19 @@
+import numpy as np
+from numpy.typing import NDArray
+
+def persistent_program(
+    forward_ns: NDArray[np.int64],
+    backward_ns: NDArray[np.int64],
+    input_slots: NDArray[np.int32],
+    saved_slots: NDArray[np.int32],
+    forward_all_need: NDArray[np.int32],
+    forward_none_need: NDArray[np.int32],
+    slots: int,
+    time_limit_s: float | None = None,
+) -> tuple[int, list[tuple[int, int]]] | None: ...
+def least_memory(
+    input_bytes: NDArray[np.int64],
+    saved_bytes: NDArray[np.int64],
+    forward_all_need: NDArray[np.int64],
+    forward_none_need: NDArray[np.int64],
+) -> tuple[int, list[tuple[int, int]]]: ...

@@ -1,0 +1,42 @@
+// The dynamic program of RR-9302 (optimal memory-persistent schedules) over memory slots.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace jettison {
+
+// The operations of Table 1, in the order in which the Python side names them.
+enum class Operation : std::int8_t { forward_all, forward_checkpoint, forward_none, backward };
+
+struct Step {
+    Operation operation;
+    std::int32_t stage;  // counted from 1
+};
+
+// A chain whose memory is counted in slots. The caller chooses the rounding: thresholds and sizes
+// rounded up give feasible schedules, sizes rounded down give lower bounds.
+struct SlottedChain {
+    std::int32_t stages = 0;
+    std::vector<std::int64_t> forward_ns;         // [stages], stage s at index s - 1
+    std::vector<std::int64_t> backward_ns;        // [stages]
+    std::vector<std::int32_t> input_slots;        // [stages], a^{s-1} at index s - 1
+    std::vector<std::int32_t> saved_slots;        // [stages], a-bar^s at index s - 1
+    std::vector<std::int32_t> forward_all_need;   // [stages * stages], m_all(s, t) at s-1, t-1
+    std::vector<std::int32_t> forward_none_need;  // [stages * stages], m_nul(s, t)
+};
+
+struct Solution {
+    std::int64_t time_ns = 0;
+    std::vector<Step> steps;
+};
+
+// Returns the fastest persistent schedule within `slots`, the input excluded, or nothing if there
+// is none. `poll` is called now and then, about once per row of the table, and may throw to stop.
+// Time O(N^3 S), memory 8 N^2 S / 2 bytes.
+std::optional<Solution> solve_persistent(const SlottedChain& chain, std::int32_t slots,
+                                         const std::function<void()>& poll);
+
+}  // namespace jettison

@@ -1,0 +1,20 @@
+"""Fixtures that several rooms use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+_REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder with instances that others publish, which are not part of this repository."""
+    named = os.environ.get("JETTISON_SHARED_DATA")
+    folder = Path(named) if named else _REPOSITORY.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"no published instances in {folder}; set JETTISON_SHARED_DATA to their folder")
+    return folder

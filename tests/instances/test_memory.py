@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from jettison.instances.errors import InputError
+from jettison.instances.memory import Alpha, Amount, Memory, Share, parse_memory
+
+
+@pytest.mark.parametrize(
+    ("text", "memory"),
+    [
+        ("4GiB", Amount(4 * 2**30)),
+        ("1000B", Amount(1000)),
+        ("60%", Share(Fraction(3, 5))),
+        ("12.5 %", Share(Fraction(1, 8))),
+        ("150%", Share(Fraction(3, 2))),
+        ("0%", Share(Fraction(0))),
+        ("alpha=0.2", Alpha(Fraction(1, 5))),
+        ("alpha=1", Alpha(Fraction(1))),
+    ],
+)
+def test_each_form_of_memory_is_read_exactly(text: str, memory: Memory) -> None:
+    assert parse_memory(text) == memory
+
+
+def test_an_integer_is_a_number_of_bytes() -> None:
+    assert parse_memory(4096) == Amount(4096)
+
+
+def test_memory_that_has_been_read_stays_as_it_is() -> None:
+    share = Share(Fraction(1, 3))
+    assert parse_memory(share) is share
+
+
+def test_memory_without_a_unit_is_refused_and_the_message_shows_all_three_forms() -> None:
+    with pytest.raises(InputError) as info:
+        parse_memory("4096")
+    assert str(info.value) == (
+        "memory: '4096' has no unit; "
+        "write an amount (4GiB), a share of the no-saving peak (60%) or alpha=0.2"
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["", "lots", "-5%", "-4GiB", "60 percent", "alpha=-0.1", "alpha=", "alpha=x", "nan%"]
+)
+def test_text_that_is_none_of_the_three_forms_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="^memory: .*; write an amount"):
+        parse_memory(text)
+
+
+def test_a_ratio_above_one_is_refused() -> None:
+    with pytest.raises(InputError, match="^memory: alpha = 6/5; write a ratio from 0 to 1$"):
+        parse_memory("alpha=1.2")
+
+
+@pytest.mark.parametrize("value", [4096.0, True, None, b"4GiB"])
+def test_memory_of_another_type_is_refused(value: object) -> None:
+    with pytest.raises(InputError, match="^memory: .* is not text"):
+        parse_memory(value)  # type: ignore[arg-type]
+
+
+def test_a_negative_number_of_bytes_is_refused() -> None:
+    with pytest.raises(InputError, match="^memory: -1 is negative"):
+        parse_memory(-1)
+
+
+def test_a_negative_share_is_refused() -> None:
+    with pytest.raises(InputError, match="^memory: -1/2 is negative"):
+        Share(Fraction(-1, 2))
+
+
+@pytest.mark.parametrize(
+    ("memory", "text"),
+    [
+        (Amount(3 * 2**29), "1.50 GiB"),
+        (Share(Fraction(3, 5)), "60%"),
+        (Alpha(Fraction(1, 5)), "alpha=0.2"),
+    ],
+)
+def test_memory_is_written_as_people_write_it(memory: Memory, text: str) -> None:
+    assert str(memory) == text
