@@ -82,8 +82,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jettison.instances.chain import Chain
+from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph, Node
 from jettison.instances.names import LONGEST_NAME
+from jettison.instances.units import LARGEST_AMOUNT
 
 
 def graph_memory_bytes(chain: Chain, memory_bytes: int) -> int:
@@ -105,9 +107,15 @@ def chain_to_graph(chain: Chain) -> Graph:
     Raises
     ------
     InputError
-        If the sizes of the chain are so large that the sums leave the range of the graph.
+        If the no-saving peak is so large that twice as much is not a size any more.
     """
     reserve = chain.store_all_peak_bytes
+    if 2 * reserve > LARGEST_AMOUNT:
+        raise InputError(
+            f"the no-saving peak of {reserve} bytes is too large to be converted",
+            field="stages",
+            expected="check the unit of the sizes: bytes",
+        )
     nodes: list[Node] = []
     for number, stage in enumerate(chain, start=1):
         output, saved = stage.output_bytes, stage.saved_bytes

@@ -16,6 +16,7 @@ from typing import Any
 
 import lazy_loader as lazy
 import numpy as np
+
 from jettison.formulations.array_model import ArrayModel, Floats
 from jettison.solvers.highs_options import HighsOptions
 from jettison.solvers.model_solution import (

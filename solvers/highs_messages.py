@@ -18,11 +18,12 @@ from dataclasses import fields
 from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
+
 from jettison.formulations.array_model import ARRAY_TYPES, ArrayModel
 from jettison.solvers.highs_options import HighsOptions
 from jettison.solvers.model_solution import ModelSolution, RunRecord
 from jettison.solvers.status import Answer, Termination
-from numpy.typing import NDArray
 
 Message = dict[str, Any]
 Arrays = Mapping[str, NDArray[Any]]

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+
 from jettison.formulations.array_model import ArrayModel, Floats
 from jettison.instances.errors import InputError
-from numpy.typing import ArrayLike
 
 _LARGEST_INT = 2**31 - 1
 _OPTIONAL = ("time_limit_s", "node_limit", "feasibility_tolerance")

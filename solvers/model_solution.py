@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+
 from jettison.formulations.array_model import ArrayModel, Floats
 from jettison.solvers.status import Answer, SolverError, Termination
 

@@ -1,1 +1,94 @@
-"""jettison."""
+"""jettison: schedules and proven lower bounds for training in limited memory.
+
+>>> import jettison as jt
+>>> problem = jt.RematChain(jt.load("resnet50-b4-224-cpu"), memory="50%")
+>>> result = jt.solve(problem, method="rotor")
+>>> result.status, result.time_ns, result.peak_bytes, result.lower_bound_ns
+"""
+
+from typing import TYPE_CHECKING
+
+import lazy_loader
+
+if TYPE_CHECKING:
+    from jettison.instances.catalog import bundled_instances, load, save
+    from jettison.instances.chain import Chain, Stage
+    from jettison.instances.chain_to_graph import chain_to_graph
+    from jettison.instances.errors import InputError, JettisonError, MissingExtraError
+    from jettison.instances.graph import Graph, Node
+    from jettison.instances.provenance import Provenance
+    from jettison.instances.remat_chain import RematChain
+    from jettison.instances.remat_graph import RematGraph
+    from jettison.schedules.chain_schedule import (
+        ChainOperation,
+        ChainOperationKind,
+        ChainSchedule,
+    )
+    from jettison.schedules.graph_schedule import (
+        GraphOperation,
+        GraphOperationKind,
+        GraphSchedule,
+    )
+    from jettison.schedules.replay import Replay, Violation
+    from jettison.schedules.schedule_class import ScheduleClass
+    from jettison.schedules.schedule_file import load_schedule, save_schedule
+    from jettison.solvers.bound import Bound
+    from jettison.solvers.result import Result
+    from jettison.solvers.solve import Verdict, bound, compare, solve
+
+__all__ = [
+    "Bound",
+    "Chain",
+    "ChainOperation",
+    "ChainOperationKind",
+    "ChainSchedule",
+    "Graph",
+    "GraphOperation",
+    "GraphOperationKind",
+    "GraphSchedule",
+    "InputError",
+    "JettisonError",
+    "MissingExtraError",
+    "Node",
+    "Provenance",
+    "RematChain",
+    "RematGraph",
+    "Replay",
+    "Result",
+    "ScheduleClass",
+    "Stage",
+    "Verdict",
+    "Violation",
+    "bound",
+    "bundled_instances",
+    "chain_to_graph",
+    "compare",
+    "load",
+    "load_schedule",
+    "save",
+    "save_schedule",
+    "solve",
+]
+
+# Names are found when they are first used, so that `import jettison` loads no solver.
+__getattr__, __dir__, _ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "instances.catalog": ["bundled_instances", "load", "save"],
+        "instances.chain": ["Chain", "Stage"],
+        "instances.chain_to_graph": ["chain_to_graph"],
+        "instances.errors": ["InputError", "JettisonError", "MissingExtraError"],
+        "instances.graph": ["Graph", "Node"],
+        "instances.provenance": ["Provenance"],
+        "instances.remat_chain": ["RematChain"],
+        "instances.remat_graph": ["RematGraph"],
+        "schedules.chain_schedule": ["ChainOperation", "ChainOperationKind", "ChainSchedule"],
+        "schedules.graph_schedule": ["GraphOperation", "GraphOperationKind", "GraphSchedule"],
+        "schedules.replay": ["Replay", "Violation"],
+        "schedules.schedule_class": ["ScheduleClass"],
+        "schedules.schedule_file": ["load_schedule", "save_schedule"],
+        "solvers.bound": ["Bound"],
+        "solvers.result": ["Result"],
+        "solvers.solve": ["Verdict", "bound", "compare", "solve"],
+    },
+)

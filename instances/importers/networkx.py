@@ -174,7 +174,9 @@ def _names(entries: list[dict[str, Any]]) -> dict[int | str, str]:
             )
         position_of[identifier] = position
     plain = {
-        identifier: str(entries[position].get("name", identifier))
+        identifier: checked_name(
+            str(entries[position].get("name", identifier)), f"nodes[{position}].name"
+        )
         for identifier, position in position_of.items()
     }
     count = Counter(plain.values())

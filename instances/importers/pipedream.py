@@ -22,7 +22,7 @@ memory.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from jettison.instances.chain import Chain, Stage
@@ -128,9 +128,7 @@ def _chain(profile: Profile) -> Chain:
         saved = [identifier for identifier in block if identifier in profile.live]
         last = profile.layers[saved[-1]]
         saved_bytes = profile.total_bytes(saved)
-        passing = _forward_peak_bytes(profile, block, kept=saved[-1:]) - last.output_bytes
-        saving = _forward_peak_bytes(profile, block, kept=saved) - saved_bytes
-        backward = _backward_peak_bytes(profile, saved)
+        backward_peak = _backward_peak_bytes(profile, saved)
         stages.append(
             Stage(
                 name=last.name,
@@ -138,9 +136,11 @@ def _chain(profile: Profile) -> Chain:
                 backward_ns=sum(profile.layers[identifier].backward_ns for identifier in saved),
                 output_bytes=last.output_bytes,
                 saved_bytes=saved_bytes,
-                forward_overhead_bytes=max(passing, saving),
+                # What it takes to save nothing but the output suffices to save everything.
+                forward_overhead_bytes=_forward_peak_bytes(profile, block, saved[-1])
+                - last.output_bytes,
                 backward_overhead_bytes=max(
-                    0, backward - saved_bytes - last.output_bytes - gradient_bytes
+                    0, backward_peak - saved_bytes - last.output_bytes - gradient_bytes
                 ),
                 weight_bytes=sum(profile.layers[identifier].weight_bytes for identifier in block),
             )
@@ -174,11 +174,11 @@ def _blocks(profile: Profile) -> Iterator[list[str]]:
     yield block
 
 
-def _forward_peak_bytes(profile: Profile, block: list[str], kept: Collection[str]) -> int:
-    """Return the peak of the outputs of the block if all but the kept ones are freed early."""
-    inside, kept = set(block), set(kept)
+def _forward_peak_bytes(profile: Profile, block: list[str], kept: str) -> int:
+    """Return the peak of the outputs of the block if all but one are freed after their last use."""
+    inside = set(block)
     waiting = {
-        identifier: sum(user in inside for user in profile.users[identifier]) + (identifier in kept)
+        identifier: sum(user in inside for user in profile.users[identifier]) + (identifier == kept)
         for identifier in block
     }
     stored = peak = 0

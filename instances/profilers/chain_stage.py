@@ -90,9 +90,7 @@ class ChainStage:
         return output
 
 
-def chain_stages(
-    model: nn.Sequential, loss: Callable[[Tensor], Tensor]
-) -> tuple[ChainStage, ...]:
+def chain_stages(model: nn.Sequential, loss: Callable[[Tensor], Tensor]) -> tuple[ChainStage, ...]:
     """Return the stages of `model` in the order in which they run, and the loss.
 
     A stage without a name of its own (``nn.Sequential(a, b)`` numbers them) is called by its
@@ -139,6 +137,8 @@ def with_inputs(
     stage_input = sample_input
     for stage in stages:
         yield stage, stage_input
+        if stage.is_loss:
+            return
         output = stage.forward(stage_input)
         stage_input = output.detach().requires_grad_(output.requires_grad)
         del output

@@ -62,9 +62,9 @@ class CpuMemoryMeter(AbstractContextManager["CpuMemoryMeter"]):
 
 
 def fill_windows(windows: list[MemoryWindow], events: list[dict[str, Any]]) -> None:
-    """Replay the allocations of a profiler trace; marks in it say where each window lies.
+    r"""Replay the allocations of a profiler trace; marks in it say where each window lies.
 
-    `events` are the ``traceEvents`` of a Chrome trace, in any order. :math:`O(n \\log n)`.
+    `events` are the ``traceEvents`` of a Chrome trace, in any order. :math:`O(n \log n)`.
     """
     spans: dict[int, tuple[float, float]] = {}
     changes: list[tuple[float, int, int]] = []

@@ -23,9 +23,7 @@ class StageTime:
     backward_ns: Spread
 
 
-def measure_time(
-    stage: ChainStage, stage_input: Tensor, *, warmup: int, repeats: int
-) -> StageTime:
+def measure_time(stage: ChainStage, stage_input: Tensor, *, warmup: int, repeats: int) -> StageTime:
     """Run forward and backward in turn, and time the last `repeats` of the rounds.
 
     The forward operation records the graph (it is :math:`F_{all}`); the backward operation starts

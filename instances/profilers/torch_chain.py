@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
-from datetime import UTC, datetime
-from importlib import metadata
+from importlib import util
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from jettison.instances.chain import Chain, Stage
-from jettison.instances.errors import InputError, MissingExtraError
-from jettison.instances.provenance import Provenance, Scalar
+from jettison.instances.chain import Chain
+from jettison.instances.errors import MissingExtraError
+from jettison.instances.provenance import Scalar
 
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor, nn
-
-    from jettison.instances.profilers.chain_stage import ChainStage
-    from jettison.instances.profilers.stage_memory import StageMemory
-    from jettison.instances.profilers.stage_time import StageTime
 
 
 def profile_chain(
@@ -80,184 +72,18 @@ def profile_chain(
         return one dense tensor, writes into its input, or stops the gradient; if no parameter is
         trained; if `warmup` or `repeats` is out of range.
     """
-    if importlib.util.find_spec("torch") is None:
+    if util.find_spec("torch") is None:
         raise MissingExtraError("PyTorch", "torch", "profiling a model")
-    # PyTorch loads when it is needed and not before.
-    import torch  # noqa: PLC0415
+    # PyTorch loads when a model is profiled and not before.
+    from jettison.instances.profilers.chain_measurement import measure_chain
 
-    _check_arguments(model, sample_input, warmup, repeats)
-    device = sample_input.device
-    _check_devices(model, device)
-    modules = [model]
-    if isinstance(loss, torch.nn.Module):
-        _check_devices(loss, device)
-        modules.append(loss)
-
-    from jettison.instances.profilers.chain_stage import chain_stages  # noqa: PLC0415
-    from jettison.instances.profilers.device_name import (  # noqa: PLC0415
-        device_name,
-        library_versions,
-    )
-    from jettison.instances.profilers.model_state import left_as_found  # noqa: PLC0415
-
-    stages = chain_stages(model, loss or torch.mean)
-    current = torch.cuda.device(device) if device.type == "cuda" else nullcontext()
-    with (
-        current,
-        torch.inference_mode(mode=False),
-        torch.enable_grad(),
-        left_as_found(modules, device),
-    ):
-        # A copy: dense, and safe from a stage that turns out to write into its input.
-        stage_input = sample_input.detach().clone().requires_grad_(sample_input.requires_grad)
-        times = _measure_times(stages, stage_input, warmup, repeats)
-        memories = _measure_memories(stages, stage_input)
-
-    input_bytes = int(stage_input.numel()) * int(stage_input.element_size())
-    return Chain(
+    return measure_chain(
+        model,
+        sample_input,
         name=name,
-        input_bytes=input_bytes,
-        stages=tuple(_assemble(stages, times, memories, input_bytes)),
-        backward_overhead_holds_gradient=False,
-        provenance=Provenance(
-            source="torch-profile",
-            device=device_name(device),
-            device_kind=device.type,
-            date=datetime.now(UTC).date().isoformat(),
-            exporter=f"jettison {metadata.version('jettison')}",
-            libraries=library_versions(device),
-            model=model_name,
-            model_arguments=model_arguments,
-            batch=int(sample_input.shape[0]) if sample_input.dim() else None,
-            input_shape=tuple(int(extent) for extent in sample_input.shape),
-            dtype=_dtype_name(model, sample_input),
-            warmup=warmup,
-            repeats=repeats,
-            spread={
-                f"{stage.name} {operation}": getattr(time, operation)
-                for stage, time in zip(stages, times, strict=True)
-                for operation in ("forward_ns", "backward_ns")
-            },
-            note=f"{torch.get_num_threads()} CPU threads" if device.type == "cpu" else None,
-        ),
+        model_name=model_name,
+        model_arguments=model_arguments,
+        loss=loss,
+        warmup=warmup,
+        repeats=repeats,
     )
-
-
-def _measure_times(
-    stages: tuple[ChainStage, ...], sample_input: Tensor, warmup: int, repeats: int
-) -> list[StageTime]:
-    from jettison.instances.profilers.chain_stage import with_inputs  # noqa: PLC0415
-    from jettison.instances.profilers.stage_time import measure_time  # noqa: PLC0415
-
-    times = []
-    for stage, stage_input in with_inputs(stages, sample_input):
-        stage.first_forward(stage_input)
-        if stage.is_loss and not stage_input.requires_grad:
-            raise InputError(
-                "no gradient reaches the model's output",
-                field="model",
-                expected="train at least one parameter (requires_grad=True)",
-            )
-        times.append(measure_time(stage, stage_input, warmup=warmup, repeats=repeats))
-    return times
-
-
-def _measure_memories(
-    stages: tuple[ChainStage, ...], sample_input: Tensor
-) -> list[StageMemory]:
-    from jettison.instances.profilers.chain_stage import with_inputs  # noqa: PLC0415
-    from jettison.instances.profilers.stage_memory import (  # noqa: PLC0415
-        measure_memory,
-        memory_meter,
-    )
-
-    with memory_meter(sample_input.device) as meter:
-        return [
-            measure_memory(stage, stage_input, meter)
-            for stage, stage_input in with_inputs(stages, sample_input)
-        ]
-
-
-def _assemble(
-    stages: tuple[ChainStage, ...],
-    times: list[StageTime],
-    memories: list[StageMemory],
-    input_bytes: int,
-) -> list[Stage]:
-    chain: list[Stage] = []
-    counted: set[int] = set()
-    gradient_bytes = input_bytes
-    for stage, time, memory in zip(stages, times, memories, strict=True):
-        new = [parameter for parameter in stage.parameters if id(parameter) not in counted]
-        counted.update(id(parameter) for parameter in new)
-        chain.append(
-            Stage(
-                name=stage.name,
-                forward_ns=time.forward_ns[1],
-                backward_ns=time.backward_ns[1],
-                output_bytes=memory.output_bytes,
-                saved_bytes=memory.saved_bytes,
-                forward_overhead_bytes=memory.forward_overhead_bytes,
-                backward_overhead_bytes=memory.backward_overhead_bytes(gradient_bytes),
-                weight_bytes=sum(
-                    int(parameter.numel()) * int(parameter.element_size()) for parameter in new
-                ),
-            )
-        )
-        gradient_bytes = memory.output_bytes
-    return chain
-
-
-def _check_arguments(model: object, sample_input: object, warmup: int, repeats: int) -> None:
-    import torch  # noqa: PLC0415
-
-    if not isinstance(model, torch.nn.Sequential):
-        raise InputError(
-            f"a {type(model).__name__} is not an nn.Sequential",
-            field="model",
-            expected="write the model as nn.Sequential(stage, stage, ...)",
-        )
-    if len(model) == 0:
-        raise InputError(
-            "the nn.Sequential is empty", field="model", expected="give at least one stage"
-        )
-    if not model.training:
-        raise InputError(
-            "the model is in evaluation mode",
-            field="model",
-            expected="call model.train() first: a training step is what is profiled",
-        )
-    if not isinstance(sample_input, torch.Tensor):
-        raise InputError(
-            f"a {type(sample_input).__name__} is not a tensor",
-            field="sample_input",
-            expected="give one batch as a tensor",
-        )
-    if warmup < 0 or repeats < 1:
-        raise InputError(
-            f"warmup={warmup} and repeats={repeats}",
-            field="repeats",
-            expected="repeat at least once, after 0 or more runs of warm-up",
-        )
-
-
-def _check_devices(module: nn.Module, device: torch.device) -> None:
-    if device.type not in {"cpu", "cuda"}:
-        raise InputError(
-            f"the device {device} cannot be measured",
-            field="sample_input",
-            expected="move the model and the input to a CPU or CUDA device",
-        )
-    for name, tensor in (*module.named_parameters(), *module.named_buffers()):
-        if tensor.device != device:
-            raise InputError(
-                f"{name} is on {tensor.device}, the input on {device}",
-                field="model",
-                expected=f'move it with model.to("{device}")',
-            )
-
-
-def _dtype_name(model: nn.Sequential, sample_input: Tensor) -> str:
-    # Token ids are integers; what the model computes with is the type of its parameters.
-    first = next((p for p in model.parameters() if p.is_floating_point()), sample_input)
-    return str(first.dtype).removeprefix("torch.")

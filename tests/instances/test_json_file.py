@@ -6,6 +6,7 @@ import stat
 from pathlib import Path
 
 import pytest
+
 from jettison.instances.errors import InputError
 from jettison.instances.json_file import (
     LARGEST_FILE_BYTES,
@@ -134,7 +135,7 @@ def test_a_number_that_overflows_is_refused(path: Path, number: str) -> None:
 
 def test_writing_into_a_missing_folder_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "missing" / "instance.json"
-    with pytest.raises(InputError, match="cannot write the file: .*; check the folder") as info:
+    with pytest.raises(InputError, match=r"cannot write the file: .*; check the folder") as info:
         write_json({}, path)
     assert info.value.source == str(path)
 
@@ -171,7 +172,7 @@ def test_a_foreign_document_is_sent_to_the_importers(document: object) -> None:
 
 @pytest.mark.parametrize("kind", ["graph", "", None, ["chain"]])
 def test_another_kind_is_refused_with_those_that_fit(kind: object) -> None:
-    with pytest.raises(InputError, match="^f.json: kind: .* give a file of kind chain$"):
+    with pytest.raises(InputError, match=r"^f.json: kind: .* give a file of kind chain$"):
         check_header({**HEADER, "kind": kind}, {"chain": 1}, "f.json")
 
 
@@ -186,7 +187,7 @@ def test_a_version_from_the_future_asks_for_an_update() -> None:
 
 @pytest.mark.parametrize("version", [0, -1, True, 1.0, "1", None])
 def test_what_is_no_version_is_refused(version: object) -> None:
-    with pytest.raises(InputError, match="^f.json: version: .* is not a version; write a version"):
+    with pytest.raises(InputError, match=r"^f.json: version: .* is not a version; write a version"):
         check_header({**HEADER, "version": version}, {"chain": 1}, "f.json")
 
 
@@ -203,7 +204,7 @@ def test_the_first_wrong_field_is_named_by_its_path() -> None:
 
 def test_a_long_value_is_cut_in_the_message() -> None:
     document = {**HEADER, "name": "c" * 10**4, "input_bytes": 1, "stages": []}
-    with pytest.raises(InputError, match="^f.json: name: ") as info:
+    with pytest.raises(InputError, match=r"^f.json: name: ") as info:
         check_schema(document, "jettison.instances", "chain.schema.json", "f.json")
     assert len(str(info.value)) < 300
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+
 from jettison.instances.errors import InputError
 from jettison.instances.memory import Alpha, Amount, Memory, Share, parse_memory
 
@@ -46,28 +47,28 @@ def test_memory_without_a_unit_is_refused_and_the_message_shows_all_three_forms(
     "text", ["", "lots", "-5%", "-4GiB", "60 percent", "alpha=-0.1", "alpha=", "alpha=x", "nan%"]
 )
 def test_text_that_is_none_of_the_three_forms_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="^memory: .*; write an amount"):
+    with pytest.raises(InputError, match=r"^memory: .*; write an amount"):
         parse_memory(text)
 
 
 def test_a_ratio_above_one_is_refused() -> None:
-    with pytest.raises(InputError, match="^memory: alpha = 6/5; write a ratio from 0 to 1$"):
+    with pytest.raises(InputError, match=r"^memory: alpha = 6/5; write a ratio from 0 to 1$"):
         parse_memory("alpha=1.2")
 
 
 @pytest.mark.parametrize("value", [4096.0, True, None, b"4GiB"])
 def test_memory_of_another_type_is_refused(value: object) -> None:
-    with pytest.raises(InputError, match="^memory: .* is not text"):
+    with pytest.raises(InputError, match=r"^memory: .* is not text"):
         parse_memory(value)  # type: ignore[arg-type]
 
 
 def test_a_negative_number_of_bytes_is_refused() -> None:
-    with pytest.raises(InputError, match="^memory: -1 is negative"):
+    with pytest.raises(InputError, match=r"^memory: -1 is negative"):
         parse_memory(-1)
 
 
 def test_a_negative_share_is_refused() -> None:
-    with pytest.raises(InputError, match="^memory: -1/2 is negative"):
+    with pytest.raises(InputError, match=r"^memory: -1/2 is negative"):
         Share(Fraction(-1, 2))
 
 

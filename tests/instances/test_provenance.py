@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from jettison.instances.errors import InputError
 from jettison.instances.provenance import Provenance
 
@@ -43,7 +44,7 @@ def test_a_mapping_cannot_be_changed_afterwards() -> None:
 
 
 def test_an_unknown_kind_of_device_is_refused() -> None:
-    with pytest.raises(InputError, match="^device_kind: 'tpu' is not a kind of device; write cpu"):
+    with pytest.raises(InputError, match=r"^device_kind: 'tpu' is not a kind of device; write cpu"):
         Provenance(device_kind="tpu")
 
 

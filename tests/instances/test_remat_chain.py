@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from jettison.instances.chain import Chain, Stage
 from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph, Node
@@ -61,10 +62,10 @@ def test_a_share_is_exact_where_a_double_is_not() -> None:
 
 def test_a_graph_is_sent_to_the_problem_for_graphs() -> None:
     graph = Graph(name="g", nodes=(Node(name="a", duration_ns=1, output_bytes=1),))
-    with pytest.raises(InputError, match="^instance: a Graph; .* for a graph use remat-graph$"):
+    with pytest.raises(InputError, match=r"^instance: a Graph; .* for a graph use remat-graph$"):
         RematChain(graph, "60%")  # type: ignore[arg-type]
 
 
 def test_memory_is_read_when_the_problem_is_made() -> None:
-    with pytest.raises(InputError, match="^memory: '12' has no unit; write an amount"):
+    with pytest.raises(InputError, match=r"^memory: '12' has no unit; write an amount"):
         RematChain(CHAIN, "12")

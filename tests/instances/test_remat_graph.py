@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from jettison.instances.chain import Chain, Stage
 from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph, Node
@@ -34,10 +35,10 @@ def test_the_ratio_of_pofo_is_for_chains_only() -> None:
 def test_a_chain_is_sent_to_the_conversion() -> None:
     loss = Stage(name="loss", forward_ns=0, backward_ns=0, output_bytes=0, saved_bytes=0)
     chain = Chain(name="c", input_bytes=1, stages=(loss,))
-    with pytest.raises(InputError, match="^instance: a Chain; .* with chain_to_graph$"):
+    with pytest.raises(InputError, match=r"^instance: a Chain; .* with chain_to_graph$"):
         RematGraph(chain, "60%")  # type: ignore[arg-type]
 
 
 def test_memory_is_read_when_the_problem_is_made() -> None:
-    with pytest.raises(InputError, match="^memory: 'much' is not an amount of memory; write"):
+    with pytest.raises(InputError, match=r"^memory: 'much' is not an amount of memory; write"):
         RematGraph(GRAPH, "much")

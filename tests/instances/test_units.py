@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from jettison.instances.errors import InputError
 from jettison.instances.units import (
     LARGEST_AMOUNT,
@@ -18,19 +19,21 @@ def test_an_amount_in_range_comes_back_unchanged(amount: int) -> None:
 
 @pytest.mark.parametrize("value", [5.0, True, False, "5", None, [5], float("nan")])
 def test_what_is_not_an_integer_is_refused(value: object) -> None:
-    with pytest.raises(InputError, match="is not an integer; write a whole number of bytes") as info:
+    with pytest.raises(
+        InputError, match="is not an integer; write a whole number of bytes"
+    ) as info:
         checked_amount(value, "size", "bytes")
     assert info.value.field == "size"
 
 
 def test_a_negative_amount_is_refused_with_its_value() -> None:
-    with pytest.raises(InputError, match="^size: -7 is negative; write a whole number of bytes"):
+    with pytest.raises(InputError, match=r"^size: -7 is negative; write a whole number of bytes"):
         checked_amount(-7, "size", "bytes")
 
 
 def test_an_amount_that_a_double_cannot_hold_is_refused() -> None:
     # 2**53 is the first integer whose successor is lost in a double.
-    with pytest.raises(InputError, match="too large; .* 0 to 9007199254740991"):
+    with pytest.raises(InputError, match=r"too large; .* 0 to 9007199254740991"):
         checked_amount(2**53, "size", "bytes")
 
 

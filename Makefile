@@ -1,0 +1,55 @@
+# Every target sets up what it needs in a virtual environment of its own: .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+SOURCES := instances schedules formulations solvers cli tests benchmarks
+
+.PHONY: help install demo test lint test-torch sanitize clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo        solve, bound and compare on a bundled real instance; a table and pictures"
+	@echo "make test        ruff, mypy --strict and all tests"
+	@echo "make test-torch  the tests that need PyTorch, which it installs"
+	@echo "make sanitize    the kernel tests under the address and undefined-behaviour sanitizers"
+	@echo "make clean       remove the virtual environment and what was built"
+
+.venv/made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "jettison needs Python 3.11 or newer; set it with: make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet "scikit-build-core>=1.1" "nanobind>=3.1" "cmake>=3.25" ninja
+	touch $@
+
+# The package is installed in editable form; a change of the native sources builds it again.
+.venv/installed: .venv/made pyproject.toml CMakeLists.txt jettison.py.in $(wildcard solvers/_native/*)
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[dev]"
+	touch $@
+
+install: .venv/installed
+
+demo: install
+	@sh benchmarks/demo.sh $(BIN)/jettison
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/python -m pytest
+
+test-torch: install
+	$(BIN)/python -m pip install --quiet $(or $(TORCH),"torch>=2.4")
+	$(BIN)/python -m pytest -m torch tests/torch
+
+# A second environment, because the sanitized kernels need their run-time library loaded first.
+sanitize:
+	$(PYTHON) -m venv build/sanitize
+	build/sanitize/bin/python -m pip install --quiet ".[test]" --config-settings=cmake.define.JETTISON_SANITIZE=ON
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
+	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
+	  build/sanitize/bin/python -m pytest tests/solvers/test_kernels.py
+
+clean:
+	rm -rf .venv build demo

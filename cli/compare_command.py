@@ -1,0 +1,125 @@
+"""`jettison compare`: every method of a problem, side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jettison.cli.arguments import (
+    GapOption,
+    InstanceName,
+    JsonOption,
+    ProblemName,
+    SeedOption,
+    ThreadsOption,
+    TimeLimitOption,
+    checked_picture,
+    make_problem,
+)
+from jettison.cli.exit_status import ExitStatus
+from jettison.cli.output import ProgressLine, percent, print_json, print_table
+from jettison.instances.units import format_bytes, format_ns
+from jettison.solvers.methods import find_method
+from jettison.solvers.outcome import SolveOptions
+from jettison.solvers.result import Result
+from jettison.solvers.solve import compare_with
+
+
+def compare(
+    problem: ProblemName,
+    instance: InstanceName,
+    memory: Annotated[
+        str,
+        typer.Option(metavar="SIZES", help="One or more memory sizes, such as 30%,50%,4GiB."),
+    ],
+    methods: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Names separated by commas; all methods by default."),
+    ] = None,
+    time_limit: TimeLimitOption = 60.0,
+    gap: GapOption = 1e-4,
+    threads: ThreadsOption = 1,
+    seed: SeedOption = 0,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw time against memory (.png, .svg, .pdf)."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Run every method, side by side.
+
+    Each row is judged against the best bound that any method proved in its memory.
+
+    Example: jettison compare remat-chain vgg16-b2-224-cpu --memory 30%,50%,70% --plot curve.png
+    """
+    problems = [make_problem(problem, instance, size) for size in memory.split(",")]
+    names = None if methods is None else [name.strip() for name in methods.split(",")]
+    for name in names or []:
+        find_method(problem, name)
+    checked_picture(plot)
+    results: list[Result] = []
+    for posed in problems:
+        line = ProgressLine(f"{posed.instance.name} in {posed.memory}")
+        options = SolveOptions(
+            time_limit_s=time_limit, gap=gap, threads=threads, seed=seed, on_progress=line
+        )
+        try:
+            results += compare_with(posed, names, options)
+        finally:
+            line.close()
+    if plot is not None:
+        from jettison.cli.compare_plot import plot_compare
+        from jettison.schedules.picture_file import save_figure
+
+        save_figure(plot_compare(results), plot)
+    if json:
+        print_json({"results": [result.to_json() for result in results]})
+    else:
+        _print(results)
+    nothing_fits = all(result.schedule is None for result in results)
+    refuted = any(result.infeasibility is not None for result in results)
+    raise typer.Exit(ExitStatus.INFEASIBLE if nothing_fits and refuted else ExitStatus.DONE)
+
+
+def _print(results: list[Result]) -> None:
+    first = results[0].problem
+    rows = [
+        [
+            f"{result.problem.memory}",
+            format_bytes(result.problem.memory_bytes),
+            result.method,
+            "-" if result.time_ns is None else format_ns(result.time_ns),
+            _overhead(result),
+            "-" if result.peak_bytes is None else format_bytes(result.peak_bytes),
+            "-" if result.lower_bound_ns is None else format_ns(result.lower_bound_ns),
+            "-" if result.bound is None else str(result.bound.valid_for),
+            percent(result.gap),
+            result.status,
+            f"{result.seconds:.2f}",
+        ]
+        for result in results
+    ]
+    columns = [
+        "memory",
+        " bytes",
+        "method",
+        " time",
+        " overhead",
+        " peak",
+        " bound",
+        "valid for",
+        " gap",
+        "status",
+        " seconds",
+    ]
+    title = f"{first.problem} {first.instance.name}, {format_ns(first.instance.base_time_ns)} "
+    print_table(columns, rows, title=title + "without recomputation")
+
+
+def _overhead(result: Result) -> str:
+    base_ns = result.problem.instance.base_time_ns
+    if result.time_ns is None or base_ns == 0:
+        return "-"
+    return percent(result.time_ns / base_ns - 1)

@@ -1,0 +1,30 @@
+"""Exit statuses of the command line."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from jettison.solvers.result import Result
+
+
+class ExitStatus(IntEnum):
+    """What the shell learns; 1 is left to internal errors."""
+
+    DONE = 0
+    BAD_INPUT = 2
+    INFEASIBLE = 3
+    LIMIT_WITH_SCHEDULE = 4
+    NO_SCHEDULE = 5
+
+
+def status_of(result: Result, *, wants_schedule: bool) -> ExitStatus:
+    """Return the status for one result; a method that only bounds is done without a schedule."""
+    if result.infeasibility is not None:
+        return ExitStatus.INFEASIBLE
+    if result.schedule is None:
+        if not wants_schedule and result.termination.is_regular:
+            return ExitStatus.DONE
+        return ExitStatus.NO_SCHEDULE
+    if result.termination.is_regular or result.gap == 0:
+        return ExitStatus.DONE
+    return ExitStatus.LIMIT_WITH_SCHEDULE

@@ -1,0 +1,78 @@
+"""`jettison import`: instances that other projects publish."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jettison.cli.arguments import checked_output
+from jettison.instances.catalog import Instance, save
+from jettison.instances.chain import Chain
+from jettison.instances.units import NANOSECOND_UNITS
+
+app = typer.Typer(help="Turn a file of another project into an instance.", no_args_is_help=True)
+
+FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The file to read.")]
+OutputOption = Annotated[
+    Path, typer.Option("--output", "-o", metavar="OUT", help="The instance to write (.json).")
+]
+
+
+class InstanceKind(StrEnum):
+    """What a layer profile becomes."""
+
+    CHAIN = "chain"
+    GRAPH = "graph"
+
+
+class TimeUnit(StrEnum):
+    """Units of time that `jettison.instances.units` knows."""
+
+    NS = "ns"
+    US = "us"
+    MS = "ms"
+    S = "s"
+
+
+@app.command("pipedream")
+def import_pipedream(
+    file: FileArgument,
+    output: OutputOption,
+    kind: Annotated[
+        InstanceKind, typer.Option(help="A chain of articulation points, or the whole graph.")
+    ] = InstanceKind.CHAIN,
+) -> None:
+    """Import a PipeDream profile (graph.txt): layers with times and sizes."""
+    from jettison.instances.importers.pipedream import (
+        import_pipedream_chain,
+        import_pipedream_graph,
+    )
+
+    checked_output(output)
+    read = import_pipedream_chain if kind is InstanceKind.CHAIN else import_pipedream_graph
+    _save(read(file), output)
+
+
+@app.command("networkx")
+def import_networkx(
+    file: FileArgument,
+    output: OutputOption,
+    time_unit: Annotated[
+        TimeUnit, typer.Option(help="Unit of the times in the file, which does not say.")
+    ] = TimeUnit.NS,
+) -> None:
+    """Import node-link JSON of networkx, as Checkmate and MOCCASIN publish it."""
+    from jettison.instances.importers.networkx import import_networkx_graph
+
+    checked_output(output)
+    _save(import_networkx_graph(file, time_unit_ns=NANOSECOND_UNITS[time_unit]), output)
+
+
+def _save(instance: Instance, output: Path) -> None:
+    save(instance, output)
+    parts = f"{len(instance)} {'stages' if isinstance(instance, Chain) else 'nodes'}"
+    sys.stderr.write(f"wrote {output}: {instance.kind} {instance.name}, {parts}\n")

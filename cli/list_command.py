@@ -1,0 +1,89 @@
+"""`jettison list`: what there is."""
+
+from __future__ import annotations
+
+import typer
+
+from jettison.cli.arguments import JsonOption
+from jettison.cli.output import print_json, print_table
+from jettison.instances.catalog import bundled_instances
+from jettison.solvers.methods import METHODS, PROBLEMS, methods_of
+
+app = typer.Typer(help="List instances, problems or methods.", no_args_is_help=True)
+
+
+@app.command("instances")
+def list_instances(json: JsonOption = False) -> None:
+    """List the bundled instances, with the device that they were measured on."""
+    entries = bundled_instances()
+    if json:
+        print_json(
+            {
+                "instances": [
+                    {
+                        "name": entry.name,
+                        "kind": entry.kind,
+                        "size": entry.size,
+                        "device": entry.device,
+                        "device_kind": entry.device_kind,
+                        "model": entry.model,
+                        "batch": entry.batch,
+                        "input_shape": list(entry.input_shape),
+                        "file_sha256": entry.file_sha256,
+                    }
+                    for entry in entries
+                ]
+            }
+        )
+        return
+    rows = [
+        [
+            entry.name,
+            entry.kind,
+            str(entry.size),
+            entry.model,
+            str(entry.batch),
+            "x".join(str(size) for size in entry.input_shape),
+            f"{entry.device_kind}: {entry.device}",
+        ]
+        for entry in entries
+    ]
+    print_table(["name", "kind", " size", "model", " batch", "input", "measured on"], rows)
+
+
+@app.command("problems")
+def list_problems(json: JsonOption = False) -> None:
+    """List the problems; the first method of each is its default."""
+    listed = {name: [method.name for method in methods_of(name)] for name in PROBLEMS}
+    if json:
+        print_json(
+            {"problems": [{"name": name, "methods": names} for name, names in listed.items()]}
+        )
+        return
+    print_table(["problem", "methods"], [[name, ", ".join(listed[name])] for name in PROBLEMS])
+
+
+@app.command("methods")
+def list_methods(json: JsonOption = False) -> None:
+    """List every method with what it promises and where it comes from."""
+    if json:
+        print_json(
+            {
+                "methods": [
+                    {
+                        "name": method.name,
+                        "problem": method.problem,
+                        "promise": str(method.promise),
+                        "source": method.source,
+                        "summary": method.summary,
+                    }
+                    for method in METHODS
+                ]
+            }
+        )
+        return
+    rows = [
+        [method.problem, method.name, str(method.promise), method.summary, method.source]
+        for method in METHODS
+    ]
+    print_table(["problem", "method", "promise", "what it does", "source"], rows)

@@ -1,0 +1,51 @@
+"""`jettison show`: one instance, in numbers."""
+
+from __future__ import annotations
+
+from jettison.cli.arguments import InstanceName, JsonOption
+from jettison.cli.output import print_json, print_pairs
+from jettison.instances.catalog import load
+from jettison.instances.chain import Chain
+from jettison.instances.graph import Graph
+from jettison.instances.units import format_bytes, format_ns
+
+
+def show(instance: InstanceName, json: JsonOption = False) -> None:
+    """Show an instance: times, memory, where it comes from."""
+    loaded = load(instance)
+    if json:
+        print_json(_facts(loaded) | {"provenance": loaded.provenance.to_json()})
+        return
+    rows = [(name, _written(name, value)) for name, value in _facts(loaded).items()]
+    origin = loaded.provenance.to_json()
+    origin.pop("spread", None)
+    rows += [(name, str(value)) for name, value in origin.items()]
+    print_pairs(rows)
+
+
+def _facts(instance: Chain | Graph) -> dict[str, str | int]:
+    facts: dict[str, str | int] = {
+        "name": instance.name,
+        "kind": instance.kind,
+        "sha256": instance.sha256,
+        "base_time_ns": instance.base_time_ns,
+        "store_all_peak_bytes": instance.store_all_peak_bytes,
+    }
+    if isinstance(instance, Chain):
+        facts["stages"] = len(instance)
+        facts["recompute_all_peak_bytes"] = instance.recompute_all_peak_bytes
+        facts["input_bytes"] = instance.input_bytes
+        facts["weight_bytes"] = sum(stage.weight_bytes for stage in instance)
+    else:
+        facts["nodes"] = len(instance)
+        facts["edges"] = sum(len(inputs) for inputs in instance.inputs)
+        facts["least_peak_bound_bytes"] = instance.least_peak_bound_bytes
+    return facts
+
+
+def _written(name: str, value: str | int) -> str:
+    if name.endswith("_bytes"):
+        return f"{format_bytes(int(value))} ({value} bytes)"
+    if name.endswith("_ns"):
+        return f"{format_ns(int(value))} ({value} ns)"
+    return str(value)

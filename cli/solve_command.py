@@ -1,0 +1,137 @@
+"""`jettison solve`: one method on one problem."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jettison.cli.arguments import (
+    GapOption,
+    InstanceName,
+    JsonOption,
+    MemoryOption,
+    MethodOption,
+    ProblemName,
+    SeedOption,
+    ThreadsOption,
+    TimeLimitOption,
+    checked_output,
+    checked_picture,
+    make_problem,
+)
+from jettison.cli.exit_status import status_of
+from jettison.cli.output import ProgressLine, percent, print_json, print_pairs
+from jettison.instances.chain import Chain
+from jettison.instances.graph import Graph
+from jettison.instances.units import format_bytes, format_ns
+from jettison.schedules.chain_schedule import ChainSchedule
+from jettison.schedules.graph_schedule import GraphSchedule
+from jettison.schedules.schedule_file import save_schedule
+from jettison.solvers.methods import Promise, find_method
+from jettison.solvers.outcome import SolveOptions
+from jettison.solvers.result import Result
+from jettison.solvers.solve import solve_with
+
+
+def solve(
+    problem: ProblemName,
+    instance: InstanceName,
+    memory: MemoryOption,
+    method: MethodOption = None,
+    time_limit: TimeLimitOption = 60.0,
+    gap: GapOption = 1e-4,
+    threads: ThreadsOption = 1,
+    seed: SeedOption = 0,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Save the schedule as JSON."),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw memory over time (.png, .svg, .pdf)."),
+    ] = None,
+    grid: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw what is computed when (.png, .svg, .pdf)."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Find a fast schedule, with a proven lower bound.
+
+    Example: jettison solve remat-chain resnet50-b4-224-cpu --memory 50%
+    """
+    posed = make_problem(problem, instance, memory)
+    chosen = find_method(posed.problem, method)
+    for picture in (plot, grid):
+        checked_picture(picture)
+    checked_output(output)
+    line = ProgressLine(f"{chosen.name} on {posed.instance.name}")
+    options = SolveOptions(
+        time_limit_s=time_limit, gap=gap, threads=threads, seed=seed, on_progress=line
+    )
+    try:
+        result = solve_with(posed, chosen.name, options)
+    finally:
+        line.close()
+    if result.schedule is not None:
+        if output is not None:
+            save_schedule(result.schedule, posed.instance, output)
+        _draw(result, plot, grid)
+    if json:
+        print_json(result.to_json())
+    else:
+        print_pairs(describe(result))
+    raise typer.Exit(status_of(result, wants_schedule=chosen.promise is not Promise.BOUND))
+
+
+def describe(result: Result) -> list[tuple[str, str]]:
+    """Return what a person wants to read of a result, line by line."""
+    posed = result.problem
+    base_ns = posed.instance.base_time_ns
+    rows = [
+        ("problem", f"{posed.problem} {posed.instance.name}"),
+        ("memory", f"{format_bytes(posed.memory_bytes)} ({posed.memory_bytes} bytes)"),
+        ("method", result.method),
+        ("status", f"{result.status} ({result.termination})"),
+    ]
+    if result.time_ns is not None and result.peak_bytes is not None:
+        overhead = percent(result.time_ns / base_ns - 1 if base_ns else 0.0)
+        rows += [
+            ("time", f"{format_ns(result.time_ns)} (+{overhead} over no recomputation)"),
+            ("peak", f"{format_bytes(result.peak_bytes)} ({result.peak_bytes} bytes)"),
+        ]
+    if result.infeasibility is not None:
+        proof = result.infeasibility
+        word = "least memory" if proof.is_exact else "least memory, at least"
+        size = f"{format_bytes(proof.least_memory_bytes)} ({proof.least_memory_bytes} bytes)"
+        rows.append((word, size))
+    elif result.bound is not None:
+        rows += [
+            ("lower bound", f"{format_ns(result.bound.time_ns)} ({result.bound.method})"),
+            ("valid for", f"{result.bound.valid_for}, by {result.bound.evidence}"),
+            ("gap", percent(result.gap)),
+        ]
+    if result.note:
+        rows.append(("note", result.note))
+    rows.append(("seconds", f"{result.seconds:.3f}"))
+    return rows
+
+
+def _draw(result: Result, plot: Path | None, grid: Path | None) -> None:
+    if plot is None and grid is None:
+        return
+    from jettison.schedules.chain_grid import plot_chain_grid
+    from jettison.schedules.memory_plot import plot_memory
+    from jettison.schedules.picture_file import save_figure
+    from jettison.schedules.recomputation_grid import plot_recomputation_grid
+
+    title = f"{result.problem.instance.name}: {result.method}"
+    if plot is not None and result.replay is not None:
+        save_figure(plot_memory(result.replay, title=title), plot)
+    instance, schedule = result.problem.instance, result.schedule
+    if grid is not None and isinstance(instance, Graph) and isinstance(schedule, GraphSchedule):
+        save_figure(plot_recomputation_grid(instance, schedule, title=title), grid)
+    if grid is not None and isinstance(instance, Chain) and isinstance(schedule, ChainSchedule):
+        save_figure(plot_chain_grid(instance, schedule, title=title), grid)

@@ -1,0 +1,53 @@
+"""A model with the batch and the loss that make a training step of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from jettison.instances.provenance import Scalar
+
+# Labels that the loss skips: cross-entropy's own default.
+IGNORED = -100
+
+
+class CrossEntropy(nn.Module):
+    """Mean cross-entropy against fixed labels, over all leading dimensions of the logits."""
+
+    labels: Tensor
+
+    def __init__(self, labels: Tensor) -> None:
+        super().__init__()
+        # As a buffer the labels move with the module, and count as resident.
+        self.register_buffer("labels", labels)
+
+    def forward(self, logits: Tensor) -> Tensor:
+        """Return a scalar; `logits` has one more dimension than the labels."""
+        return functional.cross_entropy(
+            logits.flatten(0, -2), self.labels.flatten(), ignore_index=IGNORED
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Workload:
+    """What `profile_chain` needs: a sequential model, one batch, a loss, and their names."""
+
+    model: nn.Sequential
+    sample_input: Tensor
+    loss: nn.Module
+    model_name: str
+    model_arguments: Mapping[str, Scalar]
+
+    def to(self, device: torch.device | str) -> Workload:
+        """Return the workload on `device`; the model and the loss are moved, not copied."""
+        return Workload(
+            model=self.model.to(device),
+            sample_input=self.sample_input.to(device),
+            loss=self.loss.to(device),
+            model_name=self.model_name,
+            model_arguments=self.model_arguments,
+        )

@@ -1,0 +1,141 @@
+"""Schedules that need no optimization: the baselines of the chain papers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from jettison.instances.chain import Chain
+from jettison.instances.remat_chain import RematChain
+from jettison.instances.units import format_bytes
+from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind, ChainSchedule
+from jettison.solvers.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.status import Termination
+
+ALL = ChainOperationKind.FORWARD_ALL
+CHECKPOINT = ChainOperationKind.FORWARD_CHECKPOINT
+NONE = ChainOperationKind.FORWARD_NONE
+BACKWARD = ChainOperationKind.BACKWARD
+
+
+def store_all_schedule(chain: Chain) -> ChainSchedule:
+    """Save everything on the way forward, recompute nothing; `2 N` operations."""
+    return segmented_schedule(chain, [1])
+
+
+def recompute_all_schedule(chain: Chain) -> ChainSchedule:
+    r"""Save the input only and restart from it for every backward; :math:`O(N^2)` operations.
+
+    Its peak is POFO's lowest memory :math:`M^{low}`.
+    """
+    operations: list[ChainOperation] = []
+    for number in range(len(chain), 0, -1):
+        operations.extend(_forward_dropping(1, number))
+        operations.append(ChainOperation(ALL, number))
+        operations.append(ChainOperation(BACKWARD, number))
+    return ChainSchedule(tuple(operations))
+
+
+def segmented_schedule(chain: Chain, starts: Sequence[int]) -> ChainSchedule:
+    """Keep the input of each segment; save all of the last one, and of each other when it is due.
+
+    Parameters
+    ----------
+    chain
+        The instance.
+    starts
+        First stage of each segment, ascending, beginning with 1. The last segment reaches to the
+        loss.
+    """
+    bounds = [*starts, len(chain) + 1]
+    operations: list[ChainOperation] = []
+    for first, following in pairwise(bounds[:-1]):
+        operations.extend(_forward_dropping(first, following))
+    for first, following in reversed(list(pairwise(bounds))):
+        stages = range(first, following)
+        operations.extend(ChainOperation(ALL, number) for number in stages)
+        operations.extend(ChainOperation(BACKWARD, number) for number in reversed(stages))
+    return ChainSchedule(tuple(operations))
+
+
+def periodic_schedule(chain: Chain, segments: int) -> ChainSchedule:
+    """Cut the stages before the loss into `segments` of equal length, as PyTorch does.
+
+    Each segment has ``stages // segments`` stages; the last one takes what is left over, and the
+    loss (torch.utils.checkpoint.checkpoint_sequential).
+    """
+    length = max((len(chain) - 1) // segments, 1)
+    return segmented_schedule(chain, [1 + k * length for k in range(segments)])
+
+
+def chen_sqrt_schedule(chain: Chain) -> ChainSchedule:
+    r"""Cut the stages before the loss into :math:`\lceil\sqrt L\rceil` segments of equal length.
+
+    Chen et al. (2016) choose about :math:`\sqrt L` segments of :math:`\sqrt L` stages; lengths
+    differ by at most one here, the longer ones first.
+    """
+    stages = len(chain) - 1
+    if stages == 0:
+        return store_all_schedule(chain)
+    segments = math.isqrt(stages - 1) + 1
+    return segmented_schedule(chain, [1 + -(-k * stages // segments) for k in range(segments)])
+
+
+def solve_store_all(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return the schedule that saves everything, if it fits."""
+    del options
+    assert isinstance(problem, RematChain)
+    return _best_that_fits(problem, "store-all", [store_all_schedule(problem.instance)])
+
+
+def solve_recompute_all(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return the schedule that restarts from the input for every backward, if it fits."""
+    del options
+    assert isinstance(problem, RematChain)
+    return _best_that_fits(problem, "recompute-all", [recompute_all_schedule(problem.instance)])
+
+
+def solve_periodic(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return the fastest periodic schedule that fits, over all numbers of segments."""
+    del options
+    assert isinstance(problem, RematChain)
+    chain = problem.instance
+    counts = range(1, max(len(chain), 2))
+    return _best_that_fits(problem, "periodic", (periodic_schedule(chain, k) for k in counts))
+
+
+def solve_chen_sqrt(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return the schedule with about the square root of the length in segments, if it fits."""
+    del options
+    assert isinstance(problem, RematChain)
+    return _best_that_fits(problem, "chen-sqrt", [chen_sqrt_schedule(problem.instance)])
+
+
+def _forward_dropping(first: int, following: int) -> list[ChainOperation]:
+    """Run forward over the stages first..following-1, keeping only the input of the first."""
+    return [
+        ChainOperation(CHECKPOINT if number == first else NONE, number)
+        for number in range(first, following)
+    ]
+
+
+def _best_that_fits(
+    problem: RematChain, method: str, schedules: Iterable[ChainSchedule]
+) -> Outcome:
+    best: tuple[int, ChainSchedule] | None = None
+    least_peak: int | None = None
+    for schedule in schedules:
+        replay = schedule.replay(problem.instance)
+        if replay.peak_bytes <= problem.memory_bytes:
+            if best is None or replay.time_ns < best[0]:
+                best = (replay.time_ns, schedule)
+        elif least_peak is None or replay.peak_bytes < least_peak:
+            least_peak = replay.peak_bytes
+    if best is not None:
+        return Outcome(termination=Termination.COMPLETED, schedule=best[1])
+    assert least_peak is not None
+    return Outcome(
+        termination=Termination.COMPLETED,
+        note=f"{method} needs {format_bytes(least_peak)} ({least_peak} bytes) on this instance",
+    )

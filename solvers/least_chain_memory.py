@@ -1,0 +1,58 @@
+"""The least memory in which a persistent schedule of a chain exists."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from jettison.instances.chain import Chain
+from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind, ChainSchedule
+from jettison.solvers import _kernels
+from jettison.solvers.chain_needs import ChainNeeds
+
+# The kernels number the operations in this order.
+_KINDS = (
+    ChainOperationKind.FORWARD_ALL,
+    ChainOperationKind.FORWARD_CHECKPOINT,
+    ChainOperationKind.FORWARD_NONE,
+    ChainOperationKind.BACKWARD,
+)
+
+
+@lru_cache(maxsize=8)
+def least_persistent_memory(chain: Chain) -> tuple[int, ChainSchedule]:
+    """Return the least memory in bytes of a persistent schedule, and a schedule that attains it.
+
+    The recurrence of RR-9302 with maxima in place of sums, in exact integers: :math:`O(N^3)` time.
+    """
+    needs = ChainNeeds(chain)
+    least, sequence = _kernels.least_memory(
+        needs.input_bytes, needs.saved_bytes, needs.forward_all, needs.forward_none
+    )
+    return least + chain.input_bytes, chain_schedule(sequence)
+
+
+def least_memory_of_any_schedule(chain: Chain) -> int:
+    r"""Return a lower bound in bytes on the memory of every schedule, persistent or not; O(N).
+
+    The input can neither be dropped, because the last backward needs it, nor be recomputed.
+    Beside it, each stage's backward has its inputs and outputs in memory, and each forward runs at
+    least once.
+    """
+    needed = [chain.input_bytes]
+    for number, stage in enumerate(chain, start=1):
+        held = chain.activation_bytes(number - 1) if number > 1 else 0
+        needed.append(chain.input_bytes + held + stage.saved_bytes + stage.forward_overhead_bytes)
+        needed.append(
+            chain.input_bytes
+            + held
+            + stage.output_bytes
+            + stage.saved_bytes
+            + chain.backward_output_bytes(number)
+            + stage.backward_overhead_bytes
+        )
+    return max(needed)
+
+
+def chain_schedule(sequence: list[tuple[int, int]]) -> ChainSchedule:
+    """Turn the sequence of a kernel into a schedule."""
+    return ChainSchedule(tuple(ChainOperation(_KINDS[kind], stage) for kind, stage in sequence))

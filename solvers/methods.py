@@ -1,0 +1,165 @@
+"""Every method of every problem, and what it promises: one row each.
+
+The modules are imported when a method runs, so that listing them is light.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import import_module
+
+from jettison.instances.errors import InputError
+from jettison.solvers.outcome import Outcome, Problem, SolveOptions
+
+
+class Promise(StrEnum):
+    """What a method promises of its answer."""
+
+    EXACT = "exact"
+    EXACT_PERSISTENT = "exact-persistent"
+    EXACT_STAGED = "exact-staged"
+    HEURISTIC = "heuristic"
+    BOUND = "bound"
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One named algorithm for one problem.
+
+    Attributes
+    ----------
+    name
+        Its name on the command line.
+    problem
+        The problem it solves.
+    promise
+        What its answer is worth when it ends without hitting a limit.
+    source
+        Where it comes from.
+    summary
+        One line for a person.
+    entry
+        ``module:function``; the function takes the problem and `SolveOptions`.
+    """
+
+    name: str
+    problem: str
+    promise: Promise
+    source: str
+    summary: str
+    entry: str
+
+    def run(self, problem: Problem, options: SolveOptions) -> Outcome:
+        """Run the method."""
+        module, function = self.entry.split(":")
+        call: Callable[[Problem, SolveOptions], Outcome] = getattr(
+            import_module(f"jettison.solvers.{module}"), function
+        )
+        return call(problem, options)
+
+
+METHODS = (
+    Method(
+        "rotor",
+        "remat-chain",
+        Promise.EXACT_PERSISTENT,
+        "RR-9302, Algorithms 1 and 2",
+        "dynamic program over memory slots, with a floor and a ceiling",
+        "rotor:solve_rotor",
+    ),
+    Method(
+        "store-all",
+        "remat-chain",
+        Promise.HEURISTIC,
+        "folklore",
+        "save everything, recompute nothing",
+        "chain_baselines:solve_store_all",
+    ),
+    Method(
+        "periodic",
+        "remat-chain",
+        Promise.HEURISTIC,
+        "RR-9302, Section 5.3 (sequential)",
+        "equal segments, the best number of them",
+        "chain_baselines:solve_periodic",
+    ),
+    Method(
+        "chen-sqrt",
+        "remat-chain",
+        Promise.HEURISTIC,
+        "Chen et al. 2016, arXiv:1604.06174",
+        "segments of about the square root of the length",
+        "chain_baselines:solve_chen_sqrt",
+    ),
+    Method(
+        "recompute-all",
+        "remat-chain",
+        Promise.HEURISTIC,
+        "POFO, Section 4 (defines the lowest memory)",
+        "save the input only, restart from it for every backward",
+        "chain_baselines:solve_recompute_all",
+    ),
+    Method(
+        "checkmate",
+        "remat-graph",
+        Promise.EXACT_STAGED,
+        "Checkmate, MLSys 2020; KIWI, Appendix 7.1",
+        "the rematerialization ILP, solved by HiGHS, decoded, pruned and replayed",
+        "checkmate:solve_checkmate",
+    ),
+    Method(
+        "checkmate-lp",
+        "remat-graph",
+        Promise.BOUND,
+        "Checkmate, MLSys 2020",
+        "linear relaxation of the rematerialization ILP",
+        "checkmate:bound_checkmate_lp",
+    ),
+    Method(
+        "store-all",
+        "remat-graph",
+        Promise.HEURISTIC,
+        "folklore",
+        "compute every node once, free each value after its last use",
+        "graph_baselines:solve_store_all",
+    ),
+    Method(
+        "recompute-all",
+        "remat-graph",
+        Promise.HEURISTIC,
+        "folklore",
+        "keep nothing between first computations, recompute every ancestor",
+        "graph_baselines:solve_recompute_all",
+    ),
+)
+
+# The first method of each problem is the one used when none is named.
+PROBLEMS = tuple(dict.fromkeys(method.problem for method in METHODS))
+
+
+def methods_of(problem: str) -> tuple[Method, ...]:
+    """Return the methods of a problem, the default one first."""
+    return tuple(method for method in METHODS if method.problem == problem)
+
+
+def find_method(problem: str, name: str | None) -> Method:
+    """Return the named method of a problem; None stands for its default.
+
+    Raises
+    ------
+    InputError
+        If the problem has no method of that name.
+    """
+    candidates = methods_of(problem)
+    if name is None:
+        return candidates[0]
+    for method in candidates:
+        if method.name == name:
+            return method
+    raise InputError(
+        f"{name!r} is not a method of {problem}",
+        field="method",
+        expected=f"choose one of {', '.join(method.name for method in candidates)}",
+    )

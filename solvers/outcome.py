@@ -1,0 +1,116 @@
+"""What a method is asked for and what it hands back, before the replay has judged it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from jettison.instances.errors import InputError
+from jettison.instances.remat_chain import RematChain
+from jettison.instances.remat_graph import RematGraph
+from jettison.schedules.chain_schedule import ChainSchedule
+from jettison.schedules.graph_schedule import GraphSchedule
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.bound import Bound, Evidence
+from jettison.solvers.status import Termination
+
+Problem = RematChain | RematGraph
+Schedule = ChainSchedule | GraphSchedule
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a running method stands; values that are not known yet are None."""
+
+    seconds: float
+    time_ns: int | None
+    lower_bound_ns: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolveOptions:
+    """Options that mean the same for every method.
+
+    Attributes
+    ----------
+    time_limit_s
+        Wall-clock seconds after which the method stops with the best so far; None for no limit.
+    gap
+        Relative distance between schedule and bound at which it may stop: (time - bound) / time.
+    threads, seed
+        For methods that use several threads, or chance.
+    on_progress
+        Called now and then while the method runs.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range.
+    """
+
+    time_limit_s: float | None = 60.0
+    gap: float = 1e-4
+    threads: int = 1
+    seed: int = 0
+    on_progress: Callable[[Progress], None] | None = None
+
+    def __post_init__(self) -> None:
+        if self.time_limit_s is not None and not self.time_limit_s > 0:
+            raise InputError(
+                f"{self.time_limit_s} seconds",
+                field="time_limit",
+                expected="write a positive number of seconds",
+            )
+        if not 0 <= self.gap < 1:
+            raise InputError(f"{self.gap}", field="gap", expected="write a number from 0 to 1")
+        if self.threads < 1:
+            raise InputError(f"{self.threads}", field="threads", expected="write at least 1")
+        if self.seed < 0:
+            raise InputError(f"{self.seed}", field="seed", expected="write at least 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Infeasibility:
+    """No schedule of the class `valid_for` fits in the memory that was given.
+
+    Attributes
+    ----------
+    least_memory_bytes
+        Least memory in which a schedule of this class exists, if it is known; else a lower bound
+        on it.
+    is_exact
+        Whether `least_memory_bytes` would do.
+    """
+
+    valid_for: ScheduleClass
+    least_memory_bytes: int
+    is_exact: bool
+    evidence: Evidence = Evidence.EXACT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a method found.
+
+    Attributes
+    ----------
+    termination
+        Why it stopped.
+    schedule
+        The best schedule, not yet replayed, or None.
+    bounds
+        Lower bounds on the time, each valid for a class of schedules.
+    infeasibility
+        A proof that there is no schedule, if it found one.
+    work
+        Counts that describe the effort: nodes, slots, rows.
+    note
+        One sentence for the user where there is no schedule.
+    """
+
+    termination: Termination
+    schedule: Schedule | None = None
+    bounds: tuple[Bound, ...] = ()
+    infeasibility: Infeasibility | None = None
+    work: Mapping[str, int] = field(default_factory=dict)
+    note: str | None = None

@@ -1,0 +1,233 @@
+"""The answer to a problem: a schedule that the replay has confirmed, and how good it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib import metadata
+from typing import assert_never
+
+from jettison.instances.errors import JettisonError
+from jettison.instances.remat_chain import RematChain
+from jettison.instances.remat_graph import RematGraph
+from jettison.schedules.chain_schedule import ChainSchedule
+from jettison.schedules.graph_schedule import GraphSchedule
+from jettison.schedules.replay import Replay
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.bound import Bound, Evidence, best_bound
+from jettison.solvers.outcome import Infeasibility, Outcome, Problem, Schedule
+from jettison.solvers.status import Answer, Termination
+
+
+class InvalidScheduleError(JettisonError):
+    """A method produced a schedule that its replay rejects: a defect of the method."""
+
+
+class ContradictionError(JettisonError):
+    """A replayed schedule is faster than a bound valid for it: a defect of the bound."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """A schedule, its replay, and the bounds that hold for the problem.
+
+    Attributes
+    ----------
+    problem
+        Instance and memory.
+    method
+        Name of the method.
+    schedule
+        The schedule, or None. It is valid: a result with an invalid one cannot be made.
+    bounds
+        Lower bounds on the time, the time without recomputation always among them.
+    termination
+        Why the method stopped.
+    infeasibility
+        A proof that no schedule exists, or None.
+    seconds
+        Wall-clock time that the method took.
+    work
+        Counts that describe the effort.
+    note
+        One sentence for the user where there is no schedule.
+
+    Raises
+    ------
+    InvalidScheduleError
+        If the replay of the schedule breaks a rule.
+    ContradictionError
+        If the schedule is faster than a bound that holds for its class.
+    """
+
+    problem: Problem
+    method: str
+    schedule: Schedule | None
+    bounds: tuple[Bound, ...]
+    termination: Termination
+    infeasibility: Infeasibility | None = None
+    seconds: float = 0.0
+    work: Mapping[str, int] = field(default_factory=dict)
+    note: str | None = None
+
+    @classmethod
+    def from_outcome(
+        cls, problem: Problem, method: str, outcome: Outcome, seconds: float
+    ) -> Result:
+        """Judge what a method handed back."""
+        return cls(
+            problem=problem,
+            method=method,
+            schedule=outcome.schedule,
+            bounds=(base_time_bound(problem), *outcome.bounds),
+            termination=outcome.termination,
+            infeasibility=outcome.infeasibility,
+            seconds=seconds,
+            work=outcome.work,
+            note=outcome.note,
+        )
+
+    def __post_init__(self) -> None:
+        replay = self.replay
+        if replay is None:
+            return
+        if not replay.valid:
+            raise InvalidScheduleError(
+                f"{self.method} produced a schedule that breaks a rule: {replay.violations[0]}"
+            )
+        if self.infeasibility and self.infeasibility.valid_for.covers(replay.schedule_class):
+            raise ContradictionError(f"{self.method} found a schedule and a proof of none")
+        bound = best_bound(self.bounds, replay.schedule_class)
+        if bound is not None and bound.time_ns > replay.time_ns:
+            raise ContradictionError(
+                f"{self.method} took {replay.time_ns} ns, below the lower bound {bound.time_ns} ns "
+                f"of {bound.method}, valid for {bound.valid_for}"
+            )
+
+    @cached_property
+    def replay(self) -> Replay | None:
+        """The replay of the schedule within the memory of the problem."""
+        return None if self.schedule is None else replay_schedule(self.problem, self.schedule)
+
+    @property
+    def time_ns(self) -> int | None:
+        """Replayed time of the schedule."""
+        return None if self.replay is None else self.replay.time_ns
+
+    @property
+    def peak_bytes(self) -> int | None:
+        """Replayed peak of the schedule."""
+        return None if self.replay is None else self.replay.peak_bytes
+
+    @cached_property
+    def bound(self) -> Bound | None:
+        """The bound that counts: the best one that holds for the schedule.
+
+        Without a schedule, the largest of all.
+        """
+        if self.replay is not None:
+            return best_bound(self.bounds, self.replay.schedule_class)
+        return max(self.bounds, key=lambda bound: bound.time_ns, default=None)
+
+    @property
+    def lower_bound_ns(self) -> int | None:
+        """Value of the bound that counts."""
+        return None if self.bound is None else self.bound.time_ns
+
+    @property
+    def gap(self) -> float | None:
+        """(time - bound) / time, or None where one of the two is missing."""
+        if self.time_ns is None or self.lower_bound_ns is None:
+            return None
+        return (self.time_ns - self.lower_bound_ns) / self.time_ns if self.time_ns else 0.0
+
+    @property
+    def answer(self) -> Answer:
+        """What is known, within the class of schedules that the bound holds for."""
+        if self.infeasibility is not None:
+            return Answer.INFEASIBLE
+        if self.time_ns is None:
+            return Answer.UNKNOWN
+        return Answer.OPTIMAL if self.time_ns == self.lower_bound_ns else Answer.FEASIBLE
+
+    @property
+    def status(self) -> str:
+        """The answer in one word, with the class of schedules where it is not all of them.
+
+        ``optimal``, ``optimal-persistent``, ``optimal-staged``, ``feasible``, ``infeasible``,
+        ``infeasible-persistent``, ``infeasible-staged``; without a schedule or a proof of none
+        ``bounded`` (the method proved a bound), ``not-found`` (its schedule does not fit) or
+        ``unknown`` (it hit a limit).
+        """
+        schedule_class = ScheduleClass.ALL
+        if self.answer is Answer.INFEASIBLE and self.infeasibility is not None:
+            schedule_class = self.infeasibility.valid_for
+        elif self.answer is Answer.OPTIMAL and self.bound is not None:
+            schedule_class = self.bound.valid_for
+        elif self.answer is Answer.UNKNOWN:
+            if any(bound.method == self.method for bound in self.bounds):
+                return "bounded"
+            return "not-found" if self.termination.is_regular else "unknown"
+        suffix = "" if schedule_class is ScheduleClass.ALL else f"-{schedule_class}"
+        return f"{self.answer}{suffix}"
+
+    def with_bounds(self, bounds: tuple[Bound, ...]) -> Result:
+        """Return the same result judged against more bounds of the same problem."""
+        return replace(self, bounds=tuple(dict.fromkeys((*self.bounds, *bounds))))
+
+    def to_json(self) -> dict[str, object]:
+        """Return the keys that every result has on the command line; absent values are None."""
+        infeasible = self.infeasibility
+        return {
+            "status": self.status,
+            "termination": str(self.termination),
+            "problem": self.problem.problem,
+            "instance": self.problem.instance.name,
+            "instance_sha256": self.problem.instance.sha256,
+            "memory_bytes": self.problem.memory_bytes,
+            "method": self.method,
+            "time_ns": self.time_ns,
+            "peak_bytes": self.peak_bytes,
+            "base_time_ns": self.problem.instance.base_time_ns,
+            "lower_bound_ns": self.lower_bound_ns,
+            "bound_method": None if self.bound is None else self.bound.method,
+            "evidence": None if self.bound is None else str(self.bound.evidence),
+            "valid_for": None if self.bound is None else str(self.bound.valid_for),
+            "gap": self.gap,
+            "least_memory_bytes": None if infeasible is None else infeasible.least_memory_bytes,
+            "seconds": round(self.seconds, 6),
+            "work": dict(self.work),
+            "note": self.note,
+            "versions": {"jettison": metadata.version("jettison")},
+        }
+
+
+def base_time_bound(problem: Problem) -> Bound:
+    """Return the time without recomputation: every operation runs at least once."""
+    return Bound(
+        time_ns=problem.instance.base_time_ns,
+        valid_for=ScheduleClass.ALL,
+        evidence=Evidence.EXACT,
+        method="base-time",
+    )
+
+
+def replay_schedule(problem: Problem, schedule: Schedule) -> Replay:
+    """Replay a schedule within the memory of its problem.
+
+    Raises
+    ------
+    TypeError
+        If the schedule is of another kind than the problem.
+    """
+    match problem:
+        case RematChain():
+            if isinstance(schedule, ChainSchedule):
+                return schedule.replay(problem.instance, problem.memory_bytes)
+        case RematGraph():
+            if isinstance(schedule, GraphSchedule):
+                return schedule.replay(problem.instance, problem.memory_bytes)
+        case _:
+            assert_never(problem)
+    raise TypeError(f"a {type(schedule).__name__} is no schedule for {problem.problem}")

@@ -1,0 +1,268 @@
+r"""rotor: the fastest memory-persistent schedule of a chain, with a floor and a ceiling.
+
+Source: Beaumont et al., RR-9302, Theorem 1 and Algorithms 1 and 2. With the thresholds of
+`chain_needs`, and memory :math:`m` that holds everything but the input of the sub-chain,
+
+.. math::
+
+    C(s,s,m) &= u_f^s + u_b^s \quad\text{if } m \ge m_{all}(s,s), \text{ else } \infty \\
+    C(s,t,m) &= \min\Bigl( [m \ge m_{all}(s,t)]\;\; u_f^s + u_b^s + C(s+1,t,m-\bar a^s), \\
+             &\phantom{=\min\Bigl(} [m \ge m_\emptyset(s,t)]\;\; \min_{s < s' \le t}
+               \sum_{k=s}^{s'-1} u_f^k + C(s',t,m-a^{s'-1}) + C(s,s'-1,m) \Bigr)
+
+and the answer is :math:`C(1, N, M - a^0)`.
+
+Corrections of the print, beside those of `chain_needs`: the order of the loops in Algorithm 1
+(:math:`C(s',t)` with :math:`s' > s` must be ready, so :math:`t` ascends and :math:`s` descends);
+:math:`F_\emptyset` in Algorithm 2 stops at :math:`s'-1`; :math:`C_{all}` subtracts
+:math:`\bar a^s`, not :math:`a^s`.
+
+Memory is counted in slots of :math:`(M - a^0)/S` bytes, an exact rational. In both programs a
+threshold :math:`x` becomes the least integer :math:`m` with :math:`m` slots :math:`\ge x`. What is
+subtracted is rounded up in one program, whose schedules fit, and down in the other: there, by
+induction, the slots left are never fewer than the bytes left, so every persistent schedule that
+fits in bytes stays feasible, and the value is a lower bound for persistent schedules. Where the
+sizes share a divisor that makes the grid exact, both programs agree and the answer is optimal among
+persistent schedules. Non-persistent schedules can be faster: nothing here bounds them but the time
+without recomputation.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jettison.instances.chain import Chain
+from jettison.instances.remat_chain import RematChain
+from jettison.schedules.chain_schedule import ChainSchedule
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers import _kernels
+from jettison.solvers.bound import Bound, Evidence
+from jettison.solvers.chain_needs import ChainNeeds
+from jettison.solvers.least_chain_memory import (
+    chain_schedule,
+    least_memory_of_any_schedule,
+    least_persistent_memory,
+)
+from jettison.solvers.outcome import (
+    Infeasibility,
+    Outcome,
+    Problem,
+    Progress,
+    SolveOptions,
+)
+from jettison.solvers.status import Termination
+
+FIRST_SLOTS = 500
+# Two programs with 8-byte entries never hold more than this at once.
+LARGEST_TABLE_BYTES = 4 * 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Bracket:
+    """What one number of slots proves.
+
+    Attributes
+    ----------
+    floor_ns
+        Lower bound on the time of persistent schedules, or None if there is none that fits.
+    schedule
+        A schedule that fits, or None if rounding up left none.
+    is_exact
+        Whether the grid rounds nothing.
+    """
+
+    floor_ns: int | None
+    schedule: ChainSchedule | None
+    is_exact: bool
+
+
+def persistent_bracket(
+    chain: Chain, memory_bytes: int, slots: int, time_limit_s: float | None = None
+) -> Bracket:
+    """Solve the program with sizes rounded down and with sizes rounded up.
+
+    Parameters
+    ----------
+    chain
+        The instance.
+    memory_bytes
+        The limit, the input included.
+    slots
+        Number of memory slots :math:`S`, at least 1.
+    time_limit_s
+        Wall-clock seconds for both programs together.
+
+    Raises
+    ------
+    TimeoutError
+        If the time limit is reached.
+    MemoryError
+        If the table does not fit in memory.
+
+    Notes
+    -----
+    Time :math:`O(N^3 S)`, memory :math:`4 N^2 S` bytes.
+    """
+    started = time.perf_counter()
+    available = memory_bytes - chain.input_bytes
+    if available < 0:
+        return Bracket(None, None, True)
+    needs = ChainNeeds(chain)
+    divisor = math.gcd(
+        available,
+        *needs.input_bytes[1:].tolist(),
+        *needs.saved_bytes.tolist(),
+    )
+    is_exact = available == 0 or available // divisor <= slots
+    if is_exact:
+        slots = available // divisor if available else 0
+    floor = _solve(needs, available, slots, time_limit_s, rounds_up=False)
+    if floor is None:
+        return Bracket(None, None, is_exact)
+    if is_exact:
+        return Bracket(floor[0], chain_schedule(floor[1]), True)
+    left_s = None
+    if time_limit_s is not None:
+        left_s = max(time_limit_s - (time.perf_counter() - started), 0.0)
+    ceiling = _solve(needs, available, slots, left_s, rounds_up=True)
+    return Bracket(floor[0], None if ceiling is None else chain_schedule(ceiling[1]), False)
+
+
+def solve_rotor(problem: Problem, options: SolveOptions) -> Outcome:
+    """Bracket the persistent optimum, with more and more slots until the gap is closed.
+
+    Starts from 500 slots and doubles them while the gap is above ``options.gap``, time is left for
+    a run about twice as long as the last, and the table stays within 4 GiB. The best floor and the
+    best schedule of all rounds count; the schedule of least memory is the fallback.
+
+    Returns
+    -------
+    Outcome
+        With a bound valid for persistent schedules, or a proof, in exact integers, that no
+        persistent schedule fits.
+    """
+    assert isinstance(problem, RematChain)
+    started = time.perf_counter()
+    chain, memory_bytes = problem.instance, problem.memory_bytes
+    refusal = _infeasibility(chain, memory_bytes)
+    if refusal is not None:
+        return Outcome(termination=Termination.COMPLETED, infeasibility=refusal)
+
+    best = least_persistent_memory(chain)[1]
+    best_ns = best.replay(chain).time_ns
+    floor_ns = 0
+    slots = FIRST_SLOTS
+    last_s = 0.0
+    used_slots = 0
+    termination = Termination.COMPLETED
+    while True:
+        left_s = None
+        if options.time_limit_s is not None:
+            left_s = options.time_limit_s - (time.perf_counter() - started)
+            if left_s <= 2 * last_s:
+                termination = Termination.TIME_LIMIT
+                break
+        if 4 * len(chain) ** 2 * slots > LARGEST_TABLE_BYTES:
+            termination = Termination.MEMORY_LIMIT
+            break
+        round_started = time.perf_counter()
+        try:
+            bracket = persistent_bracket(chain, memory_bytes, slots, left_s)
+        except (TimeoutError, KeyboardInterrupt) as stop:
+            interrupted = isinstance(stop, KeyboardInterrupt)
+            termination = Termination.INTERRUPTED if interrupted else Termination.TIME_LIMIT
+            break
+        used_slots = slots
+        floor_ns = max(floor_ns, bracket.floor_ns or 0)
+        if bracket.schedule is not None:
+            time_ns = bracket.schedule.replay(chain).time_ns
+            if time_ns < best_ns:
+                best, best_ns = bracket.schedule, time_ns
+        last_s = time.perf_counter() - round_started
+        if options.on_progress is not None:
+            options.on_progress(Progress(time.perf_counter() - started, best_ns, floor_ns))
+        if best_ns == floor_ns or bracket.is_exact:
+            break
+        if best_ns - floor_ns <= options.gap * best_ns:
+            termination = Termination.GAP_REACHED
+            break
+        slots *= 2
+    bounds = (
+        Bound(
+            time_ns=floor_ns,
+            valid_for=ScheduleClass.PERSISTENT,
+            evidence=Evidence.EXACT,
+            method="rotor",
+        ),
+    )
+    return Outcome(
+        termination=termination,
+        schedule=best,
+        bounds=bounds if floor_ns else (),
+        work={"slots": used_slots},
+    )
+
+
+def _infeasibility(chain: Chain, memory_bytes: int) -> Infeasibility | None:
+    """Return the proof that the memory is too small, for all schedules if that can be shown."""
+    least = least_persistent_memory(chain)[0]
+    if memory_bytes >= least:
+        return None
+    any_least = least_memory_of_any_schedule(chain)
+    if memory_bytes < any_least:
+        return Infeasibility(
+            valid_for=ScheduleClass.ALL,
+            least_memory_bytes=least,
+            is_exact=True,
+        )
+    return Infeasibility(
+        valid_for=ScheduleClass.PERSISTENT, least_memory_bytes=least, is_exact=True
+    )
+
+
+def _solve(
+    needs: ChainNeeds, available: int, slots: int, time_limit_s: float | None, *, rounds_up: bool
+) -> tuple[int, list[tuple[int, int]]] | None:
+    times = np.array(
+        [(stage.forward_ns, stage.backward_ns) for stage in needs.chain], dtype=np.int64
+    )
+
+    def up(sizes: NDArray[np.int64]) -> NDArray[np.int32]:
+        return _to_slots(sizes, available, slots, rounds_up=True)
+
+    def subtracted(sizes: NDArray[np.int64]) -> NDArray[np.int32]:
+        return _to_slots(sizes, available, slots, rounds_up=rounds_up)
+
+    return _kernels.persistent_program(
+        np.ascontiguousarray(times[:, 0]),
+        np.ascontiguousarray(times[:, 1]),
+        subtracted(needs.input_bytes),
+        subtracted(needs.saved_bytes),
+        up(needs.forward_all),
+        up(needs.forward_none),
+        slots,
+        time_limit_s,
+    )
+
+
+def _to_slots(
+    sizes: NDArray[np.int64], available: int, slots: int, *, rounds_up: bool
+) -> NDArray[np.int32]:
+    """Return size * slots / available, rounded; sizes above `available` become slots + 1."""
+    flat = [
+        slots + 1 if size > available else _scaled(size, available, slots, rounds_up=rounds_up)
+        for size in sizes.ravel().tolist()
+    ]
+    return np.array(flat, dtype=np.int32).reshape(sizes.shape)
+
+
+def _scaled(size: int, available: int, slots: int, *, rounds_up: bool) -> int:
+    if available == 0:
+        return 0
+    product = size * slots
+    return -(-product // available) if rounds_up else product // available

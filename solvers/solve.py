@@ -1,0 +1,229 @@
+"""The three questions: solve a problem, bound it, compare the methods on it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jettison.instances.errors import InputError
+from jettison.schedules.replay import Replay
+from jettison.solvers.bound import Bound, best_bound
+from jettison.solvers.methods import Promise, find_method, methods_of
+from jettison.solvers.outcome import Problem, Schedule, SolveOptions
+from jettison.solvers.result import Result, base_time_bound, replay_schedule
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def solve(
+    problem: Problem,
+    method: str | None = None,
+    *,
+    time_limit: float | None = 60.0,
+    gap: float = 1e-4,
+    threads: int = 1,
+    seed: int = 0,
+) -> Result:
+    """Solve a problem: a replayed schedule with the best bound that the method knows.
+
+    Parameters
+    ----------
+    problem
+        Instance and memory.
+    method
+        Name of the method; None for the problem's default.
+    time_limit
+        Wall-clock seconds; None for no limit.
+    gap
+        Relative gap at which the method may stop.
+    threads, seed
+        For methods that use them.
+
+    Raises
+    ------
+    InputError
+        If the method is unknown or an option is out of range.
+    """
+    options = SolveOptions(time_limit_s=time_limit, gap=gap, threads=threads, seed=seed)
+    return solve_with(problem, method, options)
+
+
+def solve_with(problem: Problem, method: str | None, options: SolveOptions) -> Result:
+    """Solve a problem with options that are made already; see `solve`."""
+    chosen = find_method(problem.problem, method)
+    started = time.perf_counter()
+    outcome = chosen.run(problem, options)
+    return Result.from_outcome(problem, chosen.name, outcome, time.perf_counter() - started)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What can be said of a problem's best time, and of a schedule for it.
+
+    Attributes
+    ----------
+    problem
+        Instance and memory.
+    replay
+        The replay of the schedule that was given, valid or not; None if none was given.
+    results
+        What the methods that bound the problem found.
+    """
+
+    problem: Problem
+    replay: Replay | None
+    results: tuple[Result, ...]
+
+    @property
+    def bound(self) -> Bound | None:
+        """The best bound that holds for the schedule; without one, the largest of all."""
+        bounds = [bound for result in self.results for bound in result.bounds]
+        bounds.append(base_time_bound(self.problem))
+        if self.replay is None or not self.replay.valid:
+            return max(bounds, key=lambda bound: bound.time_ns)
+        return best_bound(bounds, self.replay.schedule_class)
+
+    @property
+    def gap(self) -> float | None:
+        """(time - bound) / time of a valid schedule."""
+        if self.replay is None or not self.replay.valid or self.bound is None:
+            return None
+        time_ns = self.replay.time_ns
+        return (time_ns - self.bound.time_ns) / time_ns if time_ns else 0.0
+
+    @property
+    def infeasible(self) -> Result | None:
+        """The result that proves that no schedule fits, if one does."""
+        return next((item for item in self.results if item.infeasibility is not None), None)
+
+    @property
+    def seconds(self) -> float:
+        """Wall-clock time of all methods together."""
+        return sum(result.seconds for result in self.results)
+
+    @property
+    def status(self) -> str:
+        """``valid``, ``invalid``, ``infeasible...`` or ``bounded``."""
+        if self.replay is not None:
+            return "valid" if self.replay.valid else "invalid"
+        return "bounded" if self.infeasible is None else self.infeasible.status
+
+    def to_json(self) -> dict[str, object]:
+        """Return the keys that the command line prints; absent values are None."""
+        proof = None if self.infeasible is None else self.infeasible.infeasibility
+        return {
+            "status": self.status,
+            "problem": self.problem.problem,
+            "instance": self.problem.instance.name,
+            "instance_sha256": self.problem.instance.sha256,
+            "memory_bytes": self.problem.memory_bytes,
+            "method": None if self.bound is None else self.bound.method,
+            "time_ns": None if self.replay is None else self.replay.time_ns,
+            "peak_bytes": None if self.replay is None else self.replay.peak_bytes,
+            "base_time_ns": self.problem.instance.base_time_ns,
+            "lower_bound_ns": None if self.bound is None else self.bound.time_ns,
+            "evidence": None if self.bound is None else str(self.bound.evidence),
+            "valid_for": None if self.bound is None else str(self.bound.valid_for),
+            "schedule_class": None if self.replay is None else str(self.replay.schedule_class),
+            "gap": self.gap,
+            "least_memory_bytes": None if proof is None else proof.least_memory_bytes,
+            "violations": []
+            if self.replay is None
+            else [str(violation) for violation in self.replay.violations],
+            "seconds": round(self.seconds, 6),
+        }
+
+
+def bound(
+    problem: Problem,
+    schedule: Schedule | None = None,
+    method: str | None = None,
+    *,
+    time_limit: float | None = 60.0,
+    gap: float = 1e-4,
+    threads: int = 1,
+    seed: int = 0,
+) -> Verdict:
+    """Bound the time of a problem from below, and judge a schedule for it.
+
+    Parameters
+    ----------
+    problem
+        Instance and memory.
+    schedule
+        Somebody's schedule; it is replayed, and every rule it breaks is named.
+    method
+        The method whose bound is wanted; None for every method of the problem that proves one.
+    time_limit, gap, threads, seed
+        As for `solve`, for each of these methods.
+
+    Raises
+    ------
+    InputError
+        If the method is unknown or proves no bound, or an option is out of range.
+    """
+    options = SolveOptions(time_limit_s=time_limit, gap=gap, threads=threads, seed=seed)
+    return bound_with(problem, schedule, method, options)
+
+
+def bound_with(
+    problem: Problem, schedule: Schedule | None, method: str | None, options: SolveOptions
+) -> Verdict:
+    """Bound a problem with options that are made already; see `bound`."""
+    proving = [item for item in methods_of(problem.problem) if item.promise != Promise.HEURISTIC]
+    if method is not None:
+        chosen = find_method(problem.problem, method)
+        if chosen not in proving:
+            raise InputError(
+                f"{method!r} proves no bound",
+                field="method",
+                expected=f"choose one of {', '.join(item.name for item in proving)}",
+            )
+        proving = [chosen]
+    replay = None if schedule is None else replay_schedule(problem, schedule)
+    results = tuple(solve_with(problem, item.name, options) for item in proving)
+    return Verdict(problem=problem, replay=replay, results=results)
+
+
+def compare(
+    problem: Problem | Sequence[Problem],
+    methods: Iterable[str] | None = None,
+    *,
+    time_limit: float | None = 60.0,
+    gap: float = 1e-4,
+    threads: int = 1,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Run several methods on a problem (or on several) and return one row each.
+
+    Every row is judged against the best bound that any method proved for its problem.
+
+    Parameters
+    ----------
+    problem
+        One problem, or several: the same instance in several memories, say.
+    methods
+        Names of methods; None for every method of each problem.
+    time_limit, gap, threads, seed
+        As for `solve`, for each run.
+    """
+    import pandas as pd
+
+    options = SolveOptions(time_limit_s=time_limit, gap=gap, threads=threads, seed=seed)
+    problems = problem if isinstance(problem, Sequence) else [problem]
+    chosen = None if methods is None else list(methods)
+    results = [item for one in problems for item in compare_with(one, chosen, options)]
+    return pd.DataFrame([result.to_json() for result in results])
+
+
+def compare_with(
+    problem: Problem, methods: Sequence[str] | None, options: SolveOptions
+) -> list[Result]:
+    """Run methods on one problem; each result knows the bounds of all of them."""
+    names = methods or [item.name for item in methods_of(problem.problem)]
+    results = [solve_with(problem, name, options) for name in names]
+    bounds = tuple(bound for result in results for bound in result.bounds)
+    return [result.with_bounds(bounds) for result in results]

@@ -1,0 +1,339 @@
+"""Every command as a user types it: output, exit status, and what bad input says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jettison.cli.main import main
+from jettison.instances.catalog import bundled_instances, save
+from jettison.instances.chain import Chain, Stage
+from jettison.instances.graph import Graph, Node
+
+RESULT_KEYS = {
+    "status",
+    "method",
+    "time_ns",
+    "peak_bytes",
+    "lower_bound_ns",
+    "gap",
+    "valid_for",
+    "seconds",
+    "instance_sha256",
+}
+
+
+class Terminal:
+    """Runs commands in a folder with a small chain and a small graph."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder = folder
+        self._capsys = capsys
+        stages = [
+            Stage(
+                name=f"layer{k}",
+                forward_ns=10 + k,
+                backward_ns=20,
+                output_bytes=100,
+                saved_bytes=300,
+            )
+            for k in range(8)
+        ]
+        loss = Stage(name="loss", forward_ns=1, backward_ns=1, output_bytes=0, saved_bytes=0)
+        self.chain = Chain("small", 50, (*stages, loss))
+        save(self.chain, folder / "chain.json")
+        nodes = [Node(name="f0", duration_ns=5, output_bytes=10)]
+        nodes += [
+            Node(name=f"f{k}", duration_ns=5, output_bytes=10, inputs=(f"f{k - 1}",))
+            for k in range(1, 5)
+        ]
+        nodes.append(Node(name="b4", duration_ns=5, output_bytes=10, inputs=("f4",), backward=True))
+        nodes += [
+            Node(
+                name=f"b{k}",
+                duration_ns=5,
+                output_bytes=10,
+                inputs=(f"b{k + 1}", f"f{k}"),
+                backward=True,
+            )
+            for k in range(3, -1, -1)
+        ]
+        save(Graph("ladder", tuple(nodes)), folder / "graph.json")
+
+    def run(self, *words: str) -> tuple[int, str, str]:
+        self._capsys.readouterr()
+        arguments = [
+            str(self.folder / word) if word.endswith((".json", ".png", ".mps", ".lp")) else word
+            for word in words
+        ]
+        with pytest.raises(SystemExit) as stop:
+            main(arguments)
+        captured = self._capsys.readouterr()
+        code = stop.value.code
+        return (0 if code is None else int(code)), captured.out, captured.err
+
+    def json(self, *words: str) -> dict[str, Any]:
+        code, out, err = self.run(*words, "--json")
+        assert code == 0, err
+        found: dict[str, Any] = json.loads(out)
+        return found
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Terminal:
+    return Terminal(tmp_path, capsys)
+
+
+def test_solve_prints_one_json_object_with_the_promised_keys(terminal: Terminal) -> None:
+    found = terminal.json("solve", "remat-chain", "chain.json", "--memory", "50%")
+    assert found.keys() >= RESULT_KEYS
+    # Store-all keeps 50 + 8 * 300 bytes, and the last layer's backward adds 100 + 100.
+    assert found["memory_bytes"] == (50 + 8 * 300 + 200) // 2
+    assert found["peak_bytes"] <= found["memory_bytes"]
+    assert found["lower_bound_ns"] <= found["time_ns"]
+    assert found["instance_sha256"] == terminal.chain.sha256
+
+
+def test_solve_without_json_names_status_time_and_bound(terminal: Terminal) -> None:
+    code, out, _ = terminal.run("solve", "remat-chain", "chain.json", "--memory", "50%")
+    assert code == 0
+    lines = dict(line.split("  ", 1) for line in out.splitlines())
+    assert lines["status"].strip() == "optimal-persistent (completed)"
+    assert {"time", "peak", "lower bound", "valid for", "gap"} <= lines.keys()
+
+
+def test_full_memory_is_optimal_among_all_schedules(terminal: Terminal) -> None:
+    found = terminal.json("solve", "remat-chain", "chain.json", "--memory", "100%")
+    assert (found["status"], found["valid_for"]) == ("optimal", "all schedules")
+    assert found["time_ns"] == terminal.chain.base_time_ns
+
+
+def test_too_little_memory_ends_with_3_and_the_least_that_would_do(terminal: Terminal) -> None:
+    code, out, _ = terminal.run("solve", "remat-chain", "chain.json", "--memory", "100B", "--json")
+    assert code == 3
+    found = json.loads(out)
+    assert found["status"] == "infeasible"
+    assert found["time_ns"] is None
+    least = found["least_memory_bytes"]
+    enough = terminal.json("solve", "remat-chain", "chain.json", "--memory", f"{least}B")
+    assert enough["peak_bytes"] == least
+    code, _, _ = terminal.run("solve", "remat-chain", "chain.json", "--memory", f"{least - 1}B")
+    assert code == 3
+
+
+def test_a_baseline_that_does_not_fit_ends_with_5_and_says_what_it_needs(
+    terminal: Terminal,
+) -> None:
+    code, out, _ = terminal.run(
+        "solve", "remat-chain", "chain.json", "--memory", "50%", "--method", "store-all"
+    )
+    assert code == 5
+    assert "store-all needs 2.59 KiB (2650 bytes)" in out
+
+
+def test_a_saved_schedule_is_judged_valid_with_the_same_time(terminal: Terminal) -> None:
+    solved = terminal.json("solve", "remat-chain", "chain.json", "--memory", "50%", "-o", "s.json")
+    judged = terminal.json(
+        "bound", "remat-chain", "chain.json", "--memory", "50%", "--schedule", "s.json"
+    )
+    assert judged["status"] == "valid"
+    assert judged["time_ns"] == solved["time_ns"]
+    assert judged["lower_bound_ns"] == solved["lower_bound_ns"]
+    assert judged["gap"] == 0
+
+
+def test_a_broken_schedule_ends_with_2_and_names_the_rule(terminal: Terminal) -> None:
+    terminal.run("solve", "remat-chain", "chain.json", "--memory", "50%", "-o", "s.json")
+    path = terminal.folder / "s.json"
+    document = json.loads(path.read_text())
+    document["operations"] = [entry for entry in document["operations"] if entry != ["B", 3]]
+    path.write_text(json.dumps(document))
+    code, out, _ = terminal.run(
+        "bound", "remat-chain", "chain.json", "--memory", "50%", "--schedule", "s.json"
+    )
+    assert code == 2
+    assert "wrong gradient: δ^2" in out
+
+
+def test_a_schedule_that_needs_more_memory_says_how_many_bytes_over(terminal: Terminal) -> None:
+    terminal.run(
+        "solve", "remat-chain", "chain.json", "--memory", "100%", "--method", "store-all",
+        "-o", "s.json",
+    )  # fmt: skip
+    code, out, _ = terminal.run(
+        "bound", "remat-chain", "chain.json", "--memory", "2649B", "--schedule", "s.json"
+    )
+    assert code == 2
+    # The peak, 2650 bytes, is met by the backward of stage 8, whose output is the gradient δ^7.
+    assert "(B 8): out of memory: δ^7, 1 bytes over the limit" in out
+
+
+def test_a_schedule_for_another_instance_is_refused(terminal: Terminal) -> None:
+    terminal.run("solve", "remat-chain", "chain.json", "--memory", "50%", "-o", "s.json")
+    other = Chain("other", 51, terminal.chain.stages)
+    save(other, terminal.folder / "other.json")
+    code, out, err = terminal.run(
+        "bound", "remat-chain", "other.json", "--memory", "50%", "--schedule", "s.json"
+    )
+    assert (code, out) == (2, "")
+    assert "s.json: instance_sha256: the schedule is for the instance" in err
+
+
+def test_compare_lists_every_method_in_every_memory(terminal: Terminal) -> None:
+    found = terminal.json("compare", "remat-chain", "chain.json", "--memory", "40%,60%,100%")
+    rows = found["results"]
+    assert len(rows) == 15
+    assert {row["method"] for row in rows} == {
+        "rotor", "store-all", "periodic", "chen-sqrt", "recompute-all",
+    }  # fmt: skip
+    for row in rows:
+        assert row.keys() >= RESULT_KEYS
+        assert row["lower_bound_ns"] is not None
+        if row["time_ns"] is not None:
+            assert row["lower_bound_ns"] <= row["time_ns"]
+            assert row["peak_bytes"] <= row["memory_bytes"]
+
+
+def test_compare_judges_heuristics_by_the_best_bound_of_all(terminal: Terminal) -> None:
+    rows = terminal.json("compare", "remat-chain", "chain.json", "--memory", "50%")["results"]
+    exact = next(row for row in rows if row["method"] == "rotor")
+    lazy = next(row for row in rows if row["method"] == "recompute-all")
+    assert lazy["lower_bound_ns"] == exact["lower_bound_ns"]
+    assert lazy["gap"] > 0
+
+
+def test_compare_prints_a_table_and_draws_a_picture(terminal: Terminal) -> None:
+    code, out, _ = terminal.run(
+        "compare", "remat-chain", "chain.json", "--memory", "50%,70%", "--plot", "curve.png"
+    )
+    assert code == 0
+    assert "optimal-persistent" in out
+    assert (terminal.folder / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_graph_is_solved_bounded_and_drawn(terminal: Terminal) -> None:
+    found = terminal.json(
+        "solve", "remat-graph", "graph.json", "--memory", "90%", "-o", "g.json",
+        "--plot", "memory.png", "--grid", "grid.png",
+    )  # fmt: skip
+    assert found["status"] in {"optimal", "optimal-staged"}
+    assert found["peak_bytes"] <= found["memory_bytes"]
+    judged = terminal.json(
+        "bound", "remat-graph", "graph.json", "--memory", "90%", "--schedule", "g.json"
+    )
+    assert judged["status"] == "valid"
+    assert judged["lower_bound_ns"] == found["lower_bound_ns"]
+    for name in ("memory.png", "grid.png"):
+        assert (terminal.folder / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_remat_graph_takes_a_chain_as_its_graph(terminal: Terminal) -> None:
+    code, out, err = terminal.run(
+        "solve", "remat-graph", "chain.json", "--memory", "100%", "--json"
+    )
+    assert code == 0
+    assert json.loads(out)["time_ns"] == terminal.chain.base_time_ns
+    assert "small is a chain; using its graph" in err
+
+
+def test_export_writes_the_integer_program(terminal: Terminal) -> None:
+    code, _, err = terminal.run(
+        "export", "remat-graph", "graph.json", "--memory", "90%", "-o", "model.mps"
+    )
+    assert code == 0
+    assert "rows" in err
+    assert "ROWS" in (terminal.folder / "model.mps").read_text()
+
+
+def test_list_and_show_know_the_bundled_instances(terminal: Terminal) -> None:
+    listed = terminal.json("list", "instances")["instances"]
+    assert [entry["name"] for entry in listed] == [entry.name for entry in bundled_instances()]
+    assert all(entry["device"] for entry in listed)
+    shown = terminal.json("show", listed[0]["name"])
+    assert shown["kind"] == "chain"
+    assert shown["provenance"]["device_kind"] == listed[0]["device_kind"]
+
+
+def test_list_methods_names_promise_and_source(terminal: Terminal) -> None:
+    found = terminal.json("list", "methods")["methods"]
+    rotor = next(entry for entry in found if entry["name"] == "rotor")
+    assert rotor["promise"] == "exact-persistent"
+    assert "RR-9302" in rotor["source"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ("solve", "remat-chain", "chain.json", "--memory", "500"),
+            "memory: '500' has no unit",
+        ),
+        (("solve", "remat-chain", "none.json", "--memory", "50%"), "cannot read the file"),
+        (("solve", "remat-chain", "nothing", "--memory", "50%"), "jettison list instances"),
+        (("solve", "remat-cake", "chain.json", "--memory", "50%"), "choose one of remat-chain"),
+        (("solve", "remat-chain", "graph.json", "--memory", "50%"), "ladder is a graph"),
+        (
+            ("solve", "remat-chain", "chain.json", "--memory", "50%", "--method", "magic"),
+            "choose one of rotor",
+        ),
+        (
+            ("solve", "remat-chain", "chain.json", "--memory", "50%", "--gap", "2"),
+            "gap: 2.0; write a number from 0 to 1",
+        ),
+        (
+            ("solve", "remat-chain", "chain.json", "--memory", "50%", "--time-limit", "0"),
+            "time_limit: 0.0 seconds",
+        ),
+        (
+            ("bound", "remat-chain", "chain.json", "--memory", "50%", "--method", "periodic"),
+            "'periodic' proves no bound",
+        ),
+        (
+            ("export", "remat-chain", "chain.json", "--memory", "50%", "-o", "model.lp"),
+            "write remat-graph",
+        ),
+        (("import", "networkx", "none.json", "-o", "out.json"), "cannot read the file"),
+        (("import", "pipedream", "chain.json", "-o", "out.json"), "chain.json"),
+        (("show", "nothing"), "jettison list instances"),
+    ],
+)
+def test_bad_input_ends_with_2_and_one_line(
+    terminal: Terminal, words: tuple[str, ...], message: str
+) -> None:
+    before = sorted(terminal.folder.iterdir())
+    code, out, err = terminal.run(*words)
+    assert code == 2
+    assert out == ""
+    assert message in err
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert sorted(terminal.folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("option", ["--plot", "--grid", "-o"])
+def test_a_folder_that_does_not_exist_is_refused_before_the_work(
+    terminal: Terminal, option: str
+) -> None:
+    code, out, err = terminal.run(
+        "solve", "remat-chain", "chain.json", "--memory", "50%", option, "missing/file.png"
+    )
+    assert (code, out) == (2, "")
+    assert "missing/file.png" in err
+
+
+def test_an_unknown_option_ends_with_2(terminal: Terminal) -> None:
+    code, _, err = terminal.run("solve", "remat-chain", "chain.json", "--speed", "9")
+    assert code == 2
+    assert "--speed" in err
+
+
+@pytest.mark.parametrize(
+    "command", ["solve", "bound", "compare", "show", "export", "list", "import"]
+)
+def test_every_command_has_a_help_text(terminal: Terminal, command: str) -> None:
+    code, out, _ = terminal.run(command, "--help")
+    assert code == 0
+    assert f"Usage: jettison {command}" in out or "Usage:" in out

@@ -1,0 +1,85 @@
+"""Schedule files: round trips, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jettison.instances.errors import InputError
+from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind, ChainSchedule
+from jettison.schedules.graph_schedule import GraphSchedule
+from jettison.schedules.schedule_file import load_schedule, save_schedule
+from tests.tiny import LADDER, UNEVEN, UNIFORM
+
+FORWARD = ChainSchedule((ChainOperation(ChainOperationKind.FORWARD_ALL, 1),))
+
+
+def test_a_chain_schedule_comes_back_as_it_was(tmp_path: Path) -> None:
+    kinds = list(ChainOperationKind)
+    schedule = ChainSchedule(tuple(ChainOperation(kind, 2) for kind in kinds))
+    save_schedule(schedule, UNIFORM, tmp_path / "s.json")
+    assert load_schedule(tmp_path / "s.json", UNIFORM) == schedule
+
+
+def test_a_graph_schedule_comes_back_as_it_was(tmp_path: Path) -> None:
+    schedule = GraphSchedule.from_computations(LADDER, [0, 1, 2, 0, 3, 4, 5, 6])
+    save_schedule(schedule, LADDER, tmp_path / "s.json")
+    assert load_schedule(tmp_path / "s.json", LADDER) == schedule
+
+
+def test_a_graph_schedule_is_written_with_the_names_of_the_nodes(tmp_path: Path) -> None:
+    schedule = GraphSchedule.from_computations(LADDER, range(len(LADDER)))
+    save_schedule(schedule, LADDER, tmp_path / "s.json")
+    document = json.loads((tmp_path / "s.json").read_text())
+    assert document["operations"][:2] == [["compute", "f0"], ["compute", "f1"]]
+    assert document["instance_sha256"] == LADDER.sha256
+
+
+def test_a_schedule_cannot_be_saved_for_another_kind_of_instance(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="no schedule for a graph"):
+        save_schedule(FORWARD, LADDER, tmp_path / "s.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_hash_of_another_instance_is_refused(tmp_path: Path) -> None:
+    save_schedule(FORWARD, UNIFORM, tmp_path / "s.json")
+    with pytest.raises(InputError, match="instance_sha256: the schedule is for the instance"):
+        load_schedule(tmp_path / "s.json", UNEVEN)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"operations": [["F_all", 8]]}, r"operations\[0\]\[1\]: 8 is not a stage"),
+        ({"operations": [["F_all", 0]]}, r"operations\[0\]\[1\]: 0 is not a stage"),
+        ({"operations": [["F_some", 1]]}, r"operations\[0\]\[0\]: 'F_some' is not one of"),
+        ({"operations": [["F_all", 1, 2]]}, r"operations\[0\]"),
+        ({"operations": [["F_all"]]}, r"operations\[0\]"),
+        ({"operations": [["F_all", "1"]]}, r"operations\[0\]\[1\]: '1' is not of type 'integer'"),
+        ({"kind": "graph-schedule"}, "'graph-schedule' cannot be used here"),
+        ({"version": 2}, "version 2 is newer than this program"),
+        ({"format": "other"}, "this is not a jettison file"),
+        ({"speed": 3}, "'speed' was unexpected"),
+        ({"instance_sha256": "abc"}, "instance_sha256"),
+    ],
+)
+def test_a_bad_field_is_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    path = tmp_path / "s.json"
+    save_schedule(FORWARD, UNIFORM, path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(InputError, match=message) as caught:
+        load_schedule(path, UNIFORM)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_an_unknown_node_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    save_schedule(GraphSchedule.from_computations(LADDER, [0]), LADDER, path)
+    document = json.loads(path.read_text())
+    document["operations"][0][1] = "f9"
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"operations\[0\]\[1\]: 'f9' is not a node of ladder"):
+        load_schedule(path, LADDER)

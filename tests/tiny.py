@@ -1,0 +1,87 @@
+"""Named tiny instances on which every method of a problem is tried."""
+
+from __future__ import annotations
+
+from jettison.instances.chain import Chain, Stage
+from jettison.instances.graph import Graph, Node
+
+
+def _stage(name: str, times: tuple[int, int], sizes: tuple[int, int], *over: int) -> Stage:
+    forward_overhead, backward_overhead = over or (0, 0)
+    return Stage(
+        name=name,
+        forward_ns=times[0],
+        backward_ns=times[1],
+        output_bytes=sizes[0],
+        saved_bytes=sizes[1],
+        forward_overhead_bytes=forward_overhead,
+        backward_overhead_bytes=backward_overhead,
+    )
+
+
+LOSS_ONLY = Chain("loss only", 3, (_stage("loss", (2, 3), (0, 4)),))
+
+UNIFORM = Chain(
+    "uniform",
+    1,
+    (
+        *(_stage(f"layer{k}", (2, 3), (1, 2)) for k in range(6)),
+        _stage("loss", (1, 1), (0, 0)),
+    ),
+)
+
+UNEVEN = Chain(
+    "uneven",
+    4,
+    (
+        _stage("wide", (9, 5), (8, 20), 3, 1),
+        _stage("narrow", (1, 2), (1, 1)),
+        _stage("free", (0, 0), (0, 0)),
+        _stage("heavy", (7, 30), (5, 11), 0, 6),
+        _stage("loss", (1, 1), (0, 2), 1, 1),
+    ),
+)
+
+GRADIENT_IN_OVERHEAD = Chain(
+    "gradient in overhead",
+    2,
+    (
+        _stage("one", (4, 4), (3, 5), 0, 2),
+        _stage("two", (3, 6), (2, 6), 1, 3),
+        _stage("loss", (1, 1), (0, 1), 0, 2),
+    ),
+    backward_overhead_holds_gradient=True,
+)
+
+CHAINS = (LOSS_ONLY, UNIFORM, UNEVEN, GRADIENT_IN_OVERHEAD)
+
+ONE_NODE = Graph("one node", (Node(name="a", duration_ns=3, output_bytes=2, keep=True),))
+
+LADDER = Graph(
+    "ladder",
+    (
+        Node(name="f0", duration_ns=2, output_bytes=3),
+        Node(name="f1", duration_ns=3, output_bytes=4, inputs=("f0",), workspace_bytes=1),
+        Node(name="f2", duration_ns=1, output_bytes=3, inputs=("f1",)),
+        Node(name="b2", duration_ns=2, output_bytes=3, inputs=("f2", "f1"), backward=True),
+        Node(name="b1", duration_ns=4, output_bytes=2, inputs=("b2", "f1", "f0"), backward=True),
+        Node(
+            name="w1", duration_ns=1, output_bytes=1, inputs=("b2", "f0"), backward=True, keep=True
+        ),
+        Node(name="b0", duration_ns=2, output_bytes=1, inputs=("b1", "f0"), backward=True),
+    ),
+)
+
+DIAMOND = Graph(
+    "diamond",
+    (
+        Node(name="top", duration_ns=5, output_bytes=4),
+        Node(name="left", duration_ns=1, output_bytes=3, inputs=("top",)),
+        Node(name="right", duration_ns=2, output_bytes=5, inputs=("top",), workspace_bytes=2),
+        Node(name="middle", duration_ns=1, output_bytes=1, inputs=("left",)),
+        Node(name="bottom", duration_ns=1, output_bytes=2, inputs=("right", "middle"), keep=True),
+        Node(name="last", duration_ns=1, output_bytes=1, inputs=("top", "bottom")),
+    ),
+)
+
+GRAPHS = (ONE_NODE, LADDER, DIAMOND)
