@@ -17,3 +17,16 @@ def least_memory(
     forward_all_need: NDArray[np.int64],
     forward_none_need: NDArray[np.int64],
 ) -> tuple[int, list[tuple[int, int]]]: ...
+def persistent_optimum(
+    forward_ns: NDArray[np.int64],
+    backward_ns: NDArray[np.int64],
+    input_bytes: NDArray[np.int64],
+    saved_bytes: NDArray[np.int64],
+    forward_all_need: NDArray[np.int64],
+    forward_none_need: NDArray[np.int64],
+    available_bytes: int,
+    known_time_ns: int,
+    slots: int,
+    most_states: int,
+    time_limit_s: float | None = None,
+) -> tuple[int, int, list[tuple[int, int]], int, bool]: ...

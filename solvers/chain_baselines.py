@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from jettison.instances.chain import Chain
+from jettison.instances.errors import InputError
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.units import format_bytes
 from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind, ChainSchedule
@@ -64,8 +65,17 @@ def periodic_schedule(chain: Chain, segments: int) -> ChainSchedule:
 
     Each segment has ``stages // segments`` stages; the last one takes what is left over, and the
     loss (torch.utils.checkpoint.checkpoint_sequential).
+
+    Raises
+    ------
+    InputError
+        If `segments` is below 1 or above the number of stages before the loss; a loss alone is one
+        segment.
     """
-    length = max((len(chain) - 1) // segments, 1)
+    most = max(len(chain) - 1, 1)
+    if not 1 <= segments <= most:
+        raise InputError(f"{segments}", field="segments", expected=f"write 1 to {most}")
+    length = most // segments
     return segmented_schedule(chain, [1 + k * length for k in range(segments)])
 
 
@@ -79,7 +89,8 @@ def chen_sqrt_schedule(chain: Chain) -> ChainSchedule:
     if stages == 0:
         return store_all_schedule(chain)
     segments = math.isqrt(stages - 1) + 1
-    return segmented_schedule(chain, [1 + -(-k * stages // segments) for k in range(segments)])
+    length, longer = divmod(stages, segments)
+    return segmented_schedule(chain, [1 + k * length + min(k, longer) for k in range(segments)])
 
 
 def solve_store_all(problem: Problem, options: SolveOptions) -> Outcome:

@@ -6,8 +6,10 @@ from functools import lru_cache
 
 from jettison.instances.chain import Chain
 from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind, ChainSchedule
+from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers import _kernels
 from jettison.solvers.chain_needs import ChainNeeds
+from jettison.solvers.outcome import Infeasibility
 
 # The kernels number the operations in this order.
 _KINDS = (
@@ -51,6 +53,23 @@ def least_memory_of_any_schedule(chain: Chain) -> int:
             + stage.backward_overhead_bytes
         )
     return max(needed)
+
+
+def persistent_infeasibility(chain: Chain, memory_bytes: int) -> Infeasibility | None:
+    """Return the proof that no persistent schedule fits, or None if one does.
+
+    The proof covers all schedules where the memory is below what any schedule needs. The least
+    memory it names is that of persistent schedules: so much does suffice.
+    """
+    least = least_persistent_memory(chain)[0]
+    if memory_bytes >= least:
+        return None
+    beyond_all = memory_bytes < least_memory_of_any_schedule(chain)
+    return Infeasibility(
+        valid_for=ScheduleClass.ALL if beyond_all else ScheduleClass.PERSISTENT,
+        least_memory_bytes=least,
+        is_exact=True,
+    )
 
 
 def chain_schedule(sequence: list[tuple[int, int]]) -> ChainSchedule:

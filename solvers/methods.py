@@ -70,6 +70,14 @@ METHODS = (
         "rotor:solve_rotor",
     ),
     Method(
+        "rotor-exact",
+        "remat-chain",
+        Promise.EXACT_PERSISTENT,
+        "RR-9302, Theorem 1",
+        "the same recurrence in exact bytes, searched between two grids",
+        "rotor_exact:solve_rotor_exact",
+    ),
+    Method(
         "store-all",
         "remat-chain",
         Promise.HEURISTIC,

@@ -76,8 +76,8 @@ class Infeasibility:
     Attributes
     ----------
     least_memory_bytes
-        Least memory in which a schedule of this class exists, if it is known; else a lower bound
-        on it.
+        If `is_exact`, an amount in which a schedule exists: the least one for the schedules that
+        the method looks at. Else a lower bound on what is needed.
     is_exact
         Whether `least_memory_bytes` would do.
     """

@@ -37,28 +37,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jettison.instances.chain import Chain
+from jettison.instances.errors import InputError
 from jettison.instances.remat_chain import RematChain
 from jettison.schedules.chain_schedule import ChainSchedule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers import _kernels
 from jettison.solvers.bound import Bound, Evidence
+from jettison.solvers.chain_baselines import store_all_schedule
 from jettison.solvers.chain_needs import ChainNeeds
 from jettison.solvers.least_chain_memory import (
     chain_schedule,
-    least_memory_of_any_schedule,
     least_persistent_memory,
+    persistent_infeasibility,
 )
-from jettison.solvers.outcome import (
-    Infeasibility,
-    Outcome,
-    Problem,
-    Progress,
-    SolveOptions,
-)
+from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
 from jettison.solvers.status import Termination
 
 FIRST_SLOTS = 500
-# Two programs with 8-byte entries never hold more than this at once.
+# One program at a time holds N (N + 1) / 2 rows of 8-byte entries.
 LARGEST_TABLE_BYTES = 4 * 2**30
 
 
@@ -99,6 +95,8 @@ def persistent_bracket(
 
     Raises
     ------
+    InputError
+        If there is no slot.
     TimeoutError
         If the time limit is reached.
     MemoryError
@@ -108,6 +106,8 @@ def persistent_bracket(
     -----
     Time :math:`O(N^3 S)`, memory :math:`4 N^2 S` bytes.
     """
+    if slots < 1:
+        raise InputError(f"{slots}", field="slots", expected="write at least 1")
     started = time.perf_counter()
     available = memory_bytes - chain.input_bytes
     if available < 0:
@@ -136,9 +136,10 @@ def persistent_bracket(
 def solve_rotor(problem: Problem, options: SolveOptions) -> Outcome:
     """Bracket the persistent optimum, with more and more slots until the gap is closed.
 
-    Starts from 500 slots and doubles them while the gap is above ``options.gap``, time is left for
-    a run about twice as long as the last, and the table stays within 4 GiB. The best floor and the
-    best schedule of all rounds count; the schedule of least memory is the fallback.
+    Saves everything if that fits. Otherwise starts from 500 slots and doubles them while the gap is
+    above ``options.gap``, time is left for a run about twice as long as the last, and the table
+    stays within 4 GiB. The best floor and the best schedule of all rounds count; the schedule of
+    least memory is the fallback.
 
     Returns
     -------
@@ -149,9 +150,12 @@ def solve_rotor(problem: Problem, options: SolveOptions) -> Outcome:
     assert isinstance(problem, RematChain)
     started = time.perf_counter()
     chain, memory_bytes = problem.instance, problem.memory_bytes
-    refusal = _infeasibility(chain, memory_bytes)
+    refusal = persistent_infeasibility(chain, memory_bytes)
     if refusal is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refusal)
+    if memory_bytes >= chain.store_all_peak_bytes:
+        # Rounding up would lose this schedule where the memory just holds it.
+        return Outcome(termination=Termination.COMPLETED, schedule=store_all_schedule(chain))
 
     best = least_persistent_memory(chain)[1]
     best_ns = best.replay(chain).time_ns
@@ -167,15 +171,20 @@ def solve_rotor(problem: Problem, options: SolveOptions) -> Outcome:
             if left_s <= 2 * last_s:
                 termination = Termination.TIME_LIMIT
                 break
-        if 4 * len(chain) ** 2 * slots > LARGEST_TABLE_BYTES:
+        if 4 * len(chain) * (len(chain) + 1) * (slots + 1) > LARGEST_TABLE_BYTES:
             termination = Termination.MEMORY_LIMIT
             break
         round_started = time.perf_counter()
         try:
             bracket = persistent_bracket(chain, memory_bytes, slots, left_s)
-        except (TimeoutError, KeyboardInterrupt) as stop:
-            interrupted = isinstance(stop, KeyboardInterrupt)
-            termination = Termination.INTERRUPTED if interrupted else Termination.TIME_LIMIT
+        except TimeoutError:
+            termination = Termination.TIME_LIMIT
+            break
+        except KeyboardInterrupt:
+            termination = Termination.INTERRUPTED
+            break
+        except MemoryError:
+            termination = Termination.MEMORY_LIMIT
             break
         used_slots = slots
         floor_ns = max(floor_ns, bracket.floor_ns or 0)
@@ -205,23 +214,6 @@ def solve_rotor(problem: Problem, options: SolveOptions) -> Outcome:
         schedule=best,
         bounds=bounds if floor_ns else (),
         work={"slots": used_slots},
-    )
-
-
-def _infeasibility(chain: Chain, memory_bytes: int) -> Infeasibility | None:
-    """Return the proof that the memory is too small, for all schedules if that can be shown."""
-    least = least_persistent_memory(chain)[0]
-    if memory_bytes >= least:
-        return None
-    any_least = least_memory_of_any_schedule(chain)
-    if memory_bytes < any_least:
-        return Infeasibility(
-            valid_for=ScheduleClass.ALL,
-            least_memory_bytes=least,
-            is_exact=True,
-        )
-    return Infeasibility(
-        valid_for=ScheduleClass.PERSISTENT, least_memory_bytes=least, is_exact=True
     )
 
 

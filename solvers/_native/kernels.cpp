@@ -3,12 +3,17 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <chrono>
 #include <stdexcept>
+#include <tuple>
+#include <string>
 #include <utility>
 
+#include "exact_search.hpp"
 #include "least_memory.hpp"
 #include "persistent_program.hpp"
 
@@ -39,6 +44,16 @@ std::vector<T> copy(const Matrix<T>& array, std::size_t expected, const char* na
     return {array.data(), array.data() + array.size()};
 }
 
+// Sizes index the table: a negative one would read before it, so it is refused here.
+template <typename T>
+std::vector<T> copy_amounts(const Vector<T>& array, std::size_t expected, const char* name) {
+    std::vector<T> amounts = copy(array, expected, name);
+    if (std::any_of(amounts.begin(), amounts.end(), [](T amount) { return amount < 0; })) {
+        throw std::invalid_argument(std::string(name) + ": negative");
+    }
+    return amounts;
+}
+
 Sequence to_sequence(const std::vector<jettison::Step>& steps) {
     Sequence sequence;
     sequence.reserve(steps.size());
@@ -54,7 +69,8 @@ public:
     explicit Watch(std::optional<double> time_limit_s) {
         const auto now = Clock::now();
         last_ = now;
-        if (time_limit_s) {
+        // A limit beyond what the clock can hold, infinity included, is no limit.
+        if (time_limit_s && *time_limit_s < longest_limit_s) {
             deadline_ = now + std::chrono::duration_cast<Clock::duration>(
                                   std::chrono::duration<double>(*time_limit_s));
         }
@@ -75,6 +91,7 @@ public:
 
 private:
     using Clock = std::chrono::steady_clock;
+    static constexpr double longest_limit_s = 1e9;
     Clock::time_point last_;
     std::optional<Clock::time_point> deadline_;
 };
@@ -88,20 +105,58 @@ std::optional<std::pair<std::int64_t, Sequence>> persistent_program(
     if (n == 0 || slots < 0) throw std::invalid_argument("an empty chain or negative slots");
     jettison::SlottedChain chain;
     chain.stages = static_cast<std::int32_t>(n);
-    chain.forward_ns = copy(forward_ns, n, "forward_ns");
-    chain.backward_ns = copy(backward_ns, n, "backward_ns");
-    chain.input_slots = copy(input_slots, n, "input_slots");
-    chain.saved_slots = copy(saved_slots, n, "saved_slots");
+    chain.forward_ns = copy_amounts(forward_ns, n, "forward_ns");
+    chain.backward_ns = copy_amounts(backward_ns, n, "backward_ns");
+    chain.input_slots = copy_amounts(input_slots, n, "input_slots");
+    chain.saved_slots = copy_amounts(saved_slots, n, "saved_slots");
     chain.forward_all_need = copy(forward_all_need, n, "forward_all_need");
     chain.forward_none_need = copy(forward_none_need, n, "forward_none_need");
     std::optional<jettison::Solution> solution;
     {
         nb::gil_scoped_release unlocked;
         Watch watch(time_limit_s);
-        solution = jettison::solve_persistent(chain, slots, std::ref(watch));
+        solution = std::move(jettison::solve_persistent(chain, {slots}, std::ref(watch)).front());
     }
     if (!solution) return std::nullopt;
     return std::make_pair(solution->time_ns, to_sequence(solution->steps));
+}
+
+// Lower bound, time, sequence (empty if none is faster than the known one), states, complete.
+std::tuple<std::int64_t, std::int64_t, Sequence, std::int64_t, bool> persistent_optimum(
+    const Vector<std::int64_t>& forward_ns, const Vector<std::int64_t>& backward_ns,
+    const Vector<std::int64_t>& input_bytes, const Vector<std::int64_t>& saved_bytes,
+    const Matrix<std::int64_t>& forward_all_need, const Matrix<std::int64_t>& forward_none_need,
+    std::int64_t available_bytes, std::int64_t known_time_ns, std::int32_t slots,
+    std::int64_t most_states, std::optional<double> time_limit_s) {
+    const std::size_t n = forward_ns.size();
+    if (n == 0 || slots < 1 || available_bytes < 1) {
+        throw std::invalid_argument("an empty chain, no slots or no memory");
+    }
+    jettison::ExactChain chain;
+    chain.stages = static_cast<std::int32_t>(n);
+    chain.forward_ns = copy(forward_ns, n, "forward_ns");
+    chain.backward_ns = copy(backward_ns, n, "backward_ns");
+    chain.input_bytes = copy(input_bytes, n, "input_bytes");
+    chain.saved_bytes = copy(saved_bytes, n, "saved_bytes");
+    chain.forward_all_need = copy(forward_all_need, n, "forward_all_need");
+    chain.forward_none_need = copy(forward_none_need, n, "forward_none_need");
+    jettison::ExactAnswer answer;
+    {
+        nb::gil_scoped_release unlocked;
+        Watch watch(time_limit_s);
+        const auto poll = [&watch] {
+            try {
+                watch();
+            } catch (const Watch::TimeIsUp&) {
+                return false;
+            }
+            return true;
+        };
+        answer = jettison::search_exactly(
+            chain, {available_bytes, known_time_ns, slots, most_states}, poll);
+    }
+    return {answer.lower_bound_ns, answer.time_ns, to_sequence(answer.steps), answer.states,
+            answer.complete};
 }
 
 std::pair<std::int64_t, Sequence> least_memory(const Vector<std::int64_t>& input_bytes,
@@ -112,8 +167,8 @@ std::pair<std::int64_t, Sequence> least_memory(const Vector<std::int64_t>& input
     if (n == 0) throw std::invalid_argument("an empty chain");
     jettison::ByteChain chain;
     chain.stages = static_cast<std::int32_t>(n);
-    chain.input_bytes = copy(input_bytes, n, "input_bytes");
-    chain.saved_bytes = copy(saved_bytes, n, "saved_bytes");
+    chain.input_bytes = copy_amounts(input_bytes, n, "input_bytes");
+    chain.saved_bytes = copy_amounts(saved_bytes, n, "saved_bytes");
     chain.forward_all_need = copy(forward_all_need, n, "forward_all_need");
     chain.forward_none_need = copy(forward_none_need, n, "forward_none_need");
     jettison::LeastMemory found;
@@ -140,6 +195,10 @@ NB_MODULE(_kernels, m) {
     m.def("persistent_program", &persistent_program, nb::arg("forward_ns"), nb::arg("backward_ns"),
           nb::arg("input_slots"), nb::arg("saved_slots"), nb::arg("forward_all_need"),
           nb::arg("forward_none_need"), nb::arg("slots"), nb::arg("time_limit_s") = nb::none());
+    m.def("persistent_optimum", &persistent_optimum, nb::arg("forward_ns"), nb::arg("backward_ns"),
+          nb::arg("input_bytes"), nb::arg("saved_bytes"), nb::arg("forward_all_need"),
+          nb::arg("forward_none_need"), nb::arg("available_bytes"), nb::arg("known_time_ns"),
+          nb::arg("slots"), nb::arg("most_states"), nb::arg("time_limit_s") = nb::none());
     m.def("least_memory", &least_memory, nb::arg("input_bytes"), nb::arg("saved_bytes"),
           nb::arg("forward_all_need"), nb::arg("forward_none_need"));
 }

@@ -5,7 +5,7 @@
 
 namespace jettison {
 
-LeastMemory find_least_memory(const ByteChain& chain, const std::function<void()>& poll) {
+PersistentNeeds persistent_needs(const ByteChain& chain, const std::function<void()>& poll) {
     const std::int32_t n = chain.stages;
     const auto at = [n](std::int32_t s, std::int32_t t) {
         return static_cast<std::size_t>(s - 1) * static_cast<std::size_t>(n) +
@@ -17,9 +17,9 @@ LeastMemory find_least_memory(const ByteChain& chain, const std::function<void()
     const auto saved = [&](std::int32_t s) {
         return chain.saved_bytes[static_cast<std::size_t>(s - 1)];
     };
-    std::vector<std::int64_t> need(static_cast<std::size_t>(n) * static_cast<std::size_t>(n), 0);
-    // The split s' of the choice, or s itself for F_all.
-    std::vector<std::int32_t> choice(need.size(), 0);
+    const std::size_t cells = static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
+    PersistentNeeds found{std::vector<std::int64_t>(cells, 0), std::vector<std::int32_t>(cells, 0)};
+    auto& [need, choice] = found;
     for (std::int32_t t = 1; t <= n; ++t) {
         for (std::int32_t s = t; s >= 1; --s) {
             std::int64_t best = chain.forward_all_need[at(s, t)];
@@ -39,8 +39,17 @@ LeastMemory find_least_memory(const ByteChain& chain, const std::function<void()
         }
         poll();
     }
+    return found;
+}
 
-    LeastMemory found{need[at(1, n)], {}};
+LeastMemory find_least_memory(const ByteChain& chain, const std::function<void()>& poll) {
+    const PersistentNeeds needs = persistent_needs(chain, poll);
+    const std::int32_t n = chain.stages;
+    const auto at = [n](std::int32_t s, std::int32_t t) {
+        return static_cast<std::size_t>(s - 1) * static_cast<std::size_t>(n) +
+               static_cast<std::size_t>(t - 1);
+    };
+    LeastMemory found{needs.need[at(1, n)], {}};
     struct Task {
         std::int32_t s, t;  // t == 0 stands for "emit the backward of s"
     };
@@ -52,7 +61,7 @@ LeastMemory find_least_memory(const ByteChain& chain, const std::function<void()
             found.steps.push_back({Operation::backward, s});
             continue;
         }
-        const std::int32_t split = choice[at(s, t)];
+        const std::int32_t split = needs.choice[at(s, t)];
         if (split == s) {
             found.steps.push_back({Operation::forward_all, s});
             tasks.push_back({s, 0});

@@ -25,6 +25,13 @@ struct LeastMemory {
     std::vector<Step> steps;
 };
 
+struct PersistentNeeds {
+    std::vector<std::int64_t> need;    // [stages * stages], need(s,t) at s-1, t-1
+    std::vector<std::int32_t> choice;  // the split s' that attains it, or s for F_all
+};
+
+PersistentNeeds persistent_needs(const ByteChain& chain, const std::function<void()>& poll);
+
 LeastMemory find_least_memory(const ByteChain& chain, const std::function<void()>& poll);
 
 }  // namespace jettison

@@ -33,10 +33,12 @@ struct Solution {
     std::vector<Step> steps;
 };
 
-// Returns the fastest persistent schedule within `slots`, the input excluded, or nothing if there
-// is none. `poll` is called now and then, about once per row of the table, and may throw to stop.
-// Time O(N^3 S), memory 8 N^2 S / 2 bytes.
-std::optional<Solution> solve_persistent(const SlottedChain& chain, std::int32_t slots,
-                                         const std::function<void()>& poll);
+// Returns, for each budget in slots (the input excluded), the fastest persistent schedule that
+// fits, or nothing if there is none. `poll` is called now and then and may throw to stop.
+// Time O(N^3 S) for the largest budget S, memory 2 N^2 S bytes, or twice that where the times do
+// not fit 30 bits. Further budgets only cost their backtracking.
+std::vector<std::optional<Solution>> solve_persistent(const SlottedChain& chain,
+                                                      const std::vector<std::int32_t>& budgets,
+                                                      const std::function<void()>& poll);
 
 }  // namespace jettison

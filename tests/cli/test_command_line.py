@@ -185,9 +185,9 @@ def test_a_schedule_for_another_instance_is_refused(terminal: Terminal) -> None:
 def test_compare_lists_every_method_in_every_memory(terminal: Terminal) -> None:
     found = terminal.json("compare", "remat-chain", "chain.json", "--memory", "40%,60%,100%")
     rows = found["results"]
-    assert len(rows) == 15
+    assert len(rows) == 18
     assert {row["method"] for row in rows} == {
-        "rotor", "store-all", "periodic", "chen-sqrt", "recompute-all",
+        "rotor", "rotor-exact", "store-all", "periodic", "chen-sqrt", "recompute-all",
     }  # fmt: skip
     for row in rows:
         assert row.keys() >= RESULT_KEYS
