@@ -58,7 +58,7 @@ def export(
     from jettison.formulations.from_pulp import from_pulp
 
     chosen = Aggregated() if form is CheckmateForm.AGGREGATED else Disaggregated()
-    model = from_pulp(Checkmate(form=chosen).build(posed)).model
+    model = from_pulp(Checkmate(form=chosen).build(posed).problem).model
     write_model(model, output)
     sys.stderr.write(
         f"wrote {output}: {model.num_rows} rows, {model.num_columns} columns, "

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import lazy_loader as lazy
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from jettison.formulations.lp_names import checked_distinct, is_lp_name
 from jettison.instances.errors import InputError
-from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
     import highspy

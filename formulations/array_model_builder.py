@@ -7,9 +7,10 @@ from array import array
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from jettison.formulations.array_model import ArrayModel
 from jettison.instances.errors import InputError
-from numpy.typing import ArrayLike, NDArray
 
 
 class ArrayModelBuilder:

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 import lazy_loader as lazy
+
 from jettison.formulations.array_model import ArrayModel
 from jettison.instances.errors import InputError, JettisonError
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import lazy_loader as lazy
+
 from jettison.formulations.array_model_builder import ArrayModelBuilder
 from jettison.formulations.lp_names import as_lp_names
 from jettison.formulations.translated_model import Sense, TranslatedModel

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+
 from jettison.formulations.array_model_builder import ArrayModelBuilder
 from jettison.formulations.lp_names import as_lp_names
 from jettison.formulations.translated_model import Sense, TranslatedModel

@@ -92,6 +92,14 @@ class GraphSchedule:
             if not 0 <= operation.node < len(graph):
                 text = f"{operation.kind} {operation.node}"
                 recorder.broken(Rule.UNKNOWN_OPERATION, text, f"node {operation.node}")
+                recorder.step(
+                    text,
+                    duration_ns=0,
+                    extra_bytes=0,
+                    stored_bytes=recorder.stored_bytes,
+                    tensor="nothing",
+                    computation=None,
+                )
                 continue
             node = graph.nodes[operation.node]
             text = f"{operation.kind} {node.name}"

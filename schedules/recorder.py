@@ -64,7 +64,9 @@ class Recorder:
         # What is stored afterwards can exceed what the operation needs, where the convention of
         # the instance counts an output as part of an overhead that is smaller than the output.
         needed = max(during, stored_bytes)
-        if self._limit_bytes is not None and needed > self._limit_bytes:
+        # An operation that adds nothing is not to blame for memory that was over the limit before.
+        adds = needed > self.stored_bytes
+        if self._limit_bytes is not None and adds and needed > self._limit_bytes:
             self._add(
                 Rule.OUT_OF_MEMORY, self.position, operation, tensor, needed - self._limit_bytes
             )

@@ -46,7 +46,9 @@ class Violation:
     bytes_over: int = 0
 
     def __str__(self) -> str:
-        where = "at the end" if self.position is None else f"operation {self.position}"
+        where = f"at the {self.operation}"
+        if self.position is not None:
+            where = f"operation {self.position}"
         label = "" if self.position is None else f" ({self.operation})"
         over = f", {self.bytes_over} bytes over the limit" if self.bytes_over else ""
         return f"{where}{label}: {self.rule}: {self.tensor}{over}"

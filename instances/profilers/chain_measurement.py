@@ -78,7 +78,7 @@ def measure_chain(
                 for stage, time in zip(stages, times, strict=True)
                 for operation in ("forward_ns", "backward_ns")
             },
-            note=f"{torch.get_num_threads()} CPU threads" if device.type == "cpu" else None,
+            note=f"CPU threads: {torch.get_num_threads()}" if device.type == "cpu" else None,
         ),
     )
 

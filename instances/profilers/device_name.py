@@ -40,7 +40,8 @@ def library_versions(device: torch.device) -> dict[str, str]:
     versions = {"python": platform.python_version(), "torch": str(torch.__version__)}
     if device.type == "cuda":
         versions["cuda"] = str(torch.version.cuda or torch.version.hip)
-        versions["cudnn"] = str(torch.backends.cudnn.version())
+        if torch.backends.cudnn.is_available():
+            versions["cudnn"] = str(torch.backends.cudnn.version())
         if _DRIVER.is_file():
             found = re.search(r"\s(\d+\.\d+(?:\.\d+)?)\s", _DRIVER.read_text())
             if found:

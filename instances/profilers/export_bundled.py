@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -21,7 +22,6 @@ from jettison.instances.errors import InputError, JettisonError
 from jettison.instances.json_file import write_json
 from jettison.instances.profilers.device_name import device_name, short_device_name
 from jettison.instances.profilers.torch_chain import profile_chain
-from jettison.instances.provenance import Scalar
 from jettison.instances.zoo.catalogue import build
 
 _INDEX = "index.json"
@@ -35,7 +35,7 @@ class _Export:
     model: str
     batch: int
     input_size: int
-    arguments: Mapping[str, Scalar] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     label: str = ""
 
     def name(self, device: str) -> str:
@@ -95,6 +95,8 @@ def export(
     InputError
         If a name is not that of an instance, or the folder cannot be written.
     """
+    if not output.is_dir():
+        raise InputError(f"{output} is not a folder", field="output", expected="create it first")
     short = short_device_name(device_name(device), device.type)
     table = _ON_GPU if device.type == "cuda" else _ON_CPU
     exports = {item.name(short): item for item in table}

@@ -38,13 +38,15 @@ def profile_chain(
     output, without the stage's input, parameters and buffers; a constant tensor that is neither
     parameter nor buffer counts as saved. An output that is a view of its input (``nn.Flatten``)
     counts as a copy. Overheads are peaks minus what the model counts as input and output of the
-    operation; the backward overhead does not hold the gradient output (Appendix B of POFO). On a
-    GPU they come from the allocator's statistics, on a CPU from the PyTorch profiler's memory
-    events; memory that does not come from PyTorch's allocator is not seen.
+    operation. The forward overhead is the larger of those with and without saving; the backward
+    overhead does not hold the gradient output (Appendix B of POFO). On a GPU they come from the
+    allocator's statistics, on a CPU from the PyTorch profiler's memory events; memory that does
+    not come from PyTorch's allocator is not seen.
 
     Stage 1 has no gradient output unless `sample_input` requires one, which token ids cannot; the
     chain model counts one all the same, and its place is taken out of the stage's overhead. A
-    parameter that several stages share counts as weight of the first.
+    parameter that several stages share counts as weight of the first; that a plain PyTorch step
+    holds its partial gradient from the last of them to the first has no place in a chain.
 
     Parameters
     ----------

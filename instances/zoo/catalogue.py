@@ -98,12 +98,12 @@ def build(
     }
     family, fixed = _MODELS[name]
     if family in {"gpt2", "bert"}:
-        arguments["sequence"] = input_size
-    for argument in fixed.keys() & arguments.keys():
+        fixed = {**fixed, "sequence": input_size}
+    for argument in sorted(fixed.keys() & arguments.keys()):
         raise InputError(
-            f"{name} fixes it to {fixed[argument]}",
+            f"it is {fixed[argument]} already, by the name {name} or by input_size",
             field=argument,
-            expected=f"leave it out, or use the family: {family}",
+            expected="leave it out",
         )
     complete = {**fixed, **arguments}
     try:

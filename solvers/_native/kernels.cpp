@@ -134,10 +134,10 @@ std::tuple<std::int64_t, std::int64_t, Sequence, std::int64_t, bool> persistent_
     }
     jettison::ExactChain chain;
     chain.stages = static_cast<std::int32_t>(n);
-    chain.forward_ns = copy(forward_ns, n, "forward_ns");
-    chain.backward_ns = copy(backward_ns, n, "backward_ns");
-    chain.input_bytes = copy(input_bytes, n, "input_bytes");
-    chain.saved_bytes = copy(saved_bytes, n, "saved_bytes");
+    chain.forward_ns = copy_amounts(forward_ns, n, "forward_ns");
+    chain.backward_ns = copy_amounts(backward_ns, n, "backward_ns");
+    chain.input_bytes = copy_amounts(input_bytes, n, "input_bytes");
+    chain.saved_bytes = copy_amounts(saved_bytes, n, "saved_bytes");
     chain.forward_all_need = copy(forward_all_need, n, "forward_all_need");
     chain.forward_none_need = copy(forward_none_need, n, "forward_none_need");
     jettison::ExactAnswer answer;
@@ -192,13 +192,19 @@ NB_MODULE(_kernels, m) {
                 PyErr_SetString(PyExc_TimeoutError, stopped.what());
             }
         });
-    m.def("persistent_program", &persistent_program, nb::arg("forward_ns"), nb::arg("backward_ns"),
-          nb::arg("input_slots"), nb::arg("saved_slots"), nb::arg("forward_all_need"),
-          nb::arg("forward_none_need"), nb::arg("slots"), nb::arg("time_limit_s") = nb::none());
-    m.def("persistent_optimum", &persistent_optimum, nb::arg("forward_ns"), nb::arg("backward_ns"),
-          nb::arg("input_bytes"), nb::arg("saved_bytes"), nb::arg("forward_all_need"),
-          nb::arg("forward_none_need"), nb::arg("available_bytes"), nb::arg("known_time_ns"),
-          nb::arg("slots"), nb::arg("most_states"), nb::arg("time_limit_s") = nb::none());
-    m.def("least_memory", &least_memory, nb::arg("input_bytes"), nb::arg("saved_bytes"),
-          nb::arg("forward_all_need"), nb::arg("forward_none_need"));
+    // No conversions: one that does not fit its type would wrap around in silence.
+    m.def("persistent_program", &persistent_program, nb::arg("forward_ns").noconvert(),
+          nb::arg("backward_ns").noconvert(), nb::arg("input_slots").noconvert(),
+          nb::arg("saved_slots").noconvert(), nb::arg("forward_all_need").noconvert(),
+          nb::arg("forward_none_need").noconvert(), nb::arg("slots"),
+          nb::arg("time_limit_s") = nb::none());
+    m.def("persistent_optimum", &persistent_optimum, nb::arg("forward_ns").noconvert(),
+          nb::arg("backward_ns").noconvert(), nb::arg("input_bytes").noconvert(),
+          nb::arg("saved_bytes").noconvert(), nb::arg("forward_all_need").noconvert(),
+          nb::arg("forward_none_need").noconvert(), nb::arg("available_bytes"),
+          nb::arg("known_time_ns"), nb::arg("slots"), nb::arg("most_states"),
+          nb::arg("time_limit_s") = nb::none());
+    m.def("least_memory", &least_memory, nb::arg("input_bytes").noconvert(),
+          nb::arg("saved_bytes").noconvert(), nb::arg("forward_all_need").noconvert(),
+          nb::arg("forward_none_need").noconvert());
 }

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from jettison.formulations.array_model import ARRAY_TYPES, ArrayModel
 from jettison.formulations.array_model_builder import ArrayModelBuilder
 from jettison.formulations.lp_names import as_lp_names, is_lp_name

@@ -8,6 +8,7 @@ from typing import Any
 
 import highspy
 import pytest
+
 from jettison.formulations.array_model import ArrayModel
 from jettison.formulations.array_model_builder import ArrayModelBuilder
 from jettison.formulations.export import SUFFIXES, write_model

@@ -6,6 +6,7 @@ import math
 
 import pulp
 import pytest
+
 from jettison.formulations.from_pulp import from_pulp
 from jettison.formulations.translated_model import Sense
 from jettison.instances.errors import InputError

@@ -9,6 +9,7 @@ import numpy as np
 import pulp
 import pyomo.environ as pyo
 import pytest
+
 from jettison.formulations.array_model import ARRAY_TYPES, ArrayModel
 from jettison.formulations.array_model_builder import ArrayModelBuilder
 from jettison.formulations.from_pulp import from_pulp

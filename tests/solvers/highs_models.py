@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+
 from jettison.formulations.array_model import ArrayModel
 from jettison.formulations.array_model_builder import ArrayModelBuilder
 

@@ -8,13 +8,13 @@ import sys
 from typing import Any
 
 import pytest
+
 from jettison.formulations.array_model import Floats
 from jettison.instances.errors import InputError
 from jettison.solvers import highs_child
 from jettison.solvers.highs import HighsOptions, ModelSolution, solve_model
 from jettison.solvers.highs_child import solve_in_child
 from jettison.solvers.status import Answer, SolverError, Termination
-
 from tests.solvers.highs_models import knapsack, one_column
 
 HARD_KNAPSACK = knapsack(items=150, rows=12)

@@ -36,7 +36,7 @@ def bound_of(time_ns: int, valid_for: ScheduleClass) -> Bound:
 
 def test_a_schedule_that_breaks_a_rule_makes_no_result() -> None:
     broken = ChainSchedule(store_all_schedule(UNIFORM).operations[1:])
-    with pytest.raises(InvalidScheduleError, match="F_all 2.*input missing: a\\^1"):
+    with pytest.raises(InvalidScheduleError, match=r"F_all 2.*input missing: a\^1"):
         result_of(Outcome(termination=Termination.COMPLETED, schedule=broken))
 
 

@@ -1,0 +1,267 @@
+"""The picture of a comparison: time against memory, between the bounds and the base time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from jettison.instances.errors import InputError
+from jettison.instances.remat_chain import RematChain
+from jettison.schedules.picture_style import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    AxisUnit,
+    empty_axes,
+    legend_below,
+    memory_unit,
+    time_unit,
+)
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.bound import best_bound
+from jettison.solvers.result import Result
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_COLOURS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, BLACK)
+_DARK, _LIGHT = "#C8C8C8", "#EBEBEB"
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
+
+# Up to this overhead the axis is linear; beyond, small overheads would be squeezed together.
+_LARGEST_LINEAR_PERCENT = 150.0
+_LINEAR_PART_PERCENT = 10.0
+_LINEAR_SCALE = 0.7
+_TICKS_PERCENT = (0, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
+
+
+class BoundStep(NamedTuple):
+    """No schedule of a class in at most `memory_bytes` is faster than `time_ns`.
+
+    Attributes
+    ----------
+    memory_bytes
+        What holds for this much memory holds for less.
+    time_ns
+        None if there is no schedule at all.
+    """
+
+    memory_bytes: int
+    time_ns: int | None
+
+
+def bound_steps(results: Sequence[Result], schedule_class: ScheduleClass) -> list[BoundStep]:
+    """Return the best that the results together prove for a class, by ascending memory.
+
+    A bound of a larger memory counts for the smaller ones too.
+    """
+    found: dict[int, float] = {}
+    for result in results:
+        memory_bytes = result.problem.memory_bytes
+        best = best_bound(result.bounds, schedule_class)
+        if best is not None:
+            found[memory_bytes] = max(found.get(memory_bytes, 0), best.time_ns)
+        proof = result.infeasibility
+        if proof is not None and proof.valid_for.covers(schedule_class):
+            found[memory_bytes] = math.inf
+            if schedule_class is not ScheduleClass.ALL:
+                # The least memory that a proof names is that of the narrower class.
+                found[max(memory_bytes, proof.least_memory_bytes - 1)] = math.inf
+    steps: list[BoundStep] = []
+    largest: float = 0
+    for memory_bytes in sorted(found, reverse=True):
+        largest = max(largest, found[memory_bytes])
+        steps.append(BoundStep(memory_bytes, None if largest == math.inf else int(largest)))
+    return steps[::-1]
+
+
+def plot_compare(results: Sequence[Result]) -> Figure:
+    """Draw the time that each method takes against the memory that it is given.
+
+    Time is shown as overhead over the time without recomputation; the axis on the right says what
+    that is in seconds. Where more than 2.5 times that time is needed, the axis is logarithmic
+    above 10 %. A method has no point where it found no schedule. What the bounds rule out is grey:
+    dark for all schedules, light for the persistent (chains) or staged (graphs) ones.
+
+    Parameters
+    ----------
+    results
+        Results of one instance: any methods, any memories.
+
+    Returns
+    -------
+    Figure
+        It is not saved (see `save_figure`).
+
+    Raises
+    ------
+    InputError
+        If there is no result, or the results are of several instances.
+    """
+    problems = {result.problem.instance.sha256: result.problem for result in results}
+    if len(problems) != 1:
+        raise InputError(
+            f"results of {len(problems)} instances",
+            field="results",
+            expected="give results of one instance",
+        )
+    (problem,) = problems.values()
+    overhead = _Overhead(problem.instance.base_time_ns)
+    narrow = ScheduleClass.PERSISTENT if isinstance(problem, RematChain) else ScheduleClass.STAGED
+    steps = bound_steps(results, ScheduleClass.ALL)
+    narrow_steps = bound_steps(results, narrow)
+    marks = [step.memory_bytes for step in narrow_steps]
+    memory = memory_unit(max(marks))
+    axes = empty_axes(7.2, 4.6, f"{problem.instance.name} ({problem.problem})")
+    _limit_axes(axes, results, narrow_steps, memory, overhead)
+    regions = _draw_bounds(axes, steps, narrow_steps, narrow, memory, overhead)
+    lines = _draw_methods(axes, results, memory, overhead)
+    time = _draw_time_axis(axes, overhead)
+    base = axes.axhline(
+        0.0,
+        color=BLACK,
+        linestyle=":",
+        linewidth=1.2,
+        label=f"base time {time.of(overhead.base_ns):.4g} {time.name}",
+    )
+    axes.set_xlabel(f"memory limit ({memory.name})")
+    axes.set_ylabel("overhead over the base time (%)")
+    legend_below(axes, [*lines, base, *regions], columns=3)
+    return axes.figure.figure
+
+
+class _Overhead(NamedTuple):
+    """Times as percentages on top of the time without recomputation."""
+
+    base_ns: int
+
+    def of(self, time_ns: int) -> float:
+        # A step that takes no time takes none with recomputation either.
+        return 100 * (time_ns - self.base_ns) / self.base_ns if self.base_ns else 0.0
+
+    def time_ns(self, percent: float) -> float:
+        return self.base_ns * (1 + percent / 100)
+
+
+def _limit_axes(
+    axes: Axes,
+    results: Sequence[Result],
+    steps: Sequence[BoundStep],
+    memory: AxisUnit,
+    overhead: _Overhead,
+) -> None:
+    left, right = memory.of(steps[0].memory_bytes), memory.of(steps[-1].memory_bytes)
+    times = [result.time_ns for result in results] + [step.time_ns for step in steps]
+    top = max((overhead.of(time_ns) for time_ns in times if time_ns is not None), default=0.0)
+    top = max(top, 1.0)
+    if top > _LARGEST_LINEAR_PERCENT:
+        axes.set_yscale("symlog", linthresh=_LINEAR_PART_PERCENT, linscale=_LINEAR_SCALE)
+        axes.set_ylim(-0.15 * _LINEAR_PART_PERCENT, 1.4 * top)
+        axes.set_yticks([tick for tick in _TICKS_PERCENT if tick <= 1.4 * top])
+        axes.yaxis.set_major_formatter("{x:.0f}")
+        axes.minorticks_off()
+    else:
+        axes.set_ylim(-0.06 * top, 1.1 * top)
+    margin = 0.04 * (right - left) or 0.1 * right or 1.0
+    axes.set_xlim(left - margin, right + margin)
+
+
+def _draw_bounds(
+    axes: Axes,
+    everything: Sequence[BoundStep],
+    narrow: Sequence[BoundStep],
+    narrow_class: ScheduleClass,
+    memory: AxisUnit,
+    overhead: _Overhead,
+) -> list[Artist]:
+    """Fill what is ruled out: for all schedules, and for the narrower class where it is more."""
+    axes.axhspan(axes.get_ylim()[0], 0.0, color=_DARK, linewidth=0, zorder=0.6)
+    handles = []
+    if any(step.time_ns != overhead.base_ns for step in everything):
+        label = "lower bound, all schedules"
+        handles.append(_draw_region(axes, everything, memory, overhead, _DARK, "-", label))
+    if narrow != everything:
+        label = f"lower bound, {narrow_class} schedules"
+        handles.append(_draw_region(axes, narrow, memory, overhead, _LIGHT, "--", label))
+    return handles
+
+
+def _draw_region(
+    axes: Axes,
+    steps: Sequence[BoundStep],
+    memory: AxisUnit,
+    overhead: _Overhead,
+    colour: str,
+    style: str,
+    label: str,
+) -> Artist:
+    from matplotlib.patches import Patch
+
+    (left, _), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    edges = [left, *(memory.of(step.memory_bytes) for step in steps)]
+    # Where there is no schedule at all the region reaches beyond the picture.
+    heights = [2 * top if step.time_ns is None else overhead.of(step.time_ns) for step in steps]
+    # The darker region, which is contained in the lighter one, lies above it.
+    order = 0.5 if colour == _DARK else 0.4
+    axes.stairs(
+        heights, edges, baseline=bottom, fill=True, color=colour, linewidth=0, zorder=order
+    )
+    axes.stairs(
+        heights, edges, baseline=None, color=GREY, linestyle=style, linewidth=1.2, label=label
+    )
+    return Patch(facecolor=colour, edgecolor=GREY, linestyle=style, label=label)
+
+
+def _draw_methods(
+    axes: Axes, results: Sequence[Result], memory: AxisUnit, overhead: _Overhead
+) -> list[Artist]:
+    points: dict[str, list[tuple[float, float]]] = {}
+    for result in results:
+        if result.time_ns is not None:
+            where = memory.of(result.problem.memory_bytes)
+            points.setdefault(result.method, []).append((where, overhead.of(result.time_ns)))
+    lines: list[Artist] = []
+    for place, (method, found) in enumerate(points.items()):
+        found.sort()
+        lines += axes.plot(
+            [where for where, _ in found],
+            [height for _, height in found],
+            color=_COLOURS[place % len(_COLOURS)],
+            marker=_MARKERS[place % len(_MARKERS)],
+            # Later markers are smaller, so that equal results show as one inside the other.
+            markersize=max(9.0 - 1.2 * place, 4.0),
+            linewidth=1.4,
+            clip_on=False,
+            label=method,
+        )
+    return lines
+
+
+def _draw_time_axis(axes: Axes, overhead: _Overhead) -> AxisUnit:
+    """Repeat the axis of the overhead on the right as a time; return its unit."""
+    from matplotlib.ticker import FuncFormatter
+
+    bottom, top = axes.get_ylim()
+    time = time_unit(round(overhead.time_ns(top)))
+    right = axes.twinx()
+    right.spines["top"].set_visible(False)
+    right.set_ylabel(f"time ({time.name})")
+    if axes.get_yscale() == "linear":
+        right.set_ylim(overhead.time_ns(bottom) / time.size, overhead.time_ns(top) / time.size)
+    else:
+        right.set_yscale("symlog", linthresh=_LINEAR_PART_PERCENT, linscale=_LINEAR_SCALE)
+        right.set_ylim(bottom, top)
+        right.set_yticks(axes.get_yticks())
+        right.yaxis.set_major_formatter(
+            FuncFormatter(lambda percent, _: f"{overhead.time_ns(percent) / time.size:.4g}")
+        )
+        right.minorticks_off()
+    return time

@@ -1,0 +1,21 @@
+"""How HiGHS runs Checkmate's models."""
+
+from __future__ import annotations
+
+from jettison.solvers.clock import Clock
+from jettison.solvers.highs_options import HighsOptions
+from jettison.solvers.outcome import SolveOptions
+
+# HiGHS's own 1e-6, of a binary with a coefficient of 1024, would be a thousandth: too many bytes.
+_FEASIBILITY_TOLERANCE = 1e-9
+
+
+def highs_options(options: SolveOptions, clock: Clock, gap: float) -> HighsOptions:
+    """Return the options for a run that may use the time that is left and end at `gap`."""
+    return HighsOptions(
+        time_limit_s=clock.left_s,
+        gap=gap,
+        threads=options.threads,
+        seed=options.seed,
+        feasibility_tolerance=_FEASIBILITY_TOLERANCE,
+    )

@@ -1,0 +1,30 @@
+"""The time that a method has used, and what is left of its limit."""
+
+from __future__ import annotations
+
+import math
+import time
+
+
+class Clock:
+    """Wall-clock seconds since it was made.
+
+    Parameters
+    ----------
+    time_limit_s
+        What the method may use; None for no limit.
+    """
+
+    def __init__(self, time_limit_s: float | None) -> None:
+        self._started = time.perf_counter()
+        self._limit_s = math.inf if time_limit_s is None else time_limit_s
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the clock was made."""
+        return time.perf_counter() - self._started
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until the limit, not below 0; infinite without one."""
+        return max(0.0, self._limit_s - self.seconds)

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from jettison.instances import catalog
+from jettison.instances.catalog import CatalogEntry, bundled_instances, load
+from jettison.instances.json_file import check_schema
+
+DATA = Path(catalog.__file__).parent / "data"
+LARGEST_FILE_BYTES = 60_000
+EACH = pytest.mark.parametrize("entry", bundled_instances(), ids=lambda entry: entry.name)
+
+
+def file_of(entry: CatalogEntry) -> Path:
+    return DATA / f"{entry.name}.json"
+
+
+@EACH
+def test_a_bundled_file_is_the_one_that_the_index_describes(entry: CatalogEntry) -> None:
+    assert hashlib.sha256(file_of(entry).read_bytes()).hexdigest() == entry.file_sha256
+    instance = load(entry.name)
+    known = instance.provenance
+    assert (instance.name, instance.kind, len(instance)) == (entry.name, entry.kind, entry.size)
+    assert (known.device, known.device_kind) == (entry.device, entry.device_kind)
+    assert (known.model, known.batch, known.input_shape) == (
+        entry.model,
+        entry.batch,
+        entry.input_shape,
+    )
+
+
+@EACH
+def test_a_bundled_file_passes_the_published_schema(entry: CatalogEntry) -> None:
+    document = json.loads(file_of(entry).read_text(encoding="utf-8"))
+    check_schema(document, "jettison.instances", f"{entry.kind}.schema.json", entry.name)
+    assert document["name"] == entry.name
+
+
+@EACH
+def test_a_profile_of_a_cpu_says_so_in_its_name_and_no_other_does(entry: CatalogEntry) -> None:
+    assert entry.name.endswith("-cpu") == (entry.device_kind == "cpu")
+
+
+@EACH
+def test_a_bundled_file_says_where_its_numbers_come_from(entry: CatalogEntry) -> None:
+    known = load(entry.name).provenance
+    assert known.source == "torch-profile"
+    assert known.date
+    assert known.exporter
+    assert known.exporter.startswith("jettison ")
+    assert {"torch", "python"} <= known.libraries.keys()
+    assert known.model_arguments
+    assert known.dtype
+    assert known.repeats
+    assert known.repeats >= 5
+
+
+@EACH
+def test_every_duration_of_a_bundled_chain_is_the_median_of_its_spread(
+    entry: CatalogEntry,
+) -> None:
+    chain = load(entry.name)
+    assert entry.kind == "chain"
+    durations = {
+        f"{stage.name} {operation}": getattr(stage, operation)
+        for stage in chain
+        for operation in ("forward_ns", "backward_ns")
+    }
+    spread = chain.provenance.spread
+    assert {name: triple[1] for name, triple in spread.items()} == durations
+    assert all(duration > 0 for duration in durations.values())
+
+
+@EACH
+def test_a_bundled_file_is_small_and_holds_no_path(entry: CatalogEntry) -> None:
+    content = file_of(entry).read_bytes()
+    assert len(content) <= LARGEST_FILE_BYTES
+    # Nothing in an instance needs a slash: a path of the exporting machine would have one.
+    assert b"/" not in content
+    assert b"\\" not in content
+
+
+def test_the_index_lists_every_file_once() -> None:
+    names = [entry.name for entry in bundled_instances()]
+    assert sorted(names) == sorted(p.stem for p in DATA.glob("*.json") if p.name != "index.json")
+    assert len(set(names)) == len(names)
+
+
+def test_the_data_set_holds_every_family_of_models() -> None:
+    models = {entry.model for entry in bundled_instances()}
+    for family in ("resnet", "vgg", "gpt2", "bert"):
+        assert any(model.startswith(family) for model in models), family
+
+
+def test_identical_blocks_of_a_chain_have_identical_sizes() -> None:
+    for entry in bundled_instances():
+        if entry.model.startswith(("gpt2", "bert")):
+            blocks = [stage for stage in load(entry.name) if stage.name.startswith("block")]
+            assert len({(b.output_bytes, b.saved_bytes, b.weight_bytes) for b in blocks}) == 1

@@ -1,0 +1,93 @@
+"""The rounds of rotor: more and more slots, and everything that can end them."""
+
+from __future__ import annotations
+
+import pytest
+
+from jettison.instances.chain import Chain, Stage
+from jettison.instances.errors import InputError
+from jettison.instances.remat_chain import RematChain
+from jettison.solvers import rotor
+from jettison.solvers.least_chain_memory import least_persistent_memory
+from jettison.solvers.outcome import Progress, SolveOptions
+from jettison.solvers.result import Result
+from jettison.solvers.rotor import Bracket, persistent_bracket, solve_rotor
+from jettison.solvers.status import Termination
+from tests.oracles.chain_brute_force import fastest_persistent
+
+# Sizes that no number of slots within reach divides, on a chain where recomputing pays.
+AWKWARD = Chain(
+    name="awkward",
+    input_bytes=10_007,
+    stages=(
+        Stage(name="a", forward_ns=3, backward_ns=5, output_bytes=20_011, saved_bytes=70_001),
+        Stage(name="b", forward_ns=4, backward_ns=6, output_bytes=30_011, saved_bytes=90_001),
+        Stage(name="c", forward_ns=2, backward_ns=2, output_bytes=10_009, saved_bytes=80_021),
+        Stage(name="loss", forward_ns=1, backward_ns=1, output_bytes=0, saved_bytes=50_021),
+    ),
+)
+AWKWARD_TIGHT = RematChain(AWKWARD, 230_003)
+
+
+@pytest.mark.parametrize("slots", [0, -1])
+def test_a_grid_needs_a_slot(slots: int) -> None:
+    with pytest.raises(InputError, match=f"slots: {slots}; write at least 1"):
+        persistent_bracket(AWKWARD, 230_003, slots)
+
+
+def test_more_slots_are_taken_until_the_bracket_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rotor, "FIRST_SLOTS", 2)
+    seen: list[Progress] = []
+    outcome = solve_rotor(AWKWARD_TIGHT, SolveOptions(gap=0.0, on_progress=seen.append))
+    result = Result.from_outcome(AWKWARD_TIGHT, "rotor", outcome, 0.0)
+    assert result.time_ns == result.lower_bound_ns == fastest_persistent(AWKWARD, 230_003)
+    assert outcome.work["slots"] == 2 * 2 ** (len(seen) - 1)
+    # Bound and schedule come nearer from round to round.
+    floors = [step.lower_bound_ns or 0 for step in seen]
+    times = [step.time_ns or 0 for step in seen]
+    assert floors == sorted(floors)
+    assert times == sorted(times, reverse=True)
+
+
+def test_a_gap_that_is_small_enough_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rotor, "FIRST_SLOTS", 2)
+    outcome = solve_rotor(AWKWARD_TIGHT, SolveOptions(gap=0.9))
+    assert outcome.termination is Termination.GAP_REACHED
+    assert outcome.work["slots"] == 2
+
+
+@pytest.mark.parametrize(
+    ("stop", "termination"),
+    [
+        (TimeoutError, Termination.TIME_LIMIT),
+        (KeyboardInterrupt, Termination.INTERRUPTED),
+        (MemoryError, Termination.MEMORY_LIMIT),
+    ],
+)
+def test_a_search_that_is_stopped_keeps_the_schedule_of_least_memory(
+    stop: type[BaseException], termination: Termination, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object) -> Bracket:
+        raise stop
+
+    monkeypatch.setattr(rotor, "persistent_bracket", stopped)
+    outcome = solve_rotor(AWKWARD_TIGHT, SolveOptions())
+    assert outcome.termination is termination
+    assert outcome.schedule == least_persistent_memory(AWKWARD)[1]
+    assert outcome.bounds == ()
+
+
+def test_a_table_that_is_too_large_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 4 stages have 10 rows of 501 entries of 8 bytes at the first 500 slots.
+    monkeypatch.setattr(rotor, "LARGEST_TABLE_BYTES", 10 * 501 * 8 - 1)
+    outcome = solve_rotor(AWKWARD_TIGHT, SolveOptions())
+    assert outcome.termination is Termination.MEMORY_LIMIT
+    assert outcome.work["slots"] == 0
+    monkeypatch.setattr(rotor, "LARGEST_TABLE_BYTES", 10 * 501 * 8)
+    assert solve_rotor(AWKWARD_TIGHT, SolveOptions()).work["slots"] == 500
+
+
+@pytest.mark.parametrize("time_limit_s", [None, 1e12, float("inf")])
+def test_a_time_limit_beyond_every_clock_is_no_limit(time_limit_s: float | None) -> None:
+    outcome = solve_rotor(AWKWARD_TIGHT, SolveOptions(time_limit_s=time_limit_s))
+    assert outcome.termination in {Termination.COMPLETED, Termination.GAP_REACHED}

@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jettison.instances.errors import InputError, MissingExtraError
+from jettison.instances.profilers.torch_chain import profile_chain
+from jettison.instances.zoo import catalogue
+from jettison.instances.zoo.catalogue import MODEL_NAMES, build
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
+
+pytestmark = pytest.mark.torch
+
+SMALL = [
+    {"name": "resnet18", "batch": 2, "input_size": 32, "stem": "3x3", "classes": 10},
+    {"name": "resnet50", "batch": 2, "input_size": 64},
+    {"name": "vgg16", "batch": 2, "input_size": 32, "classes": 10},
+    {
+        "name": "gpt2",
+        "batch": 2,
+        "input_size": 16,
+        "depth": 3,
+        "hidden": 32,
+        "heads": 4,
+        "vocabulary": 100,
+    },
+    {
+        "name": "bert",
+        "batch": 2,
+        "input_size": 16,
+        "depth": 3,
+        "hidden": 32,
+        "heads": 4,
+        "vocabulary": 100,
+    },
+]
+EACH_FAMILY = pytest.mark.parametrize("arguments", SMALL, ids=[str(s["name"]) for s in SMALL])
+
+
+def parameters_of(name: str, input_size: int) -> int:
+    with torch.device("meta"):
+        model = build(name, batch=1, input_size=input_size).model
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+# Published numbers of parameters: torchvision's model tables, and for GPT-2 (1024 positions) the
+# 124.4 million of its checkpoint. BERT-base with 512 positions has 109.5 million parameters with a
+# pooler of 768*768 + 768, without which and without the 2*768 of its segments it has 108.9
+# million; the masked-word head adds 768*768 + 768, 2*768 and 30522 of a bias: 109,514,298 minus
+# the segments' 1,536 is 109,512,762.
+@pytest.mark.parametrize(
+    ("name", "input_size", "count"),
+    [
+        ("resnet18", 32, 11_689_512),
+        ("resnet34", 32, 21_797_672),
+        ("resnet50", 32, 25_557_032),
+        ("resnet101", 32, 44_549_160),
+        ("resnet152", 32, 60_192_808),
+        ("vgg16", 32, 138_357_544),
+        ("vgg19", 32, 143_667_240),
+        ("gpt2-small", 1024, 124_439_808),
+        ("bert-base", 512, 109_512_762),
+    ],
+)
+def test_a_model_has_the_published_number_of_parameters(
+    name: str, input_size: int, count: int
+) -> None:
+    assert parameters_of(name, input_size) == count
+
+
+@pytest.mark.parametrize(
+    ("name", "stages"),
+    # Stem, blocks, head; layers and poolings; embedding, blocks, head.
+    [("resnet18", 1 + 8 + 1), ("resnet101", 1 + 33 + 1), ("vgg16", 13 + 5 + 3), ("bert-base", 14)],
+)
+def test_a_model_has_one_stage_per_block(name: str, stages: int) -> None:
+    with torch.device("meta"):
+        assert len(build(name, batch=1, input_size=32).model) == stages
+
+
+@EACH_FAMILY
+def test_a_profile_predicts_the_peak_of_a_plain_training_step(arguments: dict[str, Any]) -> None:
+    from jettison.instances.profilers.memory_cpu import CpuMemoryMeter
+
+    workload = build(**arguments)
+    if arguments["name"] in {"gpt2", "bert"}:
+        # A plain step holds the gradient of a shared weight from its first use in the backward
+        # pass to its last, for which a chain has no place: give the head a weight of its own.
+        logits = workload.model[-1][-1]
+        logits.weight = torch.nn.Parameter(logits.weight.detach().clone())
+    chain = profile_chain(
+        workload.model,
+        workload.sample_input,
+        loss=workload.loss,
+        name="tiny-cpu",
+        model_name="tiny",
+        warmup=0,
+        repeats=1,
+    )
+    for parameter in workload.model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    with CpuMemoryMeter() as meter, meter.window() as step:
+        # As a training loop does: the logits keep their name until the step is over.
+        logits = workload.model(workload.sample_input)
+        workload.loss(logits).backward()
+    # The CPU's allocator counts exactly, and the chain model never says less than what happens,
+    # save for the loss and its gradient, two scalars of 4 bytes that it does not count. It says
+    # more because it keeps every stage's output until the stage's backward operation ends, whether
+    # anything needs it or not.
+    measured_bytes = chain.input_bytes + step.rise_bytes - 8
+    assert measured_bytes <= chain.store_all_peak_bytes <= 1.05 * measured_bytes
+
+
+@EACH_FAMILY
+def test_everything_that_stays_allocated_passes_the_saved_tensor_hooks(
+    arguments: dict[str, Any],
+) -> None:
+    from jettison.instances.profilers.chain_stage import chain_stages, with_inputs
+    from jettison.instances.profilers.stage_memory import measure_memory, memory_meter
+
+    workload = build(**arguments)
+    stages = chain_stages(workload.model, workload.loss)
+    with memory_meter(torch.device("cpu")) as meter:
+        found = [
+            measure_memory(stage, stage_input, meter)
+            for stage, stage_input in with_inputs(stages, workload.sample_input)
+        ]
+    # Two independent measurements: what autograd says it saves, and what was not freed.
+    assert [memory.output_bytes + memory.hooked_bytes for memory in found] == [
+        memory.forward.kept_bytes - memory.uncounted_bytes for memory in found
+    ]
+
+
+def test_a_residual_block_saves_what_its_layers_need() -> None:
+    workload = build("resnet18", batch=2, input_size=32, stem="3x3", classes=10)
+    chain = profile_chain(
+        workload.model,
+        workload.sample_input,
+        name="tiny-cpu",
+        model_name="tiny",
+        warmup=0,
+        repeats=1,
+    )
+    block = chain.stage(2)
+    # Images of 2*64*32*32 float32: each 524288 bytes. Saved are the two convolutions' outputs for
+    # the normalisations, the rectified value between them, and the output; the second convolution
+    # and the in-place rectifiers add none. Each normalisation keeps a mean and a deviation of 64
+    # channels.
+    assert block.output_bytes == 524288
+    assert block.saved_bytes == 4 * 524288 + 2 * 2 * 64 * 4
+
+
+def test_the_same_arguments_give_the_same_workload() -> None:
+    first, second = (build("resnet18", batch=2, input_size=32, seed=5) for _ in range(2))
+    assert torch.equal(first.sample_input, second.sample_input)
+    assert torch.equal(first.loss.labels, second.loss.labels)
+    pairs = zip(first.model.parameters(), second.model.parameters(), strict=True)
+    assert all(torch.equal(mine, yours) for mine, yours in pairs)
+    other = build("resnet18", batch=2, input_size=32, seed=6)
+    assert not torch.equal(first.sample_input, other.sample_input)
+
+
+def test_building_leaves_the_random_numbers_as_they_were() -> None:
+    torch.manual_seed(3)
+    expected = torch.rand(4)
+    torch.manual_seed(3)
+    build("resnet18", batch=1, input_size=32)
+    assert torch.equal(torch.rand(4), expected)
+
+
+def test_a_workload_records_every_argument_of_its_model() -> None:
+    workload = build("gpt2", batch=2, input_size=16, depth=3, hidden=32, heads=4)
+    assert dict(workload.model_arguments) == {
+        "depth": 3,
+        "hidden": 32,
+        "heads": 4,
+        "sequence": 16,
+        "vocabulary": 50257,
+        "dropout": 0.1,
+        "seed": 0,
+    }
+
+
+def test_every_name_of_the_catalogue_can_be_built() -> None:
+    sizes = {"gpt2": {"depth": 1, "hidden": 8, "heads": 2}, "bert": {"depth": 1, "hidden": 8}}
+    sizes["bert"]["heads"] = 2
+    with torch.device("meta"):
+        for name in MODEL_NAMES:
+            assert len(build(name, batch=1, input_size=32, **sizes.get(name, {})).model) > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"name": "resnet20"}, "'resnet20' is not a model of the zoo; choose from resnet18"),
+        ({"name": "resnet18", "batch": 0}, "batch: 0; write a whole number"),
+        ({"name": "resnet18", "depth": 50}, "depth: it is 18 already"),
+        ({"name": "gpt2-small", "sequence": 8}, "sequence: it is 32 already"),
+        ({"name": "resnet18", "width": 2}, "resnet takes depth, classes, stem"),
+        ({"name": "resnet18", "stem": "5x5"}, "stem: '5x5'; choose 7x7 or 3x3"),
+        ({"name": "gpt2"}, "gpt2 takes depth, hidden, heads"),
+        ({"name": "bert", "depth": 1, "hidden": 10, "heads": 3}, "choose a divisor"),
+    ],
+)
+def test_what_the_zoo_does_not_have_is_refused_with_a_reason(
+    arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        build(**({"batch": 1, "input_size": 32} | arguments))
+
+
+def test_without_pytorch_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue.util, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'jettison\[torch\]'"):
+        build("resnet18", batch=1, input_size=32)
