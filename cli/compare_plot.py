@@ -88,8 +88,12 @@ def plot_compare(results: Sequence[Result]) -> Figure:
 
     Time is shown as overhead over the time without recomputation; the axis on the right says what
     that is in seconds. Where more than 2.5 times that time is needed, the axis is logarithmic
-    above 10 %. A method has no point where it found no schedule. What the bounds rule out is grey:
-    dark for all schedules, light for the persistent (chains) or staged (graphs) ones.
+    above 10 %. A method has no point where it found no schedule.
+
+    Lines and bounds are stairs because that is what is known: a schedule that fits in some memory
+    fits in more, and a bound for some memory holds for less. What the bounds rule out is grey:
+    dark for all schedules, light for the persistent (chains) or staged (graphs) ones. Bounds that
+    say no more than the base time are not drawn.
 
     Parameters
     ----------
@@ -130,6 +134,7 @@ def plot_compare(results: Sequence[Result]) -> Figure:
         color=BLACK,
         linestyle=":",
         linewidth=1.2,
+        zorder=1.5,
         label=f"base time {time.of(overhead.base_ns):.4g} {time.name}",
     )
     axes.set_xlabel(f"memory limit ({memory.name})")
@@ -171,7 +176,7 @@ def _limit_axes(
     else:
         axes.set_ylim(-0.06 * top, 1.1 * top)
     margin = 0.04 * (right - left) or 0.1 * right or 1.0
-    axes.set_xlim(left - margin, right + margin)
+    axes.set_xlim(max(left - margin, 0.0), right + margin)
 
 
 def _draw_bounds(
@@ -205,7 +210,7 @@ def _draw_region(
 ) -> Artist:
     from matplotlib.patches import Patch
 
-    (left, _), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
     edges = [left, *(memory.of(step.memory_bytes) for step in steps)]
     # Where there is no schedule at all the region reaches beyond the picture.
     heights = [2 * top if step.time_ns is None else overhead.of(step.time_ns) for step in steps]
@@ -214,8 +219,15 @@ def _draw_region(
     axes.stairs(
         heights, edges, baseline=bottom, fill=True, color=colour, linewidth=0, zorder=order
     )
+    # Beyond the last bound only the base time is known.
     axes.stairs(
-        heights, edges, baseline=None, color=GREY, linestyle=style, linewidth=1.2, label=label
+        [*heights, 0.0],
+        [*edges, right],
+        baseline=None,
+        color=GREY,
+        linestyle=style,
+        linewidth=1.2,
+        label=label,
     )
     return Patch(facecolor=colour, edgecolor=GREY, linestyle=style, label=label)
 
@@ -239,6 +251,7 @@ def _draw_methods(
             # Later markers are smaller, so that equal results show as one inside the other.
             markersize=max(9.0 - 1.2 * place, 4.0),
             linewidth=1.4,
+            drawstyle="steps-post",
             clip_on=False,
             label=method,
         )
@@ -250,7 +263,7 @@ def _draw_time_axis(axes: Axes, overhead: _Overhead) -> AxisUnit:
     from matplotlib.ticker import FuncFormatter
 
     bottom, top = axes.get_ylim()
-    time = time_unit(round(overhead.time_ns(top)))
+    time = time_unit(overhead.base_ns)
     right = axes.twinx()
     right.spines["top"].set_visible(False)
     right.set_ylabel(f"time ({time.name})")
@@ -261,7 +274,11 @@ def _draw_time_axis(axes: Axes, overhead: _Overhead) -> AxisUnit:
         right.set_ylim(bottom, top)
         right.set_yticks(axes.get_yticks())
         right.yaxis.set_major_formatter(
-            FuncFormatter(lambda percent, _: f"{overhead.time_ns(percent) / time.size:.4g}")
+            FuncFormatter(lambda percent, _: _number(overhead.time_ns(percent) / time.size))
         )
         right.minorticks_off()
     return time
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value >= 1000 else f"{value:.4g}"

@@ -85,3 +85,23 @@ class ChainNeeds:
             met = np.maximum.accumulate(np.concatenate(([first[s]], later[s + 1 : count - 1])))
             needs[s, s + 1 :] = self.output_bytes[s + 1 :] + met
         return needs
+
+
+# Above every memory that an instance can have, and small enough to be added to one.
+NEVER_BYTES = 2**61
+
+
+@dataclass(frozen=True)
+class InputsOnlyNeeds(ChainNeeds):
+    r"""The thresholds of the automatic-differentiation model: only inputs are checkpointed.
+
+    :math:`F_{all}` runs right before its backward and at no other time, so that
+    :math:`m_{all}(s,t)` cannot be met for :math:`s < t`.
+    """
+
+    @cached_property
+    def forward_all(self) -> NDArray[np.int64]:
+        """:math:`m_{all}(s,s)` on the diagonal, what never fits elsewhere; shape (N, N)."""
+        needs = np.full_like(super().forward_all, NEVER_BYTES)
+        np.fill_diagonal(needs, np.diagonal(super().forward_all))
+        return needs

@@ -51,6 +51,7 @@ _SECONDS_PER_COEFFICIENT = 1e-5
 def solve_checkmate(problem: Problem, options: SolveOptions) -> Outcome:
     """Find the fastest staged schedule, with a bound that holds for staged schedules.
 
+    If there is none, the time that is left goes into the least memory in which there is one.
     Models of more than five million coefficients (`Checkmate.estimated_coefficients`), and those
     that take longer to write down than the time limit, are declined with a note.
     """
@@ -174,7 +175,9 @@ def _search(problem: RematGraph, options: SolveOptions, clock: Clock) -> Outcome
         less_bytes = problem.memory_bytes - margin_bytes
         interrupted = last.solution.termination is Termination.INTERRUPTED
         if less_bytes >= problem.instance.least_peak_bound_bytes and not interrupted:
-            last = _solved(RematGraph(problem.instance, less_bytes), options, clock)
+            # Its bounds do not hold for the problem, and so nobody gets to see them.
+            unseen = replace(options, on_progress=None)
+            last = _solved(RematGraph(problem.instance, less_bytes), unseen, clock)
             schedule = last.schedule()
 
     outcome = Outcome(termination=last.solution.termination, schedule=schedule, work=work)
@@ -204,8 +207,10 @@ def _solved(problem: RematGraph, options: SolveOptions, clock: Clock) -> _Solved
     model = from_pulp(built.problem).model
     base_ns = problem.instance.base_time_ns
     stop = threading.Event()
+    close_enough = False
 
     def watch(progress: ModelProgress) -> None:
+        nonlocal close_enough
         time_ns = bound_ns = None
         if progress.objective is not None:
             time_ns = base_ns + built.time_scale.from_model(progress.objective)
@@ -213,16 +218,16 @@ def _solved(problem: RematGraph, options: SolveOptions, clock: Clock) -> _Solved
             bound_ns = base_ns + built.time_scale.bound_from_model(progress.dual_bound)
         if options.on_progress is not None:
             options.on_progress(Progress(clock.seconds, time_ns, bound_ns))
-        if (
-            time_ns is not None
-            and bound_ns is not None
-            and _close_enough(time_ns, bound_ns, options.gap)
-        ):
+        if time_ns is not None and bound_ns is not None:
+            close_enough = _close_enough(time_ns, bound_ns, options.gap)
+        if close_enough:
             stop.set()
 
     # HiGHS measures the gap without the constant part of the time, which is stricter than what was
     # asked for; `watch` ends the run when the gap between times is small enough.
     solution = solve_model(model, highs_options(options, clock, options.gap), watch, stop=stop)
+    if close_enough and solution.termination is Termination.INTERRUPTED:
+        solution = replace(solution, termination=Termination.GAP_REACHED)
     return _Solved(built, model, solution)
 
 

@@ -20,17 +20,21 @@ _KINDS = (
 )
 
 
-@lru_cache(maxsize=8)
 def least_persistent_memory(chain: Chain) -> tuple[int, ChainSchedule]:
-    """Return the least memory in bytes of a persistent schedule, and a schedule that attains it.
+    """Return the least memory in bytes of a persistent schedule, and a schedule that attains it."""
+    return least_memory(ChainNeeds(chain))
+
+
+@lru_cache(maxsize=8)
+def least_memory(needs: ChainNeeds) -> tuple[int, ChainSchedule]:
+    """Return the least memory in bytes that meets some thresholds, and a schedule that attains it.
 
     The recurrence of RR-9302 with maxima in place of sums, in exact integers: :math:`O(N^3)` time.
     """
-    needs = ChainNeeds(chain)
     least, sequence = _kernels.least_memory(
         needs.input_bytes, needs.saved_bytes, needs.forward_all, needs.forward_none
     )
-    return least + chain.input_bytes, chain_schedule(sequence)
+    return least + needs.chain.input_bytes, chain_schedule(sequence)
 
 
 def least_memory_of_any_schedule(chain: Chain) -> int:

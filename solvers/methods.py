@@ -86,6 +86,14 @@ METHODS = (
         "chain_baselines:solve_store_all",
     ),
     Method(
+        "revolve",
+        "remat-chain",
+        Promise.HEURISTIC,
+        "Griewank and Walther 2008; RR-9302, Section 5.3",
+        "the best schedule that checkpoints inputs of stages only",
+        "revolve:solve_revolve",
+    ),
+    Method(
         "periodic",
         "remat-chain",
         Promise.HEURISTIC,

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jettison.instances.chain import Chain
 from jettison.instances.remat_chain import RematChain
 from jettison.schedules.chain_schedule import ChainSchedule
 from jettison.schedules.schedule_class import ScheduleClass
@@ -26,7 +25,7 @@ from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.chain_needs import ChainNeeds
 from jettison.solvers.least_chain_memory import (
     chain_schedule,
-    least_persistent_memory,
+    least_memory,
     persistent_infeasibility,
 )
 from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
@@ -67,7 +66,7 @@ class Search:
 
 
 def search_persistent_optimum(
-    chain: Chain,
+    needs: ChainNeeds,
     memory_bytes: int,
     known: ChainSchedule,
     *,
@@ -79,10 +78,10 @@ def search_persistent_optimum(
 
     Parameters
     ----------
-    chain
-        The instance.
+    needs
+        The thresholds of the instance, which say what may be checkpointed.
     memory_bytes
-        The limit, the input included; at least the least persistent memory.
+        The limit, the input included; at least the least memory that meets the thresholds.
     known
         A schedule that fits; only faster ones are sought.
     slots
@@ -95,20 +94,22 @@ def search_persistent_optimum(
     MemoryError
         If the grids do not fit in memory.
     """
+    chain = needs.chain
     known_ns = known.replay(chain, memory_bytes).time_ns
     available = memory_bytes - chain.input_bytes
+    # A grid needs some memory to divide. Without any, half a byte serves as well: what has a size
+    # does not fit, and what has none does.
+    scale = 1
     if available == 0:
-        # Nothing beside the input has a size: nothing has to be recomputed.
-        return Search(chain.base_time_ns, known, known_ns, 0, known_ns == chain.base_time_ns)
-    needs = ChainNeeds(chain)
+        available, scale = 1, 2
     times = np.array([(stage.forward_ns, stage.backward_ns) for stage in chain], dtype=np.int64)
     lower, time_ns, sequence, states, is_complete = _kernels.persistent_optimum(
         np.ascontiguousarray(times[:, 0]),
         np.ascontiguousarray(times[:, 1]),
-        needs.input_bytes,
-        needs.saved_bytes,
-        needs.forward_all,
-        needs.forward_none,
+        scale * needs.input_bytes,
+        scale * needs.saved_bytes,
+        scale * needs.forward_all,
+        scale * needs.forward_none,
         available,
         known_ns,
         slots,
@@ -121,23 +122,29 @@ def search_persistent_optimum(
     return Search(lower, schedule, time_ns, states, is_complete)
 
 
-def solve_rotor_exact(problem: Problem, options: SolveOptions) -> Outcome:
-    """Return the fastest persistent schedule, exact to the byte and the nanosecond.
+def refine(
+    needs: ChainNeeds, memory_bytes: int, options: SolveOptions
+) -> tuple[Search, Termination, int]:
+    """Search between finer and finer grids; return what is known, why it stopped, and the slots.
 
     Grids of 500, 1000, 2000, ... slots guide one search each, until one is complete, the gap is at
     most ``options.gap``, the grids would exceed 2 GiB, or the time is over. The best bound and the
     best schedule of all of them count.
+
+    Parameters
+    ----------
+    needs
+        The thresholds of the instance.
+    memory_bytes
+        The limit, the input included; at least the least memory that meets the thresholds.
+    options
+        Gap, time limit, and whom to tell.
     """
-    assert isinstance(problem, RematChain)
     started = time.perf_counter()
-    chain, memory_bytes = problem.instance, problem.memory_bytes
-    refusal = persistent_infeasibility(chain, memory_bytes)
-    if refusal is not None:
-        return Outcome(termination=Termination.COMPLETED, infeasibility=refusal)
-    best = least_persistent_memory(chain)[1]
-    best_ns = best.replay(chain).time_ns
-    lower_ns = chain.base_time_ns
-    slots, states = FIRST_SLOTS, 0
+    chain = needs.chain
+    known = least_memory(needs)[1]
+    best = Search(chain.base_time_ns, known, known.replay(chain).time_ns, 0, False)
+    slots = FIRST_SLOTS
     while True:
         is_finest = 4 * len(chain) ** 2 * 2 * slots > LARGEST_TABLES_BYTES
         left_s = None
@@ -145,44 +152,63 @@ def solve_rotor_exact(problem: Problem, options: SolveOptions) -> Outcome:
             left_s = max(options.time_limit_s - (time.perf_counter() - started), 0.0)
         try:
             found = search_persistent_optimum(
-                chain,
+                needs,
                 memory_bytes,
-                best,
+                best.schedule,
                 slots=slots,
                 most_states=STATES_OF_THE_FINEST_GRID if is_finest else STATES_OF_A_COARSE_GRID,
                 time_limit_s=left_s,
             )
         except KeyboardInterrupt:
-            termination = Termination.INTERRUPTED
-            break
-        best, best_ns = found.schedule, found.time_ns
-        lower_ns = max(lower_ns, found.lower_bound_ns)
-        states += found.states
+            return best, Termination.INTERRUPTED, slots
+        except MemoryError:
+            return best, Termination.MEMORY_LIMIT, slots
+        lower_ns = max(best.lower_bound_ns, found.lower_bound_ns)
+        best = Search(
+            lower_ns,
+            found.schedule,
+            found.time_ns,
+            best.states + found.states,
+            found.is_complete or found.time_ns == lower_ns,
+        )
         if options.on_progress is not None:
-            options.on_progress(Progress(time.perf_counter() - started, best_ns, lower_ns))
-        if found.is_complete or best_ns == lower_ns:
-            termination = Termination.COMPLETED
-            break
-        if best_ns - lower_ns <= options.gap * best_ns:
-            termination = Termination.GAP_REACHED
-            break
+            options.on_progress(Progress(time.perf_counter() - started, best.time_ns, lower_ns))
+        if best.is_complete:
+            return best, Termination.COMPLETED, slots
+        if best.time_ns - lower_ns <= options.gap * best.time_ns:
+            return best, Termination.GAP_REACHED, slots
         if left_s is not None and time.perf_counter() - started >= (options.time_limit_s or 0.0):
-            termination = Termination.TIME_LIMIT
-            break
+            return best, Termination.TIME_LIMIT, slots
         if is_finest:
-            termination = Termination.MEMORY_LIMIT
-            break
+            return best, Termination.MEMORY_LIMIT, slots
         slots *= 2
+
+
+def solve_rotor_exact(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return the fastest persistent schedule, exact to the byte and the nanosecond; see `refine`.
+
+    Returns
+    -------
+    Outcome
+        With a bound valid for persistent schedules, or a proof, in exact integers, that no
+        persistent schedule fits.
+    """
+    assert isinstance(problem, RematChain)
+    refusal = persistent_infeasibility(problem.instance, problem.memory_bytes)
+    if refusal is not None:
+        return Outcome(termination=Termination.COMPLETED, infeasibility=refusal)
+    needs = ChainNeeds(problem.instance)
+    best, termination, slots = refine(needs, problem.memory_bytes, options)
     return Outcome(
         termination=termination,
-        schedule=best,
+        schedule=best.schedule,
         bounds=(
             Bound(
-                time_ns=lower_ns,
+                time_ns=best.lower_bound_ns,
                 valid_for=ScheduleClass.PERSISTENT,
                 evidence=Evidence.EXACT,
                 method="rotor-exact",
             ),
         ),
-        work={"slots": slots, "states": states},
+        work={"slots": slots, "states": best.states},
     )

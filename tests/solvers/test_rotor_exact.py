@@ -8,6 +8,7 @@ import pytest
 
 from jettison.instances.chain import Chain, Stage
 from jettison.instances.remat_chain import RematChain
+from jettison.solvers.chain_needs import ChainNeeds
 from jettison.solvers.least_chain_memory import least_persistent_memory
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.rotor import persistent_bracket
@@ -64,7 +65,7 @@ def test_the_search_equals_brute_force_whatever_the_grids(slots: int) -> None:
         least, known = least_persistent_memory(chain)
         for memory_bytes in range(least, chain.store_all_peak_bytes + 1, 2):
             found = search_persistent_optimum(
-                chain, memory_bytes, known, slots=slots, most_states=10**6
+                ChainNeeds(chain), memory_bytes, known, slots=slots, most_states=10**6
             )
             assert found.is_complete
             assert found.lower_bound_ns == found.time_ns
@@ -80,7 +81,7 @@ def test_the_exact_time_lies_between_the_grids_and_does_not_depend_on_them(layer
     for slots in (50, 200, 800):
         bracket = persistent_bracket(chain, memory_bytes, slots)
         found = search_persistent_optimum(
-            chain, memory_bytes, known, slots=slots, most_states=10**7
+            ChainNeeds(chain), memory_bytes, known, slots=slots, most_states=10**7
         )
         assert found.is_complete
         assert bracket.floor_ns is not None
@@ -96,10 +97,12 @@ def test_a_search_that_is_stopped_returns_a_bracket_around_the_optimum() -> None
     chain = large_chain(random.Random(5), 40)
     memory_bytes = RematChain(chain, "alpha=0.1").memory_bytes
     known = least_persistent_memory(chain)[1]
-    complete = search_persistent_optimum(chain, memory_bytes, known, slots=400, most_states=10**7)
+    complete = search_persistent_optimum(
+        ChainNeeds(chain), memory_bytes, known, slots=400, most_states=10**7
+    )
     for most_states in (1, 10, 100):
         stopped = search_persistent_optimum(
-            chain, memory_bytes, known, slots=30, most_states=most_states
+            ChainNeeds(chain), memory_bytes, known, slots=30, most_states=most_states
         )
         assert not stopped.is_complete
         assert stopped.lower_bound_ns <= complete.time_ns <= stopped.time_ns
@@ -165,3 +168,14 @@ def test_below_the_least_memory_it_proves_that_nothing_fits() -> None:
     result = solve(RematChain(UNEVEN, least - 1), "rotor-exact")
     assert result.infeasibility is not None
     assert result.infeasibility.least_memory_bytes == least
+
+
+def test_stages_without_any_size_are_all_saved_in_no_memory() -> None:
+    stages = tuple(
+        Stage(name=f"layer{k}", forward_ns=5, backward_ns=1, output_bytes=0, saved_bytes=0)
+        for k in range(6)
+    )
+    chain = Chain("weightless", 0, stages)
+    result = solve(RematChain(chain, 0), "rotor-exact", gap=0)
+    assert result.time_ns == chain.base_time_ns
+    assert result.status == "optimal"

@@ -1,0 +1,118 @@
+"""The checkpointing diagram: a box per operation, a band per value in memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.axes import Axes
+
+from jettison.instances.chain import Chain
+from jettison.schedules.chain_grid import Stored, plot_chain_grid, stored_values
+from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind, ChainSchedule
+from jettison.solvers.chain_baselines import (
+    periodic_schedule,
+    recompute_all_schedule,
+    store_all_schedule,
+)
+from tests.strategies import chains
+from tests.tiny import CHAINS, LOSS_ONLY, UNIFORM
+
+LABELS = {
+    ChainOperationKind.FORWARD_ALL: "$F_{all}$",
+    ChainOperationKind.FORWARD_CHECKPOINT: "$F_{ck}$",
+    ChainOperationKind.FORWARD_NONE: "$F_\\emptyset$",
+    ChainOperationKind.BACKWARD: "$B$",
+}
+
+
+def boxes(axes: Axes, label: str) -> list[tuple[float, float, float]]:
+    """Return start, end and row of each box."""
+    (found,) = [item for item in axes.collections if str(item.get_label()).startswith(label)]
+    extents = [path.get_extents() for path in found.get_paths()]
+    return [(box.x0, box.x1, (box.y0 + box.y1) / 2) for box in extents]
+
+
+@pytest.mark.parametrize("chain", CHAINS, ids=lambda chain: chain.name)
+def test_every_operation_is_a_box_in_the_row_of_its_stage(chain: Chain) -> None:
+    schedule = recompute_all_schedule(chain)
+    replay = schedule.replay(chain)
+    axes = plot_chain_grid(chain, schedule, title="mine").axes[0]
+    for kind, label in LABELS.items():
+        assert boxes(axes, label) == [
+            (step.start_ns, step.end_ns, operation.stage)
+            for operation, step in zip(schedule.operations, replay.steps, strict=True)
+            if operation.kind is kind
+        ]
+
+
+def test_the_bands_are_the_values_in_memory() -> None:
+    schedule = periodic_schedule(UNIFORM, 2)
+    axes = plot_chain_grid(UNIFORM, schedule, title="mine").axes[0]
+    for saved, label in ((True, "$\\bar a$"), (False, "$a$")):
+        assert boxes(axes, label) == [
+            (value.start_ns, value.end_ns, value.number)
+            for value in stored_values(UNIFORM, schedule)
+            if value.saved == saved
+        ]
+
+
+def test_what_is_in_memory_when_a_loss_runs_alone() -> None:
+    # Forward for 2 ns, backward for 3 ns: a-bar from the end of the one to the end of the other,
+    # the input from the start.
+    assert stored_values(LOSS_ONLY, store_all_schedule(LOSS_ONLY)) == (
+        Stored(number=1, saved=True, start_ns=2, end_ns=5),
+        Stored(number=0, saved=False, start_ns=0, end_ns=5),
+    )
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_the_values_and_the_gradient_are_what_the_replay_has_stored(data: st.DataObject) -> None:
+    drawn = data.draw(chains())
+    # Without durations of zero a time tells which operations are over.
+    chain = replace(
+        drawn,
+        stages=tuple(
+            replace(stage, forward_ns=stage.forward_ns + 1, backward_ns=stage.backward_ns + 1)
+            for stage in drawn
+        ),
+    )
+    operation = st.builds(
+        ChainOperation, st.sampled_from(ChainOperationKind), st.integers(0, len(chain) + 1)
+    )
+    schedule = ChainSchedule(tuple(data.draw(st.lists(operation, max_size=12))))
+    values = stored_values(chain, schedule)
+    gradient = len(chain)
+    for done, step in zip(schedule.operations, schedule.replay(chain).steps, strict=True):
+        exists = 1 <= done.stage <= len(chain)
+        if done.kind is ChainOperationKind.BACKWARD and exists:
+            gradient = done.stage - 1
+        if step.end_ns == schedule.replay(chain).time_ns:
+            # At the very end every band ends.
+            break
+        stored = sum(
+            chain.stage(value.number).saved_bytes
+            if value.saved
+            else chain.activation_bytes(value.number)
+            for value in values
+            if value.start_ns <= step.end_ns < value.end_ns
+        )
+        assert stored + chain.activation_bytes(gradient) == step.after_bytes
+
+
+def test_operations_on_stages_that_do_not_exist_are_passed_over() -> None:
+    schedule = ChainSchedule((ChainOperation(ChainOperationKind.FORWARD_ALL, 9),))
+    figure = plot_chain_grid(LOSS_ONLY, schedule, title="nothing")
+    figure.draw_without_rendering()
+    assert boxes(figure.axes[0], LABELS[ChainOperationKind.FORWARD_ALL]) == []
+    assert figure.axes[0].get_xlim() == (0, 1)
+
+
+def test_every_stage_and_the_input_have_a_row() -> None:
+    figure = plot_chain_grid(UNIFORM, store_all_schedule(UNIFORM), title="mine")
+    low, high = figure.axes[0].get_ylim()
+    assert low < 0
+    assert high > len(UNIFORM)
