@@ -3,13 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := instances schedules formulations solvers cli tests benchmarks
 
-.PHONY: help install demo test lint test-torch sanitize clean
+.PHONY: help install demo test lint test-torch notebooks sanitize clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo        solve, bound and compare on a bundled real instance; a table and pictures"
 	@echo "make test        ruff, mypy --strict and all tests"
 	@echo "make test-torch  the tests that need PyTorch, which it installs"
+	@echo "make notebooks   run the notebooks again, with their outputs and expected tables"
 	@echo "make sanitize    the kernel tests under the address and undefined-behaviour sanitizers"
 	@echo "make clean       remove the virtual environment and what was built"
 
@@ -42,6 +43,12 @@ test: lint
 test-torch: install
 	$(BIN)/python -m pip install --quiet $(or $(TORCH),"torch>=2.4")
 	$(BIN)/python -m pytest -m torch tests/torch
+
+notebooks: install
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[notebooks]"
+	$(BIN)/python -m ipykernel install --sys-prefix --name python3 >/dev/null
+	cd notebooks && ../$(BIN)/python -m jupytext --to ipynb --execute *.py
+	$(BIN)/python tests/notebooks/refresh_expected.py
 
 # A second environment, because the sanitized kernels need their run-time library loaded first.
 sanitize:

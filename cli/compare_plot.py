@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from jettison.instances.errors import InputError
 from jettison.instances.remat_chain import RematChain
@@ -205,7 +205,7 @@ def _draw_region(
     memory: AxisUnit,
     overhead: _Overhead,
     colour: str,
-    style: str,
+    style: Literal["-", "--"],
     label: str,
 ) -> Artist:
     from matplotlib.patches import Patch
@@ -216,9 +216,7 @@ def _draw_region(
     heights = [2 * top if step.time_ns is None else overhead.of(step.time_ns) for step in steps]
     # The darker region, which is contained in the lighter one, lies above it.
     order = 0.5 if colour == _DARK else 0.4
-    axes.stairs(
-        heights, edges, baseline=bottom, fill=True, color=colour, linewidth=0, zorder=order
-    )
+    axes.stairs(heights, edges, baseline=bottom, fill=True, color=colour, linewidth=0, zorder=order)
     # Beyond the last bound only the base time is known.
     axes.stairs(
         [*heights, 0.0],
@@ -262,8 +260,11 @@ def _draw_time_axis(axes: Axes, overhead: _Overhead) -> AxisUnit:
     """Repeat the axis of the overhead on the right as a time; return its unit."""
     from matplotlib.ticker import FuncFormatter
 
-    bottom, top = axes.get_ylim()
     time = time_unit(overhead.base_ns)
+    if overhead.base_ns == 0:
+        # Every overhead is the same time, none, and there is nothing to tell apart.
+        return time
+    bottom, top = axes.get_ylim()
     right = axes.twinx()
     right.spines["top"].set_visible(False)
     right.set_ylabel(f"time ({time.name})")

@@ -198,15 +198,15 @@ class Checkmate:
         return _Writer(self, problem).model()
 
     def estimated_coefficients(self, graph: Graph) -> int:
-        """Return about how many coefficients the disaggregated model has, in :math:`O(n + |E|)`.
+        """Return how many coefficients the disaggregated model has at most, in :math:`O(n + |E|)`.
 
-        Not less than it has; the other form has about as many.
+        Those of sizes that are zero count too; the other form has about as many.
         """
         count = len(graph)
-        total = 5 * count * (count + 1)
+        kept = sum(node.keep for node in graph.nodes)
+        total = 9 * count * (count - 1) // 2 + 5 * count + 4 * kept
         for node, (inputs, users) in enumerate(zip(graph.inputs, graph.users, strict=True)):
-            stages = count - node
-            total += (3 + 5) * stages * len(inputs) + 5 * stages
+            total += 5 * (len(inputs) + 1) * (count - node - 1) + 3 * len(inputs) * (count - node)
             # Each user is a row for FREE of the node itself and of every earlier user.
             total += sum(2 * (count - user) * (place + 1) for place, user in enumerate(users))
         return total

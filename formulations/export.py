@@ -9,6 +9,7 @@ from pathlib import Path
 import lazy_loader as lazy
 
 from jettison.formulations.array_model import ArrayModel
+from jettison.instances.atomic_file import replacing
 from jettison.instances.errors import InputError, JettisonError
 
 highspy = lazy.load("highspy")
@@ -25,11 +26,9 @@ def write_model(model: ArrayModel, path: str | Path) -> None:
     Raises
     ------
     InputError
-        If the ending is not one of `SUFFIXES`, or the folder does not exist.
+        If the ending is not one of `SUFFIXES`, or the file cannot be written.
     JettisonError
         If HiGHS cannot write the model.
-    OSError
-        If the file cannot be written.
 
     Notes
     -----
@@ -45,14 +44,8 @@ def write_model(model: ArrayModel, path: str | Path) -> None:
             source=str(target),
             expected=f"end it in {', '.join(SUFFIXES)}",
         )
-    if not target.parent.is_dir():
-        raise InputError(
-            "the folder does not exist", source=str(target.parent), expected="make it first"
-        )
     highs = highspy.Highs()
-    # A folder beside the target is on the same file system, so that the move is atomic; and HiGHS
-    # goes by the ending, which a temporary name would have to keep.
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".jettison-") as folder:
+    with replacing(target) as stream, tempfile.TemporaryDirectory() as folder:
         # HiGHS takes the name x.mps.gz and writes plain text to it; it is we who compress.
         plain = Path(folder, "model.lp" if suffix == ".lp" else "model.mps")
         outcomes = (
@@ -63,9 +56,8 @@ def write_model(model: ArrayModel, path: str | Path) -> None:
         if highspy.HighsStatus.kError in outcomes:
             raise JettisonError(f"HiGHS cannot write the model {model.name}")
         if suffix == ".mps.gz":
-            zipped = Path(folder, "model.mps.gz")
             # No name and no time in the header: they would make equal models differ.
-            with zipped.open("wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
+            with gzip.GzipFile("", "wb", 9, stream, mtime=0) as packed:
                 packed.write(plain.read_bytes())
-            plain = zipped
-        plain.replace(target)
+        else:
+            stream.write(plain.read_bytes())

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import tempfile
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from jettison.instances.atomic_file import replacing
 from jettison.instances.errors import InputError
 
 LARGEST_FILE_BYTES = 64 * 2**20
@@ -131,25 +130,8 @@ def write_text(text: str, path: Path) -> None:
     InputError
         If the folder does not exist or cannot be written.
     """
-    temporary: Path | None = None
-    try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as stream:
-            temporary = Path(stream.name)
-            stream.write(text)
-        # A temporary file is private to its owner; the result gets the usual permissions.
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
-        temporary.replace(path)
-    except OSError as error:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
-        reason = error.strerror or "unknown reason"
-        raise InputError(
-            f"cannot write the file: {reason}", source=str(path), expected="check the folder"
-        ) from None
+    with replacing(path) as stream:
+        stream.write(text.encode("utf-8"))
 
 
 def check_header(document: Any, kinds: Mapping[str, int], source: str) -> str:

@@ -32,14 +32,14 @@ _OPERATIONS = {
 
 
 class Stored(NamedTuple):
-    """A value that is in memory from one time to another.
+    r"""A value that is in memory from one time to another.
 
     Attributes
     ----------
     number
         Which: 0 is the input of the chain, and otherwise the stage whose output it is.
     saved
-        True for :math:`\\bar a`, all that the backward needs; False for the plain output.
+        True for :math:`\bar a`, all that the backward needs; False for the plain output.
     start_ns, end_ns
         From the end of the operation that makes it to the end of the one that drops it.
     """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from jettison.schedules.chain_schedule import ChainOperationKind
@@ -212,9 +211,7 @@ def _draw_peak(axes: Axes, replay: Replay, memory: AxisUnit, time: AxisUnit) -> 
     return where
 
 
-def _draw_limit(
-    axes: Axes, replay: Replay, memory: AxisUnit, peak_at: float
-) -> None:
+def _draw_limit(axes: Axes, replay: Replay, memory: AxisUnit, peak_at: float) -> None:
     """Draw the limit, labelled at the end that is farther from the label of the peak."""
     if replay.limit_bytes is None:
         return

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jettison.instances.atomic_file import replacing
 from jettison.instances.errors import InputError
 
 if TYPE_CHECKING:
@@ -61,31 +60,11 @@ def save_figure(figure: Figure, path: str | Path) -> None:
     path = Path(path)
     check_picture_path(path)
     suffix = path.suffix.lower()
-    temporary: Path | None = None
-    try:
-        with tempfile.NamedTemporaryFile(
-            dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as stream:
-            temporary = Path(stream.name)
-            with rc_context({"svg.hashsalt": "jettison", "pdf.fonttype": 42}):
-                figure.savefig(
-                    stream,
-                    format=suffix[1:],
-                    dpi=_DOTS_PER_INCH,
-                    metadata=_METADATA[suffix],
-                )
-        # A temporary file is private to its owner; the result gets the usual permissions.
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
-        temporary.replace(path)
-    except OSError as error:
-        reason = error.strerror or "unknown reason"
-        raise InputError(
-            f"cannot write the file: {reason}", source=str(path), expected="check the folder"
-        ) from None
-    finally:
-        # After the renaming nothing of this name is left.
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+    with replacing(path) as stream, rc_context({"svg.hashsalt": "jettison", "pdf.fonttype": 42}):
+        figure.savefig(
+            stream,
+            format=suffix[1:],
+            dpi=_DOTS_PER_INCH,
+            metadata=_METADATA[suffix],
+        )
     figure.clear()

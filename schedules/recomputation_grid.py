@@ -129,7 +129,9 @@ def plot_recomputation_grid(graph: Graph, schedule: GraphSchedule, *, title: str
         Patch(facecolor=ORANGE, label=f"recomputation ({computations - first})"),
         Patch(facecolor=LIGHT_GREY, label=f"kept in memory ({kept})"),
     ]
-    axes.figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False, fontsize=9)
+    axes.figure.legend(
+        handles=handles, loc="outside lower center", ncols=2, frameon=False, fontsize=9
+    )
     return axes.figure.figure
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from matplotlib.text import Text
 
 from jettison.schedules.picture_style import empty_axes, memory_unit, time_unit
 
@@ -43,8 +44,10 @@ def test_a_dollar_sign_in_a_title_is_no_formula() -> None:
 
 
 def test_a_long_title_is_broken_into_lines_within_the_figure() -> None:
-    axes = empty_axes(4, 3, "long " * 40)
+    title = "long " * 40
+    axes = empty_axes(4, 3, title)
     figure = axes.figure
     figure.draw_without_rendering()
-    title = axes._left_title if hasattr(axes, "_left_title") else axes.title
-    assert title.get_window_extent().x1 <= figure.bbox.x1
+    (drawn,) = [item for item in axes.findobj(Text) if item.get_text().split() == title.split()]
+    assert drawn.get_window_extent().x1 <= figure.bbox.x1
+    assert drawn.get_window_extent().y1 <= figure.bbox.y1

@@ -20,10 +20,12 @@ from tests.tiny import GRAPHS, LADDER, ONE_NODE
 
 
 def path_of(length: int) -> Graph:
-    nodes = [Node(name="n0", duration_ns=1, output_bytes=1)]
-    for k in range(1, length):
-        nodes.append(Node(name=f"n{k}", duration_ns=1, output_bytes=1, inputs=(f"n{k - 1}",)))
-    return Graph("path", tuple(nodes))
+    first = Node(name="n0", duration_ns=1, output_bytes=1)
+    others = (
+        Node(name=f"n{k}", duration_ns=1, output_bytes=1, inputs=(f"n{k - 1}",))
+        for k in range(1, length)
+    )
+    return Graph("path", (first, *others))
 
 
 def rows(text: str) -> list[list[int]]:

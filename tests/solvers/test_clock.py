@@ -1,0 +1,26 @@
+"""A clock counts up, and down to nothing."""
+
+from __future__ import annotations
+
+import math
+
+from jettison.solvers.clock import Clock
+
+
+def test_a_clock_without_a_limit_never_runs_out() -> None:
+    assert Clock(None).left_s == math.inf
+
+
+def test_what_is_left_shrinks_as_the_clock_runs() -> None:
+    clock = Clock(3600.0)
+    before = clock.seconds
+    left = clock.left_s
+    assert clock.seconds >= before >= 0
+    assert clock.left_s <= left <= 3600.0
+
+
+def test_a_limit_that_is_over_leaves_nothing_rather_than_less() -> None:
+    clock = Clock(1e-9)
+    while clock.seconds <= 1e-9:
+        pass
+    assert clock.left_s == 0.0

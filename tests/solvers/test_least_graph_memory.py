@@ -1,0 +1,71 @@
+"""The least memory of a graph: exact against the brute force, honest when the time is up."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from jettison.instances.graph import Graph, Node
+from jettison.solvers import least_graph_memory
+from jettison.solvers.clock import Clock
+from jettison.solvers.least_graph_memory import least_staged_memory, staged_memory_bound
+from jettison.solvers.model_solution import ModelSolution
+from jettison.solvers.outcome import SolveOptions
+from jettison.solvers.status import Answer, Termination
+from tests.oracles.graph_brute_force import least_staged_memory_bytes
+from tests.strategies import graphs
+
+# a must stay, or be recomputed, until b and c are there: 5 + 1 + 8 bytes. No node needs that much.
+KEPT = Graph(
+    "kept",
+    (
+        Node(name="a", duration_ns=2, output_bytes=5, keep=True),
+        Node(name="b", duration_ns=1, output_bytes=1),
+        Node(name="c", duration_ns=1, output_bytes=8, inputs=("b",)),
+        Node(name="d", duration_ns=1, output_bytes=0, inputs=("c",)),
+    ),
+)
+
+
+def least(graph: Graph, not_below_bytes: int = 0) -> least_graph_memory.LeastMemory:
+    return least_staged_memory(graph, not_below_bytes, SolveOptions(), Clock(None))
+
+
+def test_the_least_memory_is_found_and_proved() -> None:
+    # a is dropped after its own stage and recomputed when only c (8 bytes) is left: 5 + 8.
+    found = least(KEPT)
+    assert found.lower_bytes == found.peak_bytes == 13
+    assert found.is_exact
+    assert found.schedule.replay(KEPT, 13).valid
+
+
+def test_a_bound_that_the_schedule_without_recomputation_meets_needs_no_solver(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(least_graph_memory, "solve_model", None)
+    found = least(KEPT, not_below_bytes=14)
+    assert found.is_exact
+    assert found.peak_bytes == KEPT.store_all_peak_bytes == 14
+
+
+def test_a_search_that_is_cut_short_leaves_a_lower_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cut_short(*_: object) -> ModelSolution:
+        return ModelSolution(
+            termination=Termination.TIME_LIMIT, answer=Answer.UNKNOWN, dual_bound=10.5, seconds=0
+        )
+
+    monkeypatch.setattr(least_graph_memory, "solve_model", cut_short)
+    found = least(KEPT)
+    assert (found.lower_bytes, found.peak_bytes) == (11, 14)
+    assert not found.is_exact
+
+
+@given(graphs())
+@settings(max_examples=40, deadline=None)
+def test_the_least_memory_is_that_of_the_brute_force(graph: Graph) -> None:
+    found = least(graph)
+    assert found.is_exact
+    assert found.peak_bytes == least_staged_memory_bytes(graph)
+    assert found.schedule.replay(graph, found.peak_bytes).valid
+    bound_bytes = staged_memory_bound(graph, 0, SolveOptions(), Clock(None))
+    assert graph.least_peak_bound_bytes <= bound_bytes <= found.peak_bytes
