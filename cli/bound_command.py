@@ -20,9 +20,9 @@ from jettison.cli.arguments import (
     checked_picture,
     make_problem,
 )
+from jettison.cli.describe import Rows, duration, limit_rows, problem_rows, size
 from jettison.cli.exit_status import ExitStatus
-from jettison.cli.output import ProgressLine, percent, print_json, print_pairs
-from jettison.instances.units import format_bytes, format_ns
+from jettison.cli.output import ProgressLine, print_json, print_pairs
 from jettison.schedules.schedule_file import load_schedule
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.solve import Verdict, bound_with
@@ -83,33 +83,19 @@ def _exit_status(verdict: Verdict) -> ExitStatus:
     return ExitStatus.DONE
 
 
-def _describe(verdict: Verdict) -> list[tuple[str, str]]:
-    posed = verdict.problem
-    rows = [
-        ("problem", f"{posed.problem} {posed.instance.name}"),
-        ("memory", f"{format_bytes(posed.memory_bytes)} ({posed.memory_bytes} bytes)"),
-        ("status", verdict.status),
-    ]
+def _describe(verdict: Verdict) -> Rows:
+    rows = problem_rows(verdict.problem)
+    rows.append(("status", verdict.status))
     replay = verdict.replay
     if replay is not None:
         rows += [
-            ("time", f"{format_ns(replay.time_ns)} ({replay.time_ns} ns)"),
-            ("peak", f"{format_bytes(replay.peak_bytes)} ({replay.peak_bytes} bytes)"),
+            ("time", duration(verdict.problem, replay.time_ns)),
+            ("peak", size(replay.peak_bytes)),
             ("class", str(replay.schedule_class)),
         ]
         rows += [("broken rule", str(violation)) for violation in replay.violations]
     infeasible = verdict.infeasible
-    if infeasible is not None and infeasible.infeasibility is not None:
-        proof = infeasible.infeasibility
-        word = "least memory" if proof.is_exact else "least memory, at least"
-        size = f"{format_bytes(proof.least_memory_bytes)} ({proof.least_memory_bytes} bytes)"
-        rows.append((word, size))
-    elif verdict.bound is not None:
-        rows += [
-            ("lower bound", f"{format_ns(verdict.bound.time_ns)} ({verdict.bound.time_ns} ns)"),
-            ("by", verdict.bound.method),
-            ("valid for", f"{verdict.bound.valid_for}, by {verdict.bound.evidence}"),
-            ("gap", percent(verdict.gap)),
-        ]
+    proof = None if infeasible is None else infeasible.infeasibility
+    rows += limit_rows(proof, verdict.bound, verdict.gap)
     rows.append(("seconds", f"{verdict.seconds:.3f}"))
     return rows

@@ -21,11 +21,11 @@ from jettison.cli.arguments import (
     checked_picture,
     make_problem,
 )
+from jettison.cli.describe import Rows, duration, limit_rows, problem_rows, size
 from jettison.cli.exit_status import status_of
-from jettison.cli.output import ProgressLine, percent, print_json, print_pairs
+from jettison.cli.output import ProgressLine, print_json, print_pairs
 from jettison.instances.chain import Chain
 from jettison.instances.graph import Graph
-from jettison.instances.units import format_bytes, format_ns
 from jettison.schedules.chain_schedule import ChainSchedule
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.schedule_file import save_schedule
@@ -82,37 +82,19 @@ def solve(
     if json:
         print_json(result.to_json())
     else:
-        print_pairs(describe(result))
+        print_pairs(_describe(result))
     raise typer.Exit(status_of(result, wants_schedule=chosen.promise is not Promise.BOUND))
 
 
-def describe(result: Result) -> list[tuple[str, str]]:
-    """Return what a person wants to read of a result, line by line."""
-    posed = result.problem
-    base_ns = posed.instance.base_time_ns
-    rows = [
-        ("problem", f"{posed.problem} {posed.instance.name}"),
-        ("memory", f"{format_bytes(posed.memory_bytes)} ({posed.memory_bytes} bytes)"),
-        ("method", result.method),
-        ("status", f"{result.status} ({result.termination})"),
-    ]
+def _describe(result: Result) -> Rows:
+    rows = problem_rows(result.problem)
+    rows += [("method", result.method), ("status", f"{result.status} ({result.termination})")]
     if result.time_ns is not None and result.peak_bytes is not None:
-        overhead = percent(result.time_ns / base_ns - 1 if base_ns else 0.0)
         rows += [
-            ("time", f"{format_ns(result.time_ns)} (+{overhead} over no recomputation)"),
-            ("peak", f"{format_bytes(result.peak_bytes)} ({result.peak_bytes} bytes)"),
+            ("time", duration(result.problem, result.time_ns)),
+            ("peak", size(result.peak_bytes)),
         ]
-    if result.infeasibility is not None:
-        proof = result.infeasibility
-        word = "least memory" if proof.is_exact else "least memory, at least"
-        size = f"{format_bytes(proof.least_memory_bytes)} ({proof.least_memory_bytes} bytes)"
-        rows.append((word, size))
-    elif result.bound is not None:
-        rows += [
-            ("lower bound", f"{format_ns(result.bound.time_ns)} ({result.bound.method})"),
-            ("valid for", f"{result.bound.valid_for}, by {result.bound.evidence}"),
-            ("gap", percent(result.gap)),
-        ]
+    rows += limit_rows(result.infeasibility, result.bound, result.gap)
     if result.note:
         rows.append(("note", result.note))
     rows.append(("seconds", f"{result.seconds:.3f}"))

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import random
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -217,7 +216,6 @@ def test_profiling_leaves_the_model_as_it_was() -> None:
 
 def test_profiling_leaves_the_random_numbers_as_they_were() -> None:
     torch.manual_seed(3)
-    random.seed(3)
     expected = torch.rand(4)
     torch.manual_seed(3)
     profile(nn.Sequential(nn.Linear(8, 8), nn.Dropout()), torch.zeros(4, 8))
@@ -379,6 +377,31 @@ def test_the_statistics_of_a_gpu_become_a_window(monkeypatch: pytest.MonkeyPatch
     with CudaMemoryMeter(torch.device("cuda", 0)) as meter, meter.window() as window:
         pass
     assert window == MemoryWindow(5, 9, 7)
+
+
+def test_the_events_of_a_gpu_enclose_the_operation(monkeypatch: pytest.MonkeyPatch) -> None:
+    from jettison.instances.profilers.timing import duration_ns
+
+    happened: list[str] = []
+
+    class Event:
+        def __init__(self, *, enable_timing: bool) -> None:
+            assert enable_timing
+
+        def record(self) -> None:
+            happened.append("record")
+
+        def synchronize(self) -> None:
+            happened.append("synchronize event")
+
+        def elapsed_time(self, end: Any) -> float:
+            return 1.5  # milliseconds
+
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda device: happened.append("synchronize"))
+    found = duration_ns(lambda: happened.append("operation"), torch.device("cuda", 0))
+    assert found == 1_500_000
+    assert happened == ["synchronize", "record", "operation", "record", "synchronize event"]
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no GPU here")
