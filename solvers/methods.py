@@ -78,6 +78,14 @@ METHODS = (
         "rotor_exact:solve_rotor_exact",
     ),
     Method(
+        "cut-bound",
+        "remat-chain",
+        Promise.BOUND,
+        "POFO's cut bound without offloading, carried on from cut to cut",
+        "what each backward's memory forces to be computed again; holds for all schedules",
+        "chain_cut_bound:bound_chain_cut",
+    ),
+    Method(
         "store-all",
         "remat-chain",
         Promise.HEURISTIC,

@@ -19,7 +19,7 @@ from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.solvers.highs import solve_model
 from jettison.solvers.highs_options import HighsOptions
 from jettison.solvers.status import Answer
-from tests.strategies import graphs
+from tests.tight_graphs import tight_remat_graphs
 from tests.tiny import DIAMOND, LADDER, ONE_NODE
 
 FORMS = pytest.mark.parametrize("form", [Disaggregated(), Aggregated()], ids=repr)
@@ -42,7 +42,7 @@ def build(graph: Graph, memory_bytes: int, options: Checkmate | None = None) -> 
     return from_pulp((options or Checkmate()).build(RematGraph(graph, memory_bytes)).problem).model
 
 
-def extra_ns(model: ArrayModel, graph: Graph) -> int | None:
+def optimum_ns(model: ArrayModel, graph: Graph) -> int | None:
     """Optimum of the model as nanoseconds of recomputation; None if it has no point."""
     solution = solve_model(model, HighsOptions(gap=0, feasibility_tolerance=1e-9))
     if solution.answer is Answer.INFEASIBLE:
@@ -148,21 +148,21 @@ def test_the_aggregated_form_counts_the_reasons_to_stay() -> None:
 
 @FORMS
 def test_a_step_may_fill_the_memory(form: Disaggregated | Aggregated) -> None:
-    assert extra_ns(build(SKIP, 8, Checkmate(form)), SKIP) == 0
-    assert extra_ns(build(SKIP, 7, Checkmate(form)), SKIP) == 2
+    assert optimum_ns(build(SKIP, 8, Checkmate(form)), SKIP) == 0
+    assert optimum_ns(build(SKIP, 7, Checkmate(form)), SKIP) == 2
 
 
 @FORMS
 def test_an_output_counts_before_the_inputs_are_freed(form: Disaggregated | Aggregated) -> None:
     # b (4 bytes) is computed from a (3 bytes).
-    assert extra_ns(build(SKIP, 6, Checkmate(form)), SKIP) is None
+    assert optimum_ns(build(SKIP, 6, Checkmate(form)), SKIP) is None
 
 
 def test_memory_is_rounded_down_to_the_unit_of_the_sizes() -> None:
     sizes = _graph(*(replace(node, output_bytes=1000 * node.output_bytes) for node in SKIP.nodes))
-    assert extra_ns(build(sizes, 8000), sizes) == 0
+    assert optimum_ns(build(sizes, 8000), sizes) == 0
     # Rounded up, or to the nearest, it would be 8 units, enough for everything.
-    assert extra_ns(build(sizes, 7999), sizes) == 2
+    assert optimum_ns(build(sizes, 7999), sizes) == 2
 
 
 @FORMS
@@ -172,8 +172,8 @@ def test_workspace_counts_only_while_a_node_runs(form: Disaggregated | Aggregate
         Node(name="b", duration_ns=1, output_bytes=4, inputs=("a",), workspace_bytes=2),
     )
     # a: 1 + 10 bytes; b: 1 + 4 + 2 bytes.
-    assert extra_ns(build(graph, 11, Checkmate(form)), graph) == 0
-    assert extra_ns(build(graph, 10, Checkmate(form)), graph) is None
+    assert optimum_ns(build(graph, 11, Checkmate(form)), graph) == 0
+    assert optimum_ns(build(graph, 10, Checkmate(form)), graph) is None
 
 
 def test_without_the_row_free_computed_the_optimum_is_too_low() -> None:
@@ -182,8 +182,8 @@ def test_without_the_row_free_computed_the_optimum_is_too_low() -> None:
     leaf = Node(name="z", duration_ns=1, output_bytes=1)
     graph = _graph(leaf, *SKIP.nodes)
     model = build(graph, 7)
-    assert extra_ns(model, graph) == 2
-    assert extra_ns(without_rows(model, "free_computed"), graph) == 0
+    assert optimum_ns(model, graph) == 2
+    assert optimum_ns(without_rows(model, "free_computed"), graph) == 0
 
 
 @FORMS
@@ -199,8 +199,8 @@ def test_without_the_kept_nodes_of_the_last_stage_the_optimum_is_too_low(
         Node(name="d", duration_ns=1, output_bytes=0, inputs=("c",)),
     )
     model = build(graph, 13, Checkmate(form))
-    assert extra_ns(model, graph) == 2
-    assert extra_ns(without_rows(model, "keep"), graph) == 0
+    assert optimum_ns(model, graph) == 2
+    assert optimum_ns(without_rows(model, "keep"), graph) == 0
 
 
 def test_without_a_row_for_later_users_a_value_is_freed_too_early() -> None:
@@ -212,8 +212,8 @@ def test_without_a_row_for_later_users_a_value_is_freed_too_early() -> None:
     )
     model = build(graph, 5)
     # a, b and c take 6 bytes at once, whatever is recomputed.
-    assert extra_ns(model, graph) is None
-    assert extra_ns(without_rows(model, "free_used"), graph) is not None
+    assert optimum_ns(model, graph) is None
+    assert optimum_ns(without_rows(model, "free_used"), graph) is not None
 
 
 def test_the_least_peak_is_that_of_the_fullest_operation() -> None:
@@ -239,8 +239,8 @@ def test_computations_are_read_stage_by_stage_from_the_columns_r() -> None:
 
 
 def test_a_single_node_is_a_model_without_recomputation() -> None:
-    assert extra_ns(build(ONE_NODE, 2), ONE_NODE) == 0
-    assert extra_ns(build(ONE_NODE, 1), ONE_NODE) is None
+    assert optimum_ns(build(ONE_NODE, 2), ONE_NODE) == 0
+    assert optimum_ns(build(ONE_NODE, 1), ONE_NODE) is None
 
 
 @pytest.mark.parametrize("graph", [ONE_NODE, LADDER, DIAMOND, SKIP], ids=lambda graph: graph.name)
@@ -251,23 +251,25 @@ def test_the_coefficients_are_estimated_from_above_and_closely(graph: Graph) -> 
     assert model.num_nonzeros <= estimate <= 1.4 * model.num_nonzeros
 
 
-@given(graphs(max_nodes=4))
-@settings(max_examples=25, deadline=None)
-def test_both_forms_have_the_same_optimum_and_its_schedule_fits(graph: Graph) -> None:
-    memory_bytes = (graph.least_peak_bound_bytes + graph.store_all_peak_bytes) // 2
-    found = []
+@given(tight_remat_graphs())
+@settings(max_examples=60, deadline=None)
+def test_both_forms_have_the_same_optimum_and_its_schedule_fits(problem: RematGraph) -> None:
+    graph = problem.instance
+    found: list[int | None] = []
     for form in (Disaggregated(), Aggregated()):
-        built = Checkmate(form).build(RematGraph(graph, memory_bytes))
+        built = Checkmate(form).build(problem)
         model = from_pulp(built.problem).model
         solution = solve_model(model, HighsOptions(gap=0, feasibility_tolerance=1e-9))
         if solution.answer is Answer.INFEASIBLE:
             found.append(None)
             continue
         assert solution.objective is not None
-        found.append(built.time_scale.from_model(solution.objective))
+        extra_ns = built.time_scale.from_model(solution.objective)
+        found.append(extra_ns)
         computations = built.computations(solution.by_name(model))
         schedule = GraphSchedule.from_computations(graph, computations)
-        replay = schedule.replay(graph, memory_bytes)
+        replay = schedule.replay(graph, problem.memory_bytes)
         assert replay.valid
-        assert replay.time_ns == graph.base_time_ns + found[-1]
+        # Recomputations that take no time may have been left out: nothing else may.
+        assert replay.time_ns == graph.base_time_ns + extra_ns
     assert found[0] == found[1]

@@ -36,6 +36,7 @@ from tests.oracles.graph_brute_force import (
     least_time_ns,
 )
 from tests.strategies import graphs
+from tests.tight_graphs import tight_remat_graphs
 
 EXACT = SolveOptions(time_limit_s=None, gap=0)
 
@@ -285,6 +286,25 @@ def test_a_schedule_over_the_limit_by_less_than_the_solver_sees_is_replaced() ->
     assert (result.lower_bound_ns, result.status) == (5, "feasible")
 
 
+def test_a_run_that_stopped_at_the_gap_with_too_large_a_schedule_is_not_the_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def stopping(
+        model: ArrayModel,
+        options: HighsOptions,
+        on_progress: Callable[[ModelProgress], None],
+        *,
+        stop: threading.Event,
+    ) -> ModelSolution:
+        solution = solve_model(model, options, on_progress)
+        assert stop.is_set()
+        return replace(solution, termination=Termination.INTERRUPTED)
+
+    monkeypatch.setattr(checkmate, "solve_model", stopping)
+    # Nobody pressed Ctrl-C: the first schedule, a byte too large, is replaced as in the test above.
+    assert solved(_skip(2**45, more=1), 8 * 2**45).time_ns == 7
+
+
 def test_sizes_that_the_model_holds_exactly_need_no_second_run() -> None:
     # 2^27 + 1 bytes in units of one byte.
     result = solved(_skip(2**25, more=1), 8 * 2**25)
@@ -318,10 +338,16 @@ def test_a_model_too_large_for_memory_is_declined_with_its_size() -> None:
     assert "coefficients" in outcome.note
 
 
-@given(graphs(), st.data())
-@settings(max_examples=60, deadline=None)
-def test_the_optimum_is_that_of_the_brute_force(graph: Graph, data: st.DataObject) -> None:
-    memory_bytes = data.draw(st.integers(0, graph.store_all_peak_bytes), label="memory_bytes")
+@st.composite
+def any_remat_graphs(draw: st.DrawFn) -> RematGraph:
+    graph = draw(graphs())
+    return RematGraph(graph, draw(st.integers(0, graph.store_all_peak_bytes)))
+
+
+@given(tight_remat_graphs() | any_remat_graphs())
+@settings(max_examples=200, deadline=None)
+def test_the_optimum_is_that_of_the_brute_force(problem: RematGraph) -> None:
+    graph, memory_bytes = problem.instance, problem.memory_bytes
     result = solved(graph, memory_bytes)
     expected_ns = least_staged_time_ns(graph, memory_bytes)
     relaxed = bounded(graph, memory_bytes)

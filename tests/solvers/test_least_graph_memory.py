@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from jettison.instances.graph import Graph, Node
+from jettison.instances.remat_graph import RematGraph
 from jettison.solvers import least_graph_memory
 from jettison.solvers.clock import Clock
 from jettison.solvers.least_graph_memory import least_staged_memory, staged_memory_bound
@@ -13,7 +14,7 @@ from jettison.solvers.model_solution import ModelSolution
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.status import Answer, Termination
 from tests.oracles.graph_brute_force import least_staged_memory_bytes
-from tests.strategies import graphs
+from tests.tight_graphs import tight_remat_graphs
 
 # a must stay, or be recomputed, until b and c are there: 5 + 1 + 8 bytes. No node needs that much.
 KEPT = Graph(
@@ -48,21 +49,30 @@ def test_a_bound_that_the_schedule_without_recomputation_meets_needs_no_solver(
     assert found.peak_bytes == KEPT.store_all_peak_bytes == 14
 
 
-def test_a_search_that_is_cut_short_leaves_a_lower_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+# b and c alone take 9 bytes; a peak is an integer.
+@pytest.mark.parametrize(("dual_bound", "lower_bytes"), [(None, 9), (2.0, 9), (10.5, 11)])
+def test_a_search_that_is_cut_short_leaves_a_lower_bound(
+    monkeypatch: pytest.MonkeyPatch, dual_bound: float | None, lower_bytes: int
+) -> None:
     def cut_short(*_: object) -> ModelSolution:
         return ModelSolution(
-            termination=Termination.TIME_LIMIT, answer=Answer.UNKNOWN, dual_bound=10.5, seconds=0
+            termination=Termination.TIME_LIMIT,
+            answer=Answer.UNKNOWN,
+            dual_bound=dual_bound,
+            seconds=0,
         )
 
     monkeypatch.setattr(least_graph_memory, "solve_model", cut_short)
     found = least(KEPT)
-    assert (found.lower_bytes, found.peak_bytes) == (11, 14)
+    assert (found.lower_bytes, found.peak_bytes) == (lower_bytes, 14)
     assert not found.is_exact
+    assert staged_memory_bound(KEPT, 0, SolveOptions(), Clock(None)) == lower_bytes
 
 
-@given(graphs())
-@settings(max_examples=40, deadline=None)
-def test_the_least_memory_is_that_of_the_brute_force(graph: Graph) -> None:
+@given(tight_remat_graphs())
+@settings(max_examples=60, deadline=None)
+def test_the_least_memory_is_that_of_the_brute_force(problem: RematGraph) -> None:
+    graph = problem.instance
     found = least(graph)
     assert found.is_exact
     assert found.peak_bytes == least_staged_memory_bytes(graph)
