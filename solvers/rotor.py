@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,7 @@ from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers import _kernels
 from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.chain_baselines import store_all_schedule
+from jettison.solvers.chain_cut_bound import bound_chain_cut
 from jettison.solvers.chain_needs import ChainNeeds
 from jettison.solvers.least_chain_memory import (
     chain_schedule,
@@ -144,8 +145,8 @@ def solve_rotor(problem: Problem, options: SolveOptions) -> Outcome:
     Returns
     -------
     Outcome
-        With a bound valid for persistent schedules, or a proof, in exact integers, that no
-        persistent schedule fits.
+        With a bound valid for persistent schedules and the cut bound, which is valid for all; or a
+        proof that no persistent schedule fits. All of it in exact integers.
     """
     assert isinstance(problem, RematChain)
     started = time.perf_counter()
@@ -212,7 +213,10 @@ def solve_rotor(problem: Problem, options: SolveOptions) -> Outcome:
     return Outcome(
         termination=termination,
         schedule=best,
-        bounds=bounds if floor_ns else (),
+        bounds=(
+            *(bounds if floor_ns else ()),
+            *bound_chain_cut(problem, replace(options, on_progress=None)).bounds,
+        ),
         work={"slots": used_slots},
     )
 

@@ -13,7 +13,7 @@ stands in ``benchmarks/``.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from jettison.schedules.chain_schedule import ChainSchedule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers import _kernels
 from jettison.solvers.bound import Bound, Evidence
+from jettison.solvers.chain_cut_bound import bound_chain_cut
 from jettison.solvers.chain_needs import ChainNeeds
 from jettison.solvers.least_chain_memory import (
     chain_schedule,
@@ -190,8 +191,8 @@ def solve_rotor_exact(problem: Problem, options: SolveOptions) -> Outcome:
     Returns
     -------
     Outcome
-        With a bound valid for persistent schedules, or a proof, in exact integers, that no
-        persistent schedule fits.
+        With a bound valid for persistent schedules and the cut bound, which is valid for all; or a
+        proof that no persistent schedule fits. All of it in exact integers.
     """
     assert isinstance(problem, RematChain)
     refusal = persistent_infeasibility(problem.instance, problem.memory_bytes)
@@ -209,6 +210,7 @@ def solve_rotor_exact(problem: Problem, options: SolveOptions) -> Outcome:
                 evidence=Evidence.EXACT,
                 method="rotor-exact",
             ),
+            *bound_chain_cut(problem, replace(options, on_progress=None)).bounds,
         ),
         work={"slots": slots, "states": best.states},
     )

@@ -222,8 +222,17 @@ def compare(
 def compare_with(
     problem: Problem, methods: Sequence[str] | None, options: SolveOptions
 ) -> list[Result]:
-    """Run methods on one problem; each result knows the bounds of all of them."""
+    """Run methods on one problem.
+
+    The result of a method that looks for schedules knows the bounds of all of them; that of a
+    method that only bounds shows its own.
+    """
     names = methods or [item.name for item in methods_of(problem.problem)]
     results = [solve_with(problem, name, options) for name in names]
     bounds = tuple(bound for result in results for bound in result.bounds)
-    return [result.with_bounds(bounds) for result in results]
+    return [
+        result
+        if find_method(problem.problem, result.method).promise is Promise.BOUND
+        else result.with_bounds(bounds)
+        for result in results
+    ]

@@ -11,13 +11,14 @@ from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound, Evidence, best_bound
 from jettison.solvers.chain_baselines import recompute_all_schedule, store_all_schedule
-from jettison.solvers.outcome import Infeasibility, Outcome
+from jettison.solvers.outcome import Infeasibility, Outcome, SolveOptions
 from jettison.solvers.result import (
     ContradictionError,
     InvalidScheduleError,
     Result,
     replay_schedule,
 )
+from jettison.solvers.solve import compare_with, solve
 from jettison.solvers.status import Termination
 from tests.tiny import LADDER, UNIFORM
 
@@ -159,3 +160,13 @@ def test_a_schedule_of_the_wrong_kind_is_refused() -> None:
         replay_schedule(FULL, graph_schedule)
     with pytest.raises(TypeError, match="no schedule for remat-graph"):
         replay_schedule(RematGraph(LADDER, "100%"), store_all_schedule(UNIFORM))
+
+
+def test_compare_lets_a_method_that_only_bounds_show_its_own_bound() -> None:
+    problem = RematChain(UNIFORM, "70%")
+    results = {item.method: item for item in compare_with(problem, None, SolveOptions())}
+    own = solve(problem, "cut-bound")
+    assert results["cut-bound"].lower_bound_ns == own.lower_bound_ns
+    assert results["cut-bound"].status == "bounded"
+    exact = results["rotor-exact"]
+    assert results["recompute-all"].lower_bound_ns == exact.lower_bound_ns == exact.time_ns
