@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -18,3 +19,9 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no published instances in {folder}; set JETTISON_SHARED_DATA to their folder")
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _ctrl_c_is_heard() -> None:
+    """Let Ctrl-C raise, also where the tests were started in the background and it is ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
