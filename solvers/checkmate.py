@@ -57,12 +57,11 @@ def solve_checkmate(problem: Problem, options: SolveOptions) -> Outcome:
     """
     assert isinstance(problem, RematGraph)
     clock = Clock(options.time_limit_s)
-    return (
-        _too_little_memory(problem)
-        or _memory_for_everything(problem)
-        or _declined(problem, options)
-        or _search(problem, options, clock)
-    )
+    declined = _declined(problem, options)
+    refused = _too_little_memory(problem)
+    if refused is not None:
+        return refused if declined else _with_least_memory(refused, problem, options, clock)
+    return _memory_for_everything(problem) or declined or _search(problem, options, clock)
 
 
 def bound_checkmate_lp(problem: Problem, options: SolveOptions) -> Outcome:
@@ -113,6 +112,22 @@ def _too_little_memory(problem: RematGraph) -> Outcome | None:
             valid_for=ScheduleClass.ALL,
             least_memory_bytes=graph.least_peak_bound_bytes,
             is_exact=graph.least_peak_bound_bytes == graph.store_all_peak_bytes,
+        ),
+    )
+
+
+def _with_least_memory(
+    refused: Outcome, problem: RematGraph, options: SolveOptions, clock: Clock
+) -> Outcome:
+    """Name the memory that would do, as far as the time that is left allows to find it."""
+    graph = problem.instance
+    least = least_staged_memory(graph, graph.least_peak_bound_bytes, options, clock)
+    if refused.infeasibility is None or not least.is_exact:
+        return refused
+    return replace(
+        refused,
+        infeasibility=replace(
+            refused.infeasibility, least_memory_bytes=least.peak_bytes, is_exact=True
         ),
     )
 
