@@ -116,8 +116,8 @@ def test_a_memory_can_suffice_for_some_schedule_and_for_no_staged_one() -> None:
         ),
     )
     # n0 n1, n0 goes, n2 n4 (7 + 11 + 1 = 19 bytes), n2 goes, n3, n1 goes, n0 n5: 5+9+6+7+2+5+1 ns.
-    # A staged schedule has n3 before n4. With n3 in memory n1, n2 and n4 do not fit together with it:
-    # 2 + 7 + 11 + 1 bytes are over 19 by 2; by brute force the best that it can do is 20.
+    # A staged schedule has n3 before n4, and n4 needs n2. n3 made beside n1 and n2 takes 2 + 7 + 11
+    # bytes; if n2 is not there, it is made later beside n1 and n3, which takes 20 bytes again.
     assert least_time_ns(graph, 19) == 35
     assert least_memory_bytes(graph) == 19
     assert least_staged_time_ns(graph, 19) is None
