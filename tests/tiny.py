@@ -6,6 +6,29 @@ from jettison.instances.chain import Chain, Stage
 from jettison.instances.graph import Graph, Node
 
 
+def chain_of(
+    input_bytes: int, *stages: tuple[int, int, int, int, int], holds_gradient: bool = False
+) -> Chain:
+    """Build a chain from (forward time, a, ā, of, ob) per stage; every backward takes 1 ns."""
+    return Chain(
+        name="c",
+        input_bytes=input_bytes,
+        stages=tuple(
+            Stage(
+                name=f"s{number}",
+                forward_ns=time,
+                backward_ns=1,
+                output_bytes=output,
+                saved_bytes=saved,
+                forward_overhead_bytes=forward,
+                backward_overhead_bytes=backward,
+            )
+            for number, (time, output, saved, forward, backward) in enumerate(stages, start=1)
+        ),
+        backward_overhead_holds_gradient=holds_gradient,
+    )
+
+
 def _stage(name: str, times: tuple[int, int], sizes: tuple[int, int], *over: int) -> Stage:
     forward_overhead, backward_overhead = over or (0, 0)
     return Stage(

@@ -14,42 +14,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jettison.instances.chain import Chain, Stage
+from jettison.instances.chain import Chain
 from jettison.instances.chain_to_graph import chain_to_graph, graph_memory_bytes
 from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph
 from jettison.instances.provenance import Provenance
 from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind, ChainSchedule
 from jettison.schedules.graph_schedule import GraphOperation, GraphOperationKind, GraphSchedule
+from tests.tiny import chain_of
 
 Operation = tuple[str, int]
 
 
-def _chain(
-    input_bytes: int, *stages: tuple[int, int, int, int, int], holds_gradient: bool = False
-) -> Chain:
-    """Build a chain from (forward time, a, ā, of, ob) per stage; every backward takes 1 ns."""
-    return Chain(
-        name="c",
-        input_bytes=input_bytes,
-        stages=tuple(
-            Stage(
-                name=f"s{number}",
-                forward_ns=time,
-                backward_ns=1,
-                output_bytes=output,
-                saved_bytes=saved,
-                forward_overhead_bytes=forward,
-                backward_overhead_bytes=backward,
-            )
-            for number, (time, output, saved, forward, backward) in enumerate(stages, start=1)
-        ),
-        backward_overhead_holds_gradient=holds_gradient,
-    )
-
-
 # Store-all: F1 3+5+1 = 9, F2 8+4+2 = 14; B2 12 + 0 + 2 + 1 = 15, B1 8 + 2 + 3 + 6 = 19.
-TWO = _chain(3, (7, 2, 5, 1, 6), (4, 0, 4, 2, 1))
+TWO = chain_of(3, (7, 2, 5, 1, 6), (4, 0, 4, 2, 1))
 
 
 def test_the_nodes_of_two_stages_are_worked_out_by_hand() -> None:
@@ -108,7 +86,7 @@ def test_the_origin_of_the_chain_is_kept() -> None:
 def test_a_chain_too_large_for_twice_its_peak_is_refused() -> None:
     # B1 takes 2**52 for a0 and as much for its gradient.
     with pytest.raises(InputError, match=r"^stages: the no-saving peak of 9007199254740992 bytes"):
-        chain_to_graph(_chain(2**52, (1, 0, 0, 0, 0)))
+        chain_to_graph(chain_of(2**52, (1, 0, 0, 0, 0)))
 
 
 SIZES = st.integers(0, 9)
@@ -121,7 +99,7 @@ def chains(draw: st.DrawFn, longest: int = 5) -> Chain:
     for number in range(1, count + 1):
         output = draw(SIZES) if number < count else 0
         stages.append((draw(SIZES), output, output + draw(SIZES), draw(SIZES), draw(SIZES)))
-    return _chain(draw(SIZES), *stages, holds_gradient=draw(st.booleans()))
+    return chain_of(draw(SIZES), *stages, holds_gradient=draw(st.booleans()))
 
 
 @settings(deadline=None)
@@ -273,14 +251,14 @@ IRREGULAR: list[Operation] = [
 
 
 def test_an_input_that_is_dropped_below_a_saved_stage_maps_to_a_later_run() -> None:
-    chain = _chain(1, (5, 8, 8, 0, 0), (3, 1, 2, 0, 0), (1, 0, 0, 9, 9))
+    chain = chain_of(1, (5, 8, 8, 0, 0), (3, 1, 2, 0, 0), (1, 0, 0, 9, 9))
     _assert_maps(chain, IRREGULAR)
 
 
 def test_a_large_forward_overhead_must_be_limited_by_what_the_backward_needs() -> None:
     # F2 has an overhead of 30 that fits before F3 saves its 25 bytes, and not after; the graph
     # runs F2 once more just before B2, where only e = a1 8 + ob 0 is sure to fit.
-    chain = _chain(1, (5, 8, 9, 0, 0), (3, 1, 2, 30, 0), (1, 0, 25, 0, 0))
+    chain = chain_of(1, (5, 8, 9, 0, 0), (3, 1, 2, 30, 0), (1, 0, 25, 0, 0))
     _assert_maps(chain, IRREGULAR)
     workspaces = {node.name: node.workspace_bytes for node in chain_to_graph(chain).nodes}
     # a0 1 + min(a2 1 + of 30, ā2 2 + e 8), and a0 1 + a2 1 + min(of 30, e 8).

@@ -11,30 +11,10 @@ from collections.abc import Callable, Hashable, Iterator
 
 import pytest
 
-from jettison.instances.chain import Chain, Stage
+from jettison.instances.chain import Chain
 from jettison.instances.chain_to_graph import chain_to_graph, graph_memory_bytes
 from jettison.instances.graph import Graph
-
-
-def _chain(input_bytes: int, *stages: tuple[int, int, int, int, int]) -> Chain:
-    """Build a chain from (forward time, a, ā, of, ob) per stage; every backward takes 1 ns."""
-    return Chain(
-        name="c",
-        input_bytes=input_bytes,
-        stages=tuple(
-            Stage(
-                name=f"s{number}",
-                forward_ns=time,
-                backward_ns=1,
-                output_bytes=output,
-                saved_bytes=saved,
-                forward_overhead_bytes=forward,
-                backward_overhead_bytes=backward,
-            )
-            for number, (time, output, saved, forward, backward) in enumerate(stages, start=1)
-        ),
-    )
-
+from tests.tiny import chain_of
 
 State = Hashable
 
@@ -127,7 +107,7 @@ def _random_chain(rng: random.Random, count: int, *, limited: bool) -> Chain:
         saved = output + rng.choice([0, rng.randint(0, 5)])
         stages.append((rng.randint(1, 9), output, saved, forward, backward))
         before = output
-    return _chain(input_bytes, *stages)
+    return chain_of(input_bytes, *stages)
 
 
 def _optima(chain: Chain) -> Iterator[tuple[int | None, int | None]]:
@@ -163,7 +143,7 @@ def test_the_graph_is_never_slower_than_the_chain() -> None:
 
 def test_what_a_backward_needs_is_not_had_from_a_kept_activation() -> None:
     # Saving everything takes 15 bytes: a0 1, ā1 6, ā2 6, and for B2 two gradients of 1.
-    chain = _chain(1, (10, 1, 6, 0, 0), (20, 1, 6, 0, 0), (1, 0, 0, 0, 0))
+    chain = chain_of(1, (10, 1, 6, 0, 0), (20, 1, 6, 0, 0), (1, 0, 0, 0, 0))
     # In 12 bytes one ā fits at a time, and saving ā2 first is best: a0, a1, ā2 take 8 and B2 10;
     # then F1 runs once more for ā1. All operations take 10 + 20 + 1 + 3, and F1 again 10.
     # A graph that made ā2 and ā1 of a1 and a2, 3 bytes with a0, would run nothing again.
