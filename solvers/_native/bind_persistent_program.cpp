@@ -1,0 +1,43 @@
+#include "binding.hpp"
+#include "persistent_program.hpp"
+
+namespace jettison::binding {
+namespace {
+
+std::optional<std::pair<std::int64_t, Sequence>> persistent_program(
+    const Vector<std::int64_t>& forward_ns, const Vector<std::int64_t>& backward_ns,
+    const Vector<std::int32_t>& input_slots, const Vector<std::int32_t>& saved_slots,
+    const Matrix<std::int32_t>& forward_all_need, const Matrix<std::int32_t>& forward_none_need,
+    std::int32_t slots, std::optional<double> time_limit_s) {
+    const std::size_t n = forward_ns.size();
+    if (n == 0 || slots < 0) throw std::invalid_argument("an empty chain or negative slots");
+    SlottedChain chain;
+    chain.stages = static_cast<std::int32_t>(n);
+    chain.forward_ns = copy_amounts(forward_ns, n, "forward_ns");
+    chain.backward_ns = copy_amounts(backward_ns, n, "backward_ns");
+    chain.input_slots = copy_amounts(input_slots, n, "input_slots");
+    chain.saved_slots = copy_amounts(saved_slots, n, "saved_slots");
+    chain.forward_all_need = copy(forward_all_need, n, "forward_all_need");
+    chain.forward_none_need = copy(forward_none_need, n, "forward_none_need");
+    std::optional<Solution> solution;
+    {
+        nb::gil_scoped_release unlocked;
+        Watch watch(time_limit_s);
+        solution = std::move(solve_persistent(chain, {slots}, std::ref(watch)).front());
+    }
+    if (!solution) return std::nullopt;
+    return std::make_pair(solution->time_ns, to_sequence(solution->steps));
+}
+
+}  // namespace
+
+void bind_persistent_program(nb::module_& m) {
+    // No conversions: one that does not fit its type would wrap around in silence.
+    m.def("persistent_program", &persistent_program, nb::arg("forward_ns").noconvert(),
+          nb::arg("backward_ns").noconvert(), nb::arg("input_slots").noconvert(),
+          nb::arg("saved_slots").noconvert(), nb::arg("forward_all_need").noconvert(),
+          nb::arg("forward_none_need").noconvert(), nb::arg("slots"),
+          nb::arg("time_limit_s") = nb::none());
+}
+
+}  // namespace jettison::binding
