@@ -45,13 +45,16 @@ class RematChain:
     @cached_property
     def memory_bytes(self) -> int:
         """The limit in bytes; shares and ratios round down."""
-        chain = self.instance
-        match self.memory:
-            case Amount(size_bytes):
-                return size_bytes
-            case Share(of_peak):
-                return int(of_peak * chain.store_all_peak_bytes)
-            case Alpha(alpha):
-                low, high = chain.recompute_all_peak_bytes, chain.store_all_peak_bytes
-                return int((1 - alpha) * low + alpha * high)
-        raise AssertionError(self.memory)
+        return chain_memory_bytes(self.instance, parse_memory(self.memory))
+
+
+def chain_memory_bytes(chain: Chain, memory: Memory) -> int:
+    """Return an amount of memory in bytes; shares and ratios of the chain's peaks round down."""
+    match memory:
+        case Amount(size_bytes):
+            return size_bytes
+        case Share(of_peak):
+            return int(of_peak * chain.store_all_peak_bytes)
+        case Alpha(alpha):
+            low, high = chain.recompute_all_peak_bytes, chain.store_all_peak_bytes
+            return int((1 - alpha) * low + alpha * high)
