@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from jettison.instances.chain import Chain
+from jettison.schedules.chain_contents import ChainContents, Effect
 from jettison.schedules.recorder import Recorder
 from jettison.schedules.replay import Replay, Rule
 from jettison.schedules.schedule_class import ScheduleClass
@@ -43,6 +44,23 @@ class ChainOperation:
     def __str__(self) -> str:
         return f"{self.kind} {self.stage}"
 
+    @property
+    def computation(self) -> str:
+        """What it computes: the same for every kind of forward of one stage."""
+        return str(self) if self.kind is ChainOperationKind.BACKWARD else f"F {self.stage}"
+
+    def apply_to(self, contents: ChainContents) -> Effect:
+        """Run it on what is in memory."""
+        match self.kind:
+            case ChainOperationKind.FORWARD_ALL:
+                return contents.forward_all(self.stage)
+            case ChainOperationKind.FORWARD_CHECKPOINT:
+                return contents.forward_checkpoint(self.stage)
+            case ChainOperationKind.FORWARD_NONE:
+                return contents.forward_none(self.stage)
+            case ChainOperationKind.BACKWARD:
+                return contents.backward(self.stage)
+
 
 @dataclass(frozen=True, slots=True)
 class ChainSchedule:
@@ -76,116 +94,52 @@ class ChainSchedule:
 
 
 class _ChainReplay:
-    """The memory contents while a sequence runs: which a, which ā, which gradient."""
+    """One operation after the other, all memory in one place."""
 
     def __init__(self, chain: Chain, memory_bytes: int | None) -> None:
         self._chain = chain
-        self._plain = {0}
-        self._saved: set[int] = set()
-        self._checkpointed: set[int] = set()
-        self._gradient = len(chain)
-        self._stored_bytes = chain.input_bytes
-        self._persistent = True
+        self._operation = ""
         self._recorder = Recorder(stored_bytes=chain.input_bytes, limit_bytes=memory_bytes)
+        self._contents = ChainContents(
+            chain, lambda rule, tensor: self._recorder.broken(rule, self._operation, tensor)
+        )
 
     def run(self, operations: tuple[ChainOperation, ...]) -> Replay:
         for operation in operations:
+            self._operation = str(operation)
             if not 1 <= operation.stage <= len(self._chain):
                 self._recorder.broken(
-                    Rule.UNKNOWN_OPERATION, str(operation), f"stage {operation.stage}"
+                    Rule.UNKNOWN_OPERATION, self._operation, f"stage {operation.stage}"
                 )
-                self._record(operation, 0, 0, "nothing")
-            elif operation.kind is ChainOperationKind.BACKWARD:
-                self._backward(operation)
-            else:
-                self._forward(operation)
-        for number in range(self._gradient, 0, -1):
+                self._record(0, 0, self._recorder.stored_bytes, "nothing", None)
+                continue
+            effect = operation.apply_to(self._contents)
+            self._record(
+                effect.duration_ns,
+                effect.extra_bytes,
+                self._recorder.stored_bytes + effect.change_bytes(self._chain),
+                str(effect.output),
+                operation.computation,
+            )
+        for number in range(self._contents.gradient, 0, -1):
             self._recorder.broken_at_end(Rule.UNFINISHED, f"B {number} is missing")
         return self._recorder.verdict(
-            ScheduleClass.PERSISTENT if self._persistent else ScheduleClass.ALL
+            ScheduleClass.PERSISTENT if self._contents.is_persistent else ScheduleClass.ALL
         )
-
-    def _forward(self, operation: ChainOperation) -> None:
-        number = operation.stage
-        stage = self._chain.stage(number)
-        self._require_activation(operation, number - 1)
-        saves_all = operation.kind is ChainOperationKind.FORWARD_ALL
-        if saves_all:
-            self._drop_plain(number)
-            self._add_saved(number)
-        elif number not in self._saved:
-            self._add_plain(number)
-        if operation.kind is ChainOperationKind.FORWARD_NONE:
-            if number - 1 in self._checkpointed or number - 1 in self._saved:
-                self._persistent = False
-            self._drop_plain(number - 1)
-            self._drop_saved(number - 1)
-            self._checkpointed.discard(number - 1)
-        else:
-            self._checkpointed.add(number - 1)
-        output_bytes = stage.saved_bytes if saves_all else stage.output_bytes
-        self._record(
-            operation,
-            stage.forward_ns,
-            output_bytes + stage.forward_overhead_bytes,
-            f"ā^{number}" if saves_all else f"a^{number}",
-        )
-
-    def _backward(self, operation: ChainOperation) -> None:
-        number = operation.stage
-        stage = self._chain.stage(number)
-        if self._gradient != number:
-            self._recorder.broken(Rule.WRONG_GRADIENT, str(operation), f"δ^{number}")
-        if number not in self._saved:
-            self._recorder.broken(Rule.INPUT_MISSING, str(operation), f"ā^{number}")
-        self._require_activation(operation, number - 1)
-        self._drop_saved(number)
-        self._drop_plain(number - 1)
-        self._checkpointed.discard(number)
-        self._checkpointed.discard(number - 1)
-        self._stored_bytes += self._chain.activation_bytes(number - 1)
-        self._stored_bytes -= self._chain.activation_bytes(self._gradient)
-        self._gradient = number - 1
-        self._record(
-            operation,
-            stage.backward_ns,
-            self._chain.backward_output_bytes(number) + stage.backward_overhead_bytes,
-            f"δ^{number - 1}",
-        )
-
-    def _require_activation(self, operation: ChainOperation, number: int) -> None:
-        if number not in self._plain and number not in self._saved:
-            self._recorder.broken(Rule.INPUT_MISSING, str(operation), f"a^{number}")
-
-    def _add_plain(self, number: int) -> None:
-        if number not in self._plain:
-            self._plain.add(number)
-            self._stored_bytes += self._chain.activation_bytes(number)
-
-    def _drop_plain(self, number: int) -> None:
-        if number in self._plain:
-            self._plain.remove(number)
-            self._stored_bytes -= self._chain.activation_bytes(number)
-
-    def _add_saved(self, number: int) -> None:
-        if number not in self._saved:
-            self._saved.add(number)
-            self._stored_bytes += self._chain.stage(number).saved_bytes
-
-    def _drop_saved(self, number: int) -> None:
-        if number in self._saved:
-            self._saved.remove(number)
-            self._stored_bytes -= self._chain.stage(number).saved_bytes
 
     def _record(
-        self, operation: ChainOperation, duration_ns: int, extra_bytes: int, tensor: str
+        self,
+        duration_ns: int,
+        extra_bytes: int,
+        stored_bytes: int,
+        tensor: str,
+        computation: str | None,
     ) -> None:
-        forward = operation.kind is not ChainOperationKind.BACKWARD
         self._recorder.step(
-            str(operation),
+            self._operation,
             duration_ns=duration_ns,
             extra_bytes=extra_bytes,
-            stored_bytes=self._stored_bytes,
+            stored_bytes=stored_bytes,
             tensor=tensor,
-            computation=f"F {operation.stage}" if forward else str(operation),
+            computation=computation,
         )

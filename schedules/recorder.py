@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from jettison.schedules.replay import Replay, Rule, Step, Violation
+from jettison.schedules.findings import Findings
+from jettison.schedules.replay import Replay, Rule, Step
 from jettison.schedules.schedule_class import ScheduleClass
 
 
@@ -15,23 +16,19 @@ class Recorder:
         self._clock_ns = 0
         self._peak_bytes = stored_bytes
         self._steps: list[Step] = []
-        self._violations: list[Violation] = []
+        self._findings = Findings()
         self._seen: set[str] = set()
         if limit_bytes is not None and stored_bytes > limit_bytes:
-            self._add(Rule.OUT_OF_MEMORY, None, "start", "the input", stored_bytes - limit_bytes)
-
-    @property
-    def position(self) -> int:
-        """Index of the operation that is being replayed."""
-        return len(self._steps)
+            self._findings.broken_at_start("the input", stored_bytes - limit_bytes)
 
     def broken(self, rule: Rule, operation: str, tensor: str) -> None:
         """Record that the current operation breaks `rule` on `tensor`."""
-        self._add(rule, self.position, operation, tensor, 0)
+        self._findings.at(len(self._steps), operation)
+        self._findings.broken(rule, tensor)
 
     def broken_at_end(self, rule: Rule, tensor: str) -> None:
         """Record that the sequence as a whole breaks `rule` on `tensor`."""
-        self._add(rule, None, "end", tensor, 0)
+        self._findings.broken_at_end(rule, tensor)
 
     def step(
         self,
@@ -67,9 +64,8 @@ class Recorder:
         # An operation that adds nothing is not to blame for memory that was over the limit before.
         adds = needed > self.stored_bytes
         if self._limit_bytes is not None and adds and needed > self._limit_bytes:
-            self._add(
-                Rule.OUT_OF_MEMORY, self.position, operation, tensor, needed - self._limit_bytes
-            )
+            self._findings.at(len(self._steps), operation)
+            self._findings.broken(Rule.OUT_OF_MEMORY, tensor, needed - self._limit_bytes)
         self._peak_bytes = max(self._peak_bytes, needed)
         repeated = computation is not None and computation in self._seen
         if computation is not None:
@@ -85,19 +81,6 @@ class Recorder:
             steps=tuple(self._steps),
             peak_bytes=self._peak_bytes,
             limit_bytes=self._limit_bytes,
-            violations=tuple(self._violations),
+            violations=self._findings.violations,
             schedule_class=schedule_class,
-        )
-
-    def _add(
-        self, rule: Rule, position: int | None, operation: str, tensor: str, bytes_over: int
-    ) -> None:
-        self._violations.append(
-            Violation(
-                rule=rule,
-                position=position,
-                operation=operation,
-                tensor=tensor,
-                bytes_over=bytes_over,
-            )
         )

@@ -15,6 +15,8 @@ class Rule(StrEnum):
     INPUT_MISSING = "input missing"
     OUT_OF_MEMORY = "out of memory"
     NOT_IN_MEMORY = "not in memory"
+    IN_MEMORY_ALREADY = "in memory already"
+    NO_COPY = "no copy on the host"
     WRONG_GRADIENT = "wrong gradient"
     UNKNOWN_OPERATION = "unknown operation"
     UNFINISHED = "unfinished"
@@ -80,6 +82,29 @@ class Step:
     repeated: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """One tensor on its way between the accelerator and the host.
+
+    Attributes
+    ----------
+    operation
+        The operation as the schedule writes it.
+    start_ns, end_ns
+        When it was on its way.
+    size_bytes
+        What was moved.
+    to_host
+        The direction.
+    """
+
+    operation: str
+    start_ns: int
+    end_ns: int
+    size_bytes: int
+    to_host: bool
+
+
 @dataclass(frozen=True)
 class Replay:
     """What an exact-integer replay found.
@@ -87,7 +112,7 @@ class Replay:
     Attributes
     ----------
     steps
-        Every operation in order, with its time and memory.
+        Every computation in order, with its time and memory.
     peak_bytes
         Largest memory in use at any time, the start included.
     limit_bytes
@@ -96,6 +121,8 @@ class Replay:
         Every broken rule, in order; the schedule is valid if there is none.
     schedule_class
         The smallest class known to hold this schedule.
+    transfers
+        Every transfer between accelerator and host, in order of the schedule.
     """
 
     steps: tuple[Step, ...]
@@ -103,6 +130,7 @@ class Replay:
     limit_bytes: int | None
     violations: tuple[Violation, ...]
     schedule_class: ScheduleClass
+    transfers: tuple[Transfer, ...] = ()
 
     @property
     def valid(self) -> bool:
