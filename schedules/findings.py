@@ -1,6 +1,9 @@
-"""The rules that a schedule was found to break, in the order in which they were met."""
+"""The rules that a schedule was found to break, in the order of its operations."""
 
 from __future__ import annotations
+
+import math
+from operator import itemgetter
 
 from jettison.schedules.replay import Rule, Violation
 
@@ -11,7 +14,7 @@ class Findings:
     def __init__(self) -> None:
         self.position = 0
         self.operation = ""
-        self._violations: list[Violation] = []
+        self._violations: list[tuple[float, Violation]] = []
 
     def at(self, position: int, operation: str) -> None:
         """Go on to an operation of the schedule."""
@@ -20,30 +23,32 @@ class Findings:
 
     def broken(self, rule: Rule, tensor: str, bytes_over: int = 0) -> None:
         """Record that the current operation breaks `rule` on `tensor`."""
-        self._add(rule, self.position, self.operation, tensor, bytes_over)
+        found = Violation(
+            rule=rule,
+            position=self.position,
+            operation=self.operation,
+            tensor=tensor,
+            bytes_over=bytes_over,
+        )
+        self._violations.append((self.position, found))
 
     def broken_at_start(self, tensor: str, bytes_over: int) -> None:
         """Record that what is there before the first operation does not fit."""
-        self._add(Rule.OUT_OF_MEMORY, None, "start", tensor, bytes_over)
+        found = Violation(
+            rule=Rule.OUT_OF_MEMORY,
+            position=None,
+            operation="start",
+            tensor=tensor,
+            bytes_over=bytes_over,
+        )
+        self._violations.append((-1, found))
 
     def broken_at_end(self, rule: Rule, tensor: str) -> None:
         """Record that the schedule as a whole breaks `rule` on `tensor`."""
-        self._add(rule, None, "end", tensor, 0)
+        found = Violation(rule=rule, position=None, operation="end", tensor=tensor)
+        self._violations.append((math.inf, found))
 
     @property
     def violations(self) -> tuple[Violation, ...]:
-        """What was found."""
-        return tuple(self._violations)
-
-    def _add(
-        self, rule: Rule, position: int | None, operation: str, tensor: str, bytes_over: int
-    ) -> None:
-        self._violations.append(
-            Violation(
-                rule=rule,
-                position=position,
-                operation=operation,
-                tensor=tensor,
-                bytes_over=bytes_over,
-            )
-        )
+        """What was found, in the order of the operations."""
+        return tuple(found for _, found in sorted(self._violations, key=itemgetter(0)))

@@ -9,16 +9,21 @@ from jettison.instances.chain import Chain
 from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph
 from jettison.instances.json_file import check_header, check_schema, read_json, write_json
+from jettison.schedules.any_schedule import Schedule
 from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind, ChainSchedule
 from jettison.schedules.graph_schedule import GraphOperation, GraphOperationKind, GraphSchedule
+from jettison.schedules.offload_schedule import OffloadSchedule
+from jettison.schedules.transfer_operation import TransferOperation, TransferOperationKind
+
+_CHAIN_KINDS = {kind.value: kind for kind in ChainOperationKind}
+_TRANSFER_KINDS = {kind.value: kind for kind in TransferOperationKind}
 
 
-def save_schedule(
-    schedule: ChainSchedule | GraphSchedule, instance: Chain | Graph, path: str | Path
-) -> None:
+def save_schedule(schedule: Schedule, instance: Chain | Graph, path: str | Path) -> None:
     """Write a schedule for an instance; the file appears complete or not at all.
 
-    A chain operation is written as ``["F_all", 3]``, a graph operation as ``["compute", "conv1"]``.
+    A chain operation is written as ``["F_all", 3]``, a transfer as ``["O_all", 3]``, a graph
+    operation as ``["compute", "conv1"]``.
 
     Raises
     ------
@@ -28,7 +33,7 @@ def save_schedule(
         If the schedule is of another kind than the instance.
     """
     operations: list[list[object]]
-    if isinstance(schedule, ChainSchedule) and isinstance(instance, Chain):
+    if isinstance(schedule, ChainSchedule | OffloadSchedule) and isinstance(instance, Chain):
         operations = [[str(item.kind), item.stage] for item in schedule.operations]
     elif isinstance(schedule, GraphSchedule) and isinstance(instance, Graph):
         operations = [
@@ -36,10 +41,11 @@ def save_schedule(
         ]
     else:
         raise TypeError(f"a {type(schedule).__name__} is no schedule for a {instance.kind}")
+    kind = "offload" if isinstance(schedule, OffloadSchedule) else instance.kind
     write_json(
         {
             "format": "jettison",
-            "kind": f"{instance.kind}-schedule",
+            "kind": f"{kind}-schedule",
             "version": 1,
             "instance": instance.name,
             "instance_sha256": instance.sha256,
@@ -49,7 +55,7 @@ def save_schedule(
     )
 
 
-def load_schedule(path: str | Path, instance: Chain | Graph) -> ChainSchedule | GraphSchedule:
+def load_schedule(path: str | Path, instance: Chain | Graph) -> Schedule:
     """Read a schedule for an instance.
 
     Raises
@@ -60,9 +66,9 @@ def load_schedule(path: str | Path, instance: Chain | Graph) -> ChainSchedule | 
     """
     source = str(path)
     document = read_json(Path(path))
-    kind = f"{instance.kind}-schedule"
-    check_header(document, {kind: 1}, source)
-    check_schema(document, "jettison.schedules", f"{kind}.schema.json", source)
+    kinds = ["graph"] if isinstance(instance, Graph) else ["chain", "offload"]
+    check_header(document, {f"{kind}-schedule": 1 for kind in kinds}, source)
+    check_schema(document, "jettison.schedules", f"{document['kind']}.schema.json", source)
     if document["instance_sha256"] != instance.sha256:
         raise InputError(
             f"the schedule is for the instance {document['instance_sha256'][:12]}..., "
@@ -72,24 +78,47 @@ def load_schedule(path: str | Path, instance: Chain | Graph) -> ChainSchedule | 
             expected="give the instance that the schedule was made for",
         )
     try:
-        if isinstance(instance, Chain):
-            return _chain_schedule(document["operations"], instance)
-        return _graph_schedule(document["operations"], instance)
+        if isinstance(instance, Graph):
+            return _graph_schedule(document["operations"], instance)
+        if document["kind"] == "offload-schedule":
+            return _offload_schedule(document["operations"], instance)
+        return _chain_schedule(document["operations"], instance)
     except InputError as error:
         raise error.within(source=source) from None
 
 
 def _chain_schedule(entries: list[list[Any]], chain: Chain) -> ChainSchedule:
-    for position, (_, stage) in enumerate(entries):
-        if not 1 <= stage <= len(chain):
-            raise InputError(
-                f"{stage} is not a stage",
-                field=f"operations[{position}][1]",
-                expected=f"write a stage from 1 to {len(chain)}",
-            )
     return ChainSchedule(
-        tuple(ChainOperation(ChainOperationKind(kind), stage) for kind, stage in entries)
+        tuple(
+            ChainOperation(
+                _CHAIN_KINDS[kind], _checked_stage(position, stage, least=1, most=len(chain))
+            )
+            for position, (kind, stage) in enumerate(entries)
+        )
     )
+
+
+def _offload_schedule(entries: list[list[Any]], chain: Chain) -> OffloadSchedule:
+    operations: list[ChainOperation | TransferOperation] = []
+    for position, (kind, stage) in enumerate(entries):
+        if kind in _CHAIN_KINDS:
+            _checked_stage(position, stage, least=1, most=len(chain))
+            operations.append(ChainOperation(_CHAIN_KINDS[kind], stage))
+        else:
+            operation = TransferOperation(_TRANSFER_KINDS[kind], stage)
+            _checked_stage(position, stage, least=operation.least_stage, most=len(chain))
+            operations.append(operation)
+    return OffloadSchedule(tuple(operations))
+
+
+def _checked_stage(position: int, stage: int, *, least: int, most: int) -> int:
+    if not least <= stage <= most:
+        raise InputError(
+            f"{stage} is not a stage",
+            field=f"operations[{position}][1]",
+            expected=f"write a stage from {least} to {most}",
+        )
+    return stage
 
 
 def _graph_schedule(entries: list[list[Any]], graph: Graph) -> GraphSchedule:

@@ -55,12 +55,20 @@ class TransferOperation:
     @property
     def tensor(self) -> Tensor:
         """The tensor that it moves."""
-        is_saved = self.kind in {
+        return Tensor(TensorKind.SAVED if self._moves_saved else TensorKind.PLAIN, self.stage)
+
+    @property
+    def least_stage(self) -> int:
+        """The first stage that has such a tensor."""
+        return 1 if self._moves_saved else 0
+
+    @property
+    def _moves_saved(self) -> bool:
+        return self.kind in {
             TransferOperationKind.OFFLOAD_ALL,
             TransferOperationKind.DROP_ALL,
             TransferOperationKind.PREFETCH_ALL,
         }
-        return Tensor(TensorKind.SAVED if is_saved else TensorKind.PLAIN, self.stage)
 
     @classmethod
     def offload(cls, tensor: Tensor) -> TransferOperation:

@@ -8,15 +8,18 @@ from functools import cached_property
 from importlib import metadata
 from typing import assert_never
 
-from jettison.instances.errors import JettisonError
+from jettison.instances.errors import InputError, JettisonError
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
+from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
+from jettison.schedules.any_schedule import Schedule
 from jettison.schedules.chain_schedule import ChainSchedule
 from jettison.schedules.graph_schedule import GraphSchedule
+from jettison.schedules.offload_schedule import OffloadSchedule
 from jettison.schedules.replay import Replay
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound, Evidence, best_bound
-from jettison.solvers.outcome import Infeasibility, Outcome, Problem, Schedule
+from jettison.solvers.outcome import Infeasibility, Outcome, Problem
 from jettison.solvers.status import Answer, Termination
 
 
@@ -218,16 +221,30 @@ def replay_schedule(problem: Problem, schedule: Schedule) -> Replay:
 
     Raises
     ------
-    TypeError
+    InputError
         If the schedule is of another kind than the problem.
     """
     match problem:
         case RematChain():
             if isinstance(schedule, ChainSchedule):
                 return schedule.replay(problem.instance, problem.memory_bytes)
+        case RematOffloadChain():
+            if isinstance(schedule, ChainSchedule):
+                schedule = OffloadSchedule(schedule.operations)
+            if isinstance(schedule, OffloadSchedule):
+                return schedule.replay(
+                    problem.instance,
+                    problem.link,
+                    Transfers(problem.transfers),
+                    problem.memory_bytes,
+                )
         case RematGraph():
             if isinstance(schedule, GraphSchedule):
                 return schedule.replay(problem.instance, problem.memory_bytes)
         case _:
             assert_never(problem)
-    raise TypeError(f"a {type(schedule).__name__} is no schedule for {problem.problem}")
+    raise InputError(
+        f"a {type(schedule).__name__} is no schedule for {problem.problem}",
+        field="schedule",
+        expected="a schedule with transfers is for remat-offload-chain, one of nodes for a graph",
+    )

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jettison.instances.errors import InputError
+from jettison.schedules.any_schedule import Schedule
 from jettison.schedules.replay import Replay
 from jettison.solvers.bound import Bound, best_bound
 from jettison.solvers.methods import Promise, find_method, methods_of
-from jettison.solvers.outcome import Problem, Schedule, SolveOptions
+from jettison.solvers.outcome import Problem, SolveOptions
 from jettison.solvers.result import Result, base_time_bound, replay_schedule
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from jettison.instances.chain import Chain, Stage
 from jettison.instances.errors import InputError
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
+from jettison.schedules.any_schedule import Schedule
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound, Evidence
@@ -22,7 +23,7 @@ from jettison.solvers.chain_baselines import (
     recompute_all_schedule,
     store_all_schedule,
 )
-from jettison.solvers.outcome import Infeasibility, Outcome, Problem, Schedule
+from jettison.solvers.outcome import Infeasibility, Outcome, Problem
 from jettison.solvers.result import Result
 from jettison.solvers.status import Termination
 from tests.tiny import LADDER, UNEVEN, UNIFORM

@@ -12,6 +12,7 @@ from jettison.instances.errors import InputError
 from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind, ChainSchedule
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.schedule_file import load_schedule, save_schedule
+from tests.schedules.offload_sequences import sequence
 from tests.tiny import LADDER, UNEVEN, UNIFORM
 
 FORWARD = ChainSchedule((ChainOperation(ChainOperationKind.FORWARD_ALL, 1),))
@@ -22,6 +23,21 @@ def test_a_chain_schedule_comes_back_as_it_was(tmp_path: Path) -> None:
     schedule = ChainSchedule(tuple(ChainOperation(kind, 2) for kind in kinds))
     save_schedule(schedule, UNIFORM, tmp_path / "s.json")
     assert load_schedule(tmp_path / "s.json", UNIFORM) == schedule
+
+
+def test_a_schedule_with_transfers_comes_back_as_it_was(tmp_path: Path) -> None:
+    schedule = sequence("O 0, F_all 1, O_all 1, D_all 1, F_none 2, B 7, P_all 1, P 0, D 0")
+    save_schedule(schedule, UNIFORM, tmp_path / "s.json")
+    assert load_schedule(tmp_path / "s.json", UNIFORM) == schedule
+
+
+@pytest.mark.parametrize(("text", "least"), [("F_all 0", 1), ("O_all 0", 1), ("O 8", 0)])
+def test_a_transfer_of_a_stage_that_is_not_there_is_refused(
+    tmp_path: Path, text: str, least: int
+) -> None:
+    save_schedule(sequence(text), UNIFORM, tmp_path / "s.json")
+    with pytest.raises(InputError, match=rf"operations\[0\]\[1\].*from {least} to 7"):
+        load_schedule(tmp_path / "s.json", UNIFORM)
 
 
 def test_a_graph_schedule_comes_back_as_it_was(tmp_path: Path) -> None:

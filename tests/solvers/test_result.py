@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from jettison.instances.errors import InputError
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.chain_schedule import ChainSchedule
@@ -156,9 +157,9 @@ def test_without_a_schedule_the_status_says_what_is_known(outcome: Outcome, stat
 
 def test_a_schedule_of_the_wrong_kind_is_refused() -> None:
     graph_schedule = GraphSchedule.from_computations(LADDER, range(len(LADDER)))
-    with pytest.raises(TypeError, match="no schedule for remat-chain"):
+    with pytest.raises(InputError, match="no schedule for remat-chain"):
         replay_schedule(FULL, graph_schedule)
-    with pytest.raises(TypeError, match="no schedule for remat-graph"):
+    with pytest.raises(InputError, match="no schedule for remat-graph"):
         replay_schedule(RematGraph(LADDER, "100%"), store_all_schedule(UNIFORM))
 
 

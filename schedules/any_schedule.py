@@ -1,0 +1,9 @@
+"""The kinds of schedules that there are, as one type."""
+
+from __future__ import annotations
+
+from jettison.schedules.chain_schedule import ChainSchedule
+from jettison.schedules.graph_schedule import GraphSchedule
+from jettison.schedules.offload_schedule import OffloadSchedule
+
+Schedule = ChainSchedule | OffloadSchedule | GraphSchedule

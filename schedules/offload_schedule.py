@@ -1,0 +1,60 @@
+"""Sequences of operations on a chain that move tensors to the host and back, and their replay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jettison.instances.chain import Chain
+from jettison.instances.link import Link
+from jettison.instances.remat_offload_chain import Transfers
+from jettison.schedules.at_once_replay import AtOnceReplay
+from jettison.schedules.chain_schedule import ChainOperation, ChainSchedule
+from jettison.schedules.fluid_replay import FluidReplay, has_two_phases
+from jettison.schedules.replay import Replay
+from jettison.schedules.transfer_operation import TransferOperation
+
+
+@dataclass(frozen=True, slots=True)
+class OffloadSchedule:
+    """Computations and transfers on a chain, in the order in which they are issued."""
+
+    operations: tuple[ChainOperation | TransferOperation, ...]
+
+    @property
+    def computations(self) -> ChainSchedule:
+        """The computations alone, in order."""
+        return ChainSchedule(
+            tuple(item for item in self.operations if isinstance(item, ChainOperation))
+        )
+
+    def replay(
+        self,
+        chain: Chain,
+        link: Link,
+        transfers: Transfers = Transfers.AT_ONCE,
+        memory_bytes: int | None = None,
+    ) -> Replay:
+        r"""Execute the schedule in exact integers and name every broken rule.
+
+        Fluid transfers are defined for sequences of two phases (`fluid_replay`). Any other sequence
+        is executed with transfers at once, which a fluid link can do as well.
+
+        Parameters
+        ----------
+        chain
+            The instance.
+        link
+            The link to the host.
+        transfers
+            How transfers use memory.
+        memory_bytes
+            The limit; None to measure only.
+
+        Notes
+        -----
+        Time :math:`O(n \log n)` at once, :math:`O(n k)` fluid, for n operations of which k are
+        offloads.
+        """
+        if transfers is Transfers.FLUID and has_two_phases(self.operations):
+            return FluidReplay(chain, link, memory_bytes).run(self.operations)
+        return AtOnceReplay(chain, link, memory_bytes).run(self.operations)
