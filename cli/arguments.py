@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from jettison.instances.catalog import load
-from jettison.instances.chain import Chain
-from jettison.instances.chain_to_graph import chain_to_graph, graph_memory_bytes
 from jettison.instances.errors import InputError
-from jettison.instances.graph import Graph
-from jettison.instances.remat_chain import RematChain
-from jettison.instances.remat_graph import RematGraph
+from jettison.instances.remat_offload_chain import Transfers
 from jettison.solvers.methods import PROBLEMS
-from jettison.solvers.outcome import Problem
 
 ProblemName = Annotated[
     str, typer.Argument(metavar="PROBLEM", help=f"One of {', '.join(PROBLEMS)}.")
@@ -28,11 +21,32 @@ InstanceName = Annotated[
     ),
 ]
 MemoryOption = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--memory",
         metavar="SIZE",
         help="An amount (4GiB), a share of the no-saving peak (50%), or alpha=0.2 for chains.",
+    ),
+]
+AlphaOption = Annotated[
+    str | None,
+    typer.Option(
+        "--alpha",
+        metavar="RATIO",
+        help="In place of --memory: 0 is the peak of recomputing all, 1 that of saving all.",
+    ),
+]
+BandwidthOption = Annotated[
+    str | None,
+    typer.Option(
+        "--bandwidth", metavar="RATE", help="Of the link to the host, each way, such as 12GB/s."
+    ),
+]
+TransfersOption = Annotated[
+    Transfers | None,
+    typer.Option(
+        "--transfers",
+        help="How transfers use memory: at-once, or fluid as in POFO; at-once by default.",
     ),
 ]
 MethodOption = Annotated[
@@ -51,44 +65,6 @@ GapOption = Annotated[
 ]
 ThreadsOption = Annotated[int, typer.Option("--threads", metavar="N", help="Solver threads.")]
 SeedOption = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the solver.")]
-
-
-def make_problem(problem: str, instance: str, memory: str) -> Problem:
-    """Load the instance and make the problem; a chain given to remat-graph becomes its graph.
-
-    Raises
-    ------
-    InputError
-        If the problem is unknown, the instance cannot be loaded, or the memory cannot be read.
-    """
-    if problem not in PROBLEMS:
-        raise InputError(
-            f"{problem!r} is not a problem",
-            field="PROBLEM",
-            expected=f"choose one of {', '.join(PROBLEMS)}",
-        )
-    loaded = load(instance)
-    if problem == RematChain.problem:
-        return RematChain(_expect_chain(loaded), memory)
-    if isinstance(loaded, Chain):
-        reserve = graph_memory_bytes(loaded, 0)
-        sys.stderr.write(
-            f"note: {loaded.name} is a chain; using its graph, whose limit and peaks are larger "
-            f"by {reserve} bytes\n"
-        )
-        limit = graph_memory_bytes(loaded, RematChain(loaded, memory).memory_bytes)
-        return RematGraph(chain_to_graph(loaded), limit)
-    return RematGraph(loaded, memory)
-
-
-def _expect_chain(instance: Chain | Graph) -> Chain:
-    if isinstance(instance, Graph):
-        raise InputError(
-            f"{instance.name} is a graph",
-            field="INSTANCE",
-            expected="give a chain, or use remat-graph",
-        )
-    return instance
 
 
 def checked_picture(path: Path | None) -> Path | None:

@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from jettison.cli.arguments import (
+    AlphaOption,
+    BandwidthOption,
     GapOption,
     InstanceName,
     JsonOption,
@@ -17,12 +19,13 @@ from jettison.cli.arguments import (
     SeedOption,
     ThreadsOption,
     TimeLimitOption,
+    TransfersOption,
     checked_picture,
-    make_problem,
 )
 from jettison.cli.describe import Rows, duration, limit_rows, problem_rows, size
 from jettison.cli.exit_status import ExitStatus
 from jettison.cli.output import ProgressLine, print_json, print_pairs
+from jettison.cli.posed_problem import Resources, make_problem
 from jettison.schedules.schedule_file import load_schedule
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.solve import Verdict, bound_with
@@ -31,7 +34,10 @@ from jettison.solvers.solve import Verdict, bound_with
 def bound(
     problem: ProblemName,
     instance: InstanceName,
-    memory: MemoryOption,
+    memory: MemoryOption = None,
+    alpha: AlphaOption = None,
+    bandwidth: BandwidthOption = None,
+    transfers: TransfersOption = None,
     schedule: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="A schedule to judge (see `jettison solve --output`)."),
@@ -51,7 +57,7 @@ def bound(
 
     A schedule that breaks a rule ends with status 2, and every broken rule is named.
     """
-    posed = make_problem(problem, instance, memory)
+    posed = make_problem(problem, instance, Resources(memory, alpha, bandwidth, transfers))
     checked_picture(plot)
     given = None if schedule is None else load_schedule(schedule, posed.instance)
     line = ProgressLine(f"bound on {posed.instance.name}")

@@ -15,11 +15,13 @@ from jettison.cli.arguments import (
     SeedOption,
     ThreadsOption,
     TimeLimitOption,
+    TransfersOption,
     checked_picture,
-    make_problem,
 )
 from jettison.cli.exit_status import ExitStatus
 from jettison.cli.output import ProgressLine, percent, print_json, print_table
+from jettison.cli.posed_problem import Resources, make_problem
+from jettison.instances.remat_offload_chain import RematOffloadChain
 from jettison.instances.units import format_bytes, format_ns
 from jettison.solvers.methods import find_method
 from jettison.solvers.outcome import SolveOptions
@@ -31,9 +33,18 @@ def compare(
     problem: ProblemName,
     instance: InstanceName,
     memory: Annotated[
-        str,
+        str | None,
         typer.Option(metavar="SIZES", help="One or more memory sizes, such as 30%,50%,4GiB."),
-    ],
+    ] = None,
+    alpha: Annotated[
+        str | None,
+        typer.Option(metavar="RATIOS", help="In place of --memory: one or more, such as 0.1,0.2."),
+    ] = None,
+    bandwidth: Annotated[
+        str | None,
+        typer.Option(metavar="RATES", help="Of the link: one or more, such as 12GB/s,24GB/s."),
+    ] = None,
+    transfers: TransfersOption = None,
     methods: Annotated[
         str | None,
         typer.Option(metavar="NAMES", help="Names separated by commas; all methods by default."),
@@ -54,7 +65,8 @@ def compare(
 
     Example: jettison compare remat-chain vgg16-b2-224-cpu --memory 30%,50%,70% --plot curve.png
     """
-    problems = [make_problem(problem, instance, size) for size in memory.split(",")]
+    resources = Resources(memory, alpha, bandwidth, transfers)
+    problems = [make_problem(problem, instance, one) for one in resources.each()]
     names = None if methods is None else [name.strip() for name in methods.split(",")]
     for name in names or []:
         find_method(problem, name)
@@ -85,10 +97,12 @@ def compare(
 
 def _print(results: list[Result]) -> None:
     first = results[0].problem
+    has_link = isinstance(first, RematOffloadChain)
     rows = [
         [
             f"{result.problem.memory}",
             format_bytes(result.problem.memory_bytes),
+            *([_link(result)] if has_link else []),
             result.method,
             "-" if result.time_ns is None else format_ns(result.time_ns),
             _overhead(result),
@@ -104,6 +118,7 @@ def _print(results: list[Result]) -> None:
     columns = [
         "memory",
         " bytes",
+        *(["link"] if has_link else []),
         "method",
         " time",
         " overhead",
@@ -116,6 +131,11 @@ def _print(results: list[Result]) -> None:
     ]
     title = f"{first.problem} {first.instance.name}, {format_ns(first.instance.base_time_ns)} "
     print_table(columns, rows, title=title + "without recomputation")
+
+
+def _link(result: Result) -> str:
+    problem = result.problem
+    return f"{problem.link}" if isinstance(problem, RematOffloadChain) else "-"
 
 
 def _overhead(result: Result) -> str:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from jettison.instances.errors import InputError
 from jettison.instances.remat_chain import RematChain
+from jettison.instances.remat_graph import RematGraph
+from jettison.instances.remat_offload_chain import RematOffloadChain
 from jettison.schedules.picture_style import (
     BLACK,
     BLUE,
@@ -41,6 +43,14 @@ _LARGEST_LINEAR_PERCENT = 150.0
 _LINEAR_PART_PERCENT = 10.0
 _LINEAR_SCALE = 0.7
 _TICKS_PERCENT = (0, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
+
+
+# The class of schedules, beside all of them, for which the methods of a problem prove bounds.
+_NARROW_CLASSES = {
+    RematChain.problem: ScheduleClass.PERSISTENT,
+    RematOffloadChain.problem: ScheduleClass.POFO,
+    RematGraph.problem: ScheduleClass.STAGED,
+}
 
 
 class BoundStep(NamedTuple):
@@ -92,8 +102,8 @@ def plot_compare(results: Sequence[Result]) -> Figure:
 
     Lines and bounds are stairs because that is what is known: a schedule that fits in some memory
     fits in more, and a bound for some memory holds for less. What the bounds rule out is grey:
-    dark for all schedules, light for the persistent (chains) or staged (graphs) ones. Bounds that
-    say no more than the base time are not drawn.
+    dark for all schedules, light for the narrower class of the problem: persistent, POFO's or
+    staged ones. Bounds that say no more than the base time are not drawn.
 
     Parameters
     ----------
@@ -108,7 +118,7 @@ def plot_compare(results: Sequence[Result]) -> Figure:
     Raises
     ------
     InputError
-        If there is no result, or the results are of several instances.
+        If there is no result, or the results are of several instances or links.
     """
     problems = {result.problem.instance.sha256: result.problem for result in results}
     if len(problems) != 1:
@@ -118,13 +128,25 @@ def plot_compare(results: Sequence[Result]) -> Figure:
             expected="give results of one instance",
         )
     (problem,) = problems.values()
+    links = {
+        str(result.problem.link)
+        for result in results
+        if isinstance(result.problem, RematOffloadChain)
+    }
+    if len(links) > 1:
+        raise InputError(
+            f"results of {len(links)} bandwidths",
+            field="results",
+            expected="give results of one bandwidth",
+        )
     overhead = _Overhead(problem.instance.base_time_ns)
-    narrow = ScheduleClass.PERSISTENT if isinstance(problem, RematChain) else ScheduleClass.STAGED
+    narrow = _NARROW_CLASSES[problem.problem]
     steps = bound_steps(results, ScheduleClass.ALL)
     narrow_steps = bound_steps(results, narrow)
     marks = [step.memory_bytes for step in narrow_steps]
     memory = memory_unit(max(marks))
-    axes = empty_axes(7.2, 4.6, f"{problem.instance.name} ({problem.problem})")
+    kind = ", ".join([problem.problem, *links])
+    axes = empty_axes(7.2, 4.6, f"{problem.instance.name} ({kind})")
     _limit_axes(axes, results, narrow_steps, memory, overhead)
     regions = _draw_bounds(axes, steps, narrow_steps, narrow, memory, overhead)
     lines = _draw_methods(axes, results, memory, overhead)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jettison.cli.output import percent
+from jettison.instances.remat_offload_chain import RematOffloadChain
 from jettison.instances.units import format_bytes, format_ns
 from jettison.solvers.bound import Bound
 from jettison.solvers.outcome import Infeasibility, Problem
@@ -24,10 +25,13 @@ def duration(problem: Problem, time_ns: int) -> str:
 
 def problem_rows(problem: Problem) -> Rows:
     """Say what was asked."""
-    return [
+    rows = [
         ("problem", f"{problem.problem} {problem.instance.name}"),
         ("memory", size(problem.memory_bytes)),
     ]
+    if isinstance(problem, RematOffloadChain):
+        rows.append(("link", f"{problem.link} each way, transfers {problem.transfers}"))
+    return rows
 
 
 def limit_rows(infeasibility: Infeasibility | None, bound: Bound | None, gap: float | None) -> Rows:

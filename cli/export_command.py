@@ -10,12 +10,13 @@ from typing import Annotated
 import typer
 
 from jettison.cli.arguments import (
+    AlphaOption,
     InstanceName,
     MemoryOption,
     ProblemName,
     checked_output,
-    make_problem,
 )
+from jettison.cli.posed_problem import Resources, make_problem
 from jettison.instances.errors import InputError
 from jettison.instances.remat_graph import RematGraph
 
@@ -30,11 +31,12 @@ class CheckmateForm(StrEnum):
 def export(
     problem: ProblemName,
     instance: InstanceName,
-    memory: MemoryOption,
     output: Annotated[
         Path,
         typer.Option("--output", "-o", metavar="OUT", help="Model file: .mps, .mps.gz or .lp."),
     ],
+    memory: MemoryOption = None,
+    alpha: AlphaOption = None,
     form: Annotated[
         CheckmateForm, typer.Option(help="How the rows of FREE are written.")
     ] = CheckmateForm.DISAGGREGATED,
@@ -50,7 +52,7 @@ def export(
             expected="write remat-graph; a chain is turned into its graph",
         )
     checked_output(output)
-    posed = make_problem(problem, instance, memory)
+    posed = make_problem(problem, instance, Resources(memory, alpha))
     assert isinstance(posed, RematGraph)
 
     from jettison.formulations.checkmate import Aggregated, Checkmate, Disaggregated

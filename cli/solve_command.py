@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from jettison.cli.arguments import (
+    AlphaOption,
+    BandwidthOption,
     GapOption,
     InstanceName,
     JsonOption,
@@ -17,17 +19,19 @@ from jettison.cli.arguments import (
     SeedOption,
     ThreadsOption,
     TimeLimitOption,
+    TransfersOption,
     checked_output,
     checked_picture,
-    make_problem,
 )
 from jettison.cli.describe import Rows, duration, limit_rows, problem_rows, size
 from jettison.cli.exit_status import status_of
 from jettison.cli.output import ProgressLine, print_json, print_pairs
+from jettison.cli.posed_problem import Resources, make_problem
 from jettison.instances.chain import Chain
 from jettison.instances.graph import Graph
 from jettison.schedules.chain_schedule import ChainSchedule
 from jettison.schedules.graph_schedule import GraphSchedule
+from jettison.schedules.offload_schedule import OffloadSchedule
 from jettison.schedules.schedule_file import save_schedule
 from jettison.solvers.methods import Promise, find_method
 from jettison.solvers.outcome import SolveOptions
@@ -38,7 +42,10 @@ from jettison.solvers.solve import solve_with
 def solve(
     problem: ProblemName,
     instance: InstanceName,
-    memory: MemoryOption,
+    memory: MemoryOption = None,
+    alpha: AlphaOption = None,
+    bandwidth: BandwidthOption = None,
+    transfers: TransfersOption = None,
     method: MethodOption = None,
     time_limit: TimeLimitOption = 60.0,
     gap: GapOption = 1e-4,
@@ -62,7 +69,7 @@ def solve(
 
     Example: jettison solve remat-chain resnet50-b4-224-cpu --memory 50%
     """
-    posed = make_problem(problem, instance, memory)
+    posed = make_problem(problem, instance, Resources(memory, alpha, bandwidth, transfers))
     chosen = find_method(posed.problem, method)
     for picture in (plot, grid):
         checked_picture(picture)
@@ -115,5 +122,7 @@ def _draw(result: Result, plot: Path | None, grid: Path | None) -> None:
     instance, schedule = result.problem.instance, result.schedule
     if grid is not None and isinstance(instance, Graph) and isinstance(schedule, GraphSchedule):
         save_figure(plot_recomputation_grid(instance, schedule, title=title), grid)
+    if isinstance(schedule, OffloadSchedule):
+        schedule = schedule.computations
     if grid is not None and isinstance(instance, Chain) and isinstance(schedule, ChainSchedule):
         save_figure(plot_chain_grid(instance, schedule, title=title), grid)

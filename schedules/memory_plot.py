@@ -13,6 +13,8 @@ from jettison.schedules.picture_style import (
     GREEN,
     LIGHT_GREY,
     ORANGE,
+    PURPLE,
+    SKY,
     VERMILION,
     AxisUnit,
     empty_axes,
@@ -21,7 +23,7 @@ from jettison.schedules.picture_style import (
     set_title,
     time_unit,
 )
-from jettison.schedules.replay import Replay, Step
+from jettison.schedules.replay import Replay, Step, Transfer
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -36,9 +38,11 @@ _PHASE_COLOURS = {
     "backward": GREEN,
 }
 
-# Heights as shares of the largest value shown: the strip of phases lies below zero, and the room
-# above holds the labels of the limit and of the peak.
+# Heights as shares of the largest value shown: the strips of phases and, where there are any, of
+# transfers lie below zero, and the room above holds the labels of the limit and of the peak.
 _STRIP = (-0.075, -0.025)
+_TO_HOST_STRIP = (-0.115, -0.085)
+_FROM_HOST_STRIP = (-0.155, -0.125)
 _HEADROOM = 0.16
 _LABEL_ROOM = 0.10
 
@@ -48,7 +52,8 @@ def plot_memory(replay: Replay, *, title: str, ax: Axes | None = None) -> Figure
 
     The line is what is in use while an operation runs, the grey area what stays when its time is
     over. The strip below tells first computations from repeated ones and, on a chain, forward from
-    backward. Operations of no duration show as vertical lines. The schedule need not be valid.
+    backward; two thinner ones show when each direction of the link is in use. Operations of no
+    duration show as vertical lines. The schedule need not be valid.
 
     Parameters
     ----------
@@ -78,11 +83,13 @@ def plot_memory(replay: Replay, *, title: str, ax: Axes | None = None) -> Figure
     handles = [
         *_draw_memory(ax, replay.steps, memory, time),
         *_draw_phases(ax, replay.steps, time, top),
+        *_draw_transfers(ax, replay.transfers, time, top),
     ]
+    lowest = _FROM_HOST_STRIP[0] if replay.transfers else _STRIP[0]
     # A schedule that takes no time still gets an axis of some length.
     end = time.of(replay.time_ns) or 1.0
     ax.set_xlim(0, end)
-    ax.set_ylim(1.6 * _STRIP[0] * top, (1 + _HEADROOM) * top)
+    ax.set_ylim((lowest + 0.6 * _STRIP[0]) * top, (1 + _HEADROOM) * top)
     peak_at = _draw_peak(ax, replay, memory, time)
     _draw_limit(ax, replay, memory, peak_at)
     ax.set_xlabel(f"time ({time.name})")
@@ -144,6 +151,29 @@ def _draw_phases(axes: Axes, steps: Sequence[Step], time: AxisUnit, top: float) 
                 spans[phase], (bottom, height), facecolor=colour, linewidth=0, label=phase
             )
             handles.append(bars)
+    return handles
+
+
+def _draw_transfers(
+    axes: Axes, transfers: Sequence[Transfer], time: AxisUnit, top: float
+) -> list[Artist]:
+    handles: list[Artist] = []
+    for to_host, strip, colour, label in (
+        (True, _TO_HOST_STRIP, PURPLE, "to the host"),
+        (False, _FROM_HOST_STRIP, SKY, "from the host"),
+    ):
+        spans = [
+            (time.of(item.start_ns), time.of(item.end_ns - item.start_ns))
+            for item in transfers
+            if item.to_host is to_host
+        ]
+        if spans:
+            height = (strip[1] - strip[0]) * top
+            handles.append(
+                axes.broken_barh(
+                    spans, (strip[0] * top, height), facecolor=colour, linewidth=0, label=label
+                )
+            )
     return handles
 
 

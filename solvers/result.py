@@ -182,6 +182,7 @@ class Result:
     def to_json(self) -> dict[str, object]:
         """Return the keys that every result has on the command line; absent values are None."""
         infeasible = self.infeasibility
+        linked = self.problem if isinstance(self.problem, RematOffloadChain) else None
         return {
             "status": self.status,
             "termination": str(self.termination),
@@ -189,6 +190,8 @@ class Result:
             "instance": self.problem.instance.name,
             "instance_sha256": self.problem.instance.sha256,
             "memory_bytes": self.problem.memory_bytes,
+            "bandwidth_bytes_per_s": None if linked is None else linked.link.bytes_per_s,
+            "transfers": None if linked is None else str(linked.transfers),
             "method": self.method,
             "time_ns": self.time_ns,
             "peak_bytes": self.peak_bytes,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jettison.instances.errors import InputError
+from jettison.instances.remat_offload_chain import RematOffloadChain
 from jettison.schedules.any_schedule import Schedule
 from jettison.schedules.replay import Replay
 from jettison.solvers.bound import Bound, best_bound
@@ -115,12 +116,15 @@ class Verdict:
     def to_json(self) -> dict[str, object]:
         """Return the keys that the command line prints; absent values are None."""
         proof = None if self.infeasible is None else self.infeasible.infeasibility
+        linked = self.problem if isinstance(self.problem, RematOffloadChain) else None
         return {
             "status": self.status,
             "problem": self.problem.problem,
             "instance": self.problem.instance.name,
             "instance_sha256": self.problem.instance.sha256,
             "memory_bytes": self.problem.memory_bytes,
+            "bandwidth_bytes_per_s": None if linked is None else linked.link.bytes_per_s,
+            "transfers": None if linked is None else str(linked.transfers),
             "method": None if self.bound is None else self.bound.method,
             "time_ns": None if self.replay is None else self.replay.time_ns,
             "peak_bytes": None if self.replay is None else self.replay.peak_bytes,

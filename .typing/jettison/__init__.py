@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from jettison.instances.chain_to_graph import chain_to_graph
     from jettison.instances.errors import InputError, JettisonError, MissingExtraError
     from jettison.instances.graph import Graph, Node
+    from jettison.instances.link import Link
     from jettison.instances.provenance import Provenance
     from jettison.instances.remat_chain import RematChain
     from jettison.instances.remat_graph import RematGraph
+    from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
     from jettison.schedules.chain_schedule import (
         ChainOperation,
         ChainOperationKind,
@@ -29,9 +31,11 @@ if TYPE_CHECKING:
         GraphOperationKind,
         GraphSchedule,
     )
-    from jettison.schedules.replay import Replay, Violation
+    from jettison.schedules.offload_schedule import OffloadSchedule
+    from jettison.schedules.replay import Replay, Transfer, Violation
     from jettison.schedules.schedule_class import ScheduleClass
     from jettison.schedules.schedule_file import load_schedule, save_schedule
+    from jettison.schedules.transfer_operation import TransferOperation, TransferOperationKind
     from jettison.solvers.bound import Bound
     from jettison.solvers.result import Result
     from jettison.solvers.solve import Verdict, bound, compare, solve
@@ -48,15 +52,22 @@ __all__ = [
     "GraphSchedule",
     "InputError",
     "JettisonError",
+    "Link",
     "MissingExtraError",
     "Node",
+    "OffloadSchedule",
     "Provenance",
     "RematChain",
     "RematGraph",
+    "RematOffloadChain",
     "Replay",
     "Result",
     "ScheduleClass",
     "Stage",
+    "Transfer",
+    "TransferOperation",
+    "TransferOperationKind",
+    "Transfers",
     "Verdict",
     "Violation",
     "bound",
@@ -79,14 +90,18 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "instances.chain_to_graph": ["chain_to_graph"],
         "instances.errors": ["InputError", "JettisonError", "MissingExtraError"],
         "instances.graph": ["Graph", "Node"],
+        "instances.link": ["Link"],
         "instances.provenance": ["Provenance"],
         "instances.remat_chain": ["RematChain"],
         "instances.remat_graph": ["RematGraph"],
+        "instances.remat_offload_chain": ["RematOffloadChain", "Transfers"],
         "schedules.chain_schedule": ["ChainOperation", "ChainOperationKind", "ChainSchedule"],
         "schedules.graph_schedule": ["GraphOperation", "GraphOperationKind", "GraphSchedule"],
-        "schedules.replay": ["Replay", "Violation"],
+        "schedules.offload_schedule": ["OffloadSchedule"],
+        "schedules.replay": ["Replay", "Transfer", "Violation"],
         "schedules.schedule_class": ["ScheduleClass"],
         "schedules.schedule_file": ["load_schedule", "save_schedule"],
+        "schedules.transfer_operation": ["TransferOperation", "TransferOperationKind"],
         "solvers.bound": ["Bound"],
         "solvers.result": ["Result"],
         "solvers.solve": ["Verdict", "bound", "compare", "solve"],

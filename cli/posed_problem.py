@@ -1,0 +1,117 @@
+"""From the words of a command to a problem: an instance, and the resources that are given."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from jettison.instances.catalog import load
+from jettison.instances.chain import Chain
+from jettison.instances.chain_to_graph import chain_to_graph, graph_memory_bytes
+from jettison.instances.errors import InputError
+from jettison.instances.graph import Graph
+from jettison.instances.remat_chain import RematChain
+from jettison.instances.remat_graph import RematGraph
+from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
+from jettison.solvers.methods import PROBLEMS
+from jettison.solvers.outcome import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a command line says of memory and of the link, as it was typed; None if it says nothing.
+
+    Attributes
+    ----------
+    memory, alpha
+        One of the two says how much memory there is.
+    bandwidth, transfers
+        The link, for problems that have one.
+    """
+
+    memory: str | None
+    alpha: str | None = None
+    bandwidth: str | None = None
+    transfers: Transfers | None = None
+
+    @property
+    def memory_text(self) -> str:
+        """How much memory there is.
+
+        Raises
+        ------
+        InputError
+            If nothing says so, or both options do.
+        """
+        if self.memory is not None and self.alpha is None:
+            return self.memory
+        if self.alpha is not None and self.memory is None:
+            return f"alpha={self.alpha}"
+        given = "nothing says how much" if self.memory is None else "--memory and --alpha both say"
+        raise InputError(given, field="memory", expected="write --memory 40% or --alpha 0.2")
+
+    def each(self) -> Iterator[Resources]:
+        """Take lists apart: one for every memory, and for every bandwidth."""
+        memories = [None] if self.memory is None else self.memory.split(",")
+        alphas = [None] if self.alpha is None else self.alpha.split(",")
+        bandwidths = [None] if self.bandwidth is None else self.bandwidth.split(",")
+        for memory, alpha, bandwidth in itertools.product(memories, alphas, bandwidths):
+            yield replace(self, memory=memory, alpha=alpha, bandwidth=bandwidth)
+
+
+def make_problem(problem: str, instance: str, resources: Resources) -> Problem:
+    """Load the instance and make the problem; a chain given to remat-graph becomes its graph.
+
+    Raises
+    ------
+    InputError
+        If the problem is unknown, the instance cannot be loaded, or the resources cannot be read
+        or are not those of the problem.
+    """
+    if problem not in PROBLEMS:
+        raise InputError(
+            f"{problem!r} is not a problem",
+            field="PROBLEM",
+            expected=f"choose one of {', '.join(PROBLEMS)}",
+        )
+    loaded = load(instance)
+    memory = resources.memory_text
+    if problem == RematOffloadChain.problem:
+        if resources.bandwidth is None:
+            raise InputError(
+                "remat-offload-chain needs a link",
+                field="bandwidth",
+                expected="write --bandwidth 12GB/s",
+            )
+        transfers = resources.transfers or Transfers.AT_ONCE
+        return RematOffloadChain(
+            _expect_chain(loaded), memory, resources.bandwidth, transfers=transfers
+        )
+    for field in ("bandwidth", "transfers"):
+        if getattr(resources, field) is not None:
+            raise InputError(
+                f"{problem} has no link", field=field, expected="use remat-offload-chain"
+            )
+    if problem == RematChain.problem:
+        return RematChain(_expect_chain(loaded), memory)
+    if isinstance(loaded, Chain):
+        reserve = graph_memory_bytes(loaded, 0)
+        sys.stderr.write(
+            f"note: {loaded.name} is a chain; using its graph, whose limit and peaks are larger "
+            f"by {reserve} bytes\n"
+        )
+        limit = graph_memory_bytes(loaded, RematChain(loaded, memory).memory_bytes)
+        return RematGraph(chain_to_graph(loaded), limit)
+    return RematGraph(loaded, memory)
+
+
+def _expect_chain(instance: Chain | Graph) -> Chain:
+    if isinstance(instance, Graph):
+        raise InputError(
+            f"{instance.name} is a graph",
+            field="INSTANCE",
+            expected="give a chain, or use remat-graph",
+        )
+    return instance
