@@ -67,7 +67,7 @@ from jettison.solvers.rotor_exact import refine
 from jettison.solvers.status import Termination
 
 # About 100 bytes each, what waits in the queue included.
-MOST_STATES = 10_000_000
+MOST_STATES = 5_000_000
 
 Amounts = NDArray[np.int64]
 
@@ -173,14 +173,14 @@ def solve_unrestricted(problem: Problem, options: SolveOptions) -> Outcome:
             ChainNeeds(chain), memory_bytes, replace(options, gap=0, time_limit_s=half)
         )
         if termination is Termination.INTERRUPTED:
-            return _unfinished(problem, start.schedule, termination)
+            return _without_search(problem, start.schedule, termination)
         return _search(problem, start.schedule, options, clock)
     try:
         smallest = search_smallest(chain, persistent_bytes, time_limit_s=_left(clock))
     except KeyboardInterrupt:
-        return _unfinished(problem, None, Termination.INTERRUPTED)
+        return _without_search(problem, None, Termination.INTERRUPTED)
     except MemoryError:
-        return _unfinished(problem, None, Termination.MEMORY_LIMIT)
+        return _without_search(problem, None, Termination.MEMORY_LIMIT)
     if smallest.lower_bound > memory_bytes:
         return Outcome(
             termination=Termination.COMPLETED,
@@ -199,16 +199,18 @@ def _search(
 ) -> Outcome:
     """Seek a schedule that is faster than the one that is known by more than the gap."""
     chain = problem.instance
-    known_ns = below_ns = None
+    below_ns = None
     if known is not None:
         known_ns = known.replay(chain).time_ns
+        if known_ns == _cut_bound_ns(problem):
+            return _without_search(problem, known, Termination.COMPLETED)
         below_ns = known_ns - int(options.gap * known_ns)
     try:
         found = search_fastest(problem, below_ns, time_limit_s=_left(clock))
     except KeyboardInterrupt:
-        return _unfinished(problem, known, Termination.INTERRUPTED)
+        return _without_search(problem, known, Termination.INTERRUPTED)
     except MemoryError:
-        return _unfinished(problem, known, Termination.MEMORY_LIMIT)
+        return _without_search(problem, known, Termination.MEMORY_LIMIT)
     lower_ns = max(found.lower_bound, _cut_bound_ns(problem))
     schedule = known if found.schedule is None else found.schedule
     time_ns = None if schedule is None else schedule.replay(chain).time_ns
@@ -229,10 +231,10 @@ def _search(
     )
 
 
-def _unfinished(
+def _without_search(
     problem: RematChain, known: ChainSchedule | None, termination: Termination
 ) -> Outcome:
-    """Return what is known without the search."""
+    """Return what is known without the search, or before it was stopped."""
     return Outcome(
         termination=termination,
         schedule=known,
