@@ -134,7 +134,7 @@ def search_smallest(
     """Search the least peak of all schedules with a peak below some bytes, whatever their time.
 
     If there is none, the lower bound is `below_bytes`. The search is the same with the largest need
-    so far in place of the time, and the needs of the backwards to come as the estimate.
+    so far in place of the time; it starts at what single operations need.
 
     Raises
     ------

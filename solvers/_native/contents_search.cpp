@@ -134,16 +134,18 @@ private:
     std::vector<std::int64_t> forward_, backward_;  // of the first stages together
 };
 
-// Cost: the largest need so far.
+// Cost: the largest need so far, or that of the single operations that every schedule runs. Costs
+// from that on are exact from the start, so that no state is opened twice.
 class Peak {
 public:
-    explicit Peak(const ContentsChain& chain) : start_(chain.held_bytes[0]), least_{start_} {
+    explicit Peak(const ContentsChain& chain) : start_(chain.held_bytes[0]) {
         for (std::int32_t k = 1; k <= chain.stages; ++k) {
             const std::int64_t below = k > 1 ? chain.held_bytes[index(k - 1)] : 0;
-            const std::int64_t gradient = chain.held_bytes[index(k)];
-            const std::int64_t held = start_ + below + chain.saved_bytes[index(k - 1)];
-            least_.push_back(std::max(
-                least_.back(), held + gradient + chain.backward_bytes[index(k - 1)]));
+            const std::int64_t held =
+                chain.held_bytes[0] + below + chain.saved_bytes[index(k - 1)];
+            start_ = std::max({start_, held + chain.forward_bytes[index(k - 1)],
+                               held + chain.held_bytes[index(k)] +
+                                   chain.backward_bytes[index(k - 1)]});
         }
     }
 
@@ -153,13 +155,10 @@ public:
         return std::max(cost, move.needed_bytes);
     }
 
-    std::int64_t estimate(std::int64_t cost, Contents now) const {
-        return std::max(cost, least_[index(now.gradient())]);
-    }
+    std::int64_t estimate(std::int64_t cost, Contents) const { return cost; }
 
 private:
     std::int64_t start_;
-    std::vector<std::int64_t> least_;  // what the backwards of the first stages need
 };
 
 struct Node {
