@@ -8,7 +8,11 @@ from dataclasses import replace
 import pytest
 
 from jettison.instances.chain import Chain, Stage
+from jettison.instances.chain_to_graph import chain_to_graph, graph_memory_bytes
 from jettison.instances.remat_chain import RematChain
+from jettison.instances.remat_graph import RematGraph
+from jettison.schedules.chain_from_graph import chain_schedule_of_graph
+from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.chain_through_graph import solve_through_graph
 from jettison.solvers.outcome import SolveOptions
@@ -61,6 +65,21 @@ def test_the_graph_yields_a_schedule_that_beats_all_persistent_ones() -> None:
     assert outcome.bounds[0].valid_for is ScheduleClass.ALL
 
 
+def test_checkmates_stages_rule_that_schedule_out() -> None:
+    graph = chain_to_graph(SLOWER_IF_PERSISTENT)
+    problem = RematGraph(graph, graph_memory_bytes(SLOWER_IF_PERSISTENT, 9))
+    staged = solve(problem, "checkmate", gap=0)
+    # Proved within a few seconds: no better than the best persistent schedule of the chain.
+    assert staged.status == "optimal-staged"
+    assert staged.time_ns == 60
+    assert isinstance(staged.schedule, GraphSchedule)
+    replay = chain_schedule_of_graph(SLOWER_IF_PERSISTENT, staged.schedule).replay(
+        SLOWER_IF_PERSISTENT, 9
+    )
+    assert replay.valid
+    assert replay.time_ns == 60
+
+
 def _limited(chain: Chain) -> Chain:
     """Return the chain with forward overheads for which graph and chain agree, and no free run."""
     stages = [
@@ -77,11 +96,11 @@ def _limited(chain: Chain) -> Chain:
     return replace(chain, stages=tuple(stages))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_enough_runs_prove_the_optimum_of_all_schedules(seed: int) -> None:
     generator = random.Random(seed)
     solved = 0
-    while solved < 4:
+    while solved < 3:
         chain = _limited(random_chain(generator, 3))
         least_ns = min(stage.forward_ns for stage in chain)
         front = unrestricted_front(chain)
