@@ -62,7 +62,8 @@ sanitize:
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
 	  build/sanitize/bin/python -m pytest -k "not beyond_all_memory" \
-	  tests/solvers/test_kernels.py tests/solvers/test_rotor_exact.py tests/solvers/test_revolve.py
+	  tests/solvers/test_kernels.py tests/solvers/test_rotor_exact.py tests/solvers/test_revolve.py \
+	  tests/solvers/test_unrestricted.py
 
 clean:
 	rm -rf .venv build demo

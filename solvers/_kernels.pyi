@@ -1,6 +1,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+MOST_STAGES: int
+
 def persistent_program(
     forward_ns: NDArray[np.int64],
     backward_ns: NDArray[np.int64],
@@ -30,3 +32,25 @@ def persistent_optimum(
     most_states: int,
     time_limit_s: float | None = None,
 ) -> tuple[int, int, list[tuple[int, int]], int, bool]: ...
+def fastest_schedule(
+    forward_ns: NDArray[np.int64],
+    backward_ns: NDArray[np.int64],
+    held_bytes: NDArray[np.int64],
+    saved_bytes: NDArray[np.int64],
+    forward_bytes: NDArray[np.int64],
+    backward_bytes: NDArray[np.int64],
+    rerun_ns: NDArray[np.int64],
+    memory_bytes: int,
+    below_ns: int | None,
+    most_states: int,
+    time_limit_s: float | None = None,
+) -> tuple[int, int | None, list[tuple[int, int]], int, bool]: ...
+def smallest_schedule(
+    held_bytes: NDArray[np.int64],
+    saved_bytes: NDArray[np.int64],
+    forward_bytes: NDArray[np.int64],
+    backward_bytes: NDArray[np.int64],
+    below_bytes: int,
+    most_states: int,
+    time_limit_s: float | None = None,
+) -> tuple[int, int | None, list[tuple[int, int]], int, bool]: ...

@@ -78,6 +78,14 @@ METHODS = (
         "rotor_exact:solve_rotor_exact",
     ),
     Method(
+        "unrestricted",
+        "remat-chain",
+        Promise.EXACT,
+        "RR-9302, Section 4.1 poses the question; A* over memory contents",
+        "the fastest of all schedules, persistent or not, of a chain of at most 29 stages",
+        "unrestricted:solve_unrestricted",
+    ),
+    Method(
         "cut-bound",
         "remat-chain",
         Promise.BOUND,

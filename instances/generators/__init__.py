@@ -1,0 +1,1 @@
+"""Instances made from parameters, with what is known of them."""
