@@ -92,9 +92,10 @@ private:
 template <typename Time>
 std::vector<std::optional<Solution>> solve(const SlottedChain& chain,
                                            const std::vector<std::int32_t>& budgets,
-                                           const std::function<void()>& poll) {
+                                           const std::function<void()>& poll,
+                                           std::int32_t threads) {
     PersistentTable<Time> table(chain, *std::max_element(budgets.begin(), budgets.end()));
-    table.fill(poll);
+    table.fill(poll, threads);
     const Backtracking<Time> backtracking(chain, table);
     std::vector<std::optional<Solution>> solutions;
     for (const std::int32_t budget : budgets) {
@@ -124,9 +125,10 @@ bool fits_32_bits(const SlottedChain& chain) {
 
 std::vector<std::optional<Solution>> solve_persistent(const SlottedChain& chain,
                                                       const std::vector<std::int32_t>& budgets,
-                                                      const std::function<void()>& poll) {
-    return fits_32_bits(chain) ? solve<std::int32_t>(chain, budgets, poll)
-                               : solve<std::int64_t>(chain, budgets, poll);
+                                                      const std::function<void()>& poll,
+                                                      std::int32_t threads) {
+    return fits_32_bits(chain) ? solve<std::int32_t>(chain, budgets, poll, threads)
+                               : solve<std::int64_t>(chain, budgets, poll, threads);
 }
 
 }  // namespace jettison
