@@ -12,7 +12,7 @@ constexpr Time infinite = std::numeric_limits<Time>::max() / 2;
 
 // Numbers of slots are worked on in chunks, and chunks in groups of as many; splits in blocks.
 constexpr std::int64_t chunk = 16;
-constexpr std::int64_t block = 8;
+constexpr std::int64_t block = 16;
 
 // What the splits of a cell combine, first parts or second parts. For each chunk, the values of
 // all splits lie side by side. A sample is the value at the end of a chunk; for each split, the
