@@ -43,13 +43,14 @@ public:
         }
     }
 
-    // `poll` is called by this thread only; it may throw to stop all of them.
+    // Worker k takes the strips k, k + threads, ...; each follows the strip before it down the
+    // stages. `poll` is called by this thread only; it may throw to stop all of them.
     void fill(const std::function<void()>& poll, std::int32_t threads = 1) {
         Progress progress(strips(), stages_ + 1);
         const std::int64_t workers = std::min<std::int64_t>(threads, strips());
         std::vector<std::vector<Column>> columns(index(workers));
-        for (auto& own : columns) {
-            for (std::int64_t k = 0; k < strip; ++k) own.emplace_back(*this);
+        for (auto& of_worker : columns) {
+            for (std::int64_t k = 0; k < strip; ++k) of_worker.emplace_back(*this);
         }
         std::vector<std::thread> others;
         const auto join = [&others] {
@@ -81,7 +82,8 @@ public:
     }
 
 private:
-    // The second parts of a few t stay in cache while s descends through all stages.
+    // So many t are filled side by side: what they read of one s is read once, and what they keep
+    // stays in cache while s descends.
     static constexpr std::int64_t strip = 4;
 
     struct Column {
