@@ -10,7 +10,7 @@ help:
 	@echo "make demo        solve, bound and compare on a bundled real instance; a table and pictures"
 	@echo "make test        ruff, mypy --strict and all tests"
 	@echo "make test-torch  the tests that need PyTorch, which it installs"
-	@echo "make bench       times the kernels beside their baseline"
+	@echo "make bench       times the kernels beside their baselines"
 	@echo "make notebooks   run the notebooks again, with their outputs and expected tables"
 	@echo "make sanitize    the kernel tests under the address and undefined-behaviour sanitizers"
 	@echo "make clean       remove the virtual environment and what was built"
@@ -46,7 +46,7 @@ test-torch: install
 	$(BIN)/python -m pytest -m torch tests/torch
 
 bench: install
-	$(BIN)/python benchmarks/rotor_kernel.py
+	$(BIN)/python benchmarks/chain_dp.py
 
 notebooks: install
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[notebooks]"

@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,9 +12,10 @@ def persistent_program(
     saved_slots: NDArray[np.int32],
     forward_all_need: NDArray[np.int32],
     forward_none_need: NDArray[np.int32],
-    slots: int,
+    budgets: Sequence[int],
     time_limit_s: float | None = None,
-) -> tuple[int, list[tuple[int, int]]] | None: ...
+    threads: int = 1,
+) -> list[tuple[int, list[tuple[int, int]]] | None]: ...
 def least_memory(
     input_bytes: NDArray[np.int64],
     saved_bytes: NDArray[np.int64],

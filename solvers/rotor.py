@@ -17,20 +17,31 @@ Corrections of the print, beside those of `chain_needs`: the order of the loops 
 :math:`F_\emptyset` in Algorithm 2 stops at :math:`s'-1`; :math:`C_{all}` subtracts
 :math:`\bar a^s`, not :math:`a^s`.
 
-Memory is counted in slots of :math:`(M - a^0)/S` bytes, an exact rational. In both programs a
-threshold :math:`x` becomes the least integer :math:`m` with :math:`m` slots :math:`\ge x`. What is
-subtracted is rounded up in one program, whose schedules fit, and down in the other: there, by
-induction, the slots left are never fewer than the bytes left, so every persistent schedule that
-fits in bytes stays feasible, and the value is a lower bound for persistent schedules. Where the
-sizes share a divisor that makes the grid exact, both programs agree and the answer is optimal among
-persistent schedules. Non-persistent schedules can be faster: nothing here bounds them but the time
-without recomputation.
+Memory is counted in slots of :math:`\sigma = (M - a^0)/S` bytes, an exact rational, where
+:math:`M` is the largest memory asked for. One table answers every smaller memory. In both programs
+a threshold :math:`x` becomes the least integer :math:`m` with :math:`m \sigma \ge x`.
+
+The floor. What is subtracted is rounded down, and :math:`b` bytes beside the input become
+:math:`\lceil b/\sigma \rceil` slots. The slots left, times :math:`\sigma`, are then never fewer
+than the bytes left: at the start by rounding up, later because at most as much is subtracted.
+Bytes left that meet :math:`x` are thus met by the slots left, which are an integer. So every
+persistent schedule that fits in bytes stays feasible, and the value is a lower bound for persistent
+schedules.
+
+The ceiling. What is subtracted is rounded up, and :math:`b` bytes become
+:math:`\lfloor b/\sigma \rfloor` slots. The slots left, times :math:`\sigma`, are then never more
+than the bytes left, a threshold that they meet is met by the bytes, and the schedule fits.
+
+Where the sizes and memories share a divisor that makes the grid exact, both programs agree and the
+answer is optimal among persistent schedules. Non-persistent schedules can be faster: nothing here
+bounds them but the time without recomputation.
 """
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -46,6 +57,7 @@ from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.chain_baselines import store_all_schedule
 from jettison.solvers.chain_cut_bound import bound_chain_cut
 from jettison.solvers.chain_needs import ChainNeeds
+from jettison.solvers.clock import Clock
 from jettison.solvers.least_chain_memory import (
     chain_schedule,
     least_persistent_memory,
@@ -61,7 +73,7 @@ LARGEST_TABLE_BYTES = 4 * 2**30
 
 @dataclass(frozen=True, slots=True)
 class Bracket:
-    """What one number of slots proves.
+    """What one number of slots proves for one memory.
 
     Attributes
     ----------
@@ -79,20 +91,46 @@ class Bracket:
 
 
 def persistent_bracket(
-    chain: Chain, memory_bytes: int, slots: int, time_limit_s: float | None = None
+    chain: Chain,
+    memory_bytes: int,
+    slots: int,
+    time_limit_s: float | None = None,
+    threads: int = 1,
 ) -> Bracket:
-    """Solve the program with sizes rounded down and with sizes rounded up.
+    """Solve the program for one memory with sizes rounded down and with sizes rounded up.
+
+    See `persistent_curve`.
+    """
+    return persistent_curve(chain, [memory_bytes], slots, time_limit_s, threads)[0]
+
+
+def persistent_curve(
+    chain: Chain,
+    memories_bytes: Sequence[int],
+    slots: int,
+    time_limit_s: float | None = None,
+    threads: int = 1,
+) -> list[Bracket]:
+    """Bracket the persistent optimum in several memories with two programs in all.
 
     Parameters
     ----------
     chain
         The instance.
-    memory_bytes
-        The limit, the input included.
+    memories_bytes
+        The limits, the input included, in any order.
     slots
-        Number of memory slots :math:`S`, at least 1.
+        Number of memory slots :math:`S` of the largest memory, at least 1. A smaller memory gets
+        its share of them, so its bracket is wider than with a grid of its own.
     time_limit_s
         Wall-clock seconds for both programs together.
+    threads
+        Threads that fill the table; the answers do not depend on their number.
+
+    Returns
+    -------
+    list[Bracket]
+        One per memory, in the order given.
 
     Raises
     ------
@@ -105,33 +143,34 @@ def persistent_bracket(
 
     Notes
     -----
-    Time :math:`O(N^3 S)`, memory :math:`4 N^2 S` bytes.
+    Time :math:`O(N^3 S)` for all memories together, memory :math:`2 N^2 S` bytes, or twice that
+    where the times need 64 bits.
     """
     if slots < 1:
         raise InputError(f"{slots}", field="slots", expected="write at least 1")
-    started = time.perf_counter()
-    available = memory_bytes - chain.input_bytes
-    if available < 0:
-        return Bracket(None, None, True)
+    clock = Clock(time_limit_s)
+    available = [memory_bytes - chain.input_bytes for memory_bytes in memories_bytes]
+    budgets = sorted({amount for amount in available if amount >= 0})
+    if not budgets:
+        return [Bracket(None, None, True) for _ in available]
     needs = ChainNeeds(chain)
-    divisor = math.gcd(
-        available,
-        *needs.input_bytes[1:].tolist(),
-        *needs.saved_bytes.tolist(),
-    )
-    is_exact = available == 0 or available // divisor <= slots
+    largest = budgets[-1]
+    divisor = math.gcd(*budgets, *needs.input_bytes[1:].tolist(), *needs.saved_bytes.tolist())
+    is_exact = largest == 0 or largest // divisor <= slots
     if is_exact:
-        slots = available // divisor if available else 0
-    floor = _solve(needs, available, slots, time_limit_s, rounds_up=False)
-    if floor is None:
-        return Bracket(None, None, is_exact)
-    if is_exact:
-        return Bracket(floor[0], chain_schedule(floor[1]), True)
-    left_s = None
-    if time_limit_s is not None:
-        left_s = max(time_limit_s - (time.perf_counter() - started), 0.0)
-    ceiling = _solve(needs, available, slots, left_s, rounds_up=True)
-    return Bracket(floor[0], None if ceiling is None else chain_schedule(ceiling[1]), False)
+        slots = largest // divisor if largest else 0
+    grid = _Grid(largest, slots)
+    floors = _solve(needs, grid, budgets, clock, threads, rounds_up=False)
+    ceilings = floors if is_exact else _solve(needs, grid, budgets, clock, threads, rounds_up=True)
+    brackets = {
+        budget: Bracket(
+            None if floor is None else floor[0],
+            None if ceiling is None else chain_schedule(ceiling[1]),
+            is_exact,
+        )
+        for budget, floor, ceiling in zip(budgets, floors, ceilings, strict=True)
+    }
+    return [brackets.get(amount, Bracket(None, None, True)) for amount in available]
 
 
 def solve_rotor(problem: Problem, options: SolveOptions) -> Outcome:
@@ -177,7 +216,7 @@ def solve_rotor(problem: Problem, options: SolveOptions) -> Outcome:
             break
         round_started = time.perf_counter()
         try:
-            bracket = persistent_bracket(chain, memory_bytes, slots, left_s)
+            bracket = persistent_bracket(chain, memory_bytes, slots, left_s, options.threads)
         except TimeoutError:
             termination = Termination.TIME_LIMIT
             break
@@ -221,44 +260,42 @@ def solve_rotor(problem: Problem, options: SolveOptions) -> Outcome:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """So many slots for so many bytes, the input excluded."""
+
+    available_bytes: int
+    slots: int
+
+    def count(self, sizes: NDArray[np.int64], *, rounds_up: bool) -> NDArray[np.int32]:
+        """Return sizes in slots, rounded; what exceeds the whole grid becomes slots + 1."""
+        most = self.available_bytes
+        # Sizes times slots can need more than 64 bits: Python's integers then take over.
+        exact = np.minimum(sizes, most).astype(object if most * self.slots >= 2**63 else np.int64)
+        product = exact * self.slots
+        count = (-(-product // most) if rounds_up else product // most) if most else product
+        return np.where(sizes > most, self.slots + 1, count).astype(np.int32)
+
+
 def _solve(
-    needs: ChainNeeds, available: int, slots: int, time_limit_s: float | None, *, rounds_up: bool
-) -> tuple[int, list[tuple[int, int]]] | None:
-    times = np.array(
-        [(stage.forward_ns, stage.backward_ns) for stage in needs.chain], dtype=np.int64
-    )
-
-    def up(sizes: NDArray[np.int64]) -> NDArray[np.int32]:
-        return _to_slots(sizes, available, slots, rounds_up=True)
-
-    def subtracted(sizes: NDArray[np.int64]) -> NDArray[np.int32]:
-        return _to_slots(sizes, available, slots, rounds_up=rounds_up)
-
+    needs: ChainNeeds,
+    grid: _Grid,
+    budgets_bytes: Sequence[int],
+    clock: Clock,
+    threads: int,
+    *,
+    rounds_up: bool,
+) -> list[tuple[int, list[tuple[int, int]]] | None]:
+    times = np.array([(stage.forward_ns, stage.backward_ns) for stage in needs.chain], np.int64)
+    budgets = grid.count(np.array(budgets_bytes, np.int64), rounds_up=not rounds_up)
     return _kernels.persistent_program(
         np.ascontiguousarray(times[:, 0]),
         np.ascontiguousarray(times[:, 1]),
-        subtracted(needs.input_bytes),
-        subtracted(needs.saved_bytes),
-        up(needs.forward_all),
-        up(needs.forward_none),
-        slots,
-        time_limit_s,
+        grid.count(needs.input_bytes, rounds_up=rounds_up),
+        grid.count(needs.saved_bytes, rounds_up=rounds_up),
+        grid.count(needs.forward_all, rounds_up=True),
+        grid.count(needs.forward_none, rounds_up=True),
+        budgets.tolist(),
+        clock.left_s,
+        threads,
     )
-
-
-def _to_slots(
-    sizes: NDArray[np.int64], available: int, slots: int, *, rounds_up: bool
-) -> NDArray[np.int32]:
-    """Return size * slots / available, rounded; sizes above `available` become slots + 1."""
-    flat = [
-        slots + 1 if size > available else _scaled(size, available, slots, rounds_up=rounds_up)
-        for size in sizes.ravel().tolist()
-    ]
-    return np.array(flat, dtype=np.int32).reshape(sizes.shape)
-
-
-def _scaled(size: int, available: int, slots: int, *, rounds_up: bool) -> int:
-    if available == 0:
-        return 0
-    product = size * slots
-    return -(-product // available) if rounds_up else product // available

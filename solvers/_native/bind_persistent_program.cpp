@@ -4,13 +4,23 @@
 namespace jettison::binding {
 namespace {
 
-std::optional<std::pair<std::int64_t, Sequence>> persistent_program(
-    const Vector<std::int64_t>& forward_ns, const Vector<std::int64_t>& backward_ns,
-    const Vector<std::int32_t>& input_slots, const Vector<std::int32_t>& saved_slots,
-    const Matrix<std::int32_t>& forward_all_need, const Matrix<std::int32_t>& forward_none_need,
-    std::int32_t slots, std::optional<double> time_limit_s) {
+// Time and sequence per budget, where there is one.
+using Answers = std::vector<std::optional<std::pair<std::int64_t, Sequence>>>;
+
+Answers persistent_program(const Vector<std::int64_t>& forward_ns,
+                           const Vector<std::int64_t>& backward_ns,
+                           const Vector<std::int32_t>& input_slots,
+                           const Vector<std::int32_t>& saved_slots,
+                           const Matrix<std::int32_t>& forward_all_need,
+                           const Matrix<std::int32_t>& forward_none_need,
+                           const std::vector<std::int32_t>& budgets,
+                           std::optional<double> time_limit_s, std::int32_t threads) {
     const std::size_t n = forward_ns.size();
-    if (n == 0 || slots < 0) throw std::invalid_argument("an empty chain or negative slots");
+    if (n == 0) throw std::invalid_argument("an empty chain");
+    if (budgets.empty() || *std::min_element(budgets.begin(), budgets.end()) < 0) {
+        throw std::invalid_argument("no budgets or negative slots");
+    }
+    if (threads < 1) throw std::invalid_argument("no threads");
     SlottedChain chain;
     chain.stages = static_cast<std::int32_t>(n);
     chain.forward_ns = copy_amounts(forward_ns, n, "forward_ns");
@@ -19,14 +29,18 @@ std::optional<std::pair<std::int64_t, Sequence>> persistent_program(
     chain.saved_slots = copy_amounts(saved_slots, n, "saved_slots");
     chain.forward_all_need = copy(forward_all_need, n, "forward_all_need");
     chain.forward_none_need = copy(forward_none_need, n, "forward_none_need");
-    std::optional<Solution> solution;
+    std::vector<std::optional<Solution>> solutions;
     {
         nb::gil_scoped_release unlocked;
         Watch watch(time_limit_s);
-        solution = std::move(solve_persistent(chain, {slots}, std::ref(watch)).front());
+        solutions = solve_persistent(chain, budgets, std::ref(watch), threads);
     }
-    if (!solution) return std::nullopt;
-    return std::make_pair(solution->time_ns, to_sequence(solution->steps));
+    Answers answers;
+    for (const auto& solution : solutions) {
+        answers.emplace_back();
+        if (solution) answers.back().emplace(solution->time_ns, to_sequence(solution->steps));
+    }
+    return answers;
 }
 
 }  // namespace
@@ -36,8 +50,8 @@ void bind_persistent_program(nb::module_& m) {
     m.def("persistent_program", &persistent_program, nb::arg("forward_ns").noconvert(),
           nb::arg("backward_ns").noconvert(), nb::arg("input_slots").noconvert(),
           nb::arg("saved_slots").noconvert(), nb::arg("forward_all_need").noconvert(),
-          nb::arg("forward_none_need").noconvert(), nb::arg("slots"),
-          nb::arg("time_limit_s") = nb::none());
+          nb::arg("forward_none_need").noconvert(), nb::arg("budgets"),
+          nb::arg("time_limit_s") = nb::none(), nb::arg("threads") = 1);
 }
 
 }  // namespace jettison::binding

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cassert>
 #include <cstddef>
+#include <numeric>
+#include <utility>
 
+#include "least_memory.hpp"
 #include "persistent_table.hpp"
 
 namespace jettison {
@@ -92,9 +95,10 @@ private:
 template <typename Time>
 std::vector<std::optional<Solution>> solve(const SlottedChain& chain,
                                            const std::vector<std::int32_t>& budgets,
-                                           const std::function<void()>& poll) {
+                                           const std::function<void()>& poll,
+                                           std::int32_t threads) {
     PersistentTable<Time> table(chain, *std::max_element(budgets.begin(), budgets.end()));
-    table.fill(poll);
+    table.fill(poll, threads);
     const Backtracking<Time> backtracking(chain, table);
     std::vector<std::optional<Solution>> solutions;
     for (const std::int32_t budget : budgets) {
@@ -108,25 +112,55 @@ std::vector<std::optional<Solution>> solve(const SlottedChain& chain,
     return solutions;
 }
 
-// No entry of the table exceeds the time that recomputes everything plus one forward pass: in any
-// schedule of the recurrence, each visit of a stage ends at an earlier stage than the one before.
-bool fits_32_bits(const SlottedChain& chain) {
-    std::int64_t largest = 0;
-    for (std::int32_t s = 1; s <= chain.stages; ++s) {
-        largest += chain.forward_ns[index(s - 1)] * (chain.stages - s + 2) +
-                   chain.backward_ns[index(s - 1)];
-        if (largest >= infinite<std::int32_t>) return false;
-    }
-    return true;
+// In how many slots there is a schedule at all.
+std::int64_t least_slots(const SlottedChain& chain, const std::function<void()>& poll) {
+    const auto widened = [](const std::vector<std::int32_t>& sizes) {
+        return std::vector<std::int64_t>(sizes.begin(), sizes.end());
+    };
+    const PersistentNeeds needs = persistent_needs(
+        {chain.stages, widened(chain.input_slots), widened(chain.saved_slots),
+         widened(chain.forward_all_need), widened(chain.forward_none_need)},
+        poll);
+    return needs.need[index(chain.stages - 1)];
 }
 
 }  // namespace
 
+// A table of 32 bits takes half the memory and half the time. Sums that it cannot hold count as
+// infeasible there. On the way to a schedule of time T no entry exceeds T, because
+// E(s',t) <= E(s,t) for every part, and no sum exceeds T plus a forward pass. So an answer of that
+// table is the fastest if it leaves room for a forward pass, and "none" is true where the memory
+// does not suffice for any. What is left in doubt is asked again in 64 bits.
 std::vector<std::optional<Solution>> solve_persistent(const SlottedChain& chain,
                                                       const std::vector<std::int32_t>& budgets,
-                                                      const std::function<void()>& poll) {
-    return fits_32_bits(chain) ? solve<std::int32_t>(chain, budgets, poll)
-                               : solve<std::int64_t>(chain, budgets, poll);
+                                                      const std::function<void()>& poll,
+                                                      std::int32_t threads) {
+    const auto sum = [](const std::vector<std::int64_t>& times) {
+        return std::accumulate(times.begin(), times.end(), std::int64_t{0});
+    };
+    const std::int64_t forward_ns = sum(chain.forward_ns);
+    const std::int64_t longest_ns = infinite<std::int32_t> - 1 - forward_ns;
+    if (forward_ns + sum(chain.backward_ns) > longest_ns) {
+        return solve<std::int64_t>(chain, budgets, poll, threads);
+    }
+    auto solutions = solve<std::int32_t>(chain, budgets, poll, threads);
+    std::optional<std::int64_t> least;
+    std::vector<std::size_t> doubtful;
+    std::vector<std::int32_t> doubtful_budgets;
+    for (std::size_t k = 0; k < budgets.size(); ++k) {
+        if (solutions[k]) {
+            if (solutions[k]->time_ns <= longest_ns) continue;
+        } else {
+            if (!least) least = least_slots(chain, poll);
+            if (budgets[k] < *least) continue;
+        }
+        doubtful.push_back(k);
+        doubtful_budgets.push_back(budgets[k]);
+    }
+    if (doubtful.empty()) return solutions;
+    auto exact = solve<std::int64_t>(chain, doubtful_budgets, poll, threads);
+    for (std::size_t k = 0; k < doubtful.size(); ++k) solutions[doubtful[k]] = std::move(exact[k]);
+    return solutions;
 }
 
 }  // namespace jettison

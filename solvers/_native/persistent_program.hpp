@@ -34,11 +34,13 @@ struct Solution {
 };
 
 // Returns, for each budget in slots (the input excluded), the fastest persistent schedule that
-// fits, or nothing if there is none. `poll` is called now and then and may throw to stop.
-// Time O(N^3 S) for the largest budget S, memory 2 N^2 S bytes, or twice that where the times do
-// not fit 30 bits. Further budgets only cost their backtracking.
+// fits, or nothing if there is none. `poll` is called now and then, by the calling thread only, and
+// may throw to stop. The answers do not depend on the number of threads.
+// Time O(N^3 S) for the largest budget S, memory 2 N^2 S bytes, or twice that where a time and a
+// forward pass do not fit 30 bits. Further budgets only cost their backtracking.
 std::vector<std::optional<Solution>> solve_persistent(const SlottedChain& chain,
                                                       const std::vector<std::int32_t>& budgets,
-                                                      const std::function<void()>& poll);
+                                                      const std::function<void()>& poll,
+                                                      std::int32_t threads);
 
 }  // namespace jettison

@@ -91,3 +91,8 @@ def test_a_table_that_is_too_large_is_not_begun(monkeypatch: pytest.MonkeyPatch)
 def test_a_time_limit_beyond_every_clock_is_no_limit(time_limit_s: float | None) -> None:
     outcome = solve_rotor(AWKWARD_TIGHT, SolveOptions(time_limit_s=time_limit_s))
     assert outcome.termination in {Termination.COMPLETED, Termination.GAP_REACHED}
+
+
+def test_threads_do_not_change_the_answer() -> None:
+    alone = solve_rotor(AWKWARD_TIGHT, SolveOptions())
+    assert solve_rotor(AWKWARD_TIGHT, SolveOptions(threads=3)) == alone

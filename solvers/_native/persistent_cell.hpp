@@ -1,0 +1,63 @@
+// One cell of the persistent program's table: a sub-chain s..t in every number of slots.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace jettison {
+
+// Two infinities still add without overflow.
+template <typename Time>
+constexpr Time infinite = std::numeric_limits<Time>::max() / 2;
+
+// Numbers of slots are worked on in chunks, and chunks in groups of as many; splits in blocks.
+constexpr std::int64_t chunk = 16;
+constexpr std::int64_t block = 16;
+
+// What the splits of a cell combine, first parts or second parts. For each chunk, the values of
+// all splits lie side by side. A sample is the value at the end of a chunk; for each split, the
+// samples of all chunks lie side by side.
+template <typename Time>
+struct Parts {
+    Time* values;         // [chunks][splits][chunk]
+    std::int64_t stride;  // from one chunk to the next
+    Time* samples;        // [splits][sample_stride]
+};
+
+// E(s,t) takes its place beside its parts, so that larger cells find it among theirs.
+template <typename Time>
+struct Cell {
+    std::int64_t splits;
+    std::int64_t chunks;
+    std::int64_t sample_stride;
+    Parts<Time> left;          // E(s,s) ... E(s,t-1); then E(s,t)
+    Parts<Time> right;         // E(s+1,t) ... E(t,t), each shifted by its input; before, E(s,t)
+    std::int64_t input_slots;  // of s, by which E(s,t) is shifted
+    Time prefix;
+    std::int64_t none_need;
+
+    const Time* after_all;  // E(s+1,t), behind a chunk of infinities
+    std::int64_t saved_slots;
+    Time backward;
+    std::int64_t all_need;
+
+    std::int64_t saturation;  // from here on the value is `saturated`
+    Time saturated;
+
+    Time* row;          // E(s,t), behind a chunk of infinities
+    Time* block_least;  // scratch, [blocks of splits][chunk]
+};
+
+// Computes
+//
+//   E(s,t)[m] = min( [m >= all_need]  backward + E(s+1,t)[m - saved_slots],
+//                    [m >= none_need] min over the splits of right[m] + left[m] - prefix ).
+//
+// No row increases with m, and neither does a sum of two. So the best sum at the end of each chunk
+// is found first, from the samples. It bounds the chunk that follows from above; and a block of
+// splits whose best sum at the end of that chunk is no smaller cannot improve on it anywhere in
+// the chunk and is left out. The answer is exact, and most of the work is never done.
+void fill_cell(const Cell<std::int32_t>& cell);
+void fill_cell(const Cell<std::int64_t>& cell);
+
+}  // namespace jettison
