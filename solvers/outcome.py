@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from jettison.instances.errors import InputError
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
+from jettison.instances.remat_offload_chain import RematOffloadChain
 from jettison.schedules.chain_schedule import ChainSchedule
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.status import Termination
 
-Problem = RematChain | RematGraph
+Problem = RematChain | RematGraph | RematOffloadChain
 Schedule = ChainSchedule | GraphSchedule
 
 

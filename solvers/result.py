@@ -11,6 +11,7 @@ from typing import assert_never
 from jettison.instances.errors import JettisonError
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
+from jettison.instances.remat_offload_chain import RematOffloadChain
 from jettison.schedules.chain_schedule import ChainSchedule
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.replay import Replay
@@ -228,6 +229,8 @@ def replay_schedule(problem: Problem, schedule: Schedule) -> Replay:
         case RematGraph():
             if isinstance(schedule, GraphSchedule):
                 return schedule.replay(problem.instance, problem.memory_bytes)
+        case RematOffloadChain():
+            pass  # No kind of schedule offloads yet.
         case _:
             assert_never(problem)
     raise TypeError(f"a {type(schedule).__name__} is no schedule for {problem.problem}")
