@@ -53,5 +53,6 @@ def least_rerun_at_once(
     plain_ns: NDArray[np.int64],
     late_ns: NDArray[np.int64],
     early_ns: NDArray[np.int64],
+    path_ns: NDArray[np.int64],
     most_states: int,
 ) -> int | None: ...

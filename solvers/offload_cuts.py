@@ -23,7 +23,9 @@ bounded through that sum. With transfers at once a tensor is on the device or on
 of a copy is rounded up as the link does it, and :math:`B^{k+1}` needs more than :math:`a^k` of an
 :math:`\bar a^k` on the host: all of it has to be back by then. The exception is a plain copy of
 :math:`a^k` beside it, which only another run of :math:`F^k` makes: it comes before the cut and
-within :math:`D - base - E_{min}`, or after it and counts as a rerun.
+within :math:`D - base - E_{min}`, or after it and counts as a rerun. And where stages run again
+from one that is on the host, that one is back before they start, and they end before the :math:`B`
+of the highest of them.
 
 States beyond a limit are merged into one that is at least as good in every number, and times and
 bytes are rounded to the side that allows more: both only lower the bound.
@@ -156,6 +158,9 @@ class OffloadCuts:
                 high_ns = middle_ns
             else:
                 low_ns = middle_ns + 1
+        # What comes after the cut leaves less time before it: that may force more.
+        if low_ns - least_ns > most_ns >> 8:
+            return self._least_delay(cut, deadline_ns, low_ns, later_ns)
         return low_ns
 
     def _answers(
@@ -196,6 +201,7 @@ class OffloadCuts:
                 self._plain_ns[:number],
                 np.array(late_ns, np.int64),
                 np.array(early_ns, np.int64),
+                np.array(back_ns[:-1], np.int64),
                 self._most_states,
             )
         return found is not None

@@ -44,13 +44,14 @@ std::optional<std::int64_t> least_rerun_at_once(
     std::int64_t device_bytes, std::int64_t delay_ns, const Amounts& plain_bytes,
     const Amounts& saved_bytes, const Amounts& forward_ns, const Amounts& later_ns,
     std::int64_t slack_ns, const Amounts& saved_ns, const Amounts& plain_ns,
-    const Amounts& late_ns, const Amounts& early_ns, std::int64_t most_states) {
+    const Amounts& late_ns, const Amounts& early_ns, const Amounts& path_ns,
+    std::int64_t most_states) {
     const OffloadCut cut =
         to_cut(device_bytes, delay_ns, plain_bytes, saved_bytes, forward_ns, later_ns);
     const std::size_t n = cut.plain_bytes.size();
     const AtOnceLink link{slack_ns, copy_amounts(saved_ns, n, "saved_ns"),
                           copy_amounts(plain_ns, n, "plain_ns"), copy(late_ns, n, "late_ns"),
-                          copy(early_ns, n, "early_ns")};
+                          copy(early_ns, n, "early_ns"), copy(path_ns, n, "path_ns")};
     return run(cut, link, most_states);
 }
 
@@ -68,7 +69,8 @@ void bind_offload_cut(nb::module_& m) {
           nb::arg("saved_bytes").noconvert(), nb::arg("forward_ns").noconvert(),
           nb::arg("later_ns").noconvert(), nb::arg("slack_ns"), nb::arg("saved_ns").noconvert(),
           nb::arg("plain_ns").noconvert(), nb::arg("late_ns").noconvert(),
-          nb::arg("early_ns").noconvert(), nb::arg("most_states"));
+          nb::arg("early_ns").noconvert(), nb::arg("path_ns").noconvert(),
+          nb::arg("most_states"));
 }
 
 }  // namespace jettison::binding

@@ -28,6 +28,12 @@ public:
         hold(k, from, cut_.plain_bytes[k], cut_.forward_ns[k], to);
     }
 
+    void start_path(std::size_t k, std::size_t, std::int64_t, const CutState& from,
+                    States& to) const {
+        save(k, from, to);
+        if (k > 0) hold_plain(k, from, to);
+    }
+
 private:
     void hold(std::size_t k, const CutState& from, std::int64_t bytes, std::int64_t ns,
               States& to) const {
@@ -65,6 +71,23 @@ public:
     void hold_plain(std::size_t k, const CutState& from, States& to) const {
         on_device(from, cut_.plain_bytes[k], cut_.forward_ns[k], to);
         on_host(k, from, link_.plain_ns[k], cut_.forward_ns[k], to);
+    }
+
+    // The stages above k up to `top` run after k is back and before B of `top`: for `ns`.
+    void start_path(std::size_t k, std::size_t top, std::int64_t ns, const CutState& from,
+                    States& to) const {
+        const std::int64_t left_ns = link_.path_ns[top] - ns;
+        if (link_.saved_ns[k] <= left_ns) {
+            save(k, from, to);
+        } else {
+            on_device(from, cut_.saved_bytes[k], 0, to);
+        }
+        if (k == 0) return;
+        if (link_.plain_ns[k] <= left_ns) {
+            hold_plain(k, from, to);
+        } else {
+            on_device(from, cut_.plain_bytes[k], cut_.forward_ns[k], to);
+        }
     }
 
 private:
@@ -128,6 +151,7 @@ States undominated(States states, std::size_t most_states) {
 // one run between the cut and the last F_all of `top`.
 struct Path {
     std::size_t top;
+    std::int64_t ns;
     States states;
 };
 
@@ -155,12 +179,11 @@ std::optional<std::int64_t> search(const OffloadCut& cut, const Moves& moves,
         }
         for (const Path& path : paths) {
             for (const CutState& state : path.states) {
-                moves.save(k, state, after);
-                moves.hold_plain(k, state, after);
+                moves.start_path(k, path.top, path.ns, state, after);
             }
         }
         ended = prune(after);
-        paths.push_back({k, saved});
+        paths.push_back({k, 0, saved});
         if (k + 1 == count) {
             // The operation at the cut reads a plain input.
             States& states = paths.back().states;
@@ -172,6 +195,7 @@ std::optional<std::int64_t> search(const OffloadCut& cut, const Moves& moves,
                          states.end());
         }
         for (Path& path : paths) {
+            path.ns += ns;
             for (CutState& state : path.states) state.rerun_ns += ns;
             path.states.erase(
                 std::remove_if(path.states.begin(), path.states.end(),
@@ -195,7 +219,9 @@ std::optional<std::int64_t> search(const OffloadCut& cut, const Moves& moves,
     for (const CutState& state : saved) moves.save(0, state, after);
     for (const CutState& state : ended) moves.save(0, state, after);
     for (const Path& path : paths) {
-        for (const CutState& state : path.states) moves.save(0, state, after);
+        for (const CutState& state : path.states) {
+            moves.start_path(0, path.top, path.ns, state, after);
+        }
     }
     std::optional<std::int64_t> best;
     for (const CutState& state : after) {

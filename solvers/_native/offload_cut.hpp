@@ -40,6 +40,7 @@ struct AtOnceLink {
     std::vector<std::int64_t> plain_ns;     // to copy a
     std::vector<std::int64_t> late_ns;
     std::vector<std::int64_t> early_ns;
+    std::vector<std::int64_t> path_ns;      // from the cut to B of the stage, at most
 };
 
 // The least time, or nothing if it is above delay_ns. States beyond most_states are merged, which

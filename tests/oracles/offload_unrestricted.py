@@ -94,33 +94,38 @@ class OffloadSearch:
         start = Moment(self.count, frozenset({("a", 0)}), frozenset())
         if self.used_bytes(start) > self.memory_bytes:
             return None
+        # Of equal estimates the moment that has come furthest goes first.
         queue = [(self.remaining_ns(start), 0, 0, start)]
         seen: set[Moment] = set()
         pushed = 0
         while queue:
-            _, time_ns, _, moment = heapq.heappop(queue)
+            _, passed_ns, _, moment = heapq.heappop(queue)
             if moment in seen:
                 continue
             seen.add(moment)
             if moment.gradient == 0:
-                return time_ns
-            for passed_ns, after in self.next_moments(moment):
+                return -passed_ns
+            for wait_ns, after in self.next_moments(moment):
                 if after not in seen:
                     pushed += 1
-                    later_ns = time_ns + passed_ns
+                    later_ns = wait_ns - passed_ns
                     estimate_ns = later_ns + self.remaining_ns(after)
-                    heapq.heappush(queue, (estimate_ns, later_ns, pushed, after))
+                    heapq.heappush(queue, (estimate_ns, -later_ns, -pushed, after))
         return None
 
     def remaining_ns(self, moment: Moment) -> int:
-        """Return the time of the backward operations that have not ended."""
-        stages = self.chain.stages[: moment.gradient]
-        remaining = sum(stage.backward_ns for stage in stages)
+        """Return the time of the operations that have to run yet: at least this much is to come."""
+        backward = self.chain.stages[: moment.gradient]
+        remaining = sum(stage.backward_ns for stage in backward)
+        reached = {number for _, number in moment.device | moment.host}
         if moment.operation is not None:
             remaining += moment.operation.left_ns
-            if moment.operation.kind == "B":
-                remaining -= stages[-1].backward_ns
-        return remaining
+            if moment.operation.output is not None:
+                reached.add(moment.operation.stage)
+            else:
+                remaining -= backward[-1].backward_ns
+        # Without anything of a stage or of one above it, it has to be computed for the backward.
+        return remaining + sum(stage.forward_ns for stage in backward[max(reached, default=0) :])
 
     def next_moments(self, moment: Moment) -> Iterator[tuple[int, Moment]]:
         """Yield each decision that can be made now, and the wait until something ends."""
