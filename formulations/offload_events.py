@@ -321,9 +321,7 @@ class _Builder:
         for k in stages:
             self._rerun_rows(i, k, back, stay)
 
-    def _rerun_rows(
-        self, i: int, k: int, back: dict[Tensor, int], stay: dict[Tensor, int]
-    ) -> None:
+    def _rerun_rows(self, i: int, k: int, back: dict[Tensor, int], stay: dict[Tensor, int]) -> None:
         """Add what a forward needs that runs again in a gap."""
         chain, stage = self.chain, self.chain.stage(k)
         below = [tensor for tensor in self.alternatives(k - 1) if (i, tensor) in self.device]
@@ -356,8 +354,7 @@ class _Builder:
             held = [tensor for tensor in self.tensors if (state, tensor) in self.device]
             # What the first F puts out is part of the operation at its end as well.
             new = {("a", number), ("s", number)} if forward else set()
-            inputs = [tensor for tensor in self.alternatives(number - 1)]
-            self._read(state, inputs)
+            self._read(state, self.alternatives(number - 1))
             if not forward:
                 saved = self.device[state, ("s", number)]
                 self.model.add_row(f"reads_{state}_saved", [saved], [1], lower=1)
@@ -408,9 +405,7 @@ class _Builder:
                         if (j, k) in self.saving
                     ]
                     columns = [self.device[saved], self.host[saved], *later]
-                    self.model.add_row(
-                        f"distinct_{i}_{k}", columns, [1] * len(columns), lower=1
-                    )
+                    self.model.add_row(f"distinct_{i}_{k}", columns, [1] * len(columns), lower=1)
             self._origins(i)
             if (i, ("a", 0)) in self.device:
                 columns = [self.device[i, ("a", 0)], self.host[i, ("a", 0)]]

@@ -85,9 +85,7 @@ def exact_dual_bound(model: ArrayModel, row_duals: Floats) -> Fraction | None:
 def _usable(model: ArrayModel, row_duals: Floats) -> list[int]:
     """Return the multipliers as integers, zero where the limit that they rest on is infinite."""
     usable = []
-    rows = zip(
-        row_duals.tolist(), model.row_lower.tolist(), model.row_upper.tolist(), strict=True
-    )
+    rows = zip(row_duals.tolist(), model.row_lower.tolist(), model.row_upper.tolist(), strict=True)
     for dual, lower, upper in rows:
         multiplier = round(math.ldexp(dual, _MULTIPLIER_BITS)) if math.isfinite(dual) else 0
         limit = lower if multiplier > 0 else upper

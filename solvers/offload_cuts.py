@@ -215,11 +215,15 @@ class OffloadCuts:
         )
 
     def _copy_ns(self, size_bytes: int) -> int:
-        return min(_NEVER // (len(self._problem.instance) + 1), self._problem.link.transfer_ns(size_bytes))
+        # What takes so long can never be, and all copies together stay in 64 bits.
+        longest_ns = _NEVER // (len(self._problem.instance) + 1)
+        return min(longest_ns, self._problem.link.transfer_ns(size_bytes))
 
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
+    """One moment of one stage."""
+
     cuts: OffloadCuts
     place: Place
     number: int

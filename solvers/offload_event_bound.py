@@ -24,8 +24,8 @@ from jettison.solvers.model_solution import ModelSolution
 from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
 from jettison.solvers.status import Termination
 
-# Longer chains are not solved with binaries: the bound of the relaxation hardly moves in minutes.
-MOST_STAGES_WITH_BINARIES = 12
+# Longer chains are not solved with binaries: that takes minutes, and cut-bound proves as much.
+MOST_STAGES_WITH_BINARIES = 5
 # Longer chains are declined: their relaxation takes more than some minutes.
 MOST_STAGES = 60
 # What a dual bound of HiGHS may claim by rounding; absolute, in a model whose times are up to 1024.

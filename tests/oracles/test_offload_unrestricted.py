@@ -29,7 +29,7 @@ def test_with_room_for_everything_no_schedule_beats_the_base_time() -> None:
     assert search(TIGHT, 11, 1) == 9
 
 
-def test_the_input_leaves_during_the_first_forward_and_comes_back_before_the_last_backward() -> None:
+def test_the_input_leaves_during_the_first_forward_and_is_back_for_the_last_backward() -> None:
     # In 10 bytes, B 2 has no room for the 3 bytes of the input. With 1 byte per ns it leaves in 3
     # ns, while F 1 runs for 4. It comes back in 3 ns, after B 2 ends, for B 2 fills 8 of 10 bytes.
     assert search(TIGHT, 10, 1) == 9 + 3
