@@ -1,4 +1,4 @@
-r"""What one moment of a step forces on a chain that may offload: to compute again, to move, to wait.
+r"""What one moment of a step forces on a chain that may offload: reruns, copies and idle time.
 
 Source: the cut bound that is used beside POFO (NeurIPS 2021), here at six moments of each stage
 (`offload_moments`), with the time windows of the copies, and carried on from cut to cut as in

@@ -82,8 +82,7 @@ of it is on the host.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from jettison.formulations.array_model import ArrayModel
 from jettison.formulations.array_model_builder import ArrayModelBuilder
@@ -109,7 +108,7 @@ class OffloadEvents:
         ``4 * lookback * N**2`` of them.
     """
 
-    tensors: Divisible | Whole = Divisible()
+    tensors: Divisible | Whole = field(default_factory=Divisible)
     lookback: int = 4
 
     def build(self, problem: RematOffloadChain) -> OffloadEventsModel:

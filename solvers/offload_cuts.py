@@ -43,8 +43,8 @@ from jettison.formulations.offload_moments import Moment, Place, Places
 from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
 from jettison.solvers import _kernels
 
-# States of one stage: 24 bytes each, and a cut of a few hundred stages merges seldom.
-MOST_STATES = 500
+# States of one stage. Beyond a few tens, more of them hardly raise the bound of a long chain.
+MOST_STATES = 100
 
 # Above every time and size, and small enough to be added to one.
 _NEVER = 2**60
