@@ -24,8 +24,8 @@ of a copy is rounded up as the link does it, and :math:`B^{k+1}` needs more than
 :math:`\bar a^k` on the host: all of it has to be back by then. The exception is a plain copy of
 :math:`a^k` beside it, which only another run of :math:`F^k` makes: it comes before the cut and
 within :math:`D - base - E_{min}`, or after it and counts as a rerun. And where stages run again
-from one that is on the host, that one is back before they start, and they end before the :math:`B`
-of the highest of them.
+from one that is on the host, that one, or a plain copy of it, is back before they start, and they
+end before the :math:`B` of the highest of them.
 
 States beyond a limit are merged into one that is at least as good in every number, and times and
 bytes are rounded to the side that allows more: both only lower the bound.

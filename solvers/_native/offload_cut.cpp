@@ -81,6 +81,16 @@ public:
             save(k, from, to);
         } else {
             on_device(from, cut_.saved_bytes[k], 0, to);
+            if (k > 0 && link_.slack_ns >= cut_.forward_ns[k]) {
+                // They can read a plain copy, on the device or back in time, beside a late abar.
+                CutState with_copy = from;
+                if (link_.plain_ns[k] <= left_ns) {
+                    with_copy.link_ns += link_.plain_ns[k];
+                } else {
+                    with_copy.device_bytes += cut_.plain_bytes[k];
+                }
+                on_host(k, with_copy, link_.saved_ns[k], 0, to);
+            }
         }
         if (k == 0) return;
         if (link_.plain_ns[k] <= left_ns) {

@@ -141,6 +141,7 @@ class AtOnce(Enumeration):
         if not again and on_device.device <= given["device_bytes"]:
             yield on_device
         if not self.back_for_path(k, state, copy_ns):
+            yield from self.late_beside_plain(k, state)
             return
         if again:
             if state.link + copy_ns <= given["late_ns"][k]:
@@ -162,6 +163,18 @@ class AtOnce(Enumeration):
         in_time = state.link + copy_ns <= given["late_ns"][k]
         if in_time and self.back_for_path(k, state, copy_ns):
             yield moved(state, 0, copy_ns, ns)
+
+    def late_beside_plain(self, k: int, state: Decided) -> Iterator[Decided]:
+        """A second run of F before the cut has left a plain copy for the path to read."""
+        given = self.given
+        if k == 0 or given["slack_ns"] < given["forward_ns"][k]:
+            return
+        device, link = given["plain_bytes"][k], given["saved_ns"][k]
+        if self.back_for_path(k, state, given["plain_ns"][k]):
+            device, link = 0, link + given["plain_ns"][k]
+        fits = state.device + device <= given["device_bytes"]
+        if fits and state.link + link <= given["late_ns"][k]:
+            yield moved(state, device, link, 0)
 
     def back_for_path(self, k: int, state: Decided, copy_ns: int) -> bool:
         if state.top is None or state.ended:
