@@ -57,3 +57,29 @@ def smallest_schedule(
     most_states: int,
     time_limit_s: float | None = None,
 ) -> tuple[int, int | None, list[tuple[int, int]], int, bool]: ...
+def least_rerun_fluid(
+    device_bytes: int,
+    delay_ns: int,
+    plain_bytes: NDArray[np.int64],
+    saved_bytes: NDArray[np.int64],
+    forward_ns: NDArray[np.int64],
+    later_ns: NDArray[np.int64],
+    held_bytes: NDArray[np.int64],
+    input_bytes: NDArray[np.int64],
+    most_states: int,
+) -> int | None: ...
+def least_rerun_at_once(
+    device_bytes: int,
+    delay_ns: int,
+    plain_bytes: NDArray[np.int64],
+    saved_bytes: NDArray[np.int64],
+    forward_ns: NDArray[np.int64],
+    later_ns: NDArray[np.int64],
+    slack_ns: int,
+    saved_ns: NDArray[np.int64],
+    plain_ns: NDArray[np.int64],
+    late_ns: NDArray[np.int64],
+    early_ns: NDArray[np.int64],
+    path_ns: NDArray[np.int64],
+    most_states: int,
+) -> int | None: ...

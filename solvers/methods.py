@@ -165,6 +165,22 @@ METHODS = (
         "keep nothing between first computations, recompute every ancestor",
         "graph_baselines:solve_recompute_all",
     ),
+    Method(
+        "cut-bound",
+        "remat-offload-chain",
+        Promise.BOUND,
+        "POFO's problem; cuts chained as for remat-chain, with what the link can carry",
+        "what each operation's memory forces to be computed again or moved; for all schedules",
+        "offload_cut_bound:bound_offload_cut",
+    ),
+    Method(
+        "event-bound",
+        "remat-offload-chain",
+        Promise.BOUND,
+        "POFO's problem; a linear program over the first starts of all operations",
+        "what is where at every first start, all moments in one model; holds for all schedules",
+        "offload_event_bound:bound_offload_events",
+    ),
 )
 
 # The first method of each problem is the one used when none is named.

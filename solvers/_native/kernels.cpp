@@ -17,4 +17,5 @@ NB_MODULE(_kernels, m) {
     bind_exact_search(m);
     bind_least_memory(m);
     bind_contents_search(m);
+    bind_offload_cut(m);
 }

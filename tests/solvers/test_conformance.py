@@ -8,6 +8,7 @@ from jettison.instances.chain import Chain
 from jettison.instances.graph import Graph
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
+from jettison.instances.remat_offload_chain import RematOffloadChain
 from jettison.solvers.methods import METHODS, Method, Promise, methods_of
 from jettison.solvers.outcome import Problem, SolveOptions
 from jettison.solvers.solve import compare_with, solve_with
@@ -17,7 +18,7 @@ EXACT = SolveOptions(time_limit_s=20, gap=0)
 CASES = [
     pytest.param(method, instance, id=f"{method.problem}-{method.name}-{instance.name}")
     for method in METHODS
-    for instance in (CHAINS if method.problem == "remat-chain" else GRAPHS)
+    for instance in (GRAPHS if method.problem == "remat-graph" else CHAINS)
 ]
 
 EXACT_CASES = [
@@ -27,10 +28,12 @@ EXACT_CASES = [
 ]
 
 
-def problems(instance: Chain | Graph) -> list[Problem]:
+def problems(instance: Chain | Graph, problem: str | None = None) -> list[Problem]:
     """The instance in about eight sizes of memory, from nothing to plenty."""
     peak = instance.store_all_peak_bytes
     sizes = sorted({0, *range(peak // 2, peak + 1, max(peak // 12, 1)), peak, 2 * peak})
+    if isinstance(instance, Chain) and problem == RematOffloadChain.problem:
+        return [RematOffloadChain(instance, size, 10**9) for size in sizes]
     if isinstance(instance, Chain):
         return [RematChain(instance, size) for size in sizes]
     return [RematGraph(instance, size) for size in sizes]
@@ -41,7 +44,7 @@ def test_schedules_fit_bounds_hold_and_more_memory_never_hurts(
     method: Method, instance: Chain | Graph
 ) -> None:
     previous_ns: int | None = None
-    for problem in problems(instance):
+    for problem in problems(instance, method.problem):
         result = solve_with(problem, method.name, EXACT)
         assert result.method == method.name
         assert result.termination.is_regular

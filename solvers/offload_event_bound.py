@@ -1,0 +1,106 @@
+r"""A lower bound on the time of every schedule of a chain that may offload, from one model.
+
+The model is in `jettison.formulations.offload_events`. Its linear relaxation is solved by HiGHS,
+and its multipliers are evaluated in exact arithmetic (`exact_dual_bound`): all coefficients of the
+model are exact, so that this bound is proved whatever the solver did. Chains of a few stages are
+then solved with their binaries for the time that is left; that bound rests on the solver.
+"""
+
+from __future__ import annotations
+
+import math
+
+from jettison.formulations.offload_cut import Divisible, Whole
+from jettison.formulations.offload_events import OffloadEvents, OffloadEventsModel
+from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.bound import Bound, Evidence
+from jettison.solvers.clock import Clock
+from jettison.solvers.exact_dual_bound import exact_dual_bound
+from jettison.solvers.highs import solve_model
+from jettison.solvers.highs_options import HighsOptions
+from jettison.solvers.least_offload_memory import offload_infeasibility
+from jettison.solvers.model_solution import ModelSolution
+from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.status import Termination
+
+# Longer chains are not solved with binaries: that takes minutes, and cut-bound proves as much.
+MOST_STAGES_WITH_BINARIES = 5
+# Longer chains are declined: their relaxation takes more than some minutes.
+MOST_STAGES = 60
+# What a dual bound of HiGHS may claim by rounding; absolute, in a model whose times are up to 1024.
+_SOLVER_TOLERANCE = 1e-6
+
+
+def bound_offload_events(problem: Problem, options: SolveOptions) -> Outcome:
+    """Bound the time of every schedule by the linear program over all first starts.
+
+    At the time limit and on Ctrl-C the bounds found by then are returned, which may be none.
+
+    Returns
+    -------
+    Outcome
+        A bound of the relaxation in exact arithmetic, for short chains also one of the model with
+        binaries that rests on the solver; or the proof that nothing fits.
+    """
+    assert isinstance(problem, RematOffloadChain)
+    clock = Clock(options.time_limit_s)
+    refused = offload_infeasibility(problem.instance, problem.memory_bytes)
+    if refused is not None:
+        return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
+    stages = len(problem.instance)
+    if stages > MOST_STAGES:
+        return Outcome(
+            termination=Termination.MEMORY_LIMIT,
+            note=f"the model of {stages} stages is larger than the {MOST_STAGES} that are tried; "
+            "use cut-bound",
+        )
+    tensors = Whole() if problem.transfers is Transfers.AT_ONCE else Divisible()
+    built = OffloadEvents(tensors).build(problem)
+    relaxed = built.model.relaxed()
+    solution = solve_model(relaxed, _highs_options(options, clock))
+    work = {"rows": relaxed.num_rows, "columns": relaxed.num_columns, "nodes": 0}
+    if solution.row_duals is None:
+        return Outcome(
+            termination=solution.termination,
+            work=work,
+            note="the linear relaxation was not solved to the end",
+        )
+    exact = exact_dual_bound(relaxed, solution.row_duals)
+    extra_ns = 0 if exact is None else max(0, math.ceil(exact * built.time_unit_ns))
+    bounds = [_bound(problem, extra_ns, Evidence.EXACT)]
+    if options.on_progress is not None:
+        options.on_progress(Progress(clock.seconds, None, bounds[0].time_ns))
+    if stages > MOST_STAGES_WITH_BINARIES or not clock.left_s:
+        return Outcome(termination=solution.termination, bounds=tuple(bounds), work=work)
+    solution = solve_model(built.model, _highs_options(options, clock))
+    work["nodes"] = solution.nodes
+    extra_ns = _extra_ns(built, solution)
+    if extra_ns > bounds[0].time_ns - problem.instance.base_time_ns:
+        bounds.append(_bound(problem, extra_ns, Evidence.SOLVER))
+    return Outcome(termination=solution.termination, bounds=tuple(bounds), work=work)
+
+
+def _highs_options(options: SolveOptions, clock: Clock) -> HighsOptions:
+    return HighsOptions(
+        time_limit_s=None if math.isinf(clock.left_s) else clock.left_s,
+        gap=options.gap,
+        threads=options.threads,
+        seed=options.seed,
+    )
+
+
+def _extra_ns(built: OffloadEventsModel, solution: ModelSolution) -> int:
+    """Return the time beside the base time that a solver's bound proves, tolerance deducted."""
+    if solution.dual_bound is None:
+        return 0
+    return max(0, math.ceil((solution.dual_bound - _SOLVER_TOLERANCE) * built.time_unit_ns))
+
+
+def _bound(problem: RematOffloadChain, extra_ns: int, evidence: Evidence) -> Bound:
+    return Bound(
+        time_ns=problem.instance.base_time_ns + extra_ns,
+        valid_for=ScheduleClass.ALL,
+        evidence=evidence,
+        method="event-bound",
+    )

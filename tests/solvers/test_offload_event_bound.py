@@ -1,0 +1,99 @@
+"""The event bound: what it proves, and on what its bounds rest."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from jettison.instances.catalog import load
+from jettison.instances.chain import Chain
+from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers import offload_event_bound
+from jettison.solvers.bound import Evidence
+from jettison.solvers.offload_event_bound import bound_offload_events
+from jettison.solvers.outcome import SolveOptions
+from jettison.solvers.status import Termination
+from tests.oracles.judged_offload import judged_offloads
+from tests.strategies import random_chain
+from tests.tiny import chain_of
+
+OPTIONS = SolveOptions(time_limit_s=60, gap=0)
+TIGHT = chain_of(3, (4, 1, 2, 0, 0), (3, 0, 5, 0, 0))
+
+
+@pytest.mark.parametrize("transfers", list(Transfers))
+def test_no_schedule_is_faster(transfers: Transfers) -> None:
+    for item in judged_offloads()[::9]:
+        outcome = bound_offload_events(item.with_transfers(transfers), OPTIONS)
+        assert outcome.bounds
+        for bound in outcome.bounds:
+            assert bound.valid_for is ScheduleClass.ALL
+            assert item.chain.base_time_ns <= bound.time_ns <= item.fastest_ns, item
+
+
+def test_the_relaxation_is_proved_exactly_and_the_binaries_rest_on_the_solver() -> None:
+    # As a whole, the 3 bytes of the input take 3 ns to come back after B 2.
+    outcome = bound_offload_events(RematOffloadChain(TIGHT, 10, 10**9), OPTIONS)
+    assert [bound.evidence for bound in outcome.bounds] == [Evidence.EXACT, Evidence.SOLVER]
+    assert outcome.bounds[-1].time_ns == TIGHT.base_time_ns + 3
+    assert outcome.termination is Termination.COMPLETED
+
+
+def test_without_binaries_the_bound_of_the_relaxation_stands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(offload_event_bound, "MOST_STAGES_WITH_BINARIES", 1)
+    outcome = bound_offload_events(RematOffloadChain(TIGHT, 10, 10**9), OPTIONS)
+    assert [bound.evidence for bound in outcome.bounds] == [Evidence.EXACT]
+    assert outcome.work["nodes"] == 0
+
+
+def test_the_bound_falls_with_memory_and_with_the_rate_of_the_link() -> None:
+    chain = random_chain(random.Random(3), 4)
+    low, high = chain.recompute_all_peak_bytes, chain.store_all_peak_bytes
+
+    def bound_ns(memory_bytes: int, rate: int) -> int:
+        problem = RematOffloadChain(chain, memory_bytes, rate, Transfers.FLUID)
+        return bound_offload_events(problem, OPTIONS).bounds[-1].time_ns
+
+    in_memory = [bound_ns(memory_bytes, 10**8) for memory_bytes in range(low, high + 3, 3)]
+    assert in_memory == sorted(in_memory, reverse=True)
+    assert in_memory[0] > in_memory[-1] == chain.base_time_ns
+    with_link = [bound_ns(low, rate) for rate in (10**7, 10**8, 10**9, 10**12)]
+    assert with_link == sorted(with_link, reverse=True)
+
+
+def test_sizes_and_times_of_a_real_chain_are_no_trouble() -> None:
+    chain = load("gpt2-small-b1-256-cpu")
+    assert isinstance(chain, Chain)
+    memory_bytes = chain.store_all_peak_bytes // 2
+    problem = RematOffloadChain(chain, memory_bytes, "100MB/s", Transfers.FLUID)
+    outcome = bound_offload_events(problem, OPTIONS)
+    assert outcome.bounds[0].evidence is Evidence.EXACT
+    assert outcome.bounds[0].time_ns > chain.base_time_ns
+
+
+def test_memory_below_a_single_operation_is_refused_for_all_schedules() -> None:
+    outcome = bound_offload_events(RematOffloadChain(TIGHT, 8, 10**9), OPTIONS)
+    assert outcome.bounds == ()
+    assert outcome.infeasibility is not None
+    assert outcome.infeasibility.valid_for is ScheduleClass.ALL
+
+
+def test_without_time_there_is_no_bound() -> None:
+    problem = RematOffloadChain(TIGHT, 10, 10**9)
+    outcome = bound_offload_events(problem, SolveOptions(time_limit_s=1e-9))
+    assert outcome.bounds == ()
+    assert outcome.termination is Termination.TIME_LIMIT
+    assert outcome.note is not None
+
+
+def test_a_chain_that_is_too_long_is_declined() -> None:
+    chain = random_chain(random.Random(1), 61)
+    problem = RematOffloadChain(chain, chain.store_all_peak_bytes, 1)
+    outcome = bound_offload_events(problem, OPTIONS)
+    assert outcome.bounds == ()
+    assert outcome.note is not None
+    assert "61 stages" in outcome.note
