@@ -14,7 +14,7 @@ and the same one may leave in several gaps; each gap counts once.
 
 from __future__ import annotations
 
-import time
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -24,11 +24,12 @@ from jettison.schedules.chain_schedule import ChainSchedule
 from jettison.schedules.offload_plan import OffloadPlan
 from jettison.schedules.offload_schedule import OffloadSchedule
 from jettison.solvers.chain_baselines import store_all_schedule
+from jettison.solvers.clock import Clock
 from jettison.solvers.least_chain_memory import least_persistent_memory
 from jettison.solvers.offload_baselines import solve_rotor_alone
 from jettison.solvers.offload_executor import execute_gaps
 from jettison.solvers.offload_incumbent import OffloadIncumbent
-from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.rotor import FIRST_SLOTS, persistent_bracket
 from jettison.solvers.status import Termination
 from jettison.solvers.tensor_lifetimes import Gap, TensorLifetimes
@@ -83,89 +84,59 @@ def offer_capped(incumbent: OffloadIncumbent, computations: ChainSchedule) -> No
 def solve_autocapper(problem: Problem, options: SolveOptions) -> Outcome:
     """Return the best schedule of capper over 40 sizes of memory, if one fits.
 
-    Without transfers it is at least as good as `rotor` in a quarter of the time.
+    It is at least as good as the best schedule without transfers of a quarter of the time.
     """
     assert isinstance(problem, RematOffloadChain)
-    started = time.perf_counter()
-    limit_s = options.time_limit_s
+    clock = Clock(options.time_limit_s)
     incumbent = OffloadIncumbent(problem)
-    alone = solve_rotor_alone(
-        problem,
-        replace(
-            options,
-            time_limit_s=None if limit_s is None else limit_s * SHARE_OF_ROTOR,
-            on_progress=None,
-        ),
-    )
+    offers = offer_autocapper(incumbent, options, clock)
+    return incumbent.search(offers, options, clock, "none of the sequences of capper fits")
+
+
+def offer_autocapper(
+    incumbent: OffloadIncumbent, options: SolveOptions, clock: Clock
+) -> Iterator[None]:
+    """Offer what autocapper tries, in the time that `clock` has left.
+
+    Raises
+    ------
+    TimeoutError
+        If the time is over.
+    MemoryError
+        If a table does not fit in memory.
+    KeyboardInterrupt
+        On Ctrl-C.
+    """
+    problem = incumbent.problem
+    chain = problem.instance
+    most_s = None if math.isinf(clock.left_s) else max(clock.left_s * SHARE_OF_ROTOR, 1e-3)
+    alone = solve_rotor_alone(problem, replace(options, time_limit_s=most_s, on_progress=None))
     if isinstance(alone.schedule, OffloadSchedule):
         incumbent.offer(alone.schedule)
-    tried = 0
-    termination = Termination.COMPLETED
     if alone.termination is Termination.INTERRUPTED:
-        termination = Termination.INTERRUPTED
-    elif not incumbent.is_optimal:
-        try:
-            for computations in _sequences(problem, started, limit_s):
-                offer_capped(incumbent, computations)
-                tried += 1
-                if options.on_progress is not None:
-                    seconds = time.perf_counter() - started
-                    options.on_progress(
-                        Progress(seconds, incumbent.time_ns, problem.instance.base_time_ns)
-                    )
-                if incumbent.is_optimal:
-                    break
-        except TimeoutError:
-            termination = Termination.TIME_LIMIT
-        except MemoryError:
-            termination = Termination.MEMORY_LIMIT
-        except KeyboardInterrupt:
-            termination = Termination.INTERRUPTED
-    return Outcome(
-        termination=termination,
-        schedule=incumbent.schedule,
-        work={"sequences": tried},
-        note=None if incumbent.schedule else "none of the sequences of capper fits",
-    )
+        raise KeyboardInterrupt
+    yield
+    seen: set[ChainSchedule] = set()
+    for memory_bytes in reversed(capper_memories(chain, problem.memory_bytes)):
+        computations = _rotor_sequence(chain, memory_bytes, clock)
+        if computations is not None and computations not in seen:
+            seen.add(computations)
+            offer_capped(incumbent, computations)
+        yield
+
+
+def _rotor_sequence(chain: Chain, memory_bytes: int, clock: Clock) -> ChainSchedule | None:
+    """Return the fastest persistent sequence that the first grid of `rotor` has, if one fits."""
+    if memory_bytes >= chain.store_all_peak_bytes:
+        # Rounding up would lose this sequence where the memory just holds it.
+        return store_all_schedule(chain)
+    least_bytes, least = least_persistent_memory(chain)
+    if memory_bytes < least_bytes:
+        return None
+    return persistent_bracket(chain, memory_bytes, FIRST_SLOTS, clock.left_s).schedule or least
 
 
 def capper_memories(chain: Chain, memory_bytes: int) -> list[int]:
     r"""Return the 40 values of :math:`M'`, ascending, rounded down to bytes."""
     extra_bytes = max(chain.store_all_peak_bytes - memory_bytes, 0)
     return [memory_bytes + extra_bytes * k // (MEMORIES - 1) for k in range(MEMORIES)]
-
-
-def _sequences(
-    problem: RematOffloadChain, started: float, limit_s: float | None
-) -> Iterator[ChainSchedule]:
-    """Yield the distinct persistent sequences, those that recompute least first.
-
-    Raises
-    ------
-    TimeoutError
-        If the time limit is reached.
-    MemoryError
-        If a table does not fit in memory.
-    """
-    chain = problem.instance
-    seen: set[ChainSchedule] = set()
-    yield (everything := store_all_schedule(chain))
-    seen.add(everything)
-    for memory_bytes in reversed(capper_memories(chain, problem.memory_bytes)[:-1]):
-        left_s = None
-        if limit_s is not None:
-            left_s = limit_s - (time.perf_counter() - started)
-            if left_s <= 0:
-                raise TimeoutError
-        computations = _rotor_sequence(chain, memory_bytes, left_s)
-        if computations is not None and computations not in seen:
-            seen.add(computations)
-            yield computations
-
-
-def _rotor_sequence(chain: Chain, memory_bytes: int, left_s: float | None) -> ChainSchedule | None:
-    """Return the fastest persistent sequence that the first grid of `rotor` has, if one fits."""
-    least_bytes, least = least_persistent_memory(chain)
-    if memory_bytes < least_bytes:
-        return None
-    return persistent_bracket(chain, memory_bytes, FIRST_SLOTS, left_s).schedule or least

@@ -17,8 +17,6 @@ if an operation does not fit beside all that has not left.
 
 from __future__ import annotations
 
-import time
-
 from jettison.instances.chain import Chain
 from jettison.instances.link import Link
 from jettison.instances.remat_offload_chain import RematOffloadChain
@@ -26,6 +24,7 @@ from jettison.schedules.chain_contents import Tensor, TensorKind
 from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind, ChainSchedule
 from jettison.schedules.offload_plan import OffloadPlan
 from jettison.solvers.chain_needs import ChainNeeds
+from jettison.solvers.clock import Clock
 from jettison.solvers.offload_executor import execute_gaps
 from jettison.solvers.offload_incumbent import OffloadIncumbent
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
@@ -48,7 +47,7 @@ def opportunist_plan(
     -----
     Time :math:`O(N^2)` beside the programs of the groups.
     """
-    started = time.perf_counter()
+    clock = Clock(time_limit_s)
     choice = _forward(chain, link, memory_bytes)
     if choice is None:
         return None
@@ -63,10 +62,8 @@ def opportunist_plan(
         kept = (_input_of(first, groups), Tensor(TensorKind.SAVED, first))
         offloaded.extend(tensor for tensor in kept if tensor not in offloaded)
         beside_bytes = sum(tensor.size_bytes(chain) for tensor in kept)
-        left_s = None
-        if time_limit_s is not None:
-            left_s = max(time_limit_s - (time.perf_counter() - started), 0.0)
-        inner = subchain_operations(needs, first + 1, last, memory_bytes - beside_bytes, left_s)
+        available_bytes = memory_bytes - beside_bytes
+        inner = subchain_operations(needs, first + 1, last, available_bytes, clock.left_s)
         if inner is None:
             return None
         operations.extend((*inner, ChainOperation(BACKWARD, first)))
