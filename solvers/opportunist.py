@@ -9,10 +9,10 @@ persistent schedule of the stages after :math:`b` beside :math:`a^{b-1}` and :ma
 then the backward of :math:`b`.
 
 What the paper leaves open is done so: forwards are not delayed when they are chosen, and wait for
-memory in the executor; a group that starts right after another's first stage takes its
-:math:`\bar a` as input, which is offloaded once; the input of the tail stays if it is a plain
-:math:`a`. There is no schedule if no tail fits, if a group does not fit beside its two tensors, or
-if an operation does not fit beside all that has not left.
+memory in the executor; the input of the tail stays if it is a plain :math:`a`. A copy takes time,
+so that a group has a second stage unless its :math:`\bar a` has no size. There is no schedule if no
+tail fits, if a group does not fit beside its two tensors, or if an operation does not fit beside
+all that cannot leave.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def opportunist_plan(
     last = tail - 1
     for first in reversed(groups):
         kept = (_input_of(first, groups), Tensor(TensorKind.SAVED, first))
-        offloaded.extend(tensor for tensor in kept if tensor not in offloaded)
+        offloaded.extend(kept)
         beside_bytes = sum(tensor.size_bytes(chain) for tensor in kept)
         available_bytes = memory_bytes - beside_bytes
         inner = subchain_operations(needs, first + 1, last, available_bytes, clock.left_s)
@@ -107,8 +107,7 @@ def _forward(
             return operations, groups, number
         forward_ns = chain.stage(number).forward_ns
         if not groups or link_ns <= now_ns:
-            if given.kind is TensorKind.PLAIN:
-                link_ns = max(link_ns, now_ns) + link.transfer_ns(given.size_bytes(chain))
+            link_ns = max(link_ns, now_ns) + link.transfer_ns(given.size_bytes(chain))
             groups.append(number)
             saved = Tensor(TensorKind.SAVED, number)
             now_ns += forward_ns
