@@ -15,7 +15,7 @@ and the same one may leave in several gaps; each gap counts once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from jettison.instances.chain import Chain
@@ -117,23 +117,29 @@ def offer_autocapper(
         raise KeyboardInterrupt
     yield
     seen: set[ChainSchedule] = set()
-    for memory_bytes in reversed(capper_memories(chain, problem.memory_bytes)):
-        computations = _rotor_sequence(chain, memory_bytes, clock)
-        if computations is not None and computations not in seen:
+    memories = capper_memories(chain, problem.memory_bytes)
+    for computations in _rotor_sequences(chain, memories[::-1], clock):
+        if computations not in seen:
             seen.add(computations)
             offer_capped(incumbent, computations)
         yield
 
 
-def _rotor_sequence(chain: Chain, memory_bytes: int, clock: Clock) -> ChainSchedule | None:
-    """Return the fastest persistent sequence that the first grid of `rotor` has, if one fits."""
-    if memory_bytes >= chain.store_all_peak_bytes:
-        # Rounding up would lose this sequence where the memory just holds it.
-        return store_all_schedule(chain)
+def _rotor_sequences(
+    chain: Chain, memories: Iterable[int], clock: Clock
+) -> Iterator[ChainSchedule]:
+    """Yield the fastest persistent sequence on the first grid of `rotor` for each memory with one.
+
+    Where rounding up leaves none, it is the sequence of least memory.
+    """
     least_bytes, least = least_persistent_memory(chain)
-    if memory_bytes < least_bytes:
-        return None
-    return persistent_bracket(chain, memory_bytes, FIRST_SLOTS, clock.left_s).schedule or least
+    for memory_bytes in memories:
+        if memory_bytes >= chain.store_all_peak_bytes:
+            # Rounding up would lose this sequence where the memory just holds it.
+            yield store_all_schedule(chain)
+        elif memory_bytes >= least_bytes:
+            bracket = persistent_bracket(chain, memory_bytes, FIRST_SLOTS, clock.left_s)
+            yield bracket.schedule or least
 
 
 def capper_memories(chain: Chain, memory_bytes: int) -> list[int]:

@@ -128,6 +128,25 @@ def test_the_needs_are_met_whenever_gaps_are_found() -> None:
         assert gaps is None or max(needs) <= case.memory_bytes
 
 
+def test_more_memory_can_cost_it_time() -> None:
+    # Found by search. All 40 sizes of memory are other ones, and so are the sequences between them.
+    chain = chain_of(
+        3,
+        (9, 9, 21, 0, 0),
+        (9, 8, 16, 2, 0),
+        (1, 10, 23, 2, 1),
+        (9, 9, 11, 2, 2),
+        (9, 5, 7, 2, 0),
+        (3, 2, 5, 2, 1),
+        (8, 1, 16, 2, 2),
+        (1, 11, 11, 1, 0),
+        (1, 0, 1, 0, 0),
+    )
+    problem = RematOffloadChain(chain, 67, "1GB/s")
+    times = [solve(replace(problem, memory=size), "autocapper").time_ns for size in (67, 68)]
+    assert times == [85, 86]
+
+
 def test_progress_is_told_and_ctrl_c_keeps_the_best_so_far(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
