@@ -16,6 +16,9 @@ open. Here:
 - Of the next operation and the next prefetch, the one that can start earlier starts; a prefetch on
   ties.
 
+A tensor that comes back at the very time when it leaves need not have left: what ran before fitted
+beside it. The computations are executed once more without such gaps, as long as there are any.
+
 No deadlock: once all that is on its way has arrived or left, what is stored beside the next
 operation is at most its need with every prefetch of an earlier or equal trigger.
 """
@@ -60,16 +63,24 @@ def execute_gaps(
 
     Notes
     -----
-    Time :math:`O(n g)` for n operations and g gaps.
+    Time :math:`O(n g)` for n operations and g gaps, for each time that gaps are left out.
     """
     moved = sorted(
         (gap for gap in gaps if gap.tensor.size_bytes(lifetimes.chain) and gap.start + 1 < gap.end),
         key=lambda gap: (gap.end, gap.start, gap.tensor.stage),
     )
-    triggers = _triggers(lifetimes, moved, memory_bytes)
-    if triggers is None:
-        return None
-    return _Simulation(lifetimes, triggers, link, memory_bytes).run()
+    best: Execution | None = None
+    while True:
+        prefetches = _prefetches(lifetimes, moved, memory_bytes)
+        if prefetches is None:
+            return best
+        simulation = _Simulation(lifetimes, prefetches, link, memory_bytes)
+        execution = simulation.run()
+        if best is None or execution.time_ns <= best.time_ns:
+            best = execution
+        if not simulation.idle_gaps:
+            return best
+        moved = [gap for gap in moved if gap not in simulation.idle_gaps]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +89,7 @@ class _Prefetch:
     gap: Gap
 
 
-def _triggers(
+def _prefetches(
     lifetimes: TensorLifetimes, gaps: list[Gap], memory_bytes: int
 ) -> list[_Prefetch] | None:
     """Return the prefetches in the order in which they start; None where the needs do not fit."""
@@ -130,7 +141,7 @@ class _Memory:
 
 
 class _Simulation:
-    """Three queues, in exact nanoseconds."""
+    """Three queues, in exact nanoseconds; it notes the gaps in which memory is never free."""
 
     def __init__(
         self,
@@ -139,6 +150,7 @@ class _Simulation:
         link: Link,
         memory_bytes: int,
     ) -> None:
+        self.idle_gaps: set[Gap] = set()
         self._lifetimes = lifetimes
         self._prefetches = prefetches
         self._link = link
@@ -173,7 +185,7 @@ class _Simulation:
                 prefetch_ns = self._prefetch_start(self._prefetches[arrived].gap.tensor)
             compute_ns = self._compute_start(position)
             if prefetch_ns is not None and (compute_ns is None or prefetch_ns <= compute_ns):
-                self._prefetch(self._prefetches[arrived].gap.tensor, prefetch_ns)
+                self._prefetch(self._prefetches[arrived].gap, prefetch_ns)
                 arrived += 1
             else:
                 # An operation whose tensors are not on their way is behind an open prefetch.
@@ -227,7 +239,10 @@ class _Simulation:
         while self._dropping and self._dropping[0][0] <= now_ns:
             self._issued.append(self._dropping.pop(0)[1])
 
-    def _prefetch(self, tensor: Tensor, start_ns: int) -> None:
+    def _prefetch(self, gap: Gap, start_ns: int) -> None:
+        tensor = gap.tensor
+        if start_ns == self._gone_ns[tensor]:
+            self.idle_gaps.add(gap)
         size_bytes = tensor.size_bytes(self._lifetimes.chain)
         self._drop_until(start_ns)
         self._started_ns = start_ns

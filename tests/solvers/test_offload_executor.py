@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from jettison.instances.chain import Chain, Stage
@@ -68,25 +70,36 @@ def test_a_tensor_comes_back_when_its_memory_is_free() -> None:
     assert _times(replay)["P 0"] == 19
 
 
-def test_a_tensor_comes_back_as_early_as_the_needs_allow() -> None:
-    # 16 bytes: ā1 leaves from 4 to 10. B 3 needs 15 with it, so that it may come back before B 3,
-    # but B 3 can start at 9 already. P 10-16, B 2 16-22, B 1 22-30.
+def test_a_tensor_that_would_come_back_as_it_leaves_stays() -> None:
+    # ā1 would leave from 4 to 10. With it B 3 needs 15 of 16 bytes and starts at 9, so that ā1
+    # would come back from 10 to 16, and B 2 wait for it.
     found = _execute(SAVING, [SAVED_GAP], 16)
-    # The drop stands where it takes effect: after B 3 has started.
+    assert found.schedule.operations == SAVING.computations.operations
+    # In 15 bytes the same is true of ā1 where a0 leaves.
+    both, alone = (_execute(SAVING, gaps, 15) for gaps in ([SAVED_GAP, INPUT_GAP], [INPUT_GAP]))
+    assert both == alone
+
+
+def test_tensors_come_back_as_early_as_the_needs_allow() -> None:
+    # Layers of 2 + 2 ns with outputs of 1 byte that save 2, an input of 1 byte, a free loss.
+    layers = [_stage(f"layer {number}", 2, 2, 1, 2) for number in range(1, 5)]
+    chain = Chain("layers", 1, (*layers, _stage("loss", 0, 0, 0, 0)))
+    computations = sequence(
+        "F_all 1, F_ck 2, F_all 3, F_all 4, F_all 5, B 5, B 4, B 3, F_all 2, B 2, B 1"
+    ).computations
+    lifetimes = TensorLifetimes(chain, computations)
+    # Of 7 bytes the ten operations before B 1 need 3, 3, 3, 5, 5, 6, 7, 5, 5, 6 without a0 and ā1.
+    # ā1 may come back for B 3, which needs 7 then, not for B 4. a0 may come back for F 2.
+    found = _execute(lifetimes, [lifetimes.gap_at_turn(item) for item in (INPUT, SAVED_1)], 7)
+    # a0 leaves at once, ā1 when it has been made, at 2. B 4 fills the memory from 8 to 10; ā1 comes
+    # back 10-12, while B 3 runs, and then a0, while F 2 runs. B 2 14-16, B 1 16-18.
     assert _text(found.schedule) == (
-        "F_all 1, O_all 1, F_all 2, F_all 3, B 3, D_all 1, P_all 1, B 2, B 1"
+        "O 0, F_all 1, O_all 1, D 0, F_ck 2, D_all 1, F_all 3, F_all 4, F_all 5, B 5, B 4, "
+        "P_all 1, B 3, P 0, F_all 2, B 2, B 1"
     )
-    assert found.time_ns == 30
-    assert _times(found.schedule.replay(CHAIN, BYTE_PER_NS))["P_all 1"] == 10
-
-
-def test_copies_leave_in_the_order_in_which_they_were_made() -> None:
-    # 15 bytes. O 0 0-1, O_all 1 4-10. Prefetches by trigger: ā1 for B 3, where 14 bytes are needed
-    # with it, at 10; it is back at 16, and B 2 runs until 22. Then a0 22-23, and B 1.
-    found = _execute(SAVING, [SAVED_GAP, INPUT_GAP], 15)
-    assert found.time_ns == 31
-    times = _times(found.schedule.replay(CHAIN, BYTE_PER_NS, Transfers.AT_ONCE, 15))
-    assert [times[name] for name in ("O 0", "O_all 1", "P_all 1", "P 0")] == [0, 4, 10, 22]
+    assert found.time_ns == 18
+    times = _times(found.schedule.replay(chain, BYTE_PER_NS, Transfers.AT_ONCE, 7))
+    assert [times[name] for name in ("O 0", "O_all 1", "P_all 1", "P 0")] == [0, 2, 10, 12]
 
 
 WIDE = Chain(
@@ -123,17 +136,26 @@ def test_a_computation_waits_for_the_memory_of_a_copy() -> None:
 
 
 def test_a_second_gap_needs_no_second_copy() -> None:
-    # a0 is read by F 1 three times, and by B 1: operations 0, 4, 7, 10.
-    again = sequence(
+    # An input of 3 bytes, and 8 bytes of overhead in B 3.
+    loss = replace(CHAIN.stages[-1], backward_overhead_bytes=8)
+    chain = replace(CHAIN, input_bytes=3, stages=(*CHAIN.stages[:-1], loss))
+    computations = sequence(
         "F_ck 1, F_ck 2, F_all 3, B 3, F_ck 1, F_none 2, F_none 3, F_all 1, F_all 2, B 2, B 1"
-    )
-    lifetimes = TensorLifetimes(CHAIN, again.computations)
+    ).computations
+    lifetimes = TensorLifetimes(chain, computations)
+    # B 3 and B 2 need 18 bytes with a0: a1 and a2, 2 + 2, ā3 1, δ2 2 and 8; ā1 6, ā2 5, δ2 2, δ1 2.
+    assert lifetimes.needs_bytes == [5, 7, 8, 18, 9, 9, 7, 11, 16, 18, 14]
+    # a0 is read by F 1 three times, and by B 1.
     gaps = [gap for gap in lifetimes.gaps if gap.tensor == INPUT]
     assert [(gap.start, gap.end) for gap in gaps] == [(0, 4), (4, 7), (7, 10)]
-    found = _execute(lifetimes, gaps, 20)
-    operations = _text(found.schedule)
-    assert (operations.count("O 0"), operations.count("P 0")) == (1, 3)
-    assert found.schedule.replay(CHAIN, BYTE_PER_NS, Transfers.AT_ONCE, 20).valid
+    found = _execute(lifetimes, gaps, 15)
+    # In the second gap it stays. Forwards take 12 + 9 + 4 ns, backwards 18, and a0 3 ns, twice.
+    assert _text(found.schedule) == (
+        "O 0, F_ck 1, D 0, F_ck 2, F_all 3, B 3, P 0, F_ck 1, F_none 2, F_none 3, F_all 1, D 0, "
+        "F_all 2, B 2, P 0, B 1"
+    )
+    assert found.time_ns == 49
+    assert found.schedule.replay(chain, BYTE_PER_NS, Transfers.AT_ONCE, 15).valid
 
 
 def test_nothing_is_moved_where_no_gap_is_given() -> None:
