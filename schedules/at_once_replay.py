@@ -226,7 +226,12 @@ class AtOnceReplay:
 
 
 class _PofoRules:
-    """Watches whether transfers keep to POFO's assumption 1: offload before the loss, once each."""
+    """Watches whether transfers keep to POFO's assumption 1: offload before the loss, once each.
+
+    Prefetches wait for all offloads, also while the loss waits between its forward and its
+    backward: the program of POFO adds the times of the two, and a schedule in which both directions
+    of the link work then can be faster.
+    """
 
     def __init__(self, loss: int) -> None:
         self._loss = loss
@@ -240,7 +245,7 @@ class _PofoRules:
     def kept(self) -> bool:
         return (
             len(self._moved) == len(set(self._moved))
-            and self._last_offload_ns <= self._backward_start_ns
+            and self._last_offload_ns <= min(self._backward_start_ns, self._first_prefetch_ns)
             and self._forward_end_ns <= self._first_prefetch_ns
         )
 

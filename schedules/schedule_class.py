@@ -13,8 +13,8 @@ class ScheduleClass(StrEnum):
     ``pofo``
         On chains with a link: the operations are persistent, where an offloaded value counts as
         there; each value moves to the host at most once, and back at most once; all offloads end
-        before the backward of the loss starts, and no prefetch starts before its forward has
-        ended (POFO, Section 3.2, assumptions 1 and 2).
+        before the backward of the loss starts, and no prefetch starts before its forward and all
+        offloads have ended (POFO, Section 3.2, assumptions 1 and 2).
     ``staged``
         On graphs: first computations follow the order of the instance, and between two of them
         each node is recomputed at most once, in that order (Checkmate's frontier-advancing form).

@@ -56,6 +56,11 @@ class Recurrence:
     def fastest(self, chain: Chain, memory_bytes: int) -> int | None:
         """Return the value of the recurrence, or None if it is infinite."""
         available = memory_bytes - chain.input_bytes
+        best = self.table(chain, available).get((1, len(chain.stages), available), math.inf)
+        return None if best == math.inf else int(best)
+
+    def table(self, chain: Chain, available: int) -> Table:
+        """Return the values of all sub-chains (s, t) in every memory m up to `available`."""
         count = len(chain.stages)
         table: Table = {}
         for s, stage in enumerate(chain.stages, start=1):
@@ -63,8 +68,7 @@ class Recurrence:
                 table[s, s, m] = stage.forward_ns + stage.backward_ns
         for s, t in self.order(count):
             self._fill(chain, table, s, t, available)
-        best = table.get((1, count, available), math.inf)
-        return None if best == math.inf else int(best)
+        return table
 
     def _fill(self, chain: Chain, table: Table, s: int, t: int, available: int) -> None:
         stage = chain.stages[s - 1]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -145,6 +147,25 @@ def test_the_input_can_leave_and_come_back() -> None:
 )
 def test_the_class_of_a_schedule_follows_from_its_times(text: str, expected: ScheduleClass) -> None:
     assert _replay(text).schedule_class is expected
+
+
+def test_a_prefetch_beside_an_offload_is_not_of_pofos_class() -> None:
+    # With 3 bytes of overhead B 3 needs 18 bytes beside ā1 and, of 16, waits until ā1 has left, at
+    # 10. F 3 fills the memory until 9, and a0 comes back then: both directions work until 10.
+    loss = replace(CHAIN.stages[-1], forward_overhead_bytes=4, backward_overhead_bytes=3)
+    chain = replace(CHAIN, stages=(*CHAIN.stages[:-1], loss))
+    text = "F_all 1, O 0, O_all 1, D 0, F_all 2, D_all 1, F_all 3, {}, P_all 1, B 2, B 1"
+    early = sequence(text.format("P 0, B 3")).replay(chain, BYTE_PER_NS, memory_bytes=16)
+    late = sequence(text.format("B 3, P 0")).replay(chain, BYTE_PER_NS, memory_bytes=16)
+    for replay, prefetched_ns in ((early, 9), (late, 10)):
+        assert replay.valid
+        assert [(item.start_ns, item.end_ns) for item in replay.transfers[1:3]] == [
+            (4, 10),
+            (prefetched_ns, prefetched_ns + 1),
+        ]
+        assert replay.steps[3].start_ns == 10
+    assert early.schedule_class is ScheduleClass.ALL
+    assert late.schedule_class is ScheduleClass.POFO
 
 
 def test_a_fast_link_keeps_offloads_before_the_loss() -> None:

@@ -1,0 +1,84 @@
+r"""The fastest persistent schedule of some stages of a chain, between tensors that stay.
+
+It is :math:`C(s,t,m)` of `rotor` for any :math:`s \le t`, where :math:`m` holds neither the input
+of stage s nor what else is kept: in exact bytes where the search of `rotor_exact` ends on its first
+grid, else the best that it has found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from jettison.instances.chain import Stage
+from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind
+from jettison.solvers import _kernels
+from jettison.solvers.chain_needs import ChainNeeds
+from jettison.solvers.least_chain_memory import chain_schedule
+from jettison.solvers.rotor_exact import FIRST_SLOTS, STATES_OF_A_COARSE_GRID
+
+
+def subchain_operations(
+    needs: ChainNeeds,
+    first: int,
+    last: int,
+    available_bytes: int,
+    time_limit_s: float | None = None,
+) -> tuple[ChainOperation, ...] | None:
+    r"""Return the operations from the first forward to the last backward of some stages.
+
+    Parameters
+    ----------
+    needs
+        The thresholds of the whole chain.
+    first, last
+        The stages, counted from 1; without any the schedule is empty.
+    available_bytes
+        The memory for all but the input of stage `first`; the gradient of stage `last` counts.
+    time_limit_s
+        Wall-clock seconds for the search.
+
+    Returns
+    -------
+    tuple of ChainOperation, or None
+        None if no persistent schedule fits.
+    """
+    if first > last:
+        return ()
+    span = slice(first - 1, last)
+    thresholds = (
+        needs.input_bytes[span],
+        needs.saved_bytes[span],
+        np.ascontiguousarray(needs.forward_all[span, span]),
+        np.ascontiguousarray(needs.forward_none[span, span]),
+    )
+    least_bytes, least = _kernels.least_memory(*thresholds)
+    if available_bytes < least_bytes:
+        return None
+    known = chain_schedule(least).operations
+    stages = needs.chain.stages[span]
+    faster: list[tuple[int, int]] = []
+    # The search needs memory to divide. Without any, nothing that has a size can be kept anyway.
+    if available_bytes:
+        faster = _kernels.persistent_optimum(
+            np.array([stage.forward_ns for stage in stages], dtype=np.int64),
+            np.array([stage.backward_ns for stage in stages], dtype=np.int64),
+            *thresholds,
+            available_bytes,
+            sum(_duration_ns(operation, stages) for operation in known),
+            FIRST_SLOTS,
+            STATES_OF_A_COARSE_GRID,
+            time_limit_s,
+        )[2]
+    return tuple(
+        replace(operation, stage=operation.stage + first - 1)
+        for operation in (chain_schedule(faster).operations if faster else known)
+    )
+
+
+def _duration_ns(operation: ChainOperation, stages: Sequence[Stage]) -> int:
+    stage = stages[operation.stage - 1]
+    is_backward = operation.kind is ChainOperationKind.BACKWARD
+    return stage.backward_ns if is_backward else stage.forward_ns
