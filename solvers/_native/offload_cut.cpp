@@ -34,6 +34,11 @@ public:
         if (k > 0) hold_plain(k, from, to);
     }
 
+    // The room that a tensor needs at least, that a state has taken, and that stages from k on have.
+    double weight(std::size_t k) const { return static_cast<double>(cut_.saved_bytes[k]); }
+    double taken(const CutState& state) const { return static_cast<double>(state.device_bytes); }
+    double room(std::size_t k) const { return static_cast<double>(link_.held_bytes[k]); }
+
 private:
     void hold(std::size_t k, const CutState& from, std::int64_t bytes, std::int64_t ns,
               States& to) const {
@@ -50,7 +55,15 @@ private:
 // The ways to hold a tensor of stage k where all of it is on the device, or all of it on the host.
 class AtOnceMoves {
 public:
-    AtOnceMoves(const OffloadCut& cut, const AtOnceLink& link) : cut_(cut), link_(link) {}
+    AtOnceMoves(const OffloadCut& cut, const AtOnceLink& link) : cut_(cut), link_(link) {
+        double bytes = 0;
+        double ns = 0;
+        for (std::size_t k = 0; k < cut.saved_bytes.size(); ++k) {
+            bytes += static_cast<double>(cut.saved_bytes[k]);
+            ns += static_cast<double>(link.saved_ns[k]);
+        }
+        bytes_per_ns_ = ns > 0 ? bytes / ns : 0;
+    }
 
     void save(std::size_t k, const CutState& from, States& to) const {
         on_device(from, cut_.saved_bytes[k], 0, to);
@@ -100,7 +113,21 @@ public:
         }
     }
 
+    // Time of the link counts as bytes, at any rate: what is on neither side is in no room.
+    double weight(std::size_t k) const {
+        return std::min(static_cast<double>(cut_.saved_bytes[k]), on_link(link_.saved_ns[k]));
+    }
+    double taken(const CutState& state) const {
+        return static_cast<double>(state.device_bytes) + on_link(state.link_ns);
+    }
+    double room(std::size_t k) const {
+        const std::int64_t ns = std::max(link_.late_ns[k], link_.early_ns[k]);
+        return static_cast<double>(cut_.device_bytes) + on_link(std::max<std::int64_t>(0, ns));
+    }
+
 private:
+    double on_link(std::int64_t ns) const { return bytes_per_ns_ * static_cast<double>(ns); }
+
     void on_device(const CutState& from, std::int64_t bytes, std::int64_t ns, States& to) const {
         const std::int64_t device = from.device_bytes + bytes;
         if (device <= cut_.device_bytes) to.push_back({device, from.link_ns, from.rerun_ns + ns});
@@ -116,6 +143,81 @@ private:
 
     const OffloadCut& cut_;
     const AtOnceLink& link_;
+    double bytes_per_ns_;
+};
+
+// What the stages that are not decided yet cost at least. Each of them is held, in the room of the
+// stages from `lowest_` on, or runs again: for any price p of room that is at least
+//     sum of min(ns, p weight) - p (room - taken).
+// The price is that of the linear relaxation before anything is decided.
+class Floor {
+public:
+    template <typename Moves>
+    Floor(const OffloadCut& cut, const Moves& moves) {
+        const std::size_t count = cut.saved_bytes.size();
+        std::vector<double> weight(count);
+        std::vector<double> ns(cut.forward_ns.begin(), cut.forward_ns.end());
+        std::vector<std::size_t> order;
+        for (std::size_t k = 0; k < count; ++k) {
+            weight[k] = moves.weight(k);
+            if (k > 0) order.push_back(k);
+        }
+        std::sort(order.begin(), order.end(), [&](std::size_t left, std::size_t right) {
+            return ns[left] * weight[right] > ns[right] * weight[left];
+        });
+        double room = 0;
+        double best = 0;
+        for (std::size_t lowest = count; lowest-- > 0;) {
+            room = std::max(room, moves.room(lowest));
+            double left = room - (lowest == 0 ? weight[0] : 0);
+            double price = 0;
+            double cost = 0;
+            for (const std::size_t k : order) {
+                if (k < lowest) continue;
+                left -= weight[k];
+                if (left >= 0) continue;
+                if (price == 0) {
+                    price = weight[k] > 0 ? ns[k] / weight[k] : 0;
+                    cost = -left * price;
+                } else {
+                    cost += ns[k];
+                }
+            }
+            if (cost > best) {
+                best = cost;
+                price_ = price;
+                lowest_ = lowest;
+                room_ = room;
+            }
+        }
+        rest_.assign(count + 1, -price_ * room_);
+        double size = price_ * room_;
+        for (std::size_t k = lowest_; k < count; ++k) {
+            // The input has to be held.
+            const double held = price_ * weight[k];
+            rest_[k + 1] = rest_[k] + (k == 0 ? held : std::min(ns[k], held));
+            size += held + ns[k];
+        }
+        // Far beyond all that rounding can amount to.
+        margin_ = 1 + 1e-9 * size;
+    }
+
+    // Whether a state in which the stages from k on are decided ends above the delay.
+    template <typename Moves>
+    bool rules_out(std::size_t k, const CutState& state, const Moves& moves,
+                   std::int64_t delay_ns) const {
+        if (price_ <= 0 || k <= lowest_) return false;
+        const double least =
+            static_cast<double>(state.rerun_ns) + rest_[k] + price_ * moves.taken(state);
+        return least - margin_ * (1 + 1e-9 * moves.taken(state) / room_) > static_cast<double>(delay_ns);
+    }
+
+private:
+    std::size_t lowest_ = 0;
+    double price_ = 0;
+    double room_ = 1;
+    double margin_ = 1;
+    std::vector<double> rest_;
 };
 
 bool before(const CutState& left, const CutState& right) {
@@ -169,9 +271,16 @@ template <typename Moves>
 std::optional<std::int64_t> search(const OffloadCut& cut, const Moves& moves,
                                    std::size_t most_states, const std::function<void()>& poll) {
     const std::size_t count = cut.plain_bytes.size();
+    const Floor floor(cut, moves);
     const auto too_late = [&cut](const CutState& state) { return state.rerun_ns > cut.delay_ns; };
-    const auto prune = [&](States& states) {
-        states.erase(std::remove_if(states.begin(), states.end(), too_late), states.end());
+    const auto hopeless = [&](std::size_t k, const CutState& state) {
+        return too_late(state) || floor.rules_out(k, state, moves, cut.delay_ns);
+    };
+    if (hopeless(count, CutState{})) return std::nullopt;
+    const auto prune = [&](std::size_t k, States& states) {
+        states.erase(std::remove_if(states.begin(), states.end(),
+                                    [&](const CutState& state) { return hopeless(k, state); }),
+                     states.end());
         return undominated(std::move(states), most_states);
     };
     const auto path_too_late = [&cut](const Path& path, const CutState& state) {
@@ -192,7 +301,7 @@ std::optional<std::int64_t> search(const OffloadCut& cut, const Moves& moves,
                 moves.start_path(k, path.top, path.ns, state, after);
             }
         }
-        ended = prune(after);
+        ended = prune(k, after);
         paths.push_back({k, 0, saved});
         if (k + 1 == count) {
             // The operation at the cut reads a plain input.
@@ -209,7 +318,9 @@ std::optional<std::int64_t> search(const OffloadCut& cut, const Moves& moves,
             for (CutState& state : path.states) state.rerun_ns += ns;
             path.states.erase(
                 std::remove_if(path.states.begin(), path.states.end(),
-                               [&](const CutState& state) { return path_too_late(path, state); }),
+                               [&](const CutState& state) {
+                                   return path_too_late(path, state) || hopeless(k, state);
+                               }),
                 path.states.end());
         }
         paths.erase(std::remove_if(paths.begin(), paths.end(),
@@ -220,7 +331,7 @@ std::optional<std::int64_t> search(const OffloadCut& cut, const Moves& moves,
             moves.save(k, state, above);
             if (k + 1 < count) moves.save_and_run(k, state, above);
         }
-        saved = prune(above);
+        saved = prune(k, above);
         if (saved.empty() && paths.empty() && ended.empty()) return std::nullopt;
         poll();
     }
