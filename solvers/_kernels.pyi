@@ -57,7 +57,7 @@ def smallest_schedule(
     most_states: int,
     time_limit_s: float | None = None,
 ) -> tuple[int, int | None, list[tuple[int, int]], int, bool]: ...
-def least_rerun_fluid(
+def cut_allows_fluid(
     device_bytes: int,
     delay_ns: int,
     plain_bytes: NDArray[np.int64],
@@ -67,8 +67,9 @@ def least_rerun_fluid(
     held_bytes: NDArray[np.int64],
     input_bytes: NDArray[np.int64],
     most_states: int,
-) -> int | None: ...
-def least_rerun_at_once(
+    time_limit_s: float | None = None,
+) -> bool: ...
+def cut_allows_at_once(
     device_bytes: int,
     delay_ns: int,
     plain_bytes: NDArray[np.int64],
@@ -82,4 +83,5 @@ def least_rerun_at_once(
     early_ns: NDArray[np.int64],
     path_ns: NDArray[np.int64],
     most_states: int,
-) -> int | None: ...
+    time_limit_s: float | None = None,
+) -> bool: ...

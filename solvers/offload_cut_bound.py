@@ -3,7 +3,8 @@ r"""A lower bound on the time of every schedule of a chain that may offload, in 
 It is the least deadline :math:`D` that no cut of the chain rules out (`offload_cuts`): any schedule
 that recomputes, offloads and brings back at any time takes at least so long. The deadline is found
 by doubling and halving. A deadline that is ruled out is a proof by itself, so that the search can
-stop at any time; it stops at the latest when what is left open is a millionth of the time.
+stop at any time. It stops when the part of the time that is left open is the gap that was asked
+for, or a millionth.
 
 Where transfers are at once, the cuts are first searched as if transfers were fluid, which is faster
 and no less valid: a transfer at once takes as long and more memory.
@@ -38,7 +39,7 @@ class DeadlineSearch:
     problem
         Its memory is at least `least_memory_with_offloading`.
     options
-        The time limit, and whom to tell of better bounds.
+        The time limit, the part of the time that may stay open, and whom to tell of better bounds.
     """
 
     def __init__(self, problem: RematOffloadChain, options: SolveOptions) -> None:
@@ -69,7 +70,8 @@ class DeadlineSearch:
                 return
             deadline_ns = min(self.bound_ns + step_ns, _LATEST_NS)
             step_ns *= 2
-        while deadline_ns - self.bound_ns > self.bound_ns >> _OPEN_SHIFT:
+        open_ns = max(self.bound_ns >> _OPEN_SHIFT, int(self.bound_ns * self._options.gap))
+        while deadline_ns - self.bound_ns > open_ns:
             middle_ns = (self.bound_ns + deadline_ns) // 2
             delays = self._delays(cuts, middle_ns, known)
             if delays is not None:
@@ -81,7 +83,7 @@ class DeadlineSearch:
         """Return what a deadline forces; where it cannot be met, note so."""
         before = cuts.searches
         try:
-            delays = cuts.delays(deadline_ns, at_least, self._stop_in_time)
+            delays = cuts.delays(deadline_ns, at_least, self._clock)
         finally:
             self.searches += cuts.searches - before
         if delays is None:
@@ -90,16 +92,11 @@ class DeadlineSearch:
                 self._options.on_progress(Progress(self._clock.seconds, None, self.bound_ns))
         return delays
 
-    def _stop_in_time(self) -> None:
-        if not self._clock.left_s:
-            raise TimeoutError
-
 
 def bound_offload_cut(problem: Problem, options: SolveOptions) -> Outcome:
     """Bound the time of every schedule by what each cut of the chain forces.
 
-    At the time limit, which is read between two cuts, and on Ctrl-C the best bound so far is
-    returned.
+    At the time limit and on Ctrl-C the best bound so far is returned.
 
     Returns
     -------

@@ -150,25 +150,53 @@ private:
 // stages from `lowest_` on, or runs again: for any price p of room that is at least
 //     sum of min(ns, p weight) - p (room - taken).
 // The price is that of the linear relaxation before anything is decided.
+template <typename Moves>
 class Floor {
 public:
-    template <typename Moves>
-    Floor(const OffloadCut& cut, const Moves& moves) {
+    Floor(const OffloadCut& cut, const Moves& moves) : moves_(moves), rest_(cut.saved_bytes.size() + 1) {
         const std::size_t count = cut.saved_bytes.size();
+        const std::vector<double> ns(cut.forward_ns.begin(), cut.forward_ns.end());
         std::vector<double> weight(count);
-        std::vector<double> ns(cut.forward_ns.begin(), cut.forward_ns.end());
-        std::vector<std::size_t> order;
+        for (std::size_t k = 0; k < count; ++k) weight[k] = moves.weight(k);
+        const double room = choose_price(ns, weight);
+        double size = price_ * room;
         for (std::size_t k = 0; k < count; ++k) {
-            weight[k] = moves.weight(k);
-            if (k > 0) order.push_back(k);
+            // The input has to be held.
+            const double held = price_ * weight[k];
+            const double least = k == 0 ? held : std::min(ns[k], held);
+            rest_[k + 1] = k < lowest_ ? 0 : (k == lowest_ ? -price_ * room : rest_[k]) + least;
+            size += held + ns[k];
         }
+        // Far beyond all that rounding can amount to.
+        margin_ = 1 + 1e-9 * size;
+    }
+
+    // Whether a state in which the stages from k on are decided ends above a delay.
+    bool rules_out(std::size_t k, const CutState& state, std::int64_t delay_ns) const {
+        return k > lowest_ && rest_[k] + cost(state) - margin_ > static_cast<double>(delay_ns);
+    }
+
+    // The time and the room that a state has taken, in time.
+    double cost(const CutState& state) const {
+        return static_cast<double>(state.rerun_ns) + price_ * moves_.taken(state);
+    }
+
+private:
+    // Relaxes the room of the stages from each one on, and takes the one that costs most.
+    double choose_price(const std::vector<double>& ns, const std::vector<double>& weight) {
+        std::vector<std::size_t> order;
+        for (std::size_t k = 1; k < ns.size(); ++k) {
+            if (ns[k] > 0) order.push_back(k);
+        }
+        const auto room_of_time = [&](std::size_t k) { return weight[k] / ns[k]; };
         std::sort(order.begin(), order.end(), [&](std::size_t left, std::size_t right) {
-            return ns[left] * weight[right] > ns[right] * weight[left];
+            return room_of_time(left) < room_of_time(right);
         });
         double room = 0;
-        double best = 0;
-        for (std::size_t lowest = count; lowest-- > 0;) {
-            room = std::max(room, moves.room(lowest));
+        double chosen = 0;
+        double most = 0;
+        for (std::size_t lowest = ns.size(); lowest-- > 0;) {
+            room = std::max(room, moves_.room(lowest));
             double left = room - (lowest == 0 ? weight[0] : 0);
             double price = 0;
             double cost = 0;
@@ -176,46 +204,26 @@ public:
                 if (k < lowest) continue;
                 left -= weight[k];
                 if (left >= 0) continue;
-                if (price == 0) {
-                    price = weight[k] > 0 ? ns[k] / weight[k] : 0;
-                    cost = -left * price;
-                } else {
+                if (price > 0) {
                     cost += ns[k];
+                } else if (weight[k] > 0) {
+                    price = ns[k] / weight[k];
+                    cost = -left * price;
                 }
             }
-            if (cost > best) {
-                best = cost;
+            if (cost > most) {
+                most = cost;
                 price_ = price;
                 lowest_ = lowest;
-                room_ = room;
+                chosen = room;
             }
         }
-        rest_.assign(count + 1, -price_ * room_);
-        double size = price_ * room_;
-        for (std::size_t k = lowest_; k < count; ++k) {
-            // The input has to be held.
-            const double held = price_ * weight[k];
-            rest_[k + 1] = rest_[k] + (k == 0 ? held : std::min(ns[k], held));
-            size += held + ns[k];
-        }
-        // Far beyond all that rounding can amount to.
-        margin_ = 1 + 1e-9 * size;
+        return chosen;
     }
 
-    // Whether a state in which the stages from k on are decided ends above the delay.
-    template <typename Moves>
-    bool rules_out(std::size_t k, const CutState& state, const Moves& moves,
-                   std::int64_t delay_ns) const {
-        if (price_ <= 0 || k <= lowest_) return false;
-        const double least =
-            static_cast<double>(state.rerun_ns) + rest_[k] + price_ * moves.taken(state);
-        return least - margin_ * (1 + 1e-9 * moves.taken(state) / room_) > static_cast<double>(delay_ns);
-    }
-
-private:
+    const Moves& moves_;
     std::size_t lowest_ = 0;
     double price_ = 0;
-    double room_ = 1;
     double margin_ = 1;
     std::vector<double> rest_;
 };
@@ -226,7 +234,7 @@ bool before(const CutState& left, const CutState& right) {
 }
 
 // Keeps the states that no other one beats in all three numbers.
-States undominated(States states, std::size_t most_states) {
+States undominated(States states) {
     std::sort(states.begin(), states.end(), before);
     States kept;
     // Of the states so far: link times ascend, rerun times descend.
@@ -244,20 +252,55 @@ States undominated(States states, std::size_t most_states) {
         place = stairs.erase(place, last);
         stairs.insert(place, {state.link_ns, state.rerun_ns});
     }
-    if (kept.size() <= most_states) return kept;
-    // Neighbours become one state that is no worse than each of them in any number.
-    const std::size_t width = (kept.size() + most_states - 1) / most_states;
-    States merged;
-    for (std::size_t first = 0; first < kept.size(); first += width) {
-        CutState best = kept[first];
-        for (std::size_t i = first; i < std::min(first + width, kept.size()); ++i) {
-            best.link_ns = std::min(best.link_ns, kept[i].link_ns);
-            best.rerun_ns = std::min(best.rerun_ns, kept[i].rerun_ns);
-        }
-        merged.push_back(best);
-    }
-    return merged;
+    return kept;
 }
+
+// Neighbours become one state that is no worse than each of them in any number: what the states
+// do not allow may seem to be allowed.
+class Merging {
+public:
+    explicit Merging(std::size_t most_states) : most_states_(most_states) {}
+
+    template <typename Moves>
+    States operator()(const Floor<Moves>&, States states) const {
+        if (states.size() <= most_states_) return states;
+        const std::size_t width = (states.size() + most_states_ - 1) / most_states_;
+        States merged;
+        for (std::size_t first = 0; first < states.size(); first += width) {
+            CutState best = states[first];
+            for (std::size_t i = first; i < std::min(first + width, states.size()); ++i) {
+                best.link_ns = std::min(best.link_ns, states[i].link_ns);
+                best.rerun_ns = std::min(best.rerun_ns, states[i].rerun_ns);
+            }
+            merged.push_back(best);
+        }
+        return merged;
+    }
+
+private:
+    std::size_t most_states_;
+};
+
+// Only the most promising states are kept: what is found is allowed, but not all is found.
+class Beam {
+public:
+    explicit Beam(std::size_t most_states) : most_states_(most_states) {}
+
+    template <typename Moves>
+    States operator()(const Floor<Moves>& floor, States states) const {
+        if (states.size() <= most_states_) return states;
+        const auto end = states.begin() + static_cast<std::ptrdiff_t>(most_states_);
+        std::nth_element(states.begin(), end, states.end(),
+                         [&floor](const CutState& left, const CutState& right) {
+                             return floor.cost(left) < floor.cost(right);
+                         });
+        states.erase(end, states.end());
+        return states;
+    }
+
+private:
+    std::size_t most_states_;
+};
 
 // States in which everything above `top` is saved, and the stages from `top` down to the current
 // one run between the cut and the last F_all of `top`.
@@ -267,21 +310,20 @@ struct Path {
     States states;
 };
 
-template <typename Moves>
-std::optional<std::int64_t> search(const OffloadCut& cut, const Moves& moves,
-                                   std::size_t most_states, const std::function<void()>& poll) {
+template <typename Moves, typename Limit>
+bool search(const OffloadCut& cut, const Moves& moves, const Floor<Moves>& floor,
+            const Limit& limit, const std::function<void()>& poll) {
     const std::size_t count = cut.plain_bytes.size();
-    const Floor floor(cut, moves);
     const auto too_late = [&cut](const CutState& state) { return state.rerun_ns > cut.delay_ns; };
     const auto hopeless = [&](std::size_t k, const CutState& state) {
-        return too_late(state) || floor.rules_out(k, state, moves, cut.delay_ns);
+        return too_late(state) || floor.rules_out(k, state, cut.delay_ns);
     };
-    if (hopeless(count, CutState{})) return std::nullopt;
+    if (hopeless(count, CutState{})) return false;
     const auto prune = [&](std::size_t k, States& states) {
         states.erase(std::remove_if(states.begin(), states.end(),
                                     [&](const CutState& state) { return hopeless(k, state); }),
                      states.end());
-        return undominated(std::move(states), most_states);
+        return limit(floor, undominated(std::move(states)));
     };
     const auto path_too_late = [&cut](const Path& path, const CutState& state) {
         return state.rerun_ns + cut.later_ns[path.top] > cut.delay_ns;
@@ -332,7 +374,7 @@ std::optional<std::int64_t> search(const OffloadCut& cut, const Moves& moves,
             if (k + 1 < count) moves.save_and_run(k, state, above);
         }
         saved = prune(k, above);
-        if (saved.empty() && paths.empty() && ended.empty()) return std::nullopt;
+        if (saved.empty() && paths.empty() && ended.empty()) return false;
         poll();
     }
     // The input of the chain cannot be computed again.
@@ -344,25 +386,28 @@ std::optional<std::int64_t> search(const OffloadCut& cut, const Moves& moves,
             moves.start_path(0, path.top, path.ns, state, after);
         }
     }
-    std::optional<std::int64_t> best;
-    for (const CutState& state : after) {
-        if (!too_late(state) && (!best || state.rerun_ns < *best)) best = state.rerun_ns;
-    }
-    return best;
+    return !std::all_of(after.begin(), after.end(), too_late);
+}
+
+template <typename Moves>
+bool allows(const OffloadCut& cut, const Moves& moves, std::size_t most_states,
+            const std::function<void()>& poll) {
+    constexpr std::size_t few_states = 8;
+    const Floor<Moves> floor(cut, moves);
+    return search(cut, moves, floor, Beam(std::min(few_states, most_states)), poll) ||
+           search(cut, moves, floor, Merging(most_states), poll);
 }
 
 }  // namespace
 
-std::optional<std::int64_t> least_rerun(const OffloadCut& cut, const FluidLink& link,
-                                        std::size_t most_states,
-                                        const std::function<void()>& poll) {
-    return search(cut, FluidMoves(cut, link), most_states, poll);
+bool allows(const OffloadCut& cut, const FluidLink& link, std::size_t most_states,
+            const std::function<void()>& poll) {
+    return allows(cut, FluidMoves(cut, link), most_states, poll);
 }
 
-std::optional<std::int64_t> least_rerun(const OffloadCut& cut, const AtOnceLink& link,
-                                        std::size_t most_states,
-                                        const std::function<void()>& poll) {
-    return search(cut, AtOnceMoves(cut, link), most_states, poll);
+bool allows(const OffloadCut& cut, const AtOnceLink& link, std::size_t most_states,
+            const std::function<void()>& poll) {
+    return allows(cut, AtOnceMoves(cut, link), most_states, poll);
 }
 
 }  // namespace jettison

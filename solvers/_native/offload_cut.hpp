@@ -1,10 +1,9 @@
-// The least time of forward operations after a cut of a chain that may offload.
+// Whether a cut of a chain that may offload allows a time of forward operations after it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <vector>
 
 namespace jettison {
@@ -43,13 +42,12 @@ struct AtOnceLink {
     std::vector<std::int64_t> path_ns;      // from the cut to B of the stage, at most
 };
 
-// The least time, or nothing if it is above delay_ns. States beyond most_states are merged, which
-// can only lower it. Time O(l^2 P log P) for P states.
-std::optional<std::int64_t> least_rerun(const OffloadCut& cut, const FluidLink& link,
-                                        std::size_t most_states,
-                                        const std::function<void()>& poll);
-std::optional<std::int64_t> least_rerun(const OffloadCut& cut, const AtOnceLink& link,
-                                        std::size_t most_states,
-                                        const std::function<void()>& poll);
+// Whether the reruns can take at most delay_ns. A few states that are promising are tried first; if
+// they lead nowhere, all are, where states beyond most_states are merged: that can only allow more.
+// Time O(l^2 P log P) for P states.
+bool allows(const OffloadCut& cut, const FluidLink& link, std::size_t most_states,
+            const std::function<void()>& poll);
+bool allows(const OffloadCut& cut, const AtOnceLink& link, std::size_t most_states,
+            const std::function<void()>& poll);
 
 }  // namespace jettison

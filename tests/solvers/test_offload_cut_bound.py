@@ -26,7 +26,7 @@ from tests.oracles.offload_unrestricted import OffloadSearch
 from tests.strategies import random_chain
 from tests.tiny import chain_of
 
-OPTIONS = SolveOptions(time_limit_s=None)
+OPTIONS = SolveOptions(time_limit_s=None, gap=0)
 EACH_WAY = pytest.mark.parametrize("transfers", list(Transfers))
 
 # As in tests/oracles/test_offload_unrestricted.py: with room for 10 bytes the 3 bytes of the input

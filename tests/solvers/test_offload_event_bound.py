@@ -6,15 +6,19 @@ import random
 
 import pytest
 
+from jettison.formulations.array_model import ArrayModel
 from jettison.instances.catalog import load
 from jettison.instances.chain import Chain
 from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers import offload_event_bound
 from jettison.solvers.bound import Evidence
+from jettison.solvers.highs import solve_model
+from jettison.solvers.highs_options import HighsOptions
+from jettison.solvers.model_solution import ModelSolution
 from jettison.solvers.offload_event_bound import bound_offload_events
 from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.status import Termination
+from jettison.solvers.status import SolverError, Termination
 from tests.oracles.judged_offload import judged_offloads
 from tests.strategies import random_chain
 from tests.tiny import chain_of
@@ -75,6 +79,22 @@ def test_sizes_and_times_of_a_real_chain_are_no_trouble() -> None:
     assert outcome.bounds[0].time_ns > chain.base_time_ns
 
 
+def test_what_is_proved_stands_where_the_solver_breaks_down(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def failing(model: ArrayModel, options: HighsOptions) -> ModelSolution:
+        if model.integer.any():
+            raise SolverError("HiGHS fails: Solve error")
+        return solve_model(model, options)
+
+    monkeypatch.setattr(offload_event_bound, "solve_model", failing)
+    outcome = bound_offload_events(RematOffloadChain(TIGHT, 10, 10**9), OPTIONS)
+    assert outcome.termination is Termination.ERROR
+    assert [bound.evidence for bound in outcome.bounds] == [Evidence.EXACT]
+    assert outcome.note is not None
+    assert "Solve error" in outcome.note
+
+
 def test_memory_below_a_single_operation_is_refused_for_all_schedules() -> None:
     outcome = bound_offload_events(RematOffloadChain(TIGHT, 8, 10**9), OPTIONS)
     assert outcome.bounds == ()
@@ -91,9 +111,9 @@ def test_without_time_there_is_no_bound() -> None:
 
 
 def test_a_chain_that_is_too_long_is_declined() -> None:
-    chain = random_chain(random.Random(1), 61)
+    chain = random_chain(random.Random(1), 31)
     problem = RematOffloadChain(chain, chain.store_all_peak_bytes, 1)
     outcome = bound_offload_events(problem, OPTIONS)
     assert outcome.bounds == ()
     assert outcome.note is not None
-    assert "61 stages" in outcome.note
+    assert "31 stages" in outcome.note
