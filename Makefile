@@ -63,7 +63,8 @@ sanitize:
 	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
 	  build/sanitize/bin/python -m pytest -k "not beyond_all_memory" \
 	  tests/solvers/test_kernels.py tests/solvers/test_rotor_exact.py tests/solvers/test_revolve.py \
-	  tests/solvers/test_unrestricted.py
+	  tests/solvers/test_unrestricted.py tests/solvers/test_offload_kernel.py \
+	  tests/solvers/test_offload_cut_bound.py
 
 clean:
 	rm -rf .venv build demo

@@ -185,7 +185,7 @@ class FluidReplay:
             if isinstance(operation, ChainOperation):
                 item = self._prepare(position, operation, stored)
                 if item is not None:
-                    self._place(phase, item)
+                    self._place(phase, item, item.before)
                     for tensor in item.effect.adds:
                         self._ready[tensor] = phase.clock
                     stored = item.after
@@ -234,7 +234,7 @@ class FluidReplay:
                 phase.ship(str(entry), size, phase.clock, pinned=False)
             else:
                 self._findings.at(entry.position, str(entry.operation))
-                self._place(phase, entry)
+                self._place(phase, entry, entry.after)
                 done.append(entry)
         return phase, done[::-1]
 
@@ -256,9 +256,13 @@ class FluidReplay:
         taken = max(self._units(effect.extra_bytes), change)
         return _Computation(position, operation, effect, stored, taken, stored + change)
 
-    def _place(self, phase: _Phase, item: _Computation) -> None:
-        """Let a computation run next in its phase, once its memory is there."""
-        if self._limit_bytes is not None and item.taken:
+    def _place(self, phase: _Phase, item: _Computation, stored: int) -> None:
+        """Let a computation run next in its phase, once its memory beside what is stored is there.
+
+        What adds nothing never waits. In reversed time that is what takes nothing, and frees
+        nothing either: what it frees is in use until its end.
+        """
+        if self._limit_bytes is not None and (item.taken or item.before > stored):
             room = self._units(self._limit_bytes) - item.before - item.taken
             phase.wait_for(room)
             if room < 0:

@@ -13,6 +13,7 @@ from jettison.schedules.fluid_replay import has_two_phases
 from jettison.schedules.replay import Replay
 from jettison.schedules.schedule_class import ScheduleClass
 from tests.schedules.offload_sequences import sequence
+from tests.tiny import chain_of
 
 
 def _stage(name: str, time_ns: int, output_bytes: int, saved_bytes: int) -> Stage:
@@ -71,6 +72,21 @@ def test_a_prefetch_comes_as_late_as_it_may() -> None:
     assert replay.time_ns == 19
     # 18.5 in full: nanoseconds are rounded up.
     assert [(item.start_ns, item.end_ns) for item in replay.transfers] == [(4, 7), (8, 11)]
+
+
+def test_a_backward_that_takes_nothing_still_has_to_fit_beside_what_has_arrived() -> None:
+    # Its overhead holds the gradient, and has no size. B 2 (1 ns) keeps ā1 and ā2, 2 + 5 bytes, to
+    # its end; δ1 takes 1 byte only then. In 9 bytes, 2 of the 3 bytes of the input have arrived.
+    chain = chain_of(3, (4, 1, 2, 0, 0), (3, 0, 5, 0, 0), holds_gradient=True)
+    schedule = sequence("O 0, F_all 1, D 0, F_all 2, B 2, P 0, B 1")
+    replay = schedule.replay(chain, BYTE_PER_NS, Transfers.FLUID, 9)
+    assert replay.valid
+    assert replay.peak_bytes == 9
+    # F 1 0-4, F 2 4-7; the input comes back from 7 to 10, of which the last ns is after B 2 (8-9).
+    # B 1 10-11. Without a check at the end of B 2 it would run until 10, beside 10 bytes.
+    assert [(item.start_ns, item.end_ns) for item in replay.steps] == [
+        *((0, 4), (4, 7), (8, 9), (10, 11))
+    ]
 
 
 WIDE = Chain(
