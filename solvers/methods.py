@@ -5,10 +5,11 @@ The modules are imported when a method runs, so that listing them is light.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
+from typing import Any
 
 from jettison.instances.errors import InputError
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
@@ -42,6 +43,9 @@ class Method:
         One line for a person.
     entry
         ``module:function``; the function takes the problem and `SolveOptions`.
+    curve_entry
+        The same for a list of problems that differ in their memory only, and returns one outcome
+        each; None where solving them together saves nothing.
     """
 
     name: str
@@ -50,14 +54,27 @@ class Method:
     source: str
     summary: str
     entry: str
+    curve_entry: str | None = None
 
     def run(self, problem: Problem, options: SolveOptions) -> Outcome:
         """Run the method."""
-        module, function = self.entry.split(":")
-        call: Callable[[Problem, SolveOptions], Outcome] = getattr(
-            import_module(f"jettison.solvers.{module}"), function
-        )
+        call: Callable[[Problem, SolveOptions], Outcome] = _function(self.entry)
         return call(problem, options)
+
+    def run_curve(self, problems: Sequence[Problem], options: SolveOptions) -> list[Outcome]:
+        """Run the method on one instance in several memories."""
+        if self.curve_entry is None:
+            return [self.run(problem, options) for problem in problems]
+        call: Callable[[Sequence[Problem], SolveOptions], list[Outcome]] = _function(
+            self.curve_entry
+        )
+        return call(problems, options)
+
+
+def _function(entry: str) -> Callable[..., Any]:
+    module, name = entry.split(":")
+    function: Callable[..., Any] = getattr(import_module(f"jettison.solvers.{module}"), name)
+    return function
 
 
 METHODS = (
@@ -68,6 +85,7 @@ METHODS = (
         "RR-9302, Algorithms 1 and 2",
         "dynamic program over memory slots, with a floor and a ceiling",
         "rotor:solve_rotor",
+        "rotor:solve_rotor_curve",
     ),
     Method(
         "rotor-exact",
