@@ -48,9 +48,11 @@ from jettison.solvers.status import Termination
 
 # All tables of the search together.
 MOST_BYTES = 2 * 2**30
+# The first grid: coarse enough to be cheap, for it is the only one that has to hold everything, and
+# fine enough to drop most of it. Where inputs take less than a slot, almost nothing is dropped.
 FEWEST_SLOTS = 64
-# A grid on which most sizes round down to nothing drops nothing.
 SLOTS_PER_INPUT = 2
+SLOTS_PER_STAGE = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,23 +233,22 @@ def _start(
 
 
 def _first_slots(needs: ChainNeeds, available: int, most_bytes: int) -> int:
-    """Return a number of slots such that an input of middle size takes a few of them.
+    """Return a number of slots such that an input of mean size takes two of them, if few will do.
 
-    Two tables of them, 4 bytes an entry, take at most half of the memory.
+    Two tables with so many, 4 bytes an entry, take at most half of the memory.
     """
-    sizes = needs.input_bytes[needs.input_bytes > 0]
-    wanted = FEWEST_SLOTS
-    if sizes.size:
-        wanted = max(wanted, SLOTS_PER_INPUT * available // int(np.median(sizes)))
     count = len(needs.chain)
+    total = int(needs.input_bytes.sum(dtype=object))
+    wanted = SLOTS_PER_INPUT * count * available // max(total, 1)
+    wanted = max(FEWEST_SLOTS, min(wanted, int(SLOTS_PER_STAGE * count)))
     return max(1, min(wanted, most_bytes // (8 * count * (count + 1))))
 
 
 def _bracket(search: _kernels.PersistentSearch, before: Search) -> Search:
-    chain_sequence = search.sequence
+    sequence = search.sequence
     return Search(
         lower_bound_ns=max(before.lower_bound_ns, search.lower_bound_ns),
-        schedule=chain_schedule(chain_sequence) if chain_sequence else before.schedule,
+        schedule=chain_schedule(sequence) if sequence else before.schedule,
         time_ns=search.time_ns,
         slots=search.slots,
         states=search.states,

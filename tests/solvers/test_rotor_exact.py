@@ -1,22 +1,33 @@
-"""The exact search: equal to brute force, between the grids, and honest when it is stopped."""
+"""The exact search: equal to brute force whatever the grids, and honest when it is stopped."""
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import threading
 
 import pytest
 
 from jettison.instances.chain import Chain, Stage
 from jettison.instances.remat_chain import RematChain
-from jettison.solvers.chain_needs import ChainNeeds
-from jettison.solvers.least_chain_memory import least_persistent_memory
-from jettison.solvers.outcome import SolveOptions
+from jettison.solvers.chain_needs import ChainNeeds, InputsOnlyNeeds
+from jettison.solvers.least_chain_memory import least_memory, least_persistent_memory
+from jettison.solvers.outcome import Progress, SolveOptions
 from jettison.solvers.rotor import persistent_bracket
-from jettison.solvers.rotor_exact import search_persistent_optimum, solve_rotor_exact
+from jettison.solvers.rotor_exact import (
+    Effort,
+    Search,
+    search_persistent_optimum,
+    solve_rotor_exact,
+)
 from jettison.solvers.solve import solve
 from jettison.solvers.status import Termination
-from tests.oracles import chain_brute_force
+from tests import strategies
+from tests.oracles import chain_brute_force, chain_recurrence
 from tests.tiny import CHAINS, UNEVEN
+
+WITHOUT_LIMIT = SolveOptions(time_limit_s=None, gap=0)
 
 
 def random_chain(source: random.Random, layers: int, largest: int) -> Chain:
@@ -57,56 +68,169 @@ def large_chain(source: random.Random, layers: int) -> Chain:
     return Chain("large", 10**6, (*stages, loss))
 
 
-@pytest.mark.parametrize("slots", [1, 3, 11])
-def test_the_search_equals_brute_force_whatever_the_grids(slots: int) -> None:
+def search(chain: Chain, memory_bytes: int, first_slots: int) -> Search:
+    """Search to the end, and check what every search that comes to its end has to satisfy."""
+    known = least_persistent_memory(chain)[1]
+    found, termination = search_persistent_optimum(
+        ChainNeeds(chain), memory_bytes, known, WITHOUT_LIMIT, Effort(first_slots)
+    )
+    assert termination is Termination.COMPLETED
+    assert found.is_complete
+    assert found.lower_bound_ns == found.time_ns
+    replay = found.schedule.replay(chain, memory_bytes)
+    assert replay.valid
+    assert replay.time_ns == found.time_ns
+    return found
+
+
+@pytest.mark.parametrize("first_slots", [1, 3, 11])
+def test_the_search_equals_brute_force_whatever_the_first_grid(first_slots: int) -> None:
     source = random.Random(20)
     for _ in range(40):
         chain = random_chain(source, source.randint(0, 4), 4)
-        least, known = least_persistent_memory(chain)
+        least = least_persistent_memory(chain)[0]
         for memory_bytes in range(least, chain.store_all_peak_bytes + 1, 2):
-            found = search_persistent_optimum(
-                ChainNeeds(chain), memory_bytes, known, slots=slots, most_states=10**6
-            )
-            assert found.is_complete
-            assert found.lower_bound_ns == found.time_ns
+            found = search(chain, memory_bytes, first_slots)
             assert found.time_ns == chain_brute_force.fastest_persistent(chain, memory_bytes)
+
+
+def test_on_longer_chains_it_equals_the_recurrence_in_plain_loops() -> None:
+    # Five to ten stages hold sub-chains of all kinds: left and right parts of splits, several
+    # levels deep, in memory from the least to more than plenty. Sizes of 0 to 8 bytes in up to
+    # some 100 leave every way to share slots: many sizes in one, one in many, and slots of less
+    # than a byte, for each search ends on a grid of at least twice its first one.
+    source = random.Random(41)
+    compared = 0
+    for _ in range(60):
+        chain = random_chain(source, source.randint(4, 9), 8)
+        least = least_persistent_memory(chain)[0]
+        most = chain.store_all_peak_bytes
+        for memory_bytes in {least, most, *(source.randint(least, most) for _ in range(2))}:
+            fastest = chain_recurrence.Recurrence().fastest(chain, memory_bytes)
+            for first_slots in (1, 2, 7, 40, 300):
+                assert search(chain, memory_bytes, first_slots).time_ns == fastest
+                compared += 1
+    assert compared > 600
+
+
+def test_with_tight_overheads_it_equals_the_recurrence_in_plain_loops() -> None:
+    # Overheads above what is stored put the thresholds, not only sizes, in the middle of slots.
+    source = random.Random(42)
+    for _ in range(80):
+        chain = strategies.random_chain(source, source.randint(2, 8), largest_output_bytes=3)
+        least = least_persistent_memory(chain)[0]
+        memory_bytes = source.randint(least, chain.store_all_peak_bytes)
+        fastest = chain_recurrence.Recurrence().fastest(chain, memory_bytes)
+        for first_slots in (1, 5, 30):
+            assert search(chain, memory_bytes, first_slots).time_ns == fastest
+
+
+@pytest.mark.parametrize("layers", [30, 60])
+@pytest.mark.parametrize("memory", ["alpha=0.05", "alpha=0.2", "alpha=0.5"])
+def test_it_equals_the_grid_where_the_grid_is_exact(layers: int, memory: str) -> None:
+    # All sizes are whole bytes, and so is the grid of one slot per byte. On chains of this length
+    # the search drops most of each grid: it bounds fewer sub-chains in slots, on all its grids
+    # together, than the exact grid has.
+    chain = random_chain(random.Random(layers), layers, 12)
+    memory_bytes = RematChain(chain, memory).memory_bytes
+    available = memory_bytes - chain.input_bytes
+    exact = persistent_bracket(chain, memory_bytes, available)
+    assert exact.is_exact
+    for first_slots in (7, 50):
+        found = search(chain, memory_bytes, first_slots)
+        assert found.time_ns == exact.floor_ns
+        assert found.slots > first_slots
+        assert found.states < len(chain) * (len(chain) + 1) // 2 * available
 
 
 @pytest.mark.parametrize("layers", [12, 25, 40])
 def test_the_exact_time_lies_between_the_grids_and_does_not_depend_on_them(layers: int) -> None:
     chain = large_chain(random.Random(layers), layers)
     memory_bytes = RematChain(chain, "alpha=0.2").memory_bytes
-    known = least_persistent_memory(chain)[1]
     times = set()
-    for slots in (50, 200, 800):
+    for slots in (1, 10, 50, 200, 800):
         bracket = persistent_bracket(chain, memory_bytes, slots)
-        found = search_persistent_optimum(
-            ChainNeeds(chain), memory_bytes, known, slots=slots, most_states=10**7
-        )
-        assert found.is_complete
+        found = search(chain, memory_bytes, slots)
         assert bracket.floor_ns is not None
         assert bracket.floor_ns <= found.time_ns
         if bracket.schedule is not None:
             assert found.time_ns <= bracket.schedule.replay(chain).time_ns
-        assert found.schedule.replay(chain, memory_bytes).valid
         times.add(found.time_ns)
     assert len(times) == 1
 
 
-def test_a_search_that_is_stopped_returns_a_bracket_around_the_optimum() -> None:
-    chain = large_chain(random.Random(5), 40)
-    memory_bytes = RematChain(chain, "alpha=0.1").memory_bytes
-    known = least_persistent_memory(chain)[1]
-    complete = search_persistent_optimum(
-        ChainNeeds(chain), memory_bytes, known, slots=400, most_states=10**7
-    )
-    for most_states in (1, 10, 100):
-        stopped = search_persistent_optimum(
-            ChainNeeds(chain), memory_bytes, known, slots=30, most_states=most_states
+def test_times_of_hours_are_exact_to_the_nanosecond() -> None:
+    # Rows of the grids count times in units of thousands of nanoseconds here: 2^28 of them are to
+    # last for some 10^14 ns.
+    source = random.Random(8)
+    for _ in range(20):
+        small = random_chain(source, 6, 5)
+        stages = tuple(
+            Stage(
+                name=stage.name,
+                forward_ns=stage.forward_ns * 10**12 + source.randint(0, 10**4),
+                backward_ns=stage.backward_ns * 10**12 + source.randint(0, 10**4),
+                output_bytes=stage.output_bytes,
+                saved_bytes=stage.saved_bytes,
+            )
+            for stage in small
         )
-        assert not stopped.is_complete
-        assert stopped.lower_bound_ns <= complete.time_ns <= stopped.time_ns
-        assert stopped.schedule.replay(chain, memory_bytes).valid
+        chain = Chain("slow", small.input_bytes, stages)
+        least = least_persistent_memory(chain)[0]
+        memory_bytes = (least + chain.store_all_peak_bytes) // 2
+        fastest = chain_recurrence.Recurrence().fastest(chain, memory_bytes)
+        assert search(chain, memory_bytes, 9).time_ns == fastest
+
+
+def test_sizes_of_a_petabyte_are_exact() -> None:
+    unit = 10**15
+    stages = tuple(
+        Stage(
+            name=f"layer{k}",
+            forward_ns=2 + k,
+            backward_ns=3,
+            output_bytes=unit + k,
+            saved_bytes=2 * unit + 3 * k,
+        )
+        for k in range(4)
+    )
+    loss = Stage(name="loss", forward_ns=1, backward_ns=1, output_bytes=0, saved_bytes=0)
+    chain = Chain("huge", 7, (*stages, loss))
+    least = least_persistent_memory(chain)[0]
+    most = chain.store_all_peak_bytes
+    # One byte less than what saves everything is the hardest to tell apart.
+    for memory_bytes in (least, (least + most) // 2, most - 1, most):
+        fastest = chain_brute_force.fastest_persistent(chain, memory_bytes)
+        for first_slots in (1, 13):
+            assert search(chain, memory_bytes, first_slots).time_ns == fastest
+
+
+def test_one_stage_alone_runs_in_exactly_what_it_needs() -> None:
+    loss = Stage(name="loss", forward_ns=3, backward_ns=4, output_bytes=0, saved_bytes=5)
+    chain = Chain("single", 2, (loss,))
+    # a^0 = 2 beside max(0 + 5 + 0, 0 + 5 + 2 + 0) = 7.
+    least = least_persistent_memory(chain)[0]
+    assert least == 9
+    assert search(chain, least, 1).time_ns == 7
+
+
+def test_without_any_time_there_is_nothing_to_gain() -> None:
+    stages = tuple(
+        Stage(name=f"layer{k}", forward_ns=0, backward_ns=0, output_bytes=size, saved_bytes=5)
+        for k, size in enumerate((2, 3, 1, 2, 0))
+    )
+    chain = Chain("instant", 1, stages)
+    assert search(chain, least_persistent_memory(chain)[0], 4).time_ns == 0
+
+
+def test_stages_without_any_size_are_all_saved_in_no_memory() -> None:
+    stages = tuple(
+        Stage(name=f"layer{k}", forward_ns=5, backward_ns=1, output_bytes=0, saved_bytes=0)
+        for k in range(6)
+    )
+    chain = Chain("weightless", 0, stages)
+    result = solve(RematChain(chain, 0), "rotor-exact", gap=0)
+    assert result.time_ns == chain.base_time_ns
 
 
 def test_more_memory_never_takes_longer() -> None:
@@ -134,24 +258,45 @@ def test_rotor_exact_is_never_above_rotor_nor_below_its_floor(chain: Chain) -> N
         assert grid.lower_bound_ns <= exact.time_ns <= grid.time_ns
 
 
-def test_sizes_of_a_petabyte_are_exact() -> None:
-    unit = 10**15
-    stages = tuple(
-        Stage(
-            name=f"layer{k}",
-            forward_ns=2 + k,
-            backward_ns=3,
-            output_bytes=unit + k,
-            saved_bytes=2 * unit + 3 * k,
-        )
-        for k in range(4)
+def test_checkpoints_of_inputs_only_are_searched_to_the_end_too() -> None:
+    chain = large_chain(random.Random(3), 60)
+    needs = InputsOnlyNeeds(chain)
+    memory_bytes = RematChain(chain, "alpha=0.1").memory_bytes
+    found, termination = search_persistent_optimum(
+        needs, memory_bytes, least_memory(needs)[1], WITHOUT_LIMIT, Effort(20)
     )
-    loss = Stage(name="loss", forward_ns=1, backward_ns=1, output_bytes=0, saved_bytes=0)
-    chain = Chain("huge", 7, (*stages, loss))
-    least = least_persistent_memory(chain)[0]
-    for memory_bytes in (least, (least + chain.store_all_peak_bytes) // 2):
-        exact = solve(RematChain(chain, memory_bytes), "rotor-exact", gap=0)
-        assert exact.time_ns == chain_brute_force.fastest_persistent(chain, memory_bytes)
+    assert termination is Termination.COMPLETED
+    assert found.time_ns >= search(chain, memory_bytes, 64).time_ns
+
+
+def test_the_bracket_narrows_from_grid_to_grid() -> None:
+    chain = large_chain(random.Random(6), 60)
+    memory_bytes = RematChain(chain, "alpha=0.1").memory_bytes
+    seen: list[Progress] = []
+    options = SolveOptions(time_limit_s=None, gap=0, on_progress=seen.append)
+    known = least_persistent_memory(chain)[1]
+    found, _ = search_persistent_optimum(
+        ChainNeeds(chain), memory_bytes, known, options, Effort(20)
+    )
+    assert len(seen) > 2
+    lower = [progress.lower_bound_ns or 0 for progress in seen]
+    upper = [progress.time_ns or 0 for progress in seen]
+    assert lower == sorted(lower)
+    assert upper == sorted(upper, reverse=True)
+    assert lower[0] < lower[-1] == found.time_ns == upper[-1]
+
+
+def test_a_gap_that_is_wide_enough_ends_the_search() -> None:
+    chain = large_chain(random.Random(6), 60)
+    problem = RematChain(chain, "alpha=0.1")
+    outcome = solve_rotor_exact(problem, SolveOptions(gap=0.1))
+    exact = solve_rotor_exact(problem, WITHOUT_LIMIT)
+    assert outcome.termination is Termination.GAP_REACHED
+    assert outcome.schedule is not None
+    assert exact.schedule is not None
+    time_ns = outcome.schedule.replay(chain).time_ns
+    assert outcome.bounds[0].time_ns <= exact.schedule.replay(chain).time_ns <= time_ns
+    assert time_ns - outcome.bounds[0].time_ns <= 0.1 * time_ns
 
 
 def test_a_time_limit_leaves_a_schedule_and_a_bound() -> None:
@@ -163,19 +308,49 @@ def test_a_time_limit_leaves_a_schedule_and_a_bound() -> None:
     assert outcome.bounds[0].time_ns >= chain.base_time_ns
 
 
+@pytest.mark.parametrize("most_bytes", [1, 10**5, 4 * 10**5])
+def test_a_memory_limit_leaves_a_bracket_around_the_optimum(most_bytes: int) -> None:
+    # The 1326 sub-chains of 51 stages take 58 kB a grid of 10 slots, and their bookkeeping as much:
+    # 100 kB hold none, 400 kB one that leaves too much for a finer one.
+    chain = large_chain(random.Random(5), 50)
+    memory_bytes = RematChain(chain, "alpha=0.1").memory_bytes
+    known = least_persistent_memory(chain)[1]
+    optimum = search(chain, memory_bytes, 64).time_ns
+    stopped, termination = search_persistent_optimum(
+        ChainNeeds(chain), memory_bytes, known, WITHOUT_LIMIT, Effort(10, most_bytes)
+    )
+    assert termination is Termination.MEMORY_LIMIT
+    assert not stopped.is_complete
+    assert stopped.lower_bound_ns <= optimum <= stopped.time_ns
+    assert (stopped.lower_bound_ns > chain.base_time_ns) == (most_bytes == 4 * 10**5)
+    assert (stopped.time_ns < known.replay(chain).time_ns) == (most_bytes == 4 * 10**5)
+    assert stopped.schedule.replay(chain, memory_bytes).valid
+
+
+def test_an_interruption_leaves_the_bracket_of_the_grids_before() -> None:
+    chain = large_chain(random.Random(2), 250)
+    problem = RematChain(chain, "alpha=0.1")
+    seen: list[Progress] = []
+
+    def interrupt_soon(progress: Progress) -> None:
+        seen.append(progress)
+        if len(seen) == 1:
+            threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    found, termination = search_persistent_optimum(
+        ChainNeeds(chain),
+        problem.memory_bytes,
+        least_persistent_memory(chain)[1],
+        SolveOptions(time_limit_s=None, gap=0, on_progress=interrupt_soon),
+        Effort(20),
+    )
+    assert termination is Termination.INTERRUPTED
+    assert found.lower_bound_ns >= (seen[0].lower_bound_ns or 0) > chain.base_time_ns
+    assert found.schedule.replay(chain, problem.memory_bytes).time_ns == found.time_ns
+
+
 def test_below_the_least_memory_it_proves_that_nothing_fits() -> None:
     least = least_persistent_memory(UNEVEN)[0]
     result = solve(RematChain(UNEVEN, least - 1), "rotor-exact")
     assert result.infeasibility is not None
     assert result.infeasibility.least_memory_bytes == least
-
-
-def test_stages_without_any_size_are_all_saved_in_no_memory() -> None:
-    stages = tuple(
-        Stage(name=f"layer{k}", forward_ns=5, backward_ns=1, output_bytes=0, saved_bytes=0)
-        for k in range(6)
-    )
-    chain = Chain("weightless", 0, stages)
-    result = solve(RematChain(chain, 0), "rotor-exact", gap=0)
-    assert result.time_ns == chain.base_time_ns
-    assert result.status == "optimal"
