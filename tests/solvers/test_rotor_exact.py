@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -68,6 +69,21 @@ def large_chain(source: random.Random, layers: int) -> Chain:
     return Chain("large", 10**6, (*stages, loss))
 
 
+def scaled(chain: Chain, factor: int) -> Chain:
+    """Multiply all sizes, so that slots of less than one of the old bytes still round them."""
+    stages = tuple(
+        replace(
+            stage,
+            output_bytes=factor * stage.output_bytes,
+            saved_bytes=factor * stage.saved_bytes,
+            forward_overhead_bytes=factor * stage.forward_overhead_bytes,
+            backward_overhead_bytes=factor * stage.backward_overhead_bytes,
+        )
+        for stage in chain
+    )
+    return replace(chain, input_bytes=factor * chain.input_bytes, stages=stages)
+
+
 def search(chain: Chain, memory_bytes: int, first_slots: int) -> Search:
     """Search to the end, and check what every search that comes to its end has to satisfy."""
     known = least_persistent_memory(chain)[1]
@@ -95,49 +111,50 @@ def test_the_search_equals_brute_force_whatever_the_first_grid(first_slots: int)
 
 
 def test_on_longer_chains_it_equals_the_recurrence_in_plain_loops() -> None:
-    # Five to ten stages hold sub-chains of all kinds: left and right parts of splits, several
-    # levels deep, in memory from the least to more than plenty. Sizes of 0 to 8 bytes in up to
-    # some 100 leave every way to share slots: many sizes in one, one in many, and slots of less
-    # than a byte, for each search ends on a grid of at least twice its first one.
+    # Three to ten stages hold sub-chains of all kinds: left and right parts of splits, several
+    # levels deep, in memory from the least to more than plenty. All sizes are multiples of 1009
+    # bytes but that of the memory, so that the plain loops may count in these multiples, while
+    # slots end anywhere.
     source = random.Random(41)
     compared = 0
-    for _ in range(60):
-        chain = random_chain(source, source.randint(4, 9), 8)
+    for _ in range(100):
+        chain = random_chain(source, source.randint(2, 9), 8)
         least = least_persistent_memory(chain)[0]
         most = chain.store_all_peak_bytes
-        for memory_bytes in {least, most, *(source.randint(least, most) for _ in range(2))}:
-            fastest = chain_recurrence.Recurrence().fastest(chain, memory_bytes)
+        for memory in {least, most, source.randint(least, most)}:
+            fastest = chain_recurrence.Recurrence().fastest(chain, memory)
             for first_slots in (1, 2, 7, 40, 300):
-                assert search(chain, memory_bytes, first_slots).time_ns == fastest
+                memory_bytes = 1009 * memory + source.randint(0, 1008)
+                assert search(scaled(chain, 1009), memory_bytes, first_slots).time_ns == fastest
                 compared += 1
-    assert compared > 600
+    assert compared > 1000
 
 
 def test_with_tight_overheads_it_equals_the_recurrence_in_plain_loops() -> None:
-    # Overheads above what is stored put the thresholds, not only sizes, in the middle of slots.
+    # Overheads above what is stored make the thresholds decide, and they lie anywhere in a slot.
     source = random.Random(42)
-    for _ in range(80):
+    for _ in range(200):
         chain = strategies.random_chain(source, source.randint(2, 8), largest_output_bytes=3)
         least = least_persistent_memory(chain)[0]
-        memory_bytes = source.randint(least, chain.store_all_peak_bytes)
-        fastest = chain_recurrence.Recurrence().fastest(chain, memory_bytes)
+        memory = source.randint(least, chain.store_all_peak_bytes)
+        fastest = chain_recurrence.Recurrence().fastest(chain, memory)
         for first_slots in (1, 5, 30):
-            assert search(chain, memory_bytes, first_slots).time_ns == fastest
+            found = search(scaled(chain, 10**6 + 3), (10**6 + 3) * memory, first_slots)
+            assert found.time_ns == fastest
 
 
 @pytest.mark.parametrize("layers", [30, 60])
 @pytest.mark.parametrize("memory", ["alpha=0.05", "alpha=0.2", "alpha=0.5"])
 def test_it_equals_the_grid_where_the_grid_is_exact(layers: int, memory: str) -> None:
-    # All sizes are whole bytes, and so is the grid of one slot per byte. On chains of this length
-    # the search drops most of each grid: it bounds fewer sub-chains in slots, on all its grids
-    # together, than the exact grid has.
+    # One slot per byte is exact; the search is asked in bytes that are 1009 times smaller. It drops
+    # most of each of its grids: all of them together have fewer slots of sub-chains than that one.
     chain = random_chain(random.Random(layers), layers, 12)
     memory_bytes = RematChain(chain, memory).memory_bytes
     available = memory_bytes - chain.input_bytes
     exact = persistent_bracket(chain, memory_bytes, available)
     assert exact.is_exact
-    for first_slots in (7, 50):
-        found = search(chain, memory_bytes, first_slots)
+    for first_slots in (3, 7, 20, 50):
+        found = search(scaled(chain, 1009), 1009 * memory_bytes + 1008, first_slots)
         assert found.time_ns == exact.floor_ns
         assert found.slots > first_slots
         assert found.states < len(chain) * (len(chain) + 1) // 2 * available
