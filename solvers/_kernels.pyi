@@ -30,6 +30,7 @@ class PersistentSearch:
         available_bytes: int,
         known_time_ns: int,
         first_slots: int,
+        most_slots: int,
         most_bytes: int,
     ) -> None: ...
     def refine(self, time_limit_s: float | None = None) -> None: ...

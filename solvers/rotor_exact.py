@@ -48,6 +48,8 @@ from jettison.solvers.status import Termination
 
 # All tables of the search together.
 MOST_BYTES = 2 * 2**30
+# As many as the kernel can count. In practice a few thousand do.
+MOST_SLOTS = 2**28
 # The first grid: coarse enough to be cheap, for it is the only one that has to hold everything, and
 # fine enough to drop most of it. Where inputs take less than a slot, almost nothing is dropped.
 FEWEST_SLOTS = 64
@@ -85,17 +87,20 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """Where a search starts and how much memory it may take; the answer does not depend on it.
+    """Where a search starts and how far it may go; the optimum does not depend on it.
 
     Attributes
     ----------
     first_slots
         Slots of the first grid; None for as many as suit the sizes and the memory.
+    most_slots
+        Finer grids are not tried: what they would have to look at is solved in exact bytes.
     most_bytes
         For all tables together.
     """
 
     first_slots: int | None = None
+    most_slots: int = MOST_SLOTS
     most_bytes: int = MOST_BYTES
 
 
@@ -228,6 +233,7 @@ def _start(
         available,
         known_ns,
         first_slots,
+        effort.most_slots,
         effort.most_bytes,
     )
 

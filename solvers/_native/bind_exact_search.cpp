@@ -8,7 +8,8 @@ void make(ExactSearch* place, const Vector<std::int64_t>& forward_ns,
           const Vector<std::int64_t>& backward_ns, const Vector<std::int64_t>& input_bytes,
           const Vector<std::int64_t>& saved_bytes, const Matrix<std::int64_t>& forward_all_need,
           const Matrix<std::int64_t>& forward_none_need, std::int64_t available_bytes,
-          std::int64_t known_time_ns, std::int32_t first_slots, std::int64_t most_bytes) {
+          std::int64_t known_time_ns, std::int32_t first_slots, std::int64_t most_slots,
+          std::int64_t most_bytes) {
     const std::size_t n = forward_ns.size();
     if (n == 0 || first_slots < 1 || available_bytes < 1 || known_time_ns < 0) {
         throw std::invalid_argument("an empty chain, no slots, no memory or a negative time");
@@ -22,7 +23,7 @@ void make(ExactSearch* place, const Vector<std::int64_t>& forward_ns,
     chain.forward_all_need = copy(forward_all_need, n, "forward_all_need");
     chain.forward_none_need = copy(forward_none_need, n, "forward_none_need");
     new (place) ExactSearch(std::move(chain), available_bytes, known_time_ns,
-                            {first_slots, most_bytes});
+                            {first_slots, most_slots, most_bytes});
 }
 
 void refine(ExactSearch& search, std::optional<double> time_limit_s) {
@@ -40,7 +41,8 @@ void bind_exact_search(nb::module_& m) {
              nb::arg("backward_ns").noconvert(), nb::arg("input_bytes").noconvert(),
              nb::arg("saved_bytes").noconvert(), nb::arg("forward_all_need").noconvert(),
              nb::arg("forward_none_need").noconvert(), nb::arg("available_bytes"),
-             nb::arg("known_time_ns"), nb::arg("first_slots"), nb::arg("most_bytes"))
+             nb::arg("known_time_ns"), nb::arg("first_slots"),
+             nb::arg("most_slots"), nb::arg("most_bytes"))
         .def("refine", &refine, nb::arg("time_limit_s") = nb::none())
         .def_prop_ro("lower_bound_ns", &ExactSearch::lower_bound_ns)
         .def_prop_ro("time_ns", &ExactSearch::time_ns)

@@ -43,7 +43,7 @@ void ExactSearch::refine(const Poll& poll) {
         grid->bound_all(poll);
         last_open_work_ = unlimited;
     } else {
-        if (!grid->can_refine()) throw std::bad_alloc();
+        if (!can_refine(*grid)) throw std::bad_alloc();
         grid->refine(poll);
     }
     slots_ = grid->slots().count;
@@ -56,6 +56,10 @@ void ExactSearch::refine(const Poll& poll) {
     grid->prune(time_ns_, poll);
     finish(*grid, poll);
     grid_ = std::move(grid);
+}
+
+bool ExactSearch::can_refine(const PrunedGrid& grid) const {
+    return 2 * grid.slots().count <= limits_.most_slots && grid.can_refine();
 }
 
 void ExactSearch::improve(const PrunedGrid& grid, const Poll& poll) {
@@ -71,7 +75,7 @@ void ExactSearch::improve(const PrunedGrid& grid, const Poll& poll) {
 // Solves what is left in exact bytes if that is cheap beside the grids, or if they are of no use.
 void ExactSearch::finish(const PrunedGrid& grid, const Poll& poll) {
     const std::int64_t open_work = grid.open_work();
-    const bool is_finest = !grid.can_refine();
+    const bool is_finest = !can_refine(grid);
     const std::int64_t affordable = grid.operations() / sums_per_corner;
     // The grids are refined while they drop a good part at each step, because that costs less than
     // to solve this part, down to where the rest is next to nothing.
@@ -85,10 +89,12 @@ void ExactSearch::finish(const PrunedGrid& grid, const Poll& poll) {
     const bool solved = program.solve({is_finest ? unlimited : affordable, room}, poll);
     states_ += program.corners_kept();
     if (!solved) return;
+    const std::int64_t optimum =
+        program.time_ns(1, recurrence_.stages(), recurrence_.available_bytes());
+    lower_bound_ns_ = std::min(optimum, time_ns_);
     try_schedule(
         [&](std::int32_t s, std::int32_t t, std::int64_t m) { return program.time_ns(s, t, m); },
         poll);
-    lower_bound_ns_ = time_ns_;
 }
 
 template <typename Estimate>

@@ -14,6 +14,7 @@ namespace jettison {
 
 struct SearchLimits {
     std::int32_t first_slots = 1;  // of the first grid
+    std::int64_t most_slots = 1;   // finer grids are not tried
     std::int64_t most_bytes = 0;   // for the tables of the search
 };
 
@@ -35,8 +36,8 @@ public:
     ExactSearch(ExactChain chain, std::int64_t available_bytes, std::int64_t known_time_ns,
                 const SearchLimits& limits);
 
-    // Throws std::bad_alloc if the next grid, and what is left in exact bytes, need more memory
-    // than the limit.
+    // Throws std::bad_alloc if the next grid is beyond the limits, and what is left in exact bytes
+    // is, too.
     void refine(const Poll& poll);
 
     std::int64_t lower_bound_ns() const { return lower_bound_ns_; }
@@ -49,6 +50,7 @@ public:
     std::int64_t states() const { return states_; }
 
 private:
+    bool can_refine(const PrunedGrid& grid) const;
     void improve(const PrunedGrid& grid, const Poll& poll);
     void finish(const PrunedGrid& grid, const Poll& poll);
     template <typename Estimate>

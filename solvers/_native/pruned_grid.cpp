@@ -85,7 +85,6 @@ void PrunedGrid::bound_all(const Poll& poll) {
             for (std::int64_t slot = part.first; slot <= part.last; ++slot) {
                 *out++ = capped(table.time(s, t, slot));
             }
-            *out = out[-1];
         }
         poll();
     }
@@ -117,7 +116,7 @@ void PrunedGrid::refine(const Poll& poll) {
 bool PrunedGrid::can_refine() const {
     std::int64_t values = 0;
     for (const SubChain& part : cells_) {
-        values += std::max<std::int64_t>(2 * (part.last - part.first + 1) + 2, 0);
+        values += 2 * std::max(part.last - part.first + 1, 0);
     }
     const std::int64_t row_bytes = 2 * values * std::int64_t{sizeof(std::int32_t)};
     return 2 * slots_.count <= most_slots &&
@@ -153,7 +152,7 @@ void PrunedGrid::bound(std::int32_t s, std::int32_t t) {
             out[slot] = own_units(s, t);
         }
     }
-    for (std::int64_t slot = part.first + 1; slot <= part.last + 1; ++slot) {
+    for (std::int64_t slot = part.first + 1; slot <= part.last; ++slot) {
         out[slot] = std::min(out[slot], out[slot - 1]);
     }
 }
@@ -258,8 +257,7 @@ void PrunedGrid::prune_choice(std::int32_t s, std::int32_t t, const Choice& choi
         }
     };
     const std::int64_t width = open.width;
-    hand_on(row(outside_, *open.right, -width), left, from,
-            std::min(to, open.right->last + width));
+    hand_on(row(outside_, *open.right, -width), left, from, to);
     hand_on(row(outside_, *open.right, -width - 1), left,
             std::max(from, open.right->first + width + 1), to);
     if (left != nullptr) hand_on(row(outside_, *open.left, 0), right, from, to);
@@ -290,7 +288,7 @@ PrunedGrid::Parts PrunedGrid::parts(std::int32_t s, std::int32_t t, const Choice
         found.to = found.from - 1;
     } else {
         found.from = std::max(found.from, found.right->first + found.width);
-        found.to = std::min(found.to, found.right->last + 1 + found.width);
+        found.to = std::min(found.to, found.right->last + found.width);
     }
     return found;
 }
@@ -356,7 +354,7 @@ void PrunedGrid::lay_out() {
     std::size_t end = 0;
     for (SubChain& part : cells_) {
         part.values = end;
-        if (part.first <= part.last) end += index(part.last - part.first + 2);
+        if (part.first <= part.last) end += index(part.last - part.first + 1);
     }
     states_ += static_cast<std::int64_t>(end);
     std::vector<std::int32_t>().swap(inside_);

@@ -39,7 +39,8 @@ namespace jettison {
 //   (3) all choices of s..t in a slot whose every size holds all that the stages save: then each
 //       stage takes its own times and no choice is better.
 //
-// Slots are dropped from both ends of a sub-chain, or of a choice: what is kept is a range. Every
+// Slots are dropped from both ends of a sub-chain, or of a choice: what is kept is a range. A choice
+// that is kept in slot q keeps its parts in slots q and q - w, by the same sum. Every
 // tree that is faster than the best time known is kept whole, so that a finer grid needs to look
 // at what is left only, and the inside bound of the root stays a bound on the optimum, unless it
 // reaches the best time known. In what is left, inside bounds are for the trees that are left.
@@ -138,8 +139,6 @@ private:
     std::vector<std::int64_t> own_;
     std::vector<SubChain> cells_;
     std::vector<std::vector<Choice>> choices_;  // by t
-    // A row holds one value more than its slots: of the last slot, once more. In the next slot
-    // the right part of a choice can still lie in the last one.
     std::vector<std::int32_t> inside_;
     std::vector<std::int32_t> outside_;
     std::int64_t states_ = 0;

@@ -84,11 +84,11 @@ def scaled(chain: Chain, factor: int) -> Chain:
     return replace(chain, input_bytes=factor * chain.input_bytes, stages=stages)
 
 
-def search(chain: Chain, memory_bytes: int, first_slots: int) -> Search:
+def search(chain: Chain, memory_bytes: int, first_slots: int, most_slots: int = 2**28) -> Search:
     """Search to the end, and check what every search that comes to its end has to satisfy."""
     known = least_persistent_memory(chain)[1]
     found, termination = search_persistent_optimum(
-        ChainNeeds(chain), memory_bytes, known, WITHOUT_LIMIT, Effort(first_slots)
+        ChainNeeds(chain), memory_bytes, known, WITHOUT_LIMIT, Effort(first_slots, most_slots)
     )
     assert termination is Termination.COMPLETED
     assert found.is_complete
@@ -123,10 +123,13 @@ def test_on_longer_chains_it_equals_the_recurrence_in_plain_loops() -> None:
         most = chain.store_all_peak_bytes
         for memory in {least, most, source.randint(least, most)}:
             fastest = chain_recurrence.Recurrence().fastest(chain, memory)
-            for first_slots in (1, 2, 7, 40, 300):
+            for slots in (1, 2, 7, 40, 300):
                 memory_bytes = 1009 * memory + source.randint(0, 1008)
-                assert search(scaled(chain, 1009), memory_bytes, first_slots).time_ns == fastest
-                compared += 1
+                # Grid after grid, and exact bytes right after one grid.
+                for most_slots in (slots, 2 * slots, 2**28):
+                    found = search(scaled(chain, 1009), memory_bytes, slots, most_slots)
+                    assert found.time_ns == fastest
+                    compared += 1
     assert compared > 1000
 
 
@@ -138,9 +141,10 @@ def test_with_tight_overheads_it_equals_the_recurrence_in_plain_loops() -> None:
         least = least_persistent_memory(chain)[0]
         memory = source.randint(least, chain.store_all_peak_bytes)
         fastest = chain_recurrence.Recurrence().fastest(chain, memory)
-        for first_slots in (1, 5, 30):
-            found = search(scaled(chain, 10**6 + 3), (10**6 + 3) * memory, first_slots)
-            assert found.time_ns == fastest
+        for slots in (1, 5, 30):
+            for most_slots in (slots, 2**28):
+                found = search(scaled(chain, 10**6 + 3), (10**6 + 3) * memory, slots, most_slots)
+                assert found.time_ns == fastest
 
 
 @pytest.mark.parametrize("layers", [30, 60])
@@ -334,7 +338,7 @@ def test_a_memory_limit_leaves_a_bracket_around_the_optimum(most_bytes: int) -> 
     known = least_persistent_memory(chain)[1]
     optimum = search(chain, memory_bytes, 64).time_ns
     stopped, termination = search_persistent_optimum(
-        ChainNeeds(chain), memory_bytes, known, WITHOUT_LIMIT, Effort(10, most_bytes)
+        ChainNeeds(chain), memory_bytes, known, WITHOUT_LIMIT, Effort(10, most_bytes=most_bytes)
     )
     assert termination is Termination.MEMORY_LIMIT
     assert not stopped.is_complete
