@@ -26,7 +26,7 @@ from jettison.solvers.solve import solve
 from jettison.solvers.status import Termination
 from tests import strategies
 from tests.oracles import chain_brute_force, chain_recurrence
-from tests.tiny import CHAINS, UNEVEN
+from tests.tiny import CHAINS, UNEVEN, chain_of
 
 WITHOUT_LIMIT = SolveOptions(time_limit_s=None, gap=0)
 
@@ -224,6 +224,19 @@ def test_sizes_of_a_petabyte_are_exact() -> None:
         fastest = chain_brute_force.fastest_persistent(chain, memory_bytes)
         for first_slots in (1, 13):
             assert search(chain, memory_bytes, first_slots).time_ns == fastest
+
+
+def test_a_threshold_counts_where_a_slot_holds_sizes_on_both_sides_of_it() -> None:
+    # With 13 bytes, only a^3 = 4 may be beside the 9 of the loss: the first run goes to it, 11 ns,
+    # and the loss takes 2. Stages 1..3 are left beside 13 bytes. Saving ā^1 = 3 leaves 10, below
+    # m_nul(2,3) = m_all(2,3) = 4 + 2 + 6; otherwise running stage 2 a third time, 1 ns, would do.
+    # Keeping a^1 = 1 leaves 12: F 1 runs a third time, 9 ns, and the three stages take 10 + 2 + 2.
+    chain = chain_of(
+        0, (9, 1, 3, 0, 0), (1, 2, 2, 6, 0), (1, 4, 4, 0, 0), (1, 0, 9, 0, 0), holds_gradient=True
+    )
+    assert chain_brute_force.fastest_persistent(chain, 13) == 11 + 2 + 9 + 14
+    for slots in (1, 2, 3, 13):
+        assert search(chain, 13, slots, slots).time_ns == 36
 
 
 def test_one_stage_alone_runs_in_exactly_what_it_needs() -> None:
