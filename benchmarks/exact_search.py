@@ -69,7 +69,38 @@ def generic_chain(layers: int, seed: int) -> Chain:
     return Chain("generic", generator.randint(MIB // 2, 3 * MIB // 2), (*stages, loss))
 
 
-def measure(chain: Chain, alpha: str) -> Row:
+@dataclass(frozen=True)
+class Generic:
+    """A generic chain by what generates it; chains do not travel between processes."""
+
+    layers: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """What the line is called."""
+        return f"L = {self.layers}, seed {self.seed}"
+
+    def chain(self) -> Chain:
+        """Generate it."""
+        return generic_chain(self.layers, self.seed)
+
+
+@dataclass(frozen=True)
+class Bundled:
+    """A chain that comes with the package."""
+
+    name: str
+
+    def chain(self) -> Chain:
+        """Load it."""
+        chain = jt.load(self.name)
+        assert isinstance(chain, Chain)
+        return chain
+
+
+def measure(source: Generic | Bundled, alpha: str) -> Row:
+    chain = source.chain()
     memory_bytes = RematChain(chain, f"alpha={alpha}").memory_bytes
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.process_time()
@@ -85,12 +116,12 @@ def measure(chain: Chain, alpha: str) -> Row:
     return Row(seconds, megabytes, slots, found.states, found.time_ns, gap)
 
 
-def report(name: str, chain: Chain, alpha: str) -> None:
+def report(source: Generic | Bundled, alpha: str) -> None:
     # A new process starts from a small resident set; one that is forked keeps its parent's peak.
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        row = pool.apply(measure, (chain, alpha))
+        row = pool.apply(measure, (source, alpha))
     print(
-        f"{name:>26} {alpha:>6} {row.seconds:>9.3f} {row.megabytes:>7.0f} {row.slots:>7} "
+        f"{source.name:>26} {alpha:>6} {row.seconds:>9.3f} {row.megabytes:>7.0f} {row.slots:>7} "
         f"{row.states:>11} {row.time_ns / 1e6:>12.3f} {100 * row.gap:>8.4f}",
         flush=True,
     )
@@ -107,18 +138,12 @@ def main() -> None:
         f"{'chain':>26} {'alpha':>6} {'CPU s':>9} {'MB':>7} {'slots':>7} {'states':>11} "
         f"{'optimum ms':>12} {'left %':>8}"
     )
-    if arguments.bundled:
-        named = [(name, jt.load(name)) for name in BUNDLED]
-    else:
-        named = [
-            (f"L = {layers}, seed {seed}", generic_chain(layers, seed))
-            for layers in arguments.layers
-            for seed in arguments.seeds
-        ]
-    for name, chain in named:
-        assert isinstance(chain, Chain)
+    sources: list[Generic | Bundled] = [Bundled(name) for name in BUNDLED]
+    if not arguments.bundled:
+        sources = [Generic(layers, seed) for layers in arguments.layers for seed in arguments.seeds]
+    for source in sources:
         for alpha in arguments.alphas:
-            report(name, chain, alpha)
+            report(source, alpha)
 
 
 if __name__ == "__main__":
