@@ -8,10 +8,12 @@ import signal
 import threading
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from jettison.instances.chain import Chain, Stage
 from jettison.instances.remat_chain import RematChain
+from jettison.solvers import _kernels
 from jettison.solvers.chain_needs import ChainNeeds, InputsOnlyNeeds
 from jettison.solvers.least_chain_memory import least_memory, least_persistent_memory
 from jettison.solvers.outcome import Progress, SolveOptions
@@ -381,6 +383,34 @@ def test_an_interruption_leaves_the_bracket_of_the_grids_before() -> None:
     assert termination is Termination.INTERRUPTED
     assert found.lower_bound_ns >= (seen[0].lower_bound_ns or 0) > chain.base_time_ns
     assert found.schedule.replay(chain, problem.memory_bytes).time_ns == found.time_ns
+
+
+def test_a_search_that_was_stopped_can_be_taken_up_again() -> None:
+    chain = large_chain(random.Random(7), 120)
+    memory_bytes = RematChain(chain, "alpha=0.1").memory_bytes
+    needs = ChainNeeds(chain)
+    times = np.array([(stage.forward_ns, stage.backward_ns) for stage in chain], dtype=np.int64)
+    kernel = _kernels.PersistentSearch(
+        np.ascontiguousarray(times[:, 0]),
+        np.ascontiguousarray(times[:, 1]),
+        needs.input_bytes,
+        needs.saved_bytes,
+        needs.forward_all,
+        needs.forward_none,
+        available_bytes=memory_bytes - chain.input_bytes,
+        known_time_ns=least_persistent_memory(chain)[1].replay(chain).time_ns,
+        first_slots=30,
+        most_slots=2**28,
+        most_bytes=2**30,
+    )
+    kernel.refine()
+    bracket = (kernel.lower_bound_ns, kernel.time_ns)
+    with pytest.raises(TimeoutError):
+        kernel.refine(time_limit_s=0)
+    assert (kernel.lower_bound_ns, kernel.time_ns) == bracket
+    while not kernel.is_complete:
+        kernel.refine()
+    assert kernel.time_ns == search(chain, memory_bytes, 100).time_ns
 
 
 def test_below_the_least_memory_it_proves_that_nothing_fits() -> None:
