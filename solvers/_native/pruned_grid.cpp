@@ -7,6 +7,7 @@
 
 #include "persistent_table.hpp"
 #include "relax_rows.hpp"
+#include "rounded_chain.hpp"
 
 namespace jettison {
 namespace {
@@ -39,45 +40,23 @@ PrunedGrid::PrunedGrid(const Recurrence& recurrence, std::int32_t slots, std::in
 }
 
 void PrunedGrid::bound_all(const Poll& poll) {
-    const ExactChain& exact = recurrence_.chain();
-    const auto slotted = [&](const std::vector<std::int64_t>& sizes, bool up) {
-        std::vector<std::int32_t> found;
-        found.reserve(sizes.size());
-        for (const std::int64_t size : sizes) {
-            found.push_back(
-                static_cast<std::int32_t>(up ? rounded_up(size) : rounded_down(size)));
-        }
-        return found;
-    };
-    SlottedChain chain;
-    chain.stages = exact.stages;
-    for (std::int32_t s = 1; s <= exact.stages; ++s) {
-        const std::int64_t forward = forward_[index(s)] - forward_[index(s - 1)];
-        chain.forward_ns.push_back(forward);
-        chain.backward_ns.push_back(own_[index(s)] - own_[index(s - 1)] - forward);
-    }
-    chain.input_slots = slotted(exact.input_bytes, false);
-    chain.saved_slots = slotted(exact.saved_bytes, false);
-    // Some size of a slot meets a threshold if the slot is that of the threshold, or above.
-    chain.forward_all_need = slotted(exact.forward_all_need, true);
-    chain.forward_none_need = slotted(exact.forward_none_need, true);
-
     const auto slots = static_cast<std::int32_t>(slots_.count);
     const std::int64_t table_bytes =
         static_cast<std::int64_t>(cells_.size()) * (slots + 1) * std::int64_t{sizeof(std::int32_t)};
     // The table and the rows that are copied from it, and later inside and outside bounds.
     check_memory(2 * table_bytes);
+    const SlottedChain chain = rounded_chain(recurrence_.chain(), slots_, unit_ns_);
     PersistentTable<std::int32_t> table(chain, slots);
     table.fill(poll);
-    for (std::int32_t t = 1; t <= exact.stages; ++t) {
+    for (std::int32_t t = 1; t <= recurrence_.stages(); ++t) {
         for (std::int32_t s = 1; s <= t; ++s) {
             SubChain& part = sub_chain(s, t);
-            part.first = static_cast<std::int32_t>(rounded_up(recurrence_.least(s, t)));
+            part.first = static_cast<std::int32_t>(slots_.rounded_up(recurrence_.least(s, t)));
             part.last = slots;
         }
     }
     lay_out();
-    for (std::int32_t t = 1; t <= exact.stages; ++t) {
+    for (std::int32_t t = 1; t <= recurrence_.stages(); ++t) {
         for (std::int32_t s = 1; s <= t; ++s) {
             const SubChain& part = sub_chain(s, t);
             if (part.first > part.last) continue;
@@ -88,7 +67,7 @@ void PrunedGrid::bound_all(const Poll& poll) {
         }
         poll();
     }
-    const std::int64_t stages = exact.stages;
+    const std::int64_t stages = recurrence_.stages();
     operations_ += stages * stages * stages / 6 * slots;
 }
 
@@ -131,7 +110,7 @@ void PrunedGrid::bound(std::int32_t s, std::int32_t t) {
     std::int32_t* out = row(inside_, part, 0);
     if (s == t) {
         const std::int64_t from = std::max<std::int64_t>(
-            part.first, rounded_up(recurrence_.need_all(s, s)));
+            part.first, slots_.rounded_up(recurrence_.need_all(s, s)));
         for (std::int64_t slot = from; slot <= part.last; ++slot) out[slot] = own_units(s, s);
     } else {
         for_each_choice(s, t, [&](const Choice& choice) {
@@ -271,14 +250,14 @@ PrunedGrid::Parts PrunedGrid::parts(std::int32_t s, std::int32_t t, const Choice
     found.to = std::min(part.last, choice.last);
     if (choice.choice == s) {
         found.right = &sub_chain(s + 1, t);
-        found.width = rounded_down(recurrence_.saved(s));
-        found.from = std::max(found.from, rounded_up(recurrence_.need_all(s, t)));
+        found.width = slots_.rounded_down(recurrence_.saved(s));
+        found.from = std::max(found.from, slots_.rounded_up(recurrence_.need_all(s, t)));
         time = own_[index(s)] - own_[index(s - 1)];
     } else {
         found.right = &sub_chain(choice.choice, t);
         found.left = &sub_chain(s, choice.choice - 1);
-        found.width = rounded_down(recurrence_.input(choice.choice));
-        found.from = std::max({found.from, rounded_up(recurrence_.need_none(s, t)),
+        found.width = slots_.rounded_down(recurrence_.input(choice.choice));
+        found.from = std::max({found.from, slots_.rounded_up(recurrence_.need_none(s, t)),
                                std::int64_t{found.left->first}});
         found.to = std::min(found.to, std::int64_t{found.left->last});
         time = forward_[index(choice.choice - 1)] - forward_[index(s - 1)];
@@ -296,7 +275,7 @@ PrunedGrid::Parts PrunedGrid::parts(std::int32_t s, std::int32_t t, const Choice
 std::int64_t PrunedGrid::inside_ns(std::int32_t s, std::int32_t t, std::int64_t memory_bytes,
                                    std::int64_t handicap) const {
     const SubChain& part = sub_chain(s, t);
-    const std::int64_t slot = rounded_up(memory_bytes);
+    const std::int64_t slot = slots_.rounded_up(memory_bytes);
     if (part.first > part.last || slot < part.first) return infinite_ns;
     const std::int32_t* inside = inside_.data() + part.values;
     const std::int64_t last = std::min<std::int64_t>(slot, part.last) - part.first;
@@ -308,8 +287,8 @@ std::int64_t PrunedGrid::inside_ns(std::int32_t s, std::int32_t t, std::int64_t 
 std::int64_t PrunedGrid::outside_ns(std::int32_t s, std::int32_t t, std::int64_t from_bytes,
                                     std::int64_t to_bytes) const {
     const SubChain& part = sub_chain(s, t);
-    const auto from = std::max<std::int64_t>(rounded_up(from_bytes), part.first);
-    const auto to = std::min<std::int64_t>(rounded_up(to_bytes), part.last);
+    const auto from = std::max<std::int64_t>(slots_.rounded_up(from_bytes), part.first);
+    const auto to = std::min<std::int64_t>(slots_.rounded_up(to_bytes), part.last);
     std::int32_t least = row_infinity;
     for (std::int64_t slot = from; slot <= to; ++slot) {
         least = std::min(least, outside_[part.values + index(slot - part.first)]);
@@ -331,14 +310,6 @@ std::int64_t PrunedGrid::bytes() const {
            choice_bytes_;
 }
 
-std::int64_t PrunedGrid::rounded_down(std::int64_t bytes) const {
-    return bytes > slots_.available_bytes ? slots_.count + 1 : slots_.rounded_down(bytes);
-}
-
-std::int64_t PrunedGrid::rounded_up(std::int64_t bytes) const {
-    return bytes > slots_.available_bytes ? slots_.count + 1 : slots_.rounded_up(bytes);
-}
-
 std::int32_t PrunedGrid::own_units(std::int32_t s, std::int32_t t) const {
     return capped(own_[index(t)] - own_[index(s - 1)]);
 }
@@ -346,7 +317,7 @@ std::int32_t PrunedGrid::own_units(std::int32_t s, std::int32_t t) const {
 // The first slot whose every size is plenty for s..t.
 std::int64_t PrunedGrid::first_plenty(std::int32_t s, std::int32_t t) const {
     const std::int64_t plenty = recurrence_.plenty(s, t);
-    return plenty == 0 ? 0 : rounded_up(plenty) + 1;
+    return plenty == 0 ? 0 : slots_.rounded_up(plenty) + 1;
 }
 
 // Places the rows one after the other and fills them with infinity.

@@ -36,14 +36,14 @@ namespace jettison {
 //       takes at least that long;
 //   (2) a choice in slot q, if outside(s,t,q) plus what the choice adds plus the inside bounds of
 //       its parts does, for the same reason;
-//   (3) all choices of s..t in a slot whose every size holds all that the stages save: then each
-//       stage takes its own times and no choice is better.
+//   (3) all choices of s..t in a slot whose every size holds all that the stages save: there, each
+//       stage takes its own times, and no choice is better.
 //
-// Slots are dropped from both ends of a sub-chain, or of a choice: what is kept is a range. A choice
-// that is kept in slot q keeps its parts in slots q and q - w, by the same sum. Every
-// tree that is faster than the best time known is kept whole, so that a finer grid needs to look
-// at what is left only, and the inside bound of the root stays a bound on the optimum, unless it
-// reaches the best time known. In what is left, inside bounds are for the trees that are left.
+// Slots are dropped from both ends of a sub-chain, or of a choice: what is kept is a range. A
+// choice that is kept in slot q keeps its parts in slots q and q - w, by the same sum. Every tree
+// that is faster than the best time known is kept whole, down to where (3) ends it, so that a finer
+// grid needs to look at what is left only. There, inside bounds are for the trees that are left: that of
+// the root bounds the optimum until it reaches the best time known, which then is the optimum.
 class PrunedGrid {
 public:
     using Poll = std::function<void()>;  // may throw to stop; the grid is of no use after that
@@ -119,8 +119,6 @@ private:
                              std::int64_t slot) {
         return values.data() + static_cast<std::ptrdiff_t>(part.values) + (slot - part.first);
     }
-    std::int64_t rounded_down(std::int64_t bytes) const;
-    std::int64_t rounded_up(std::int64_t bytes) const;
     std::int32_t own_units(std::int32_t s, std::int32_t t) const;
     std::int64_t first_plenty(std::int32_t s, std::int32_t t) const;
     void lay_out();

@@ -6,17 +6,19 @@
 namespace jettison {
 
 // Slot k holds the sizes above (k - 1) d and up to k d bytes, with d = available / count. Slot 0
-// holds the size 0 only.
+// holds the size 0 only, slot count + 1 stands for all that is not available.
 struct Slots {
     std::int64_t available_bytes = 1;
     std::int64_t count = 1;
 
     std::int64_t rounded_down(std::int64_t bytes) const {
-        return quotient(bytes, count, 0, available_bytes);
+        return bytes > available_bytes ? count + 1 : quotient(bytes, count, 0, available_bytes);
     }
     // The slot that holds this size.
     std::int64_t rounded_up(std::int64_t bytes) const {
-        return quotient(bytes, count, available_bytes - 1, available_bytes);
+        return bytes > available_bytes
+                   ? count + 1
+                   : quotient(bytes, count, available_bytes - 1, available_bytes);
     }
     std::int64_t last_byte(std::int64_t slot) const {
         return quotient(slot, available_bytes, 0, count);
