@@ -20,8 +20,9 @@ step functions in exact bytes: :math:`C(s,t,\cdot)` never grows with :math:`m`. 
 they hold stand in ``_native/pruned_grid.hpp`` and ``_native/exact_program.hpp``.
 
 Time is that of the first grid, :math:`O(N^3 S)`, and of what is left after it, for which no bound
-better than the number of reachable memory sizes is known. ``benchmarks/exact_search.py`` measures
-it.
+better than the number of reachable memory sizes is known; ``benchmarks/exact_search.py`` measures
+it. Beyond some 700 stages, 2 GiB no longer hold a first grid that is fine enough to drop much, and
+what comes back is a bracket.
 """
 
 from __future__ import annotations

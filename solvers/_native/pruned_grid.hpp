@@ -42,8 +42,9 @@ namespace jettison {
 // Slots are dropped from both ends of a sub-chain, or of a choice: what is kept is a range. A
 // choice that is kept in slot q keeps its parts in slots q and q - w, by the same sum. Every tree
 // that is faster than the best time known is kept whole, down to where (3) ends it, so that a finer
-// grid needs to look at what is left only. There, inside bounds are for the trees that are left: that of
-// the root bounds the optimum until it reaches the best time known, which then is the optimum.
+// grid needs to look at what is left only. There, inside bounds are for the trees that are left:
+// that of the root bounds the optimum until it reaches the best time known, which then is the
+// optimum.
 class PrunedGrid {
 public:
     using Poll = std::function<void()>;  // may throw to stop; the grid is of no use after that
