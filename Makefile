@@ -47,6 +47,7 @@ test-torch: install
 
 bench: install
 	$(BIN)/python benchmarks/chain_dp.py
+	$(BIN)/python benchmarks/exact_search.py
 
 notebooks: install
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[notebooks]"

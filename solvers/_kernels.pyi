@@ -22,19 +22,6 @@ def least_memory(
     forward_all_need: NDArray[np.int64],
     forward_none_need: NDArray[np.int64],
 ) -> tuple[int, list[tuple[int, int]]]: ...
-def persistent_optimum(
-    forward_ns: NDArray[np.int64],
-    backward_ns: NDArray[np.int64],
-    input_bytes: NDArray[np.int64],
-    saved_bytes: NDArray[np.int64],
-    forward_all_need: NDArray[np.int64],
-    forward_none_need: NDArray[np.int64],
-    available_bytes: int,
-    known_time_ns: int,
-    slots: int,
-    most_states: int,
-    time_limit_s: float | None = None,
-) -> tuple[int, int, list[tuple[int, int]], int, bool]: ...
 def fastest_schedule(
     forward_ns: NDArray[np.int64],
     backward_ns: NDArray[np.int64],
@@ -83,3 +70,32 @@ def least_rerun_at_once(
     path_ns: NDArray[np.int64],
     most_states: int,
 ) -> int | None: ...
+
+class PersistentSearch:
+    def __init__(
+        self,
+        forward_ns: NDArray[np.int64],
+        backward_ns: NDArray[np.int64],
+        input_bytes: NDArray[np.int64],
+        saved_bytes: NDArray[np.int64],
+        forward_all_need: NDArray[np.int64],
+        forward_none_need: NDArray[np.int64],
+        available_bytes: int,
+        known_time_ns: int,
+        first_slots: int,
+        most_slots: int,
+        most_bytes: int,
+    ) -> None: ...
+    def refine(self, time_limit_s: float | None = None) -> None: ...
+    @property
+    def lower_bound_ns(self) -> int: ...
+    @property
+    def time_ns(self) -> int: ...
+    @property
+    def sequence(self) -> list[tuple[int, int]]: ...
+    @property
+    def is_complete(self) -> bool: ...
+    @property
+    def slots(self) -> int: ...
+    @property
+    def states(self) -> int: ...

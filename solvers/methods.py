@@ -79,6 +79,14 @@ def _function(entry: str) -> Callable[..., Any]:
 
 METHODS = (
     Method(
+        "rotor-exact",
+        "remat-chain",
+        Promise.EXACT_PERSISTENT,
+        "RR-9302, Theorem 1",
+        "the same recurrence in exact bytes, searched between two grids",
+        "rotor_exact:solve_rotor_exact",
+    ),
+    Method(
         "rotor",
         "remat-chain",
         Promise.EXACT_PERSISTENT,
@@ -86,14 +94,6 @@ METHODS = (
         "dynamic program over memory slots, with a floor and a ceiling",
         "rotor:solve_rotor",
         "rotor:solve_rotor_curve",
-    ),
-    Method(
-        "rotor-exact",
-        "remat-chain",
-        Promise.EXACT_PERSISTENT,
-        "RR-9302, Theorem 1",
-        "the same recurrence in exact bytes, searched between two grids",
-        "rotor_exact:solve_rotor_exact",
     ),
     Method(
         "unrestricted",
@@ -184,6 +184,22 @@ METHODS = (
         "offload_baselines:solve_store_all",
     ),
     Method(
+        "cut-bound",
+        "remat-offload-chain",
+        Promise.BOUND,
+        "POFO's problem; cuts chained as for remat-chain, with what the link can carry",
+        "what each operation's memory forces to be computed again or moved; for all schedules",
+        "offload_cut_bound:bound_offload_cut",
+    ),
+    Method(
+        "event-bound",
+        "remat-offload-chain",
+        Promise.BOUND,
+        "POFO's problem; a linear program over the first starts of all operations",
+        "what is where at every first start, all moments in one model; holds for all schedules",
+        "offload_event_bound:bound_offload_events",
+    ),
+    Method(
         "checkmate",
         "remat-graph",
         Promise.EXACT_STAGED,
@@ -214,22 +230,6 @@ METHODS = (
         "folklore",
         "keep nothing between first computations, recompute every ancestor",
         "graph_baselines:solve_recompute_all",
-    ),
-    Method(
-        "cut-bound",
-        "remat-offload-chain",
-        Promise.BOUND,
-        "POFO's problem; cuts chained as for remat-chain, with what the link can carry",
-        "what each operation's memory forces to be computed again or moved; for all schedules",
-        "offload_cut_bound:bound_offload_cut",
-    ),
-    Method(
-        "event-bound",
-        "remat-offload-chain",
-        Promise.BOUND,
-        "POFO's problem; a linear program over the first starts of all operations",
-        "what is where at every first start, all moments in one model; holds for all schedules",
-        "offload_event_bound:bound_offload_events",
     ),
 )
 
