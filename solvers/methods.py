@@ -83,7 +83,7 @@ METHODS = (
         "remat-chain",
         Promise.EXACT_PERSISTENT,
         "RR-9302, Theorem 1",
-        "the same recurrence in exact bytes, searched between two grids",
+        "the best persistent schedule to the byte: coarse grids, finer ones, then step functions",
         "rotor_exact:solve_rotor_exact",
     ),
     Method(
