@@ -30,3 +30,20 @@ def persistent_optimum(
     most_states: int,
     time_limit_s: float | None = None,
 ) -> tuple[int, int, list[tuple[int, int]], int, bool]: ...
+def pofo_program(
+    forward: NDArray[np.int64],
+    backward: NDArray[np.int64],
+    output: NDArray[np.int64],
+    saved: NDArray[np.int64],
+    forward_overhead: NDArray[np.int64],
+    backward_need: NDArray[np.int64],
+    memory: int,
+    slots: int,
+    most_labels: int,
+    most_bytes: int,
+    recomputes: bool,
+    exact: bool,
+    time_limit_s: float | None = None,
+) -> tuple[
+    int | None, int | None, list[tuple[int, int]], list[tuple[int, bool]], int, int
+]: ...

@@ -102,5 +102,6 @@ private:
 void bind_persistent_program(nb::module_& m);
 void bind_exact_search(nb::module_& m);
 void bind_least_memory(nb::module_& m);
+void bind_pofo_program(nb::module_& m);
 
 }  // namespace jettison::binding

@@ -16,4 +16,5 @@ NB_MODULE(_kernels, m) {
     bind_persistent_program(m);
     bind_exact_search(m);
     bind_least_memory(m);
+    bind_pofo_program(m);
 }
