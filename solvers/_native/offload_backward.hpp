@@ -12,21 +12,21 @@
 // is taken from D - c1. It is nondecreasing in A: where h_B shrinks, the idle time grows by as
 // much as min(D, h_B) shrinks.
 //
-// Grids. The table holds values at multiples of a slot of av and of D. Between two multiples
-// d0 <= D <= d1,
-//   max(C(d0), C(d1) - (d1 - D)) <= C(D) <= min(C(d1), C(d0) + (D - d0)).
-// The lower grid rounds av up and takes the left side, the upper grid rounds av down and takes the
-// right side. `all` is nondecreasing in its inner value, and so is `ck` in c1 and c2 together,
+// So C is a curve over D (offload_curve.hpp), computed for all D at once: only av is ever rounded.
+//
+// Grids. The lower grid holds curves at multiples of a slot of av and rounds av up, the upper grid
+// rounds it down. `all` is nondecreasing in its inner value, and `ck` in c1 and c2 together,
 // because a c1 that is too small by e makes D - c1 too large by e, which costs at most e. So, by
 // induction, the lower grid is below C and the upper grid above.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <new>
 #include <vector>
 
-#include "offload_chain.hpp"
+#include "offload_curve.hpp"
 
 namespace jettison {
 
@@ -125,8 +125,39 @@ private:
     std::vector<std::int64_t> values_;
 };
 
-// The recurrence at one state. `Table` says how the values of smaller sub-chains are found:
-//   value(i, j, av, D), rotor() and rotor_slots(av).
+// Curves that stay where they are until all of them go.
+class CurveStore {
+public:
+    explicit CurveStore(Budget& budget) : budget_(budget) {}
+
+    const std::int64_t* add(const CurveView& curve) {
+        const std::size_t size = curve.count + 2;
+        if (blocks_.empty() || used_ + size > blocks_.back().size()) {
+            const std::size_t made = std::max(block_size, size);
+            budget_.take(made * sizeof(std::int64_t));
+            blocks_.emplace_back(made);
+            used_ = 0;
+        }
+        std::int64_t* const place = blocks_.back().data() + used_;
+        used_ += size;
+        place[0] = curve.base;
+        place[1] = static_cast<std::int64_t>(curve.count);
+        std::copy(curve.breaks, curve.breaks + curve.count, place + 2);
+        return place;
+    }
+    static CurveView view(const std::int64_t* place) {
+        return {place[0], place + 2, at(place[1])};
+    }
+
+private:
+    static constexpr std::size_t block_size = std::size_t{1} << 15;
+    Budget& budget_;
+    std::vector<std::vector<std::int64_t>> blocks_;
+    std::size_t used_ = 0;
+};
+
+// The recurrence. `Table` says how the curves of smaller sub-chains are found:
+//   curve(i, j, av), rotor() and rotor_slots(av).
 template <typename Table>
 class BackwardRecurrence {
 public:
@@ -135,170 +166,204 @@ public:
         std::int32_t last = 0;  // k of `ck k`, or 0 for `all`
     };
 
-    // The fastest choice; `all` on ties, then the shortest run.
-    Choice best(std::int32_t i, std::int32_t j, std::int64_t av, std::int64_t d) {
+    // The fastest choice for one D; `all` on ties, then the shortest run.
+    Choice choice(std::int32_t i, std::int32_t j, std::int64_t av, std::int64_t d) {
         const OffloadChain& chain = context_.chain;
-        const RotorTable& rotor = table().rotor();
-        const std::int64_t m = table().rotor_slots(av);
-        const std::int64_t idle_room = av - chain.backward_need[at(i)];
-        Choice found;
-        if (idle_room < 0 || rotor.time(i, j, m) >= never) return found;
-        found.time = all(i, j, av, d);
-        // B^i comes last whatever is chosen, so that this much idle time is certain.
-        const std::int64_t idle = positive(d - idle_room);
-        const std::int64_t passing_room = av - chain.output[at(j)];
-        std::int64_t least = found.time;
-        std::int32_t promising = 0;
-        std::int32_t last = i;
-        for (; last < j; ++last) {
-            if (context_.runs.most(i, last) > passing_room) break;
-            const std::int64_t bound = ck_bound(rotor, i, j, last, m, passing_room, d, idle);
-            if (bound < least) {
-                least = bound;
-                promising = last;
-            }
+        Choice best;
+        const std::int64_t forward_room = room_for_all(i, j, av);
+        const std::int64_t backward_room = av - chain.backward_need[at(i)];
+        if (forward_room >= 0 && backward_room >= 0) {
+            const std::int64_t left =
+                positive(std::min(d, backward_room) - chain.backward[at(i)]);
+            const std::int64_t inner =
+                i < j ? table().curve(i + 1, j, av - chain.saved[at(i)])(left) : 0;
+            best.time = chain.forward[at(i)] + chain.backward[at(i)] + positive(d - backward_room) +
+                        std::max(inner, left - forward_room);
         }
-        if (promising == 0) return found;
-        const std::int64_t first_time = ck(i, j, promising, av, d);
-        if (first_time < found.time) found = {first_time, promising};
-        if (found.time <= least) return found;
-        for (std::int32_t k = i; k < last; ++k) {
-            if (k == promising) continue;
-            if (ck_bound(rotor, i, j, k, m, passing_room, d, idle) >= found.time) continue;
-            const std::int64_t time = ck(i, j, k, av, d);
-            if (time < found.time) found = {time, k};
+        const Splits splits(*this, i, j, av);
+        for (std::int32_t k = i; k < splits.end; ++k) {
+            const std::int64_t room = splits.room(k);
+            const std::int64_t bound = splits.bound(k) + positive(d - splits.flat_until(k));
+            if (bound >= best.time) continue;
+            const CurveView lower = table().curve(i, k, av);
+            if (lower.base >= never) continue;
+            const CurveView upper = table().curve(k + 1, j, av - chain.output[at(k)]);
+            if (upper.base >= never) continue;
+            const std::int64_t first = lower(d);
+            const std::int64_t time =
+                context_.runs.time(i, k) +
+                std::max(first + upper(positive(d - first)), d - room);
+            if (time < best.time) best = {time, k};
         }
-        return found;
+        return best;
     }
 
     const OffloadContext& context() const { return context_; }
 
 protected:
-    explicit BackwardRecurrence(const OffloadContext& context) : context_(context) {}
+    explicit BackwardRecurrence(const OffloadContext& context)
+        : context_(context), store_(context.budget) {}
+
+    // Computes the curve of one state and stores it.
+    const std::int64_t* make(std::int32_t i, std::int32_t j, std::int64_t av) {
+        if (++states_ % 1024 == 0) context_.poll();
+        if (depth_ == scratch_.size()) scratch_.emplace_back();
+        Scratch& scratch = scratch_[depth_++];
+        compute(scratch, i, j, av);
+        --depth_;
+        return store_.add(scratch.best.view());
+    }
+
+    std::int64_t states() const { return states_; }
 
 private:
+    struct Scratch {
+        Curve best, other, found;
+    };
+
+    // What is known of the choices `ck k` before any of their curves is.
+    struct Splits {
+        Splits(BackwardRecurrence& recurrence, std::int32_t first, std::int32_t last,
+               std::int64_t available)
+            : context(recurrence.context_),
+              rotor(recurrence.table().rotor()),
+              i(first),
+              j(last),
+              av(available),
+              m(recurrence.table().rotor_slots(available)),
+              passing_room(available - context.chain.output[at(last)]) {
+            // Needs grow with k.
+            while (end < j && context.runs.most(i, end) <= passing_room) ++end;
+        }
+        std::int64_t parts(std::int32_t k) const {
+            return rotor.time(i, k, m) + rotor.time(k + 1, j, m - rotor.output(k));
+        }
+        // h_k
+        std::int64_t room(std::int32_t k) const { return passing_room - context.runs.late(i, k); }
+        // The curve is not below this, and grows by 1 per unit from flat_until on: B^i comes last
+        // whatever is chosen, so that (D - h_B)+ is idle time.
+        std::int64_t bound(std::int32_t k) const {
+            return std::min(context.runs.time(i, k) + parts(k), never);
+        }
+        std::int64_t flat_until(std::int32_t k) const {
+            return std::min(av - context.chain.backward_need[at(i)], parts(k) + room(k));
+        }
+
+        const OffloadContext& context;
+        const RotorTable& rotor;
+        std::int32_t i, j;
+        std::int64_t av, m, passing_room;
+        std::int32_t end = i;
+    };
+
     Table& table() { return static_cast<Table&>(*this); }
 
-    std::int64_t ck_bound(const RotorTable& rotor, std::int32_t i, std::int32_t j, std::int32_t k,
-                          std::int64_t m, std::int64_t passing_room, std::int64_t d,
-                          std::int64_t idle) const {
-        const std::int64_t parts =
-            rotor.time(i, k, m) + rotor.time(k + 1, j, m - rotor.output(k)) + idle;
-        const std::int64_t late = d - (passing_room - context_.runs.late(i, k));
-        return std::min(context_.runs.time(i, k) + std::max(parts, late), never);
+    std::int64_t room_for_all(std::int32_t i, std::int32_t j, std::int64_t av) const {
+        const OffloadChain& chain = context_.chain;
+        return av - chain.output[at(j)] - chain.saved[at(i)] - chain.forward_overhead[at(i)];
     }
 
-    std::int64_t all(std::int32_t i, std::int32_t j, std::int64_t av, std::int64_t d) {
+    void compute(Scratch& scratch, std::int32_t i, std::int32_t j, std::int64_t av) {
         const OffloadChain& chain = context_.chain;
-        const std::int64_t forward_room =
-            av - chain.output[at(j)] - chain.saved[at(i)] - chain.forward_overhead[at(i)];
+        Curve& best = scratch.best;
+        best.start(never, 0);
         const std::int64_t backward_room = av - chain.backward_need[at(i)];
-        if (forward_room < 0 || backward_room < 0) return never;
-        const std::int64_t left = positive(std::min(d, backward_room) - chain.backward[at(i)]);
-        const std::int64_t inner =
-            i < j ? table().value(i + 1, j, av - chain.saved[at(i)], left) : 0;
-        if (inner >= never) return never;
-        return chain.forward[at(i)] + chain.backward[at(i)] + positive(d - backward_room) +
-               std::max(inner, left - forward_room);
+        const Splits splits(*this, i, j, av);
+        if (backward_room < 0 || splits.rotor.time(i, j, splits.m) >= never) return;
+        // No state asks for more than what fits beside A; on a grid, av can be a slot too small.
+        const std::int64_t limit = av + context_.slot;
+        const std::int64_t forward_room = room_for_all(i, j, av);
+        if (forward_room >= 0) {
+            const CurveView inner =
+                i < j ? table().curve(i + 1, j, av - chain.saved[at(i)]) : CurveView{0, nullptr, 0};
+            if (inner.base < never) {
+                scratch.other.above_line(inner, forward_room, limit);
+                best.delay(scratch.other.view(), chain.forward[at(i)] + chain.backward[at(i)],
+                           chain.backward[at(i)], backward_room, limit);
+            }
+        }
+        // The split that is best without transfers goes first: it spares most of the others.
+        std::int32_t promising = 0;
+        std::int64_t least = never;
+        for (std::int32_t k = i; k < splits.end; ++k) {
+            const std::int64_t bound = splits.bound(k);
+            if (bound < least) {
+                least = bound;
+                promising = k;
+            }
+        }
+        if (promising == 0) return;
+        split(scratch, splits, promising, limit);
+        for (std::int32_t k = i; k < splits.end; ++k) {
+            if (k != promising) split(scratch, splits, k, limit);
+        }
     }
 
-    std::int64_t ck(std::int32_t i, std::int32_t j, std::int32_t k, std::int64_t av,
-                    std::int64_t d) {
-        const OffloadChain& chain = context_.chain;
-        const std::int64_t lower = table().value(i, k, av, d);
-        if (lower >= never) return never;
-        const std::int64_t upper =
-            table().value(k + 1, j, av - chain.output[at(k)], positive(d - lower));
-        if (upper >= never) return never;
-        const std::int64_t room = av - chain.output[at(j)] - context_.runs.late(i, k);
-        return context_.runs.time(i, k) + std::max(lower + upper, d - room);
+    // Lowers the best curve to that of `ck k` where that is lower.
+    void split(Scratch& scratch, const Splits& splits, std::int32_t k, std::int64_t limit) {
+        const std::int64_t bound = splits.bound(k);
+        if (bound >= never) return;
+        const std::int64_t flat_until = std::min(splits.flat_until(k), limit);
+        if (scratch.best.is_finite() && scratch.best.view()(flat_until) <= bound) return;
+        const CurveView lower = table().curve(splits.i, k, splits.av);
+        if (lower.base >= never) return;
+        const CurveView upper =
+            table().curve(k + 1, splits.j, splits.av - context_.chain.output[at(k)]);
+        if (upper.base >= never) return;
+        const std::int64_t run = context_.runs.time(splits.i, k);
+        scratch.other.after(lower, upper, run, limit);
+        scratch.found.above_line(scratch.other.view(), splits.room(k) - run, limit);
+        if (scratch.best.is_finite()) {
+            scratch.other.least(scratch.best.view(), scratch.found.view(), limit);
+            std::swap(scratch.best, scratch.other);
+        } else {
+            std::swap(scratch.best, scratch.found);
+        }
     }
 
     OffloadContext context_;
+    CurveStore store_;
+    std::deque<Scratch> scratch_;
+    std::size_t depth_ = 0;
+    std::int64_t states_ = 0;
 };
 
-// One of the two grids; rows over D are made where they are first needed.
+// One of the two grids; curves are made where they are first needed.
 template <Rounding rounding>
 class GridBackward : public BackwardRecurrence<GridBackward<rounding>> {
     using Base = BackwardRecurrence<GridBackward<rounding>>;
 
 public:
     explicit GridBackward(const OffloadContext& context)
-        : Base(context), rotor_(context, rounding), slot_(context.slot) {
-        const std::size_t rows = at(context.chain.stages) * at(context.chain.stages + 1) / 2 *
-                                 at(context.slots + 1);
+        : Base(context), rotor_(context, rounding), slot_(context.slot), width_(context.slots + 1) {
+        const std::size_t rows =
+            at(context.chain.stages) * at(context.chain.stages + 1) / 2 * at(width_);
         context.budget.take(rows * sizeof(std::int64_t*));
-        rows_.assign(rows, nullptr);
+        curves_.assign(rows, nullptr);
     }
 
-    std::int64_t value(std::int32_t i, std::int32_t j, std::int64_t av, std::int64_t d) {
-        if (av < 0) return never;
-        return value_at(i, j, rotor_slots(av), d / slot_, d % slot_);
-    }
-
-    // The same for d = whole * slot + rest and av rounded to m slots.
-    std::int64_t value_at(std::int32_t i, std::int32_t j, std::int64_t m, std::int64_t whole,
-                          std::int64_t rest) {
-        const std::int64_t before = grid_value(i, j, m, whole);
-        if (rest == 0 || before >= never) return before;
-        const std::int64_t after = grid_value(i, j, m, whole + 1);
-        if constexpr (rounding == Rounding::lower) {
-            return std::max(before, after - (slot_ - rest));
-        } else {
-            return std::min(after, before + rest);
-        }
+    CurveView curve(std::int32_t i, std::int32_t j, std::int64_t av) {
+        if (av < 0) return {};
+        const std::int64_t m = rotor_slots(av);
+        const std::size_t place = RotorTable::cell(i, j) * at(width_) + at(m);
+        if (curves_[place] == nullptr) curves_[place] = this->make(i, j, m * slot_);
+        return CurveStore::view(curves_[place]);
     }
 
     const RotorTable& rotor() const { return rotor_; }
     std::int64_t rotor_slots(std::int64_t av) const {
         return rounding == Rounding::lower ? (av + slot_ - 1) / slot_ : av / slot_;
     }
-    std::int64_t states() const { return states_; }
+    using Base::states;
 
 private:
-    static constexpr std::int64_t unknown = -1;
-
-    std::int64_t grid_value(std::int32_t i, std::int32_t j, std::int64_t m, std::int64_t d) {
-        const std::int64_t rotor_time = rotor_.time(i, j, m);
-        if (d == 0 || rotor_time >= never) return rotor_time;
-        // No state within the memory asks for more than m + 1 slots; the bounds go on from there.
-        if (d > m + 1) {
-            const std::int64_t end = grid_value(i, j, m, m + 1);
-            return rounding == Rounding::lower ? end : end + (d - m - 1) * slot_;
-        }
-        std::int64_t*& row =
-            rows_[RotorTable::cell(i, j) * at(this->context().slots + 1) + at(m)];
-        if (row == nullptr) row = new_row(at(m + 1));
-        std::int64_t& known = row[at(d - 1)];
-        if (known != unknown) return known;
-        if (++states_ % 1024 == 0) this->context().poll();
-        const std::int64_t found = this->best(i, j, m * slot_, d * slot_).time;
-        known = found;
-        return found;
-    }
-
-    std::int64_t* new_row(std::size_t size) {
-        if (blocks_.empty() || used_ + size > block_size) {
-            const std::size_t made = std::max(block_size, size);
-            this->context().budget.take(made * sizeof(std::int64_t));
-            blocks_.emplace_back(made, unknown);
-            used_ = 0;
-        }
-        std::int64_t* const row = blocks_.back().data() + used_;
-        used_ += size;
-        return row;
-    }
-
-    static constexpr std::size_t block_size = std::size_t{1} << 16;
     RotorTable rotor_;
     std::int64_t slot_;
-    std::vector<std::int64_t*> rows_;
-    std::vector<std::vector<std::int64_t>> blocks_;
-    std::size_t used_ = 0;
-    std::int64_t states_ = 0;
+    std::int64_t width_;
+    std::vector<const std::int64_t*> curves_;
 };
 
-// Exact values at the states that are reached, in a flat hash map.
+// Exact curves at the values of av that are reached, in a flat hash map.
 class ExactBackward : public BackwardRecurrence<ExactBackward> {
 public:
     ExactBackward(const OffloadContext& context, const RotorTable& lower)
@@ -306,46 +371,39 @@ public:
         resize(1 << 12);
     }
 
-    std::int64_t value(std::int32_t i, std::int32_t j, std::int64_t av, std::int64_t d) {
-        if (av < 0) return never;
-        const std::int32_t chain_cell = static_cast<std::int32_t>(RotorTable::cell(i, j));
-        const std::size_t known = find(chain_cell, av, d);
-        if (entries_[known].cell >= 0) return entries_[known].time;
-        const std::int64_t time = best(i, j, av, d).time;
-        insert({av, d, time, chain_cell});
-        return time;
+    CurveView curve(std::int32_t i, std::int32_t j, std::int64_t av) {
+        if (av < 0) return {};
+        const std::int64_t sub_chain = static_cast<std::int64_t>(RotorTable::cell(i, j));
+        const Entry& known = entries_[find(sub_chain, av)];
+        if (known.curve != nullptr) return CurveStore::view(known.curve);
+        const std::int64_t* const made = make(i, j, av);
+        if (4 * ++used_ > 3 * entries_.size()) resize(2 * entries_.size());
+        entries_[find(sub_chain, av)] = {sub_chain, av, made};
+        return CurveStore::view(made);
     }
 
     const RotorTable& rotor() const { return rotor_; }
     std::int64_t rotor_slots(std::int64_t av) const {
         return (av + context().slot - 1) / context().slot;
     }
-    std::int64_t states() const { return static_cast<std::int64_t>(used_); }
+    using BackwardRecurrence::states;
 
 private:
     struct Entry {
-        std::int64_t av, d, time;
-        std::int32_t cell = -1;
+        std::int64_t sub_chain, av;
+        const std::int64_t* curve = nullptr;
     };
 
-    std::size_t find(std::int32_t chain_cell, std::int64_t av, std::int64_t d) const {
+    std::size_t find(std::int64_t sub_chain, std::int64_t av) const {
         std::uint64_t hash = static_cast<std::uint64_t>(av) * 0x9E3779B97F4A7C15U;
-        hash = (hash ^ (hash >> 29)) + static_cast<std::uint64_t>(d);
-        hash = (hash * 0xBF58476D1CE4E5B9U) + static_cast<std::uint64_t>(chain_cell);
-        hash = (hash ^ (hash >> 32)) * 0x94D049BB133111EBU;
-        std::size_t place = static_cast<std::size_t>(hash >> 16) & (entries_.size() - 1);
-        while (entries_[place].cell >= 0 &&
-               (entries_[place].cell != chain_cell || entries_[place].av != av ||
-                entries_[place].d != d)) {
+        hash = ((hash ^ (hash >> 29)) + static_cast<std::uint64_t>(sub_chain)) *
+               0xBF58476D1CE4E5B9U;
+        std::size_t place = static_cast<std::size_t>(hash >> 20) & (entries_.size() - 1);
+        while (entries_[place].curve != nullptr &&
+               (entries_[place].sub_chain != sub_chain || entries_[place].av != av)) {
             place = (place + 1) & (entries_.size() - 1);
         }
         return place;
-    }
-
-    void insert(const Entry& entry) {
-        if (++used_ % 1024 == 0) context().poll();
-        if (4 * used_ > 3 * entries_.size()) resize(2 * entries_.size());
-        entries_[find(entry.cell, entry.av, entry.d)] = entry;
     }
 
     void resize(std::size_t size) {
@@ -353,7 +411,7 @@ private:
         std::vector<Entry> old(size);
         old.swap(entries_);
         for (const Entry& entry : old) {
-            if (entry.cell >= 0) entries_[find(entry.cell, entry.av, entry.d)] = entry;
+            if (entry.curve != nullptr) entries_[find(entry.sub_chain, entry.av)] = entry;
         }
         context().budget.give(old.size() * sizeof(Entry));
     }

@@ -1,10 +1,9 @@
 // Lower bounds on OC_x(i, A, DF, DB) of POFO's Appendix B.1, from two programs with one state less.
 //
-// OC is nondecreasing in A, DF and DB. The first program forgets DB: values come back from the host
-// for nothing, so that C has no idle time. The second forgets DF: values leave for nothing. Each
-// has a table over i, x, slots of A and slots of DF (or DB). A is rounded down, which OC cannot
-// exceed; DF and DB are interpolated as in the lower grid of the backward phase, because OC too
-// grows by at most 1 per unit of DF or DB.
+// OC is nondecreasing in A, DF and DB, and grows by at most 1 per unit of DF and of DB. The first
+// program forgets DB: values come back from the host for nothing, so that C has no idle time. The
+// second forgets DF: values leave for nothing. Each is a curve, over DF or over DB, for every i, x
+// and every slot of A. A is rounded down, which cannot raise OC, and so is what is added to it.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +20,11 @@ public:
     using Lower = GridBackward<Rounding::lower>;
 
     OffloadBound(const OffloadContext& context, Recomputation recomputation, Lower& lower)
-        : context_(context), recomputation_(recomputation), lower_(lower) {
-        const std::size_t size = at(context.chain.stages) * 2 * row_start(context.slots + 1);
-        context.budget.take(2 * size * sizeof(std::int64_t));
-        offload_.assign(size, never);
-        prefetch_.assign(size, never);
+        : context_(context), recomputation_(recomputation), lower_(lower), store_(context.budget) {
+        const std::size_t size = at(context.chain.stages) * 2 * at(context.slots + 1);
+        context.budget.take(2 * size * sizeof(CurveView));
+        offload_.assign(size, {});
+        prefetch_.assign(size, {});
         for (std::int32_t i = context.chain.stages; i >= 1; --i) {
             for (std::int32_t x = 0; x <= (i > 1 ? 1 : 0); ++x) {
                 context.poll();
@@ -39,125 +38,169 @@ public:
                             std::int64_t db) const {
         const std::int64_t slots = a / context_.slot;
         if (slots > context_.slots) return never;
-        return std::max(interpolated(offload_, i, x, slots, df),
-                        interpolated(prefetch_, i, x, slots, db));
+        const CurveView& offload = offload_[place(i, x, slots)];
+        if (offload.base >= never) return never;
+        return std::max(offload(df), prefetch_[place(i, x, slots)](db));
     }
 
 private:
-    using Table = std::vector<std::int64_t>;
+    using Table = std::vector<CurveView>;
 
-    // Row a holds d = 0..S - a + 1: more would not fit beside A.
-    std::size_t row_start(std::int64_t a) const {
-        return at(a) * at(context_.slots + 2) - at(a) * at(a - 1) / 2;
-    }
     std::size_t place(std::int32_t i, std::int32_t x, std::int64_t a) const {
-        return (at(i - 1) * 2 + at(x)) * row_start(context_.slots + 1) + row_start(a);
+        return (at(i - 1) * 2 + at(x)) * at(context_.slots + 1) + at(a);
     }
 
-    std::int64_t interpolated(const Table& table, std::int32_t i, std::int32_t x, std::int64_t a,
-                              std::int64_t d) const {
-        const std::int64_t slot = context_.slot;
-        const std::int64_t* const row = table.data() + place(i, x, a);
-        const std::int64_t last = context_.slots - a + 1;
-        const std::int64_t whole = d / slot;
-        if (whole >= last) return row[last];
-        const std::int64_t rest = d - whole * slot;
-        if (rest == 0) return row[whole];
-        const std::int64_t after = row[whole + 1];
-        return after >= never ? after : std::max(row[whole], after - (slot - rest));
-    }
+    // One state: the memory beside the input, and A before and after the input is kept, in slots.
+    struct State {
+        std::int32_t i;
+        std::int64_t a, kept, av, input, limit;
+    };
 
     void fill(std::int32_t i, std::int32_t x) {
         const OffloadChain& chain = context_.chain;
         const std::int64_t input = x == 1 ? chain.saved[at(i - 1)] : chain.output[at(i - 1)];
         for (std::int64_t a = 0; a <= context_.slots; ++a) {
-            const std::int64_t av = chain.memory - a * context_.slot - input;
-            if (av < chain.backward_need[at(i)]) continue;
-            const std::int64_t kept = a + input / context_.slot;
-            for (std::int64_t d = 0; d <= context_.slots - a + 1; ++d) {
-                offload_[place(i, x, a) + at(d)] = offloading(i, a, kept, av, input, d);
-                prefetch_[place(i, x, a) + at(d)] = prefetching(i, a, kept, av, input, d);
+            const std::int64_t left = chain.memory - a * context_.slot;
+            const State state{i, a, a + input / context_.slot, left - input, input, left};
+            if (state.av < chain.backward_need[at(i)]) continue;
+            offloading(state);
+            offload_[place(i, x, a)] = CurveStore::view(store_.add(best_.view()));
+            prefetching(state);
+            prefetch_[place(i, x, a)] = CurveStore::view(store_.add(best_.view()));
+        }
+    }
+
+    // The lower of two successors: the input is offloaded (curve `one_`) or kept (`other_`).
+    void either(bool offloaded, bool kept, std::int64_t limit) {
+        if (offloaded && kept) {
+            next_.least(one_.view(), other_.view(), limit);
+        } else {
+            std::swap(next_, offloaded ? one_ : other_);
+        }
+    }
+
+    // The successors in the first program, over DF from the start of a part of `time` ticks on.
+    bool after_offload(const State& state, std::int32_t i, std::int32_t x, std::int64_t time) {
+        const CurveView offloaded = offload_[place(i, x, state.a)];
+        const CurveView kept = state.kept <= context_.slots ? offload_[place(i, x, state.kept)]
+                                                            : CurveView{};
+        if (offloaded.base < never) {
+            if (state.input > time) {
+                one_.shift(offloaded, state.input - time, state.limit);
+            } else {
+                one_.delay(offloaded, 0, time - state.input, never, state.limit);
             }
         }
+        if (kept.base < never) other_.delay(kept, 0, time, never, state.limit);
+        if (offloaded.base >= never && kept.base >= never) return false;
+        either(offloaded.base < never, kept.base < never, state.limit);
+        return true;
     }
 
-    std::int64_t either(const Table& table, std::int32_t i, std::int32_t x, std::int64_t a,
-                        std::int64_t kept, std::int64_t d_offloaded, std::int64_t d_kept) const {
-        const std::int64_t offloaded = interpolated(table, i, x, a, d_offloaded);
-        if (kept > context_.slots) return offloaded;
-        return std::min(offloaded, interpolated(table, i, x, kept, d_kept));
+    // The successors in the second program, over DB at the end of the part.
+    bool after_prefetch(const State& state, std::int32_t i, std::int32_t x) {
+        const CurveView offloaded = prefetch_[place(i, x, state.a)];
+        const CurveView kept = state.kept <= context_.slots ? prefetch_[place(i, x, state.kept)]
+                                                            : CurveView{};
+        if (offloaded.base < never) one_.shift(offloaded, state.input, state.limit);
+        if (kept.base < never) other_.shift(kept, 0, state.limit);
+        if (offloaded.base >= never && kept.base >= never) return false;
+        either(offloaded.base < never, kept.base < never, state.limit);
+        return true;
     }
 
-    bool fits_all(std::int32_t i, std::int64_t av) const {
+    void take_lower(Curve& found, std::int64_t limit) {
+        if (best_.is_finite()) {
+            one_.least(best_.view(), found.view(), limit);
+            std::swap(best_, one_);
+        } else {
+            std::swap(best_, found);
+        }
+    }
+
+    // Whether nothing that is at least `bound`, and grows by 1 per unit from `room` on, is lower.
+    bool beats(std::int64_t bound, std::int64_t room, std::int64_t limit) const {
+        return best_.is_finite() && best_.view()(std::min(room, limit)) <= bound;
+    }
+
+    bool fits_all(const State& state) const {
         const OffloadChain& chain = context_.chain;
-        return chain.saved[at(i)] + chain.forward_overhead[at(i)] <= av;
+        return chain.saved[at(state.i)] + chain.forward_overhead[at(state.i)] <= state.av;
     }
 
-    std::int64_t offloading(std::int32_t i, std::int64_t a, std::int64_t kept, std::int64_t av,
-                            std::int64_t input, std::int64_t slots) const {
+    // Sets best_ to the curve of the first program.
+    void offloading(const State& state) {
         const OffloadChain& chain = context_.chain;
+        const std::int32_t i = state.i;
         const std::int32_t n = chain.stages;
-        const std::int64_t d = slots * context_.slot;
-        std::int64_t best = never;
-        if (fits_all(i, av)) {
-            const std::int64_t room = av - chain.saved[at(i)] - chain.forward_overhead[at(i)];
-            const std::int64_t own =
-                chain.forward[at(i)] + chain.backward[at(i)] + positive(d - room);
-            const std::int64_t left = std::min(d, room) - chain.forward[at(i)];
-            best = own + (i == n ? positive(left)
-                                 : either(offload_, i + 1, 1, a, kept, positive(left + input),
-                                          positive(left)));
+        best_.start(never, 0);
+        if (fits_all(state)) {
+            const std::int64_t room =
+                state.av - chain.saved[at(i)] - chain.forward_overhead[at(i)];
+            const std::int64_t own = chain.forward[at(i)] + chain.backward[at(i)];
+            if (i == n) {
+                best_.delay(all_of_it(), own, chain.forward[at(i)], room, state.limit);
+            } else if (after_offload(state, i + 1, 1, chain.forward[at(i)])) {
+                best_.delay(next_.view(), own, 0, room, state.limit);
+            }
         }
-        if (recomputation_ == Recomputation::forbidden) return std::min(best, never);
-        const std::int64_t m = lower_.rotor_slots(av);
+        if (recomputation_ == Recomputation::forbidden) return;
+        const std::int64_t m = lower_.rotor_slots(state.av);
         for (std::int32_t j = i; j < n; ++j) {
-            if (context_.runs.most(i, j) > av) break;
-            const std::int64_t room = av - context_.runs.early(i, j);
-            const std::int64_t run = context_.runs.time(i, j);
-            const std::int64_t own = run + positive(d - room) + lower_.rotor().time(i, j, m);
-            if (own + offload_[place(j + 1, 0, a)] >= best) continue;
-            const std::int64_t left = std::min(d, room) - run;
-            best = std::min(best, own + either(offload_, j + 1, 0, a, kept, positive(left + input),
-                                               positive(left)));
+            if (context_.runs.most(i, j) > state.av) break;
+            const std::int64_t room = state.av - context_.runs.early(i, j);
+            const std::int64_t own = context_.runs.time(i, j) + lower_.rotor().time(i, j, m);
+            const std::int64_t bound = own + offload_[place(j + 1, 0, state.a)].base;
+            if (bound >= never || beats(bound, room, state.limit)) continue;
+            if (!after_offload(state, j + 1, 0, context_.runs.time(i, j))) continue;
+            found_.delay(next_.view(), own, 0, room, state.limit);
+            take_lower(found_, state.limit);
         }
-        return std::min(best, never);
     }
 
-    std::int64_t prefetching(std::int32_t i, std::int64_t a, std::int64_t kept, std::int64_t av,
-                             std::int64_t input, std::int64_t slots) {
+    // Sets best_ to the curve of the second program.
+    void prefetching(const State& state) {
         const OffloadChain& chain = context_.chain;
+        const std::int32_t i = state.i;
         const std::int32_t n = chain.stages;
-        const std::int64_t d = slots * context_.slot;
-        const std::int64_t room = av - chain.backward_need[at(i)];
-        const std::int64_t idle = positive(d - room);
-        std::int64_t best = never;
-        if (fits_all(i, av)) {
-            const std::int64_t own = chain.forward[at(i)] + chain.backward[at(i)] + idle;
-            const std::int64_t left = positive(std::min(d, room) - chain.backward[at(i)]);
-            best = own + (i == n ? left
-                                 : either(prefetch_, i + 1, 1, a, kept, left + input, left));
+        const std::int64_t room = state.av - chain.backward_need[at(i)];
+        best_.start(never, 0);
+        if (fits_all(state)) {
+            const std::int64_t own = chain.forward[at(i)] + chain.backward[at(i)];
+            if (i == n) {
+                best_.delay(all_of_it(), own, chain.backward[at(i)], room, state.limit);
+            } else if (after_prefetch(state, i + 1, 1)) {
+                best_.delay(next_.view(), own, chain.backward[at(i)], room, state.limit);
+            }
         }
-        if (recomputation_ == Recomputation::forbidden) return std::min(best, never);
-        const std::int64_t m = lower_.rotor_slots(av);
+        if (recomputation_ == Recomputation::forbidden) return;
+        const std::int64_t m = lower_.rotor_slots(state.av);
         for (std::int32_t j = i; j < n; ++j) {
-            if (context_.runs.most(i, j) > av) break;
+            if (context_.runs.most(i, j) > state.av) break;
             const std::int64_t run = context_.runs.time(i, j);
-            const std::int64_t least = run + lower_.rotor().time(i, j, m) + idle;
-            if (least + prefetch_[place(j + 1, 0, a)] >= best) continue;
-            const std::int64_t part = lower_.value_at(i, j, m, slots, 0);
-            if (part >= never) continue;
-            const std::int64_t left = positive(d - part);
-            best = std::min(best, run + part + either(prefetch_, j + 1, 0, a, kept, left + input,
-                                                      left));
+            const std::int64_t bound = run + lower_.rotor().time(i, j, m) +
+                                       prefetch_[place(j + 1, 0, state.a)].base;
+            if (bound >= never || beats(bound, room, state.limit)) continue;
+            const CurveView part = lower_.curve(i, j, state.av);
+            if (part.base >= never || !after_prefetch(state, j + 1, 0)) continue;
+            found_.after(part, next_.view(), run, state.limit);
+            take_lower(found_, state.limit);
         }
-        return std::min(best, never);
+    }
+
+    // d ticks for d units: the curve after the loss.
+    static CurveView all_of_it() {
+        static constexpr std::int64_t from_the_start[] = {0};
+        return {0, from_the_start, 1};
     }
 
     OffloadContext context_;
     Recomputation recomputation_;
     Lower& lower_;
+    CurveStore store_;
     Table offload_;
     Table prefetch_;
+    Curve best_, next_, found_, one_, other_;
 };
 
 }  // namespace jettison

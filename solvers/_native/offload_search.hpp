@@ -122,8 +122,9 @@ private:
                                        table_.rotor().time(i, j, table_.rotor_slots(av)) +
                                        positive(label.db - backward_room);
             if (least >= never || least + bound_(j + 1, 0, label.a, 0, 0) >= limit_) continue;
-            const std::int64_t part = table_.value(i, j, av, label.db);
-            if (part >= never) continue;
+            const CurveView curve = table_.curve(i, j, av);
+            if (curve.base >= never) continue;
+            const std::int64_t part = curve(label.db);
             branch(j + 1, 0, label, parent, i, j, input, early + part,
                    std::min(label.df, room) - run, positive(label.db - part));
         }

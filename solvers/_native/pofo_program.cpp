@@ -67,7 +67,7 @@ private:
     std::int64_t build(std::int32_t i, std::int32_t j, std::int64_t av, std::int64_t d,
                        std::vector<Step>& steps) {
         const OffloadChain& chain = context_.chain;
-        const auto choice = table_.best(i, j, av, d);
+        const auto choice = table_.choice(i, j, av, d);
         if (choice.last == 0) {
             const std::int64_t room = av - chain.backward_need[at(i)];
             const std::int64_t left = positive(std::min(d, room) - chain.backward[at(i)]);
