@@ -44,6 +44,4 @@ def pofo_program(
     recomputes: bool,
     exact: bool,
     time_limit_s: float | None = None,
-) -> tuple[
-    int | None, int | None, list[tuple[int, int]], list[tuple[int, bool]], int, int
-]: ...
+) -> tuple[int | None, int | None, list[tuple[int, int]], list[tuple[int, bool]], int, int]: ...

@@ -17,7 +17,8 @@
 // Grids. The lower grid holds curves at multiples of a slot of av and rounds av up, the upper grid
 // rounds it down. `all` is nondecreasing in its inner value, and `ck` in c1 and c2 together,
 // because a c1 that is too small by e makes D - c1 too large by e, which costs at most e. So, by
-// induction, the lower grid is below C and the upper grid above.
+// induction, the lower grid is below C and the upper grid above. Curves of many breaks are
+// simplified on the side that the grid is on.
 #pragma once
 
 #include <cstdint>
@@ -157,7 +158,7 @@ private:
 };
 
 // The recurrence. `Table` says how the curves of smaller sub-chains are found:
-//   curve(i, j, av), rotor() and rotor_slots(av).
+//   curve(i, j, av), rotor(), rotor_slots(av), and how one is simplified before it is kept.
 template <typename Table>
 class BackwardRecurrence {
 public:
@@ -211,7 +212,7 @@ protected:
         Scratch& scratch = scratch_[depth_++];
         compute(scratch, i, j, av);
         --depth_;
-        return store_.add(scratch.best.view());
+        return store_.add(table().simplified(scratch.best.view(), scratch.other, av));
     }
 
     std::int64_t states() const { return states_; }
@@ -236,7 +237,10 @@ private:
             while (end < j && context.runs.most(i, end) <= passing_room) ++end;
         }
         std::int64_t parts(std::int32_t k) const {
-            return rotor.time(i, k, m) + rotor.time(k + 1, j, m - rotor.output(k));
+            return rotor.time(i, k, m) + upper_part(k);
+        }
+        std::int64_t upper_part(std::int32_t k) const {
+            return rotor.time(k + 1, j, m - rotor.output(k));
         }
         // h_k
         std::int64_t room(std::int32_t k) const { return passing_room - context.runs.late(i, k); }
@@ -307,13 +311,18 @@ private:
         if (scratch.best.is_finite() && scratch.best.view()(flat_until) <= bound) return;
         const CurveView lower = table().curve(splits.i, k, splits.av);
         if (lower.base >= never) return;
+        const std::int64_t run = context_.runs.time(splits.i, k);
+        // What is left of the split once its lower part is known, and the upper part still free.
+        CurveView least = lower;
+        least.base += run + splits.upper_part(k);
+        if (scratch.best.is_finite() && !is_below(least, scratch.best.view(), limit)) return;
         const CurveView upper =
             table().curve(k + 1, splits.j, splits.av - context_.chain.output[at(k)]);
         if (upper.base >= never) return;
-        const std::int64_t run = context_.runs.time(splits.i, k);
         scratch.other.after(lower, upper, run, limit);
         scratch.found.above_line(scratch.other.view(), splits.room(k) - run, limit);
         if (scratch.best.is_finite()) {
+            if (!is_below(scratch.found.view(), scratch.best.view(), limit)) return;
             scratch.other.least(scratch.best.view(), scratch.found.view(), limit);
             std::swap(scratch.best, scratch.other);
         } else {
@@ -356,6 +365,19 @@ public:
     }
     using Base::states;
 
+    // Curves of many breaks lose some of them, on the side that the grid is on.
+    CurveView simplified(CurveView f, Curve& into, std::int64_t av) const {
+        const std::int64_t limit = av + slot_;
+        const std::int64_t memory = this->context().chain.memory;
+        if (f.count < 16) return f;
+        if constexpr (rounding == Rounding::lower) {
+            into.simplify_below(f, memory / 64, limit);
+        } else {
+            into.simplify_above(f, memory / 512, limit);
+        }
+        return into.view();
+    }
+
 private:
     RotorTable rotor_;
     std::int64_t slot_;
@@ -387,6 +409,7 @@ public:
         return (av + context().slot - 1) / context().slot;
     }
     using BackwardRecurrence::states;
+    CurveView simplified(CurveView f, Curve&, std::int64_t) const { return f; }
 
 private:
     struct Entry {

@@ -33,6 +33,23 @@ struct CurveView {
     }
 };
 
+// Whether f(d) < g(d) for some d up to the limit. Between breaks the difference is linear.
+inline bool is_below(CurveView f, CurveView g, std::int64_t limit) {
+    std::int64_t d = 0, lead = g.base - f.base;
+    std::size_t in_f = 0, in_g = 0;
+    while (lead <= 0) {
+        const std::int64_t f_end = f.next(in_f), g_end = g.next(in_g);
+        const std::int64_t next = std::min({f_end, g_end, limit});
+        lead += static_cast<std::int64_t>(in_g & 1) * (next - d) -
+                static_cast<std::int64_t>(in_f & 1) * (next - d);
+        if (next >= limit) return lead > 0;
+        d = next;
+        in_f += f_end == d;
+        in_g += g_end == d;
+    }
+    return true;
+}
+
 class Curve {
 public:
     CurveView view() const { return {base_, breaks_.data(), breaks_.size()}; }
@@ -129,6 +146,55 @@ public:
             }
             d = next;
         }
+    }
+
+    // A curve of fewer breaks that is at most f, and at least f - tolerance. It stays flat until it
+    // is behind by the tolerance, and then rises until it has caught up.
+    void simplify_below(CurveView f, std::int64_t tolerance, std::int64_t limit) {
+        start(f.base, limit);
+        std::int64_t behind = 0;
+        for (std::size_t k = 0; k < f.count; k += 2) {
+            const std::int64_t from = f.breaks[k];
+            const std::int64_t to = f.next(k + 1);
+            if (!is_rising()) {
+                const std::int64_t start_of_rise = from + (tolerance - behind);
+                if (start_of_rise >= to) {
+                    behind += to - from;
+                    continue;
+                }
+                turn(start_of_rise, true);
+                behind = tolerance;
+            }
+            if (to >= never) return;
+            // f is flat from here to its next rise.
+            if (to + behind <= f.next(k + 2)) {
+                turn(to + behind, false);
+                behind = 0;
+            } else {
+                behind -= f.next(k + 2) - to;
+            }
+        }
+    }
+
+    // The same from above: at least f, at most f + tolerance, and equal to f at 0.
+    void simplify_above(CurveView f, std::int64_t tolerance, std::int64_t limit) {
+        // Seen from the limit backwards, and upside down, this is a curve from below.
+        std::vector<std::int64_t> mirrored;
+        if (f.count % 2 == 1) mirrored.push_back(0);
+        for (std::size_t k = f.count; k-- > 0;) mirrored.push_back(limit - f.breaks[k]);
+        Curve below;
+        below.simplify_below({0, mirrored.data(), mirrored.size()}, tolerance, limit);
+        Curve raised;
+        const std::vector<std::int64_t>& turns = below.breaks_;
+        raised.start(0, limit);
+        if (turns.size() % 2 == 1) raised.turn(0, true);
+        for (std::size_t k = turns.size(); k-- > 0;) {
+            raised.turn(limit - turns[k], k % 2 == 1);
+        }
+        raised.base_ = f(limit) - raised.view()(limit);
+        // It meets f at 0 when it is cut by the line that starts there.
+        const std::int64_t line[] = {0};
+        least(raised.view(), {f.base, line, 1}, limit);
     }
 
 private:
