@@ -72,7 +72,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 
@@ -319,7 +319,10 @@ def _solve(
     floor = run(_Units(ticks_per_ns, units_per_byte, shift, _Side.OPTIMISTIC))
     if floor.floor_ns is None:
         return floor
-    plan = run(_Units(ticks_per_ns, units_per_byte, shift, _Side.FEASIBLE))
+    feasible = _Units(ticks_per_ns, units_per_byte, shift, _Side.FEASIBLE)
+    if feasible.memory(memory_bytes, slots) == 0:
+        return replace(floor, plan=None, is_exact=False)
+    plan = run(feasible)
     return PofoBracket(
         floor.floor_ns,
         plan.plan,

@@ -43,7 +43,9 @@ pofo_program(const Vector<std::int64_t>& forward, const Vector<std::int64_t>& ba
         return ticks >= never ? std::nullopt : std::optional(ticks);
     };
     std::vector<std::pair<int, bool>> offloaded;
-    for (const Offloaded& value : answer.offloaded) offloaded.emplace_back(value.stage, value.saved);
+    for (const Offloaded& value : answer.offloaded) {
+        offloaded.emplace_back(value.stage, value.saved);
+    }
     return {finite(answer.floor), finite(answer.time), to_sequence(answer.steps),
             std::move(offloaded), answer.labels,       answer.states};
 }

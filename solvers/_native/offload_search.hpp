@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "offload_bound.hpp"
@@ -71,7 +72,6 @@ public:
                 keep_most(labels, most_);
                 context_.budget.take(labels.size() * sizeof(Label));
                 for (const Label& label : labels) {
-                    if (label.bound >= limit_) continue;
                     if (++result_.labels % 64 == 0) context_.poll();
                     expanded_.push_back(label);
                     expand(i, x, label);
@@ -152,14 +152,14 @@ private:
     }
 
     void complete(const Label& label, std::int32_t parent, std::int32_t i, std::int64_t time) {
-        if (time > best_.time || (time == best_.time && label.moved >= best_.moved)) return;
+        if (time >= limit_ || time > best_.time) return;
+        if (time == best_.time && label.moved >= best_.moved) return;
         best_ = label;
         best_.time = time;
         best_.parent = parent;
         best_.first = i;
         best_.last = 0;
         best_.offloaded = false;
-        limit_ = std::min(limit_, time);
     }
 
     // Drops all but the most promising.

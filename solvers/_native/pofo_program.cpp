@@ -1,7 +1,7 @@
 #include "pofo_program.hpp"
 
 #include <algorithm>
-#include <optional>
+#include <utility>
 
 #include "offload_search.hpp"
 
@@ -94,29 +94,31 @@ private:
     Table& table_;
 };
 
-// Labels of the first search, which looks for a good schedule.
+// Labels of the first search, whose schedule is what the others must beat.
 constexpr std::size_t first_labels = 16;
 
+// Searches with few labels, then with many. The floor is that of the table.
 template <typename Table>
 OffloadAnswer find_schedule(const OffloadContext& context, const OffloadProgram& program,
-                            Table& table, const OffloadBound& bound, std::size_t most,
-                            std::int64_t limit, std::int64_t& floor) {
+                            Table& table, const OffloadBound& bound) {
     OffloadSearch<Table> search(context, program.recomputation, table, bound);
-    const SearchResult found = search.run(limit, most);
-    OffloadAnswer answer;
-    answer.labels = found.labels;
-    floor = found.floor;
-    if (!found.parts.empty()) Assembly<Table>(context, table).run(found.parts, answer);
-    return answer;
-}
-
-void take_better(OffloadAnswer& answer, OffloadAnswer found) {
-    found.labels += answer.labels;
-    if (found.time < answer.time) {
-        answer = std::move(found);
-    } else {
-        answer.labels = found.labels;
+    OffloadAnswer best;
+    std::int64_t labels = 0;
+    for (const std::size_t most : {std::min(first_labels, at(program.most_labels)),
+                                   at(program.most_labels)}) {
+        const SearchResult found = search.run(best.time, most);
+        labels += found.labels;
+        if (!found.parts.empty()) {
+            OffloadAnswer faster;
+            Assembly<Table>(context, table).run(found.parts, faster);
+            // The time of a schedule is never above that of its labels.
+            best = std::move(faster);
+        }
+        best.floor = std::min(found.floor, best.time);
     }
+    best.labels = labels;
+    best.states = table.states();
+    return best;
 }
 
 }  // namespace
@@ -131,27 +133,20 @@ OffloadAnswer solve_offload(const OffloadProgram& program, const std::function<v
     OffloadAnswer answer;
     const std::int64_t root = bound(1, 0, 0, 0, 0);
     if (root >= never) return answer;
-    const std::size_t most = at(program.most_labels);
-    std::int64_t floor = never;
     if (program.accuracy == Accuracy::exact) {
         ExactBackward exact(context, lower.rotor());
-        answer = find_schedule(context, program, exact, bound, std::min(first_labels, most), never,
-                               floor);
-        take_better(answer, find_schedule(context, program, exact, bound, most, answer.time, floor));
-        answer.states = exact.states() + lower.states();
+        answer = find_schedule(context, program, exact, bound);
     } else {
         GridBackward<Rounding::upper> upper(context);
-        answer = find_schedule(context, program, upper, bound, std::min(first_labels, most), never,
-                               floor);
-        take_better(answer, find_schedule(context, program, upper, bound, most, answer.time, floor));
+        answer = find_schedule(context, program, upper, bound);
         OffloadSearch<GridBackward<Rounding::lower>> search(context, program.recomputation, lower,
                                                             bound);
-        const SearchResult proof = search.run(answer.time, most);
-        floor = proof.floor;
+        const SearchResult proof = search.run(answer.time, at(program.most_labels));
+        answer.floor = proof.floor;
         answer.labels += proof.labels;
-        answer.states = lower.states() + upper.states();
     }
-    answer.floor = std::min(std::max(root, floor), answer.time);
+    answer.floor = std::min(std::max(root, answer.floor), answer.time);
+    answer.states += lower.states();
     return answer;
 }
 

@@ -3,7 +3,8 @@
 Written from Table 1 and the assumptions 1 to 3 of the POFO paper (NeurIPS 2021): persistent
 sequences; values leave before the boundary between F and B of the loss and come back after it;
 memory is given back and taken while a transfer runs. It reads the fields of `Chain` and `Stage` and
-shares no code with the programs and replays that it checks. Times are exact fractions.
+shares no code with the programs and replays that it checks. With a bandwidth of n / d bytes per ns,
+times are counted n-fold and sizes d-fold: the link moves 1 unit per tick, and all is exact.
 
 Between the boundary and the start, time is reversed: a value that must be back for an operation
 leaves after that operation, seen backwards. So one loop, which lets values leave as early as they
@@ -95,98 +96,107 @@ def offload_sets(sequence: tuple[Step, ...]) -> Iterator[tuple[Value, ...]]:
         yield from combinations(movable, size)
 
 
+@dataclass(frozen=True)
+class Link:
+    """A chain and its memory in ticks and units."""
+
+    chain: Chain
+    memory_bytes: int
+    bytes_per_ns: Fraction
+
+    def ticks(self, step: Step) -> int:
+        """Return the duration of an operation."""
+        stage = self.chain.stages[step.stage - 1]
+        time_ns = stage.backward_ns if step.kind == "B" else stage.forward_ns
+        return time_ns * self.bytes_per_ns.numerator
+
+    def units(self, size_bytes: int) -> int:
+        """Return a size."""
+        return size_bytes * self.bytes_per_ns.denominator
+
+
 def fastest(
     chain: Chain, memory_bytes: int, bytes_per_ns: Fraction, *, recomputes: bool = True
 ) -> Fraction | None:
     """Return the least time in nanoseconds, or None if nothing fits."""
+    link = Link(chain, memory_bytes, bytes_per_ns)
     best = None
     for sequence in sequences(len(chain.stages)):
         if not recomputes and len(sequence) > 2 * len(chain.stages):
             continue
+        if best is not None and sum(link.ticks(step) for step in sequence) >= best:
+            continue
         for away in offload_sets(sequence):
-            time = makespan(chain, memory_bytes, bytes_per_ns, sequence, away)
+            time = makespan(link, sequence, away)
             if time is not None and (best is None or time < best):
                 best = time
-    return best
+    return None if best is None else Fraction(best, bytes_per_ns.numerator)
 
 
-def makespan(
-    chain: Chain,
-    memory_bytes: int,
-    bytes_per_ns: Fraction,
-    sequence: tuple[Step, ...],
-    away: tuple[Value, ...],
-) -> Fraction | None:
-    """Return the time of a sequence with the given values away at the boundary, or None."""
+def makespan(link: Link, sequence: tuple[Step, ...], away: tuple[Value, ...]) -> int | None:
+    """Return the ticks of a sequence with the given values away at the boundary, or None."""
     boundary = next(k for k, step in enumerate(sequence) if step.kind == "B")
     forward, backward = sequence[:boundary], sequence[boundary:]
     # A value can leave once it is there: the input at the start, the others after their operation.
-    made = {value: 0 for value in away}
+    made = dict.fromkeys(away, 0)
     for value in away:
         for k, step in enumerate(forward):
             if step.stage == value.stage:
                 made[value] = k + 1
-    first = _phase(chain, memory_bytes, bytes_per_ns, forward, made)
+    first = _phase(link, forward, made)
+    if first is None:
+        return None
     mirrored = tuple(reversed(backward))
     # It must be back before the first operation that reads it.
     needed = {}
     for value in away:
         readers = [k for k, step in enumerate(mirrored) if value in step.reads]
         needed[value] = max(readers) + 1
-    second = _phase(chain, memory_bytes, bytes_per_ns, mirrored, needed)
-    return None if first is None or second is None else first + second
+    second = _phase(link, mirrored, needed)
+    return None if second is None else first + second
 
 
-def _phase(
-    chain: Chain,
-    memory_bytes: int,
-    bytes_per_ns: Fraction,
-    steps: tuple[Step, ...],
-    leaves_before: dict[Value, int],
-) -> Fraction | None:
+def _phase(link: Link, steps: tuple[Step, ...], leaves_before: dict[Value, int]) -> int | None:
     """Run steps in order; a value leaves from before the step of the given index on."""
-    now = link_free = Fraction(0)
-    leaving: list[tuple[Value, Fraction]] = []  # with the time at which the transfer starts
+    now = link_free = 0
+    leaving: list[tuple[Value, int]] = []  # with the tick at which the transfer starts
     for position in range(len(steps) + 1):
-        for value, before in sorted(leaves_before.items(), key=lambda item: item[0].stage):
-            # Of two values that can leave at the same time none goes first: there is one per step.
+        for value, before in leaves_before.items():
+            # No two values can leave from the same step on, so that there is one order.
             if before == position:
                 start = max(now, link_free)
                 leaving.append((value, start))
-                link_free = start + _bytes(chain, value) / bytes_per_ns
+                link_free = start + link.units(_bytes(link.chain, value))
         if position == len(steps):
             break
         step = steps[position]
-        needed = _needed_bytes(chain, step)
+        short = link.units(_needed_bytes(link.chain, step) - link.memory_bytes)
         # Memory is short until enough of what leaves, and is not read, is gone.
         for value, start in leaving:
             if value in step.reads or value not in step.held:
                 continue
-            size = _bytes(chain, value)
-            gone = min(max((now - start) * bytes_per_ns, Fraction(0)), size)
-            surplus = needed - memory_bytes
-            if surplus > gone:
-                wanted = min(Fraction(surplus), size)
-                now = max(now, start + wanted / bytes_per_ns)
-                gone = wanted
-            needed -= gone
-        if needed > memory_bytes:
+            size = link.units(_bytes(link.chain, value))
+            gone = min(max(now - start, 0), size)
+            if short > gone:
+                gone = min(short, size)
+                now = max(now, start + gone)
+            short -= gone
+        if short > 0:
             return None
-        stage = chain.stages[step.stage - 1]
-        now += stage.backward_ns if step.kind == "B" else stage.forward_ns
+        now += link.ticks(step)
     return max(now, link_free)
 
 
-def _bytes(chain: Chain, value: Value) -> Fraction:
+def _bytes(chain: Chain, value: Value) -> int:
     if value.stage == 0:
-        return Fraction(chain.input_bytes)
+        return chain.input_bytes
     stage = chain.stages[value.stage - 1]
-    return Fraction(stage.saved_bytes if value.whole else stage.output_bytes)
+    return stage.saved_bytes if value.whole else stage.output_bytes
 
 
-def _needed_bytes(chain: Chain, step: Step) -> Fraction:
+def _needed_bytes(chain: Chain, step: Step) -> int:
     stage = chain.stages[step.stage - 1]
-    needed = sum((_bytes(chain, value) for value in step.held), Fraction(0))
+    needed = sum(_bytes(chain, value) for value in step.held)
     needed += _bytes(chain, Value(step.gradient, False))
     if step.kind == "B":
         if not chain.backward_overhead_holds_gradient:
