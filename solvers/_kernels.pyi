@@ -70,6 +70,21 @@ def least_rerun_at_once(
     path_ns: NDArray[np.int64],
     most_states: int,
 ) -> int | None: ...
+def pofo_program(
+    forward: NDArray[np.int64],
+    backward: NDArray[np.int64],
+    output: NDArray[np.int64],
+    saved: NDArray[np.int64],
+    forward_overhead: NDArray[np.int64],
+    backward_need: NDArray[np.int64],
+    memory: int,
+    slots: int,
+    most_labels: int,
+    most_bytes: int,
+    recomputes: bool,
+    exact: bool,
+    time_limit_s: float | None = None,
+) -> tuple[int | None, int | None, list[tuple[int, int]], list[tuple[int, bool]], int, int]: ...
 
 class PersistentSearch:
     def __init__(
