@@ -258,10 +258,12 @@ class FluidReplay:
 
     def _place(self, phase: _Phase, item: _Computation) -> None:
         """Let a computation run next in its phase, once its memory is there."""
-        if self._limit_bytes is not None and item.taken:
+        if self._limit_bytes is not None:
+            # What adds nothing is not to blame for what is too much, but its memory has to be there
+            # all the same: what is on its way may take it while it runs.
             room = self._units(self._limit_bytes) - item.before - item.taken
             phase.wait_for(room)
-            if room < 0:
+            if room < 0 and item.taken:
                 self._findings.broken(
                     Rule.OUT_OF_MEMORY,
                     str(item.effect.output),

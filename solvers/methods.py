@@ -21,6 +21,9 @@ class Promise(StrEnum):
     EXACT = "exact"
     EXACT_PERSISTENT = "exact-persistent"
     EXACT_STAGED = "exact-staged"
+    BRACKET = "bracket"
+    """A schedule, and a bound that need not meet it."""
+
     HEURISTIC = "heuristic"
     BOUND = "bound"
 
@@ -152,6 +155,22 @@ METHODS = (
         "chain_baselines:solve_recompute_all",
     ),
     Method(
+        "pofo",
+        "remat-offload-chain",
+        Promise.BRACKET,
+        "POFO, NeurIPS 2021, Appendix B",
+        "the best persistent schedule with offloading before the loss, timed at once or fluid",
+        "pofo:solve_pofo",
+    ),
+    Method(
+        "offload-only",
+        "remat-offload-chain",
+        Promise.HEURISTIC,
+        "Beaumont et al., Euro-Par 2020; POFO, Section 5.2",
+        "the best choice of what to offload where nothing is computed again",
+        "pofo:solve_offload_only",
+    ),
+    Method(
         "autocapper",
         "remat-offload-chain",
         Promise.HEURISTIC,
@@ -174,6 +193,14 @@ METHODS = (
         "RR-9302, Theorem 1",
         "the fastest persistent schedule without transfers",
         "offload_baselines:solve_rotor_alone",
+    ),
+    Method(
+        "offload-all",
+        "remat-offload-chain",
+        Promise.HEURISTIC,
+        "folklore; the proof of the least memory",
+        "move everything after every operation: fits wherever anything does",
+        "offload_everything:solve_offload_everything",
     ),
     Method(
         "store-all",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -101,6 +102,20 @@ def test_an_operation_waits_until_enough_has_left_and_enough_may_arrive() -> Non
     assert forward == [("F_all 1", 0), ("F_all 2", 4), ("F_all 3", 6)]
     tight = sequence(WIDE_OFFLOAD).replay(WIDE, BYTE_PER_NS, Transfers.FLUID, 11)
     assert [(step.operation, step.start_ns) for step in tight.steps[2:3]] == [("F_all 3", 8)]
+
+
+def test_a_backward_that_adds_nothing_needs_its_memory_as_well() -> None:
+    # The overhead, none, holds the gradient: B 2 takes no memory beside a1 3 and ā2 11, in 20
+    # bytes. Of a0, 8, at most 6 may have arrived when it ends: the other 2, at half a byte per ns,
+    # make B 1 wait for 4 ns. Forwards 0 and 10, during which 5 bytes of a0 leave; 3 more bytes, 6
+    # ns, before the turn; 23, 4.
+    layer = replace(_stage("one", 0, 3, 3), forward_overhead_bytes=2)
+    loss = Stage(name="loss", forward_ns=10, backward_ns=23, output_bytes=0, saved_bytes=11)
+    chain = Chain("two", 8, (layer, loss), backward_overhead_holds_gradient=True)
+    schedule = sequence("O 0, F_ck 1, D 0, F_all 2, B 2, P 0, F_all 1, B 1")
+    replay = schedule.replay(chain, Link(5 * 10**8), Transfers.FLUID, 20)
+    assert replay.valid
+    assert replay.time_ns == 10 + 6 + 23 + 4
 
 
 @pytest.mark.parametrize(
