@@ -48,6 +48,7 @@ test-torch: install
 bench: install
 	$(BIN)/python benchmarks/chain_dp.py
 	$(BIN)/python benchmarks/exact_search.py
+	$(BIN)/python benchmarks/pofo_kernel.py
 
 notebooks: install
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[notebooks]"
@@ -64,7 +65,7 @@ sanitize:
 	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
 	  build/sanitize/bin/python -m pytest -k "not beyond_all_memory" \
 	  tests/solvers/test_kernels.py tests/solvers/test_rotor_exact.py tests/solvers/test_revolve.py \
-	  tests/solvers/test_unrestricted.py
+	  tests/solvers/test_unrestricted.py tests/solvers/test_pofo_program.py
 
 clean:
 	rm -rf .venv build demo
