@@ -13,6 +13,8 @@ import subprocess
 import sys
 import time
 
+from chain_dp import synthetic_chain
+
 from jettison.instances.chain import Chain, Stage
 from jettison.instances.remat_chain import RematChain
 from jettison.solvers.pofo_program import pofo_bracket
@@ -41,31 +43,12 @@ def light_chain(layers: int) -> Chain:
                 backward_overhead_bytes=generator.randint(0, output_bytes),
             )
         )
-    return _with_loss("light", 20 * MIB, stages)
-
-
-def heavy_chain(layers: int) -> Chain:
-    """Return stages that save about 50 MB per millisecond: a link can take little of it."""
-    generator = random.Random(SEED)
-    stages = [
-        Stage(
-            name=f"layer {number}",
-            forward_ns=generator.randint(1_000, 100_000),
-            backward_ns=generator.randint(1_000, 100_000),
-            output_bytes=MIB,
-            saved_bytes=generator.randint(2 * MIB, 8 * MIB),
-        )
-        for number in range(1, layers + 1)
-    ]
-    return _with_loss("heavy", MIB, stages)
-
-
-def _with_loss(name: str, input_bytes: int, stages: list[Stage]) -> Chain:
     loss = Stage(name="loss", forward_ns=1_000, backward_ns=1_000, output_bytes=0, saved_bytes=0)
-    return Chain(name, input_bytes, (*stages, loss))
+    return Chain("light", 20 * MIB, (*stages, loss))
 
 
-CHAINS = {"light": light_chain, "heavy": heavy_chain}
+# The chain of the benchmark of rotor saves about 50 MB per millisecond: a link takes little of it.
+CHAINS = {"light": light_chain, "heavy": synthetic_chain}
 
 
 def report(name: str, layers: int, alpha: float, gigabytes: int, slots: int) -> None:

@@ -174,7 +174,8 @@ def solve_pofo(problem: Problem, options: SolveOptions) -> Outcome:
     if cuts.termination is Termination.INTERRUPTED:
         return replace(cuts, note="interrupted before a schedule was looked for")
     bounds = cuts.bounds
-    offers = _offers(incumbent, brackets, options, clock)
+    capped = offer_autocapper(incumbent, options, clock)
+    offers = _offers(incumbent, brackets, options, clock, capped)
     # Something always fits: nobody is left without a schedule where no plan does.
     incumbent.offer(offload_everything(problem.instance))
     outcome = incumbent.search(offers, options, clock, "no schedule fits")
@@ -202,28 +203,23 @@ def solve_offload_only(problem: Problem, options: SolveOptions) -> Outcome:
     clock = Clock(options.time_limit_s)
     brackets = PofoBrackets(problem, Recomputation.FORBIDDEN)
     incumbent = OffloadIncumbent(problem)
-    offers = _offers_without_recomputation(incumbent, brackets, options, clock)
+    offers = _offers(incumbent, brackets, options, clock, iter(()))
     return incumbent.search(offers, options, clock, "no plan without recomputation fits")
 
 
 def _offers(
-    incumbent: OffloadIncumbent, brackets: PofoBrackets, options: SolveOptions, clock: Clock
+    incumbent: OffloadIncumbent,
+    brackets: PofoBrackets,
+    options: SolveOptions,
+    clock: Clock,
+    others: Iterator[None],
 ) -> Iterator[None]:
+    """Offer plans, and with transfers at once `others` before those for other resources."""
     if incumbent.problem.transfers is Transfers.FLUID:
         yield from _offer_fluid(incumbent, brackets, options, clock)
         return
     yield from _offer_first(incumbent, brackets, options)
-    yield from offer_autocapper(incumbent, options, clock)
-    yield from offer_plans(incumbent, lambda memory, rate: brackets.plan(memory, rate, clock))
-
-
-def _offers_without_recomputation(
-    incumbent: OffloadIncumbent, brackets: PofoBrackets, options: SolveOptions, clock: Clock
-) -> Iterator[None]:
-    if incumbent.problem.transfers is Transfers.FLUID:
-        yield from _offer_fluid(incumbent, brackets, options, clock)
-        return
-    yield from _offer_first(incumbent, brackets, options)
+    yield from others
     yield from offer_plans(incumbent, lambda memory, rate: brackets.plan(memory, rate, clock))
 
 
