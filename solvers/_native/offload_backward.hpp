@@ -278,7 +278,7 @@ public:
         if constexpr (rounding == Rounding::lower) {
             into.simplify_below(f, memory / 64, limit);
         } else {
-            into.simplify_above(f, memory / 512, limit);
+            into.simplify_above(f, memory / 128, limit);
         }
         return into.view();
     }
