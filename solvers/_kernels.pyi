@@ -16,6 +16,17 @@ def persistent_program(
     time_limit_s: float | None = None,
     threads: int = 1,
 ) -> list[tuple[int, list[tuple[int, int]]] | None]: ...
+def persistent_times(
+    forward_ns: NDArray[np.int64],
+    backward_ns: NDArray[np.int64],
+    input_slots: NDArray[np.int32],
+    saved_slots: NDArray[np.int32],
+    forward_all_need: NDArray[np.int32],
+    forward_none_need: NDArray[np.int32],
+    budgets: Sequence[int],
+    time_limit_s: float | None = None,
+    threads: int = 1,
+) -> list[int | None]: ...
 def least_memory(
     input_bytes: NDArray[np.int64],
     saved_bytes: NDArray[np.int64],

@@ -159,11 +159,17 @@ def persistent_curve(
     if is_exact:
         slots = largest // divisor if largest else 0
     grid = _Grid(largest, slots)
-    floors = _solve(needs, grid, budgets, clock, threads, rounds_up=False)
-    ceilings = floors if is_exact else _solve(needs, grid, budgets, clock, threads, rounds_up=True)
+    down = _arguments(needs, grid, budgets, rounds_up=False)
+    if is_exact:
+        ceilings = _kernels.persistent_program(*down, clock.left_s, threads)
+        floors = [None if found is None else found[0] for found in ceilings]
+    else:
+        floors = _kernels.persistent_times(*down, clock.left_s, threads)
+        up = _arguments(needs, grid, budgets, rounds_up=True)
+        ceilings = _kernels.persistent_program(*up, clock.left_s, threads)
     brackets = {
         budget: Bracket(
-            None if floor is None else floor[0],
+            floor,
             None if ceiling is None else chain_schedule(ceiling[1]),
             is_exact,
         )
@@ -308,18 +314,21 @@ class _Grid:
         return np.where(sizes > most, self.slots + 1, count).astype(np.int32)
 
 
-def _solve(
-    needs: ChainNeeds,
-    grid: _Grid,
-    budgets_bytes: Sequence[int],
-    clock: Clock,
-    threads: int,
-    *,
-    rounds_up: bool,
-) -> list[tuple[int, list[tuple[int, int]]] | None]:
+def _arguments(
+    needs: ChainNeeds, grid: _Grid, budgets_bytes: Sequence[int], *, rounds_up: bool
+) -> tuple[
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    list[int],
+]:
+    """Return what the kernel takes: times, sizes and thresholds in slots, budgets in slots."""
     times = np.array([(stage.forward_ns, stage.backward_ns) for stage in needs.chain], np.int64)
     budgets = grid.count(np.array(budgets_bytes, np.int64), rounds_up=not rounds_up)
-    return _kernels.persistent_program(
+    return (
         np.ascontiguousarray(times[:, 0]),
         np.ascontiguousarray(times[:, 1]),
         grid.count(needs.input_bytes, rounds_up=rounds_up),
@@ -327,6 +336,4 @@ def _solve(
         grid.count(needs.forward_all, rounds_up=True),
         grid.count(needs.forward_none, rounds_up=True),
         budgets.tolist(),
-        clock.left_s,
-        threads,
     )
