@@ -47,6 +47,8 @@ test-torch: install
 
 bench: install
 	$(BIN)/python benchmarks/chain_dp.py
+	$(BIN)/python benchmarks/exact_search.py
+	$(BIN)/python benchmarks/pofo_kernel.py
 
 notebooks: install
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[notebooks]"
@@ -63,8 +65,8 @@ sanitize:
 	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
 	  build/sanitize/bin/python -m pytest -k "not beyond_all_memory" \
 	  tests/solvers/test_kernels.py tests/solvers/test_rotor_exact.py tests/solvers/test_revolve.py \
-	  tests/solvers/test_unrestricted.py tests/solvers/test_offload_kernel.py \
-	  tests/solvers/test_offload_cut_bound.py
+	  tests/solvers/test_unrestricted.py tests/solvers/test_pofo_program.py \
+	  tests/solvers/test_offload_kernel.py tests/solvers/test_offload_cut_bound.py
 
 clean:
 	rm -rf .venv build demo

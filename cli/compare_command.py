@@ -26,7 +26,7 @@ from jettison.instances.units import format_bytes, format_ns
 from jettison.solvers.methods import find_method
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.result import Result
-from jettison.solvers.solve import compare_with
+from jettison.solvers.solve import compare_all
 
 
 def compare(
@@ -71,16 +71,14 @@ def compare(
     for name in names or []:
         find_method(problem, name)
     checked_picture(plot)
-    results: list[Result] = []
-    for posed in problems:
-        line = ProgressLine(f"{posed.instance.name} in {posed.memory}")
-        options = SolveOptions(
-            time_limit_s=time_limit, gap=gap, threads=threads, seed=seed, on_progress=line
-        )
-        try:
-            results += compare_with(posed, names, options)
-        finally:
-            line.close()
+    line = ProgressLine(f"{problem} {problems[0].instance.name}")
+    options = SolveOptions(
+        time_limit_s=time_limit, gap=gap, threads=threads, seed=seed, on_progress=line
+    )
+    try:
+        results = compare_all(problems, names, options)
+    finally:
+        line.close()
     if plot is not None:
         from jettison.cli.compare_plot import plot_compare
         from jettison.schedules.picture_file import save_figure

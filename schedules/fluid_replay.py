@@ -185,7 +185,7 @@ class FluidReplay:
             if isinstance(operation, ChainOperation):
                 item = self._prepare(position, operation, stored)
                 if item is not None:
-                    self._place(phase, item, item.before)
+                    self._place(phase, item)
                     for tensor in item.effect.adds:
                         self._ready[tensor] = phase.clock
                     stored = item.after
@@ -234,7 +234,7 @@ class FluidReplay:
                 phase.ship(str(entry), size, phase.clock, pinned=False)
             else:
                 self._findings.at(entry.position, str(entry.operation))
-                self._place(phase, entry, entry.after)
+                self._place(phase, entry)
                 done.append(entry)
         return phase, done[::-1]
 
@@ -256,16 +256,14 @@ class FluidReplay:
         taken = max(self._units(effect.extra_bytes), change)
         return _Computation(position, operation, effect, stored, taken, stored + change)
 
-    def _place(self, phase: _Phase, item: _Computation, stored: int) -> None:
-        """Let a computation run next in its phase, once its memory beside what is stored is there.
-
-        What adds nothing never waits. In reversed time that is what takes nothing, and frees
-        nothing either: what it frees is in use until its end.
-        """
-        if self._limit_bytes is not None and (item.taken or item.before > stored):
+    def _place(self, phase: _Phase, item: _Computation) -> None:
+        """Let a computation run next in its phase, once its memory is there."""
+        if self._limit_bytes is not None:
+            # What adds nothing is not to blame for what is too much, but its memory has to be there
+            # all the same: what is on its way may take it while it runs.
             room = self._units(self._limit_bytes) - item.before - item.taken
             phase.wait_for(room)
-            if room < 0:
+            if room < 0 and item.taken:
                 self._findings.broken(
                     Rule.OUT_OF_MEMORY,
                     str(item.effect.output),

@@ -16,25 +16,23 @@ def persistent_program(
     time_limit_s: float | None = None,
     threads: int = 1,
 ) -> list[tuple[int, list[tuple[int, int]]] | None]: ...
+def persistent_times(
+    forward_ns: NDArray[np.int64],
+    backward_ns: NDArray[np.int64],
+    input_slots: NDArray[np.int32],
+    saved_slots: NDArray[np.int32],
+    forward_all_need: NDArray[np.int32],
+    forward_none_need: NDArray[np.int32],
+    budgets: Sequence[int],
+    time_limit_s: float | None = None,
+    threads: int = 1,
+) -> list[int | None]: ...
 def least_memory(
     input_bytes: NDArray[np.int64],
     saved_bytes: NDArray[np.int64],
     forward_all_need: NDArray[np.int64],
     forward_none_need: NDArray[np.int64],
 ) -> tuple[int, list[tuple[int, int]]]: ...
-def persistent_optimum(
-    forward_ns: NDArray[np.int64],
-    backward_ns: NDArray[np.int64],
-    input_bytes: NDArray[np.int64],
-    saved_bytes: NDArray[np.int64],
-    forward_all_need: NDArray[np.int64],
-    forward_none_need: NDArray[np.int64],
-    available_bytes: int,
-    known_time_ns: int,
-    slots: int,
-    most_states: int,
-    time_limit_s: float | None = None,
-) -> tuple[int, int, list[tuple[int, int]], int, bool]: ...
 def fastest_schedule(
     forward_ns: NDArray[np.int64],
     backward_ns: NDArray[np.int64],
@@ -85,3 +83,47 @@ def cut_allows_at_once(
     most_states: int,
     time_limit_s: float | None = None,
 ) -> bool: ...
+def pofo_program(
+    forward: NDArray[np.int64],
+    backward: NDArray[np.int64],
+    output: NDArray[np.int64],
+    saved: NDArray[np.int64],
+    forward_overhead: NDArray[np.int64],
+    backward_need: NDArray[np.int64],
+    memory: int,
+    slots: int,
+    most_labels: int,
+    most_bytes: int,
+    recomputes: bool,
+    exact: bool,
+    time_limit_s: float | None = None,
+) -> tuple[int | None, int | None, list[tuple[int, int]], list[tuple[int, bool]], int, int]: ...
+
+class PersistentSearch:
+    def __init__(
+        self,
+        forward_ns: NDArray[np.int64],
+        backward_ns: NDArray[np.int64],
+        input_bytes: NDArray[np.int64],
+        saved_bytes: NDArray[np.int64],
+        forward_all_need: NDArray[np.int64],
+        forward_none_need: NDArray[np.int64],
+        available_bytes: int,
+        known_time_ns: int,
+        first_slots: int,
+        most_slots: int,
+        most_bytes: int,
+    ) -> None: ...
+    def refine(self, time_limit_s: float | None = None) -> None: ...
+    @property
+    def lower_bound_ns(self) -> int: ...
+    @property
+    def time_ns(self) -> int: ...
+    @property
+    def sequence(self) -> list[tuple[int, int]]: ...
+    @property
+    def is_complete(self) -> bool: ...
+    @property
+    def slots(self) -> int: ...
+    @property
+    def states(self) -> int: ...

@@ -15,7 +15,7 @@ and the same one may leave in several gaps; each gap counts once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from jettison.instances.chain import Chain
@@ -30,13 +30,15 @@ from jettison.solvers.offload_baselines import solve_rotor_alone
 from jettison.solvers.offload_executor import execute_gaps
 from jettison.solvers.offload_incumbent import OffloadIncumbent
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
-from jettison.solvers.rotor import FIRST_SLOTS, persistent_bracket
+from jettison.solvers.rotor import FIRST_SLOTS, persistent_curve
 from jettison.solvers.status import Termination
 from jettison.solvers.tensor_lifetimes import Gap, TensorLifetimes
 
 MEMORIES = 40
 # What the schedule without transfers may take of the time.
 SHARE_OF_ROTOR = 0.25
+# One table serves all memories.
+MOST_SLOTS = 2000
 
 
 def capper_gaps(lifetimes: TensorLifetimes, memory_bytes: int) -> list[Gap] | None:
@@ -118,7 +120,7 @@ def offer_autocapper(
     yield
     seen: set[ChainSchedule] = set()
     memories = capper_memories(chain, problem.memory_bytes)
-    for computations in _rotor_sequences(chain, memories[::-1], clock):
+    for computations in _rotor_sequences(chain, memories[::-1], clock, options.threads):
         if computations not in seen:
             seen.add(computations)
             offer_capped(incumbent, computations)
@@ -126,20 +128,25 @@ def offer_autocapper(
 
 
 def _rotor_sequences(
-    chain: Chain, memories: Iterable[int], clock: Clock
+    chain: Chain, memories: Sequence[int], clock: Clock, threads: int
 ) -> Iterator[ChainSchedule]:
-    """Yield the fastest persistent sequence on the first grid of `rotor` for each memory with one.
+    """Yield the fastest persistent sequence on one grid of `rotor` for each memory with one.
 
-    Where rounding up leaves none, it is the sequence of least memory.
+    Where rounding up leaves none, it is the sequence of least memory. The grid is so fine that the
+    smallest memory has as many slots as `rotor` gives it first, but for a limit.
     """
     least_bytes, least = least_persistent_memory(chain)
+    on_grid = [size for size in memories if least_bytes <= size < chain.store_all_peak_bytes]
+    slots = FIRST_SLOTS
+    if on_grid:
+        slots = min(slots * max(on_grid) // max(min(on_grid), 1), MOST_SLOTS)
+    brackets = iter(persistent_curve(chain, on_grid, slots, clock.left_s, threads))
     for memory_bytes in memories:
         if memory_bytes >= chain.store_all_peak_bytes:
             # Rounding up would lose this sequence where the memory just holds it.
             yield store_all_schedule(chain)
         elif memory_bytes >= least_bytes:
-            bracket = persistent_bracket(chain, memory_bytes, FIRST_SLOTS, clock.left_s)
-            yield bracket.schedule or least
+            yield next(brackets).schedule or least
 
 
 def capper_memories(chain: Chain, memory_bytes: int) -> list[int]:

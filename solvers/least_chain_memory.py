@@ -78,4 +78,10 @@ def persistent_infeasibility(chain: Chain, memory_bytes: int) -> Infeasibility |
 
 def chain_schedule(sequence: list[tuple[int, int]]) -> ChainSchedule:
     """Turn the sequence of a kernel into a schedule."""
-    return ChainSchedule(tuple(ChainOperation(_KINDS[kind], stage) for kind, stage in sequence))
+    return ChainSchedule(tuple(_operation(kind, stage) for kind, stage in sequence))
+
+
+@lru_cache(maxsize=2**16)
+def _operation(kind: int, stage: int) -> ChainOperation:
+    # Sequences are long, and there are few operations: they are made once.
+    return ChainOperation(_KINDS[kind], stage)

@@ -5,10 +5,11 @@ The modules are imported when a method runs, so that listing them is light.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
+from typing import Any
 
 from jettison.instances.errors import InputError
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
@@ -20,6 +21,9 @@ class Promise(StrEnum):
     EXACT = "exact"
     EXACT_PERSISTENT = "exact-persistent"
     EXACT_STAGED = "exact-staged"
+    BRACKET = "bracket"
+    """A schedule, and a bound that need not meet it."""
+
     HEURISTIC = "heuristic"
     BOUND = "bound"
 
@@ -42,6 +46,9 @@ class Method:
         One line for a person.
     entry
         ``module:function``; the function takes the problem and `SolveOptions`.
+    curve_entry
+        The same for a list of problems that differ in their memory only, and returns one outcome
+        each; None where solving them together saves nothing.
     """
 
     name: str
@@ -50,17 +57,38 @@ class Method:
     source: str
     summary: str
     entry: str
+    curve_entry: str | None = None
 
     def run(self, problem: Problem, options: SolveOptions) -> Outcome:
         """Run the method."""
-        module, function = self.entry.split(":")
-        call: Callable[[Problem, SolveOptions], Outcome] = getattr(
-            import_module(f"jettison.solvers.{module}"), function
-        )
+        call: Callable[[Problem, SolveOptions], Outcome] = _function(self.entry)
         return call(problem, options)
+
+    def run_curve(self, problems: Sequence[Problem], options: SolveOptions) -> list[Outcome]:
+        """Run the method on one instance in several memories."""
+        if self.curve_entry is None:
+            return [self.run(problem, options) for problem in problems]
+        call: Callable[[Sequence[Problem], SolveOptions], list[Outcome]] = _function(
+            self.curve_entry
+        )
+        return call(problems, options)
+
+
+def _function(entry: str) -> Callable[..., Any]:
+    module, name = entry.split(":")
+    function: Callable[..., Any] = getattr(import_module(f"jettison.solvers.{module}"), name)
+    return function
 
 
 METHODS = (
+    Method(
+        "rotor-exact",
+        "remat-chain",
+        Promise.EXACT_PERSISTENT,
+        "RR-9302, Theorem 1",
+        "the best persistent schedule to the byte: coarse grids, finer ones, then step functions",
+        "rotor_exact:solve_rotor_exact",
+    ),
     Method(
         "rotor",
         "remat-chain",
@@ -68,14 +96,7 @@ METHODS = (
         "RR-9302, Algorithms 1 and 2",
         "dynamic program over memory slots, with a floor and a ceiling",
         "rotor:solve_rotor",
-    ),
-    Method(
-        "rotor-exact",
-        "remat-chain",
-        Promise.EXACT_PERSISTENT,
-        "RR-9302, Theorem 1",
-        "the same recurrence in exact bytes, searched between two grids",
-        "rotor_exact:solve_rotor_exact",
+        "rotor:solve_rotor_curve",
     ),
     Method(
         "unrestricted",
@@ -134,6 +155,22 @@ METHODS = (
         "chain_baselines:solve_recompute_all",
     ),
     Method(
+        "pofo",
+        "remat-offload-chain",
+        Promise.BRACKET,
+        "POFO, NeurIPS 2021, Appendix B",
+        "the best persistent schedule with offloading before the loss, timed at once or fluid",
+        "pofo:solve_pofo",
+    ),
+    Method(
+        "offload-only",
+        "remat-offload-chain",
+        Promise.HEURISTIC,
+        "Beaumont et al., Euro-Par 2020; POFO, Section 5.2",
+        "the best choice of what to offload where nothing is computed again",
+        "pofo:solve_offload_only",
+    ),
+    Method(
         "autocapper",
         "remat-offload-chain",
         Promise.HEURISTIC,
@@ -158,12 +195,36 @@ METHODS = (
         "offload_baselines:solve_rotor_alone",
     ),
     Method(
+        "offload-all",
+        "remat-offload-chain",
+        Promise.HEURISTIC,
+        "folklore; the proof of the least memory",
+        "move everything after every operation: fits wherever anything does",
+        "offload_everything:solve_offload_everything",
+    ),
+    Method(
         "store-all",
         "remat-offload-chain",
         Promise.HEURISTIC,
         "folklore",
         "save everything in memory, move and recompute nothing",
         "offload_baselines:solve_store_all",
+    ),
+    Method(
+        "cut-bound",
+        "remat-offload-chain",
+        Promise.BOUND,
+        "POFO's problem; cuts chained as for remat-chain, with what the link can carry",
+        "what each operation's memory forces to be computed again or moved; for all schedules",
+        "offload_cut_bound:bound_offload_cut",
+    ),
+    Method(
+        "event-bound",
+        "remat-offload-chain",
+        Promise.BOUND,
+        "POFO's problem; a linear program over the first starts of all operations",
+        "what is where at every first start, all moments in one model; holds for all schedules",
+        "offload_event_bound:bound_offload_events",
     ),
     Method(
         "checkmate",
@@ -196,22 +257,6 @@ METHODS = (
         "folklore",
         "keep nothing between first computations, recompute every ancestor",
         "graph_baselines:solve_recompute_all",
-    ),
-    Method(
-        "cut-bound",
-        "remat-offload-chain",
-        Promise.BOUND,
-        "POFO's problem; cuts chained as for remat-chain, with what the link can carry",
-        "what each operation's memory forces to be computed again or moved; for all schedules",
-        "offload_cut_bound:bound_offload_cut",
-    ),
-    Method(
-        "event-bound",
-        "remat-offload-chain",
-        Promise.BOUND,
-        "POFO's problem; a linear program over the first starts of all operations",
-        "what is where at every first start, all moments in one model; holds for all schedules",
-        "offload_event_bound:bound_offload_events",
     ),
 )
 

@@ -247,7 +247,7 @@ def replay_schedule(problem: Problem, schedule: Schedule) -> Replay:
         case _:
             assert_never(problem)
     raise InputError(
-        f"a {type(schedule).__name__} is no schedule for {problem.problem}",
+        f"{type(schedule).__name__} is no schedule for {problem.problem}",
         field="schedule",
         expected="a schedule with transfers is for remat-offload-chain, one of nodes for a graph",
     )

@@ -40,7 +40,6 @@ bounds them but the time without recomputation.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -160,11 +159,17 @@ def persistent_curve(
     if is_exact:
         slots = largest // divisor if largest else 0
     grid = _Grid(largest, slots)
-    floors = _solve(needs, grid, budgets, clock, threads, rounds_up=False)
-    ceilings = floors if is_exact else _solve(needs, grid, budgets, clock, threads, rounds_up=True)
+    down = _arguments(needs, grid, budgets, rounds_up=False)
+    if is_exact:
+        ceilings = _kernels.persistent_program(*down, clock.left_s, threads)
+        floors = [None if found is None else found[0] for found in ceilings]
+    else:
+        floors = _kernels.persistent_times(*down, clock.left_s, threads)
+        up = _arguments(needs, grid, budgets, rounds_up=True)
+        ceilings = _kernels.persistent_program(*up, clock.left_s, threads)
     brackets = {
         budget: Bracket(
-            None if floor is None else floor[0],
+            floor,
             None if ceiling is None else chain_schedule(ceiling[1]),
             is_exact,
         )
@@ -187,8 +192,38 @@ def solve_rotor(problem: Problem, options: SolveOptions) -> Outcome:
         With a bound valid for persistent schedules and the cut bound, which is valid for all; or a
         proof that no persistent schedule fits. All of it in exact integers.
     """
+    return _refine(problem, options, None)
+
+
+def solve_rotor_curve(problems: Sequence[Problem], options: SolveOptions) -> list[Outcome]:
+    """Solve for several memories of one chain: the first round of all of them is one table.
+
+    A memory goes on alone, as in `solve_rotor`, only where its gap is not closed by then. The time
+    limit holds for the table, and for each memory after it.
+    """
+    assert all(isinstance(problem, RematChain) for problem in problems)
+    chain = problems[0].instance
+    assert isinstance(chain, Chain)
+    memories = [problem.memory_bytes for problem in problems]
+    on_grid = [size for size in memories if size < chain.store_all_peak_bytes]
+    try:
+        brackets: Sequence[Bracket | None] = persistent_curve(
+            chain, on_grid, FIRST_SLOTS, options.time_limit_s, options.threads
+        )
+    except (TimeoutError, MemoryError):
+        # Each memory then says for itself how far it came.
+        brackets = [None] * len(on_grid)
+    except KeyboardInterrupt:
+        note = "interrupted before the table of all memories was ready"
+        return [Outcome(termination=Termination.INTERRUPTED, note=note) for _ in problems]
+    first = dict(zip(on_grid, brackets, strict=True))
+    return [_refine(problem, options, first.get(problem.memory_bytes)) for problem in problems]
+
+
+def _refine(problem: Problem, options: SolveOptions, first: Bracket | None) -> Outcome:
+    """Go on from a bracket that is known already, or from the least that is known of any memory."""
     assert isinstance(problem, RematChain)
-    started = time.perf_counter()
+    clock = Clock(options.time_limit_s)
     chain, memory_bytes = problem.instance, problem.memory_bytes
     refusal = persistent_infeasibility(chain, memory_bytes)
     if refusal is not None:
@@ -202,45 +237,47 @@ def solve_rotor(problem: Problem, options: SolveOptions) -> Outcome:
     floor_ns = 0
     slots = FIRST_SLOTS
     last_s = 0.0
-    used_slots = 0
-    termination = Termination.COMPLETED
+    used_slots = 0 if first is None else FIRST_SLOTS
+    bracket = first
     while True:
-        left_s = None
-        if options.time_limit_s is not None:
-            left_s = options.time_limit_s - (time.perf_counter() - started)
-            if left_s <= 2 * last_s:
+        round_started_s = clock.seconds
+        if bracket is None:
+            if clock.left_s <= 2 * last_s:
                 termination = Termination.TIME_LIMIT
                 break
-        if 4 * len(chain) * (len(chain) + 1) * (slots + 1) > LARGEST_TABLE_BYTES:
-            termination = Termination.MEMORY_LIMIT
-            break
-        round_started = time.perf_counter()
-        try:
-            bracket = persistent_bracket(chain, memory_bytes, slots, left_s, options.threads)
-        except TimeoutError:
-            termination = Termination.TIME_LIMIT
-            break
-        except KeyboardInterrupt:
-            termination = Termination.INTERRUPTED
-            break
-        except MemoryError:
-            termination = Termination.MEMORY_LIMIT
-            break
-        used_slots = slots
+            if 4 * len(chain) * (len(chain) + 1) * (slots + 1) > LARGEST_TABLE_BYTES:
+                termination = Termination.MEMORY_LIMIT
+                break
+            try:
+                bracket = persistent_bracket(
+                    chain, memory_bytes, slots, clock.left_s, options.threads
+                )
+            except TimeoutError:
+                termination = Termination.TIME_LIMIT
+                break
+            except KeyboardInterrupt:
+                termination = Termination.INTERRUPTED
+                break
+            except MemoryError:
+                termination = Termination.MEMORY_LIMIT
+                break
+            used_slots = slots
+            slots *= 2
         floor_ns = max(floor_ns, bracket.floor_ns or 0)
         if bracket.schedule is not None:
             time_ns = bracket.schedule.replay(chain).time_ns
             if time_ns < best_ns:
                 best, best_ns = bracket.schedule, time_ns
-        last_s = time.perf_counter() - round_started
+        last_s = clock.seconds - round_started_s
         if options.on_progress is not None:
-            options.on_progress(Progress(time.perf_counter() - started, best_ns, floor_ns))
+            options.on_progress(Progress(clock.seconds, best_ns, floor_ns))
         if best_ns == floor_ns or bracket.is_exact:
+            termination = Termination.COMPLETED
             break
         if best_ns - floor_ns <= options.gap * best_ns:
             termination = Termination.GAP_REACHED
             break
-        slots *= 2
+        bracket = None
     bounds = (
         Bound(
             time_ns=floor_ns,
@@ -277,18 +314,21 @@ class _Grid:
         return np.where(sizes > most, self.slots + 1, count).astype(np.int32)
 
 
-def _solve(
-    needs: ChainNeeds,
-    grid: _Grid,
-    budgets_bytes: Sequence[int],
-    clock: Clock,
-    threads: int,
-    *,
-    rounds_up: bool,
-) -> list[tuple[int, list[tuple[int, int]]] | None]:
+def _arguments(
+    needs: ChainNeeds, grid: _Grid, budgets_bytes: Sequence[int], *, rounds_up: bool
+) -> tuple[
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    list[int],
+]:
+    """Return what the kernel takes: times, sizes and thresholds in slots, budgets in slots."""
     times = np.array([(stage.forward_ns, stage.backward_ns) for stage in needs.chain], np.int64)
     budgets = grid.count(np.array(budgets_bytes, np.int64), rounds_up=not rounds_up)
-    return _kernels.persistent_program(
+    return (
         np.ascontiguousarray(times[:, 0]),
         np.ascontiguousarray(times[:, 1]),
         grid.count(needs.input_bytes, rounds_up=rounds_up),
@@ -296,6 +336,4 @@ def _solve(
         grid.count(needs.forward_all, rounds_up=True),
         grid.count(needs.forward_none, rounds_up=True),
         budgets.tolist(),
-        clock.left_s,
-        threads,
     )

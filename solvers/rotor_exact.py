@@ -1,18 +1,32 @@
 r"""The persistent optimum in exact bytes and nanoseconds, without a grid in the answer.
 
-The recurrence of `rotor` is evaluated from the top at the memory sizes that are really reached,
-between two grids: the one rounded down bounds every sub-problem from below, the one rounded up from
-above, and only what can still change the answer is expanded (``_native/exact_search.hpp``). The
-grids decide how much work that is, never the result: with :math:`S` slots they take
-:math:`O(N^3 S)` time and :math:`4 N^2 S` bytes, the search what is left between them.
+The recurrence of `rotor`, :math:`C(s,t,m)`, is bounded on grids of finer and finer slots, from two
+sides. The *inside* bound of the sub-chain :math:`s,\dots,t` in a slot of memory sizes is the
+program with sizes rounded down. The *outside* bound is the least time that any solution which has
+this sub-chain in this slot spends on everything else; it follows from the root down, each part of a
+choice taking what its parent takes, plus the inside bound of the other part:
 
-No worst-case bound better than the number of reachable memory sizes is known. What was measured
-stands in ``benchmarks/``.
+.. math::
+
+    O(s', t, m - a^{s'-1}) &\le O(s,t,m) + \sum_{k=s}^{s'-1} u_f^k + C(s, s'-1, m) \\
+    O(s, s'-1, m)          &\le O(s,t,m) + \sum_{k=s}^{s'-1} u_f^k + C(s', t, m - a^{s'-1}) \\
+    O(s+1, t, m - \bar a^s) &\le O(s,t,m) + u_f^s + u_b^s
+
+Where inside and outside together reach the time of a schedule that is known, no faster schedule has
+that sub-chain in that slot, and the next grid leaves it out; the same holds for a single choice.
+This is the inside-outside pruning of parsing, from coarse to fine (Charniak et al., 2006, have it
+with probabilities; here both bounds are proved, so that nothing is lost). What is left soon fits
+step functions in exact bytes: :math:`C(s,t,\cdot)` never grows with :math:`m`. The rules and why
+they hold stand in ``_native/pruned_grid.hpp`` and ``_native/exact_program.hpp``.
+
+Time is that of the first grid, :math:`O(N^3 S)`, and of what is left after it, for which no bound
+better than the number of reachable memory sizes is known; ``benchmarks/exact_search.py`` measures
+it. Beyond some 700 stages, 2 GiB no longer hold a first grid that is fine enough to drop much, and
+what comes back is a bracket.
 """
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,21 +38,26 @@ from jettison.solvers import _kernels
 from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.chain_cut_bound import bound_chain_cut
 from jettison.solvers.chain_needs import ChainNeeds
+from jettison.solvers.clock import Clock
 from jettison.solvers.least_chain_memory import (
     chain_schedule,
     least_memory,
     persistent_infeasibility,
 )
 from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.rotor import solve_rotor
 from jettison.solvers.status import Termination
 
-FIRST_SLOTS = 500
-# The two grids of the search together.
-LARGEST_TABLES_BYTES = 2 * 2**30
-# A coarse grid is left for a finer one after this many states, the finest after as many as fit
-# in about a gigabyte.
-STATES_OF_A_COARSE_GRID = 100_000
-STATES_OF_THE_FINEST_GRID = 10_000_000
+# All tables of the search together.
+MOST_BYTES = 2 * 2**30
+MOST_STAGES = 700
+# As many as the kernel can count. In practice a few thousand do.
+MOST_SLOTS = 2**28
+# The first grid: coarse enough to be cheap, for it is the only one that has to hold everything, and
+# fine enough to drop most of it. Where inputs take less than a slot, almost nothing is dropped.
+FEWEST_SLOTS = 64
+SLOTS_PER_INPUT = 2
+SLOTS_PER_STAGE = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +72,10 @@ class Search:
         A schedule of `time_ns` that fits.
     time_ns
         Its time; the optimum if `is_complete`.
+    slots
+        Slots of the finest grid.
     states
-        Sub-chains and memory sizes that were expanded.
+        Sub-chains and slots that were bounded, and corners of step functions.
     is_complete
         Whether bound and time meet.
     """
@@ -62,20 +83,38 @@ class Search:
     lower_bound_ns: int
     schedule: ChainSchedule
     time_ns: int
+    slots: int
     states: int
     is_complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """Where a search starts and how far it may go; the optimum does not depend on it.
+
+    Attributes
+    ----------
+    first_slots
+        Slots of the first grid; None for as many as suit the sizes and the memory.
+    most_slots
+        Finer grids are not tried: what they would have to look at is solved in exact bytes.
+    most_bytes
+        For all tables together.
+    """
+
+    first_slots: int | None = None
+    most_slots: int = MOST_SLOTS
+    most_bytes: int = MOST_BYTES
 
 
 def search_persistent_optimum(
     needs: ChainNeeds,
     memory_bytes: int,
     known: ChainSchedule,
-    *,
-    slots: int,
-    most_states: int,
-    time_limit_s: float | None = None,
-) -> Search:
-    """Search between two grids, starting from a schedule that fits.
+    options: SolveOptions,
+    effort: Effort | None = None,
+) -> tuple[Search, Termination]:
+    """Narrow the bracket around the optimum, grid after grid; return it and why it stopped.
 
     Parameters
     ----------
@@ -85,52 +124,48 @@ def search_persistent_optimum(
         The limit, the input included; at least the least memory that meets the thresholds.
     known
         A schedule that fits; only faster ones are sought.
-    slots
-        Slots of the two grids; at least 1.
-    most_states, time_limit_s
-        Where to stop; the bracket reached by then is returned.
-
-    Raises
-    ------
-    MemoryError
-        If the grids do not fit in memory.
+    options
+        Gap, time limit, and whom to tell.
+    effort
+        Where to start, and the memory to use.
     """
+    clock = Clock(options.time_limit_s)
+    effort = effort or Effort()
     chain = needs.chain
-    known_ns = known.replay(chain, memory_bytes).time_ns
-    available = memory_bytes - chain.input_bytes
-    # A grid needs some memory to divide. Without any, half a byte serves as well: what has a size
-    # does not fit, and what has none does.
-    scale = 1
-    if available == 0:
-        available, scale = 1, 2
-    times = np.array([(stage.forward_ns, stage.backward_ns) for stage in chain], dtype=np.int64)
-    lower, time_ns, sequence, states, is_complete = _kernels.persistent_optimum(
-        np.ascontiguousarray(times[:, 0]),
-        np.ascontiguousarray(times[:, 1]),
-        scale * needs.input_bytes,
-        scale * needs.saved_bytes,
-        scale * needs.forward_all,
-        scale * needs.forward_none,
-        available,
-        known_ns,
-        slots,
-        most_states,
-        time_limit_s,
+    best = Search(
+        lower_bound_ns=chain.base_time_ns,
+        schedule=known,
+        time_ns=known.replay(chain, memory_bytes).time_ns,
+        slots=0,
+        states=0,
+        is_complete=False,
     )
-    schedule = chain_schedule(sequence) if sequence else known
-    # A schedule taken from upper bounds of its parts can turn out faster than their sum.
-    time_ns = min(time_ns, schedule.replay(chain, memory_bytes).time_ns)
-    return Search(lower, schedule, time_ns, states, is_complete)
+    search = _start(needs, memory_bytes, best.time_ns, effort)
+    while True:
+        stopped = None
+        try:
+            search.refine(None if options.time_limit_s is None else clock.left_s)
+        except TimeoutError:
+            stopped = Termination.TIME_LIMIT
+        except KeyboardInterrupt:
+            stopped = Termination.INTERRUPTED
+        except MemoryError:
+            stopped = Termination.MEMORY_LIMIT
+        best = _bracket(search, best)
+        if options.on_progress is not None:
+            options.on_progress(Progress(clock.seconds, best.time_ns, best.lower_bound_ns))
+        if best.is_complete:
+            return best, Termination.COMPLETED
+        if best.time_ns - best.lower_bound_ns <= options.gap * best.time_ns:
+            return best, Termination.GAP_REACHED
+        if stopped is not None:
+            return best, stopped
 
 
 def refine(
     needs: ChainNeeds, memory_bytes: int, options: SolveOptions
 ) -> tuple[Search, Termination, int]:
-    """Search between finer and finer grids; return what is known, why it stopped, and the slots.
-
-    Grids of 500, 1000, 2000, ... slots guide one search each, until one is complete, the gap is at
-    most ``options.gap``, the grids would exceed 2 GiB, or the time is over. The best bound and the
-    best schedule of all of them count.
+    """Search from the schedule of least memory; return what is known, why it stopped, the slots.
 
     Parameters
     ----------
@@ -141,52 +176,16 @@ def refine(
     options
         Gap, time limit, and whom to tell.
     """
-    started = time.perf_counter()
-    chain = needs.chain
     known = least_memory(needs)[1]
-    best = Search(chain.base_time_ns, known, known.replay(chain).time_ns, 0, False)
-    slots = FIRST_SLOTS
-    while True:
-        is_finest = 4 * len(chain) ** 2 * 2 * slots > LARGEST_TABLES_BYTES
-        left_s = None
-        if options.time_limit_s is not None:
-            left_s = max(options.time_limit_s - (time.perf_counter() - started), 0.0)
-        try:
-            found = search_persistent_optimum(
-                needs,
-                memory_bytes,
-                best.schedule,
-                slots=slots,
-                most_states=STATES_OF_THE_FINEST_GRID if is_finest else STATES_OF_A_COARSE_GRID,
-                time_limit_s=left_s,
-            )
-        except KeyboardInterrupt:
-            return best, Termination.INTERRUPTED, slots
-        except MemoryError:
-            return best, Termination.MEMORY_LIMIT, slots
-        lower_ns = max(best.lower_bound_ns, found.lower_bound_ns)
-        best = Search(
-            lower_ns,
-            found.schedule,
-            found.time_ns,
-            best.states + found.states,
-            found.is_complete or found.time_ns == lower_ns,
-        )
-        if options.on_progress is not None:
-            options.on_progress(Progress(time.perf_counter() - started, best.time_ns, lower_ns))
-        if best.is_complete:
-            return best, Termination.COMPLETED, slots
-        if best.time_ns - lower_ns <= options.gap * best.time_ns:
-            return best, Termination.GAP_REACHED, slots
-        if left_s is not None and time.perf_counter() - started >= (options.time_limit_s or 0.0):
-            return best, Termination.TIME_LIMIT, slots
-        if is_finest:
-            return best, Termination.MEMORY_LIMIT, slots
-        slots *= 2
+    best, termination = search_persistent_optimum(needs, memory_bytes, known, options)
+    return best, termination, best.slots
 
 
 def solve_rotor_exact(problem: Problem, options: SolveOptions) -> Outcome:
     """Return the fastest persistent schedule, exact to the byte and the nanosecond; see `refine`.
+
+    Beyond 700 stages the first grid that fits in memory is too coarse to drop anything. There the
+    bracket of `rotor` is returned in its place.
 
     Returns
     -------
@@ -198,6 +197,8 @@ def solve_rotor_exact(problem: Problem, options: SolveOptions) -> Outcome:
     refusal = persistent_infeasibility(problem.instance, problem.memory_bytes)
     if refusal is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refusal)
+    if len(problem.instance) > MOST_STAGES:
+        return solve_rotor(problem, options)
     needs = ChainNeeds(problem.instance)
     best, termination, slots = refine(needs, problem.memory_bytes, options)
     return Outcome(
@@ -213,4 +214,57 @@ def solve_rotor_exact(problem: Problem, options: SolveOptions) -> Outcome:
             *bound_chain_cut(problem, replace(options, on_progress=None)).bounds,
         ),
         work={"slots": slots, "states": best.states},
+    )
+
+
+def _start(
+    needs: ChainNeeds, memory_bytes: int, known_ns: int, effort: Effort
+) -> _kernels.PersistentSearch:
+    chain = needs.chain
+    available = memory_bytes - chain.input_bytes
+    # A grid needs some memory to divide. Without any, half a byte serves as well: what has a size
+    # does not fit, and what has none does.
+    scale = 1
+    if available == 0:
+        available, scale = 1, 2
+    first_slots = effort.first_slots
+    if first_slots is None:
+        first_slots = _first_slots(needs, available, effort.most_bytes)
+    times = np.array([(stage.forward_ns, stage.backward_ns) for stage in chain], dtype=np.int64)
+    return _kernels.PersistentSearch(
+        np.ascontiguousarray(times[:, 0]),
+        np.ascontiguousarray(times[:, 1]),
+        scale * needs.input_bytes,
+        scale * needs.saved_bytes,
+        scale * needs.forward_all,
+        scale * needs.forward_none,
+        available,
+        known_ns,
+        first_slots,
+        effort.most_slots,
+        effort.most_bytes,
+    )
+
+
+def _first_slots(needs: ChainNeeds, available: int, most_bytes: int) -> int:
+    """Return a number of slots such that an input of mean size takes two of them, if few will do.
+
+    Two tables with so many, 4 bytes an entry, take at most three quarters of the memory.
+    """
+    count = len(needs.chain)
+    total = int(needs.input_bytes.sum(dtype=object))
+    wanted = SLOTS_PER_INPUT * count * available // max(total, 1)
+    wanted = max(FEWEST_SLOTS, min(wanted, int(SLOTS_PER_STAGE * count)))
+    return max(1, min(wanted, 3 * most_bytes // (16 * count * (count + 1))))
+
+
+def _bracket(search: _kernels.PersistentSearch, before: Search) -> Search:
+    sequence = search.sequence
+    return Search(
+        lower_bound_ns=max(before.lower_bound_ns, search.lower_bound_ns),
+        schedule=chain_schedule(sequence) if sequence else before.schedule,
+        time_ns=search.time_ns,
+        slots=search.slots,
+        states=search.states,
+        is_complete=search.is_complete or search.time_ns == before.lower_bound_ns,
     )

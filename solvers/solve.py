@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from jettison.instances.errors import InputError
@@ -220,8 +220,29 @@ def compare(
     options = SolveOptions(time_limit_s=time_limit, gap=gap, threads=threads, seed=seed)
     problems = problem if isinstance(problem, Sequence) else [problem]
     chosen = None if methods is None else list(methods)
-    results = [item for one in problems for item in compare_with(one, chosen, options)]
+    results = compare_all(problems, chosen, options)
     return pd.DataFrame([result.to_json() for result in results])
+
+
+def compare_all(
+    problems: Sequence[Problem], methods: Sequence[str] | None, options: SolveOptions
+) -> list[Result]:
+    """Run methods on several problems; the results of one problem follow each other.
+
+    Problems that differ in their memory only are given together to the methods that gain from it;
+    the seconds of such a method are shared out evenly.
+    """
+    results: dict[int, list[Result]] = {}
+    for group in _curves(problems):
+        found = [list[Result]() for _ in group]
+        names = methods or [item.name for item in methods_of(problems[group[0]].problem)]
+        for name in names:
+            curve = _solve_curve([problems[place] for place in group], name, options)
+            for column, result in zip(found, curve, strict=True):
+                column.append(result)
+        for place, column in zip(group, found, strict=True):
+            results[place] = _judged_together(column)
+    return [result for place in range(len(problems)) for result in results[place]]
 
 
 def compare_with(
@@ -232,12 +253,35 @@ def compare_with(
     The result of a method that looks for schedules knows the bounds of all of them; that of a
     method that only bounds shows its own.
     """
-    names = methods or [item.name for item in methods_of(problem.problem)]
-    results = [solve_with(problem, name, options) for name in names]
+    return compare_all([problem], methods, options)
+
+
+def _judged_together(results: Sequence[Result]) -> list[Result]:
     bounds = tuple(bound for result in results for bound in result.bounds)
     return [
         result
-        if find_method(problem.problem, result.method).promise is Promise.BOUND
+        if find_method(result.problem.problem, result.method).promise is Promise.BOUND
         else result.with_bounds(bounds)
         for result in results
     ]
+
+
+def _solve_curve(problems: Sequence[Problem], method: str, options: SolveOptions) -> list[Result]:
+    chosen = find_method(problems[0].problem, method)
+    if len(problems) == 1 or chosen.curve_entry is None:
+        return [solve_with(problem, method, options) for problem in problems]
+    started = time.perf_counter()
+    outcomes = chosen.run_curve(problems, options)
+    seconds = (time.perf_counter() - started) / len(problems)
+    return [
+        Result.from_outcome(problem, chosen.name, outcome, seconds)
+        for problem, outcome in zip(problems, outcomes, strict=True)
+    ]
+
+
+def _curves(problems: Sequence[Problem]) -> list[list[int]]:
+    """Group the places of problems that differ in their memory only."""
+    groups: dict[Problem, list[int]] = {}
+    for place, problem in enumerate(problems):
+        groups.setdefault(replace(problem, memory=0), []).append(place)
+    return list(groups.values())

@@ -1,8 +1,8 @@
 r"""The fastest persistent schedule of some stages of a chain, between tensors that stay.
 
 It is :math:`C(s,t,m)` of `rotor` for any :math:`s \le t`, where :math:`m` holds neither the input
-of stage s nor what else is kept: in exact bytes where the search of `rotor_exact` ends on its first
-grid, else the best that it has found.
+of stage s nor what else is kept: in exact bytes, or the best that the search of `rotor_exact` has
+found by the time limit.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from jettison.instances.chain import Stage
 from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind
 from jettison.solvers import _kernels
 from jettison.solvers.chain_needs import ChainNeeds
+from jettison.solvers.clock import Clock
 from jettison.solvers.least_chain_memory import chain_schedule
-from jettison.solvers.rotor_exact import FIRST_SLOTS, STATES_OF_A_COARSE_GRID
+from jettison.solvers.rotor_exact import FEWEST_SLOTS, MOST_BYTES, MOST_SLOTS, SLOTS_PER_STAGE
 
 
 def subchain_operations(
@@ -62,20 +63,34 @@ def subchain_operations(
     faster: list[tuple[int, int]] = []
     # The search needs memory to divide. Without any, nothing that has a size can be kept anyway.
     if available_bytes:
-        faster = _kernels.persistent_optimum(
+        search = _kernels.PersistentSearch(
             np.array([stage.forward_ns for stage in stages], dtype=np.int64),
             np.array([stage.backward_ns for stage in stages], dtype=np.int64),
             *thresholds,
             available_bytes,
             sum(_duration_ns(operation, stages) for operation in known),
-            FIRST_SLOTS,
-            STATES_OF_A_COARSE_GRID,
-            time_limit_s,
-        )[2]
+            max(FEWEST_SLOTS, int(SLOTS_PER_STAGE * len(stages))),
+            MOST_SLOTS,
+            MOST_BYTES,
+        )
+        faster = _sequence(search, time_limit_s)
     return tuple(
         replace(operation, stage=operation.stage + first - 1)
         for operation in (chain_schedule(faster).operations if faster else known)
     )
+
+
+def _sequence(
+    search: _kernels.PersistentSearch, time_limit_s: float | None
+) -> list[tuple[int, int]]:
+    clock = Clock(time_limit_s)
+    try:
+        while not search.is_complete:
+            search.refine(None if time_limit_s is None else clock.left_s)
+    except (TimeoutError, MemoryError):
+        # What it has found by now fits as well.
+        return search.sequence
+    return search.sequence
 
 
 def _duration_ns(operation: ChainOperation, stages: Sequence[Stage]) -> int:

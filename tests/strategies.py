@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
@@ -104,4 +105,22 @@ def random_chain(
         input_bytes=generator.randint(0, 2),
         stages=(*layers, stage("loss", 0, largest_overhead)),
         backward_overhead_holds_gradient=generator.random() < 0.5,
+    )
+
+
+def scaled_chain(chain: Chain, factor: int) -> Chain:
+    """Return a chain with every size multiplied."""
+    return replace(
+        chain,
+        input_bytes=chain.input_bytes * factor,
+        stages=tuple(
+            replace(
+                stage,
+                output_bytes=stage.output_bytes * factor,
+                saved_bytes=stage.saved_bytes * factor,
+                forward_overhead_bytes=stage.forward_overhead_bytes * factor,
+                backward_overhead_bytes=stage.backward_overhead_bytes * factor,
+            )
+            for stage in chain
+        ),
     )

@@ -76,6 +76,19 @@ GRADIENT_IN_OVERHEAD = Chain(
     backward_overhead_holds_gradient=True,
 )
 
+# Without an overhead F 2 fits beside a plain a^1 only: 4 bytes for the persistent, 3 for all, as
+# the tests of the brute force derive.
+LARGER_IF_PERSISTENT = Chain(
+    "larger if persistent",
+    0,
+    (
+        _stage("first", (1, 0), (1, 2), 1, 0),
+        _stage("second", (1, 0), (0, 0), 2, 0),
+        _stage("loss", (0, 0), (0, 0)),
+    ),
+    backward_overhead_holds_gradient=True,
+)
+
 CHAINS = (LOSS_ONLY, UNIFORM, UNEVEN, GRADIENT_IN_OVERHEAD)
 
 ONE_NODE = Graph("one node", (Node(name="a", duration_ns=3, output_bytes=2, keep=True),))
@@ -104,6 +117,19 @@ DIAMOND = Graph(
         Node(name="middle", duration_ns=1, output_bytes=1, inputs=("left",)),
         Node(name="bottom", duration_ns=1, output_bytes=2, inputs=("right", "middle"), keep=True),
         Node(name="last", duration_ns=1, output_bytes=1, inputs=("top", "bottom")),
+    ),
+)
+
+# tests/oracles/test_graph_brute_force.py derives its fastest schedule: n2 and n4 come before n3.
+ONLY_OUT_OF_ORDER = Graph(
+    "only out of order",
+    (
+        Node(name="n0", duration_ns=5, output_bytes=11),
+        Node(name="n1", duration_ns=9, output_bytes=7, inputs=("n0",)),
+        Node(name="n2", duration_ns=6, output_bytes=11, inputs=("n1",)),
+        Node(name="n3", duration_ns=2, output_bytes=2, inputs=("n1",)),
+        Node(name="n4", duration_ns=7, output_bytes=1, inputs=("n2",)),
+        Node(name="n5", duration_ns=1, output_bytes=4, inputs=("n0", "n3", "n4")),
     ),
 )
 

@@ -104,5 +104,6 @@ void bind_exact_search(nb::module_& m);
 void bind_least_memory(nb::module_& m);
 void bind_contents_search(nb::module_& m);
 void bind_offload_cut(nb::module_& m);
+void bind_pofo_program(nb::module_& m);
 
 }  // namespace jettison::binding

@@ -1,49 +1,71 @@
-// The persistent program in exact bytes and nanoseconds, by a search between two grids.
+// The persistent program in exact bytes and nanoseconds, from coarse grids to fine ones.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "persistent_program.hpp"
+#include "pruned_grid.hpp"
+#include "recurrence.hpp"
 
 namespace jettison {
 
-struct ExactChain {
-    std::int32_t stages = 0;
-    std::vector<std::int64_t> forward_ns;         // [stages]
-    std::vector<std::int64_t> backward_ns;        // [stages]
-    std::vector<std::int64_t> input_bytes;        // [stages]
-    std::vector<std::int64_t> saved_bytes;        // [stages]
-    std::vector<std::int64_t> forward_all_need;   // [stages * stages]
-    std::vector<std::int64_t> forward_none_need;  // [stages * stages]
+struct SearchLimits {
+    std::int32_t first_slots = 1;  // of the first grid
+    std::int64_t most_slots = 1;   // finer grids are not tried
+    std::int64_t most_bytes = 0;   // for the tables of the search
 };
 
-struct ExactLimits {
-    std::int64_t available_bytes = 0;  // the input excluded
-    std::int64_t known_time_ns = 0;    // of some schedule that fits: only faster ones are sought
-    std::int32_t slots = 1;            // of the two grids that guide the search
-    std::int64_t most_states = 0;      // the search stops there
-};
-
-struct ExactAnswer {
-    std::int64_t lower_bound_ns = 0;  // no persistent schedule is faster
-    std::int64_t time_ns = 0;         // of `steps`, or the known time if there are none
-    std::vector<Step> steps;          // a schedule faster than the known one, if one was found
-    std::int64_t states = 0;          // sub-chains and memory sizes that were expanded
-    bool complete = false;            // whether the two times meet
-};
-
-// The recurrence is evaluated from the top, at the exact memory sizes that are reached, and only
-// where it can still matter. For a sub-chain s..t and a memory of m bytes the grid rounded down
-// gives a lower bound and the grid rounded up an upper bound on C(s,t,m); so does what is known
-// of the same sub-chain in more, or less, memory, because C never grows with m. A choice is
-// followed only if its lower bound is below the best upper bound at hand; its parts are asked only
-// for times that would improve on it. Times in the grids are counted in units, so that they fit
-// 32 bits, rounded in the same direction as the sizes; every sum here is in nanoseconds.
+// A bracket around the persistent optimum that each call of `refine` narrows:
 //
-// `poll` may return false to stop early: the answer then is the bracket reached so far.
-ExactAnswer search_exactly(const ExactChain& chain, const ExactLimits& limits,
-                           const std::function<bool()>& poll);
+//   1. bound the sub-chains in the slots of a grid that are left, from inside (`PrunedGrid`); the
+//      bound of the whole chain is a lower bound;
+//   2. look for a faster schedule, led by these bounds (`descend`);
+//   3. drop what cannot be part of a schedule that is faster than the best one (`PrunedGrid`);
+//   4. when little is left, solve that in exact bytes (`ExactProgram`), and be done.
+//
+// The grids decide how much work there is, never the result. A call that is left by an exception
+// keeps the bracket that it has reached; the next one starts again from the first grid.
+class ExactSearch {
+public:
+    using Poll = std::function<void()>;  // may throw to stop
+
+    // `known_time_ns` is the time of some schedule that fits: only faster ones are sought.
+    ExactSearch(ExactChain chain, std::int64_t available_bytes, std::int64_t known_time_ns,
+                const SearchLimits& limits);
+
+    // Throws std::bad_alloc if the next grid is beyond the limits, and what is left in exact bytes
+    // is, too.
+    void refine(const Poll& poll);
+
+    std::int64_t lower_bound_ns() const { return lower_bound_ns_; }
+    std::int64_t time_ns() const { return time_ns_; }
+    const std::vector<Step>& steps() const { return steps_; }  // none: the known schedule is best
+    bool complete() const { return lower_bound_ns_ >= time_ns_; }
+
+    // Of the finest grid, and inside bounds and corners computed so far.
+    std::int64_t slots() const { return slots_; }
+    std::int64_t states() const { return states_; }
+
+private:
+    bool can_refine(const PrunedGrid& grid) const;
+    void improve(const PrunedGrid& grid, const Poll& poll);
+    void finish(const PrunedGrid& grid, const Poll& poll);
+    template <typename Estimate>
+    void try_schedule(const Estimate& estimate, const Poll& poll);
+
+    Recurrence recurrence_;
+    SearchLimits limits_;
+    std::int64_t unit_ns_;
+    std::unique_ptr<PrunedGrid> grid_;
+    std::int64_t lower_bound_ns_ = 0;
+    std::int64_t time_ns_;
+    std::vector<Step> steps_;
+    std::int64_t slots_ = 0;
+    std::int64_t states_ = 0;
+    std::int64_t last_open_work_ = 0;
+};
 
 }  // namespace jettison

@@ -18,4 +18,5 @@ NB_MODULE(_kernels, m) {
     bind_least_memory(m);
     bind_contents_search(m);
     bind_offload_cut(m);
+    bind_pofo_program(m);
 }

@@ -4,229 +4,11 @@
 #include <tuple>
 #include <utility>
 
+#include "offload_cut_floor.hpp"
+#include "offload_cut_moves.hpp"
+
 namespace jettison {
 namespace {
-
-using States = std::vector<CutState>;
-
-// The ways to hold a tensor of stage k where transfers free memory byte by byte: only the sum of
-// what is held counts.
-class FluidMoves {
-public:
-    FluidMoves(const OffloadCut& cut, const FluidLink& link) : cut_(cut), link_(link) {}
-
-    void save(std::size_t k, const CutState& from, States& to) const {
-        if (from.device_bytes + cut_.plain_bytes[k] > link_.input_bytes[k]) return;
-        hold(k, from, cut_.saved_bytes[k], 0, to);
-    }
-
-    void save_and_run(std::size_t k, const CutState& from, States& to) const {
-        hold(k, from, cut_.saved_bytes[k], cut_.forward_ns[k], to);
-    }
-
-    void hold_plain(std::size_t k, const CutState& from, States& to) const {
-        hold(k, from, cut_.plain_bytes[k], cut_.forward_ns[k], to);
-    }
-
-    void start_path(std::size_t k, std::size_t, std::int64_t, const CutState& from,
-                    States& to) const {
-        save(k, from, to);
-        if (k > 0) hold_plain(k, from, to);
-    }
-
-    // The room that a tensor needs at least, that a state has taken, and that stages from k on have.
-    double weight(std::size_t k) const { return static_cast<double>(cut_.saved_bytes[k]); }
-    double taken(const CutState& state) const { return static_cast<double>(state.device_bytes); }
-    double room(std::size_t k) const { return static_cast<double>(link_.held_bytes[k]); }
-
-private:
-    void hold(std::size_t k, const CutState& from, std::int64_t bytes, std::int64_t ns,
-              States& to) const {
-        const std::int64_t device = from.device_bytes + bytes;
-        if (device <= link_.held_bytes[k]) {
-            to.push_back({device, from.link_ns, from.rerun_ns + ns});
-        }
-    }
-
-    const OffloadCut& cut_;
-    const FluidLink& link_;
-};
-
-// The ways to hold a tensor of stage k where all of it is on the device, or all of it on the host.
-class AtOnceMoves {
-public:
-    AtOnceMoves(const OffloadCut& cut, const AtOnceLink& link) : cut_(cut), link_(link) {
-        double bytes = 0;
-        double ns = 0;
-        for (std::size_t k = 0; k < cut.saved_bytes.size(); ++k) {
-            bytes += static_cast<double>(cut.saved_bytes[k]);
-            ns += static_cast<double>(link.saved_ns[k]);
-        }
-        bytes_per_ns_ = ns > 0 ? bytes / ns : 0;
-    }
-
-    void save(std::size_t k, const CutState& from, States& to) const {
-        on_device(from, cut_.saved_bytes[k], 0, to);
-        if (from.link_ns + link_.saved_ns[k] <= link_.early_ns[k]) {
-            to.push_back({from.device_bytes, from.link_ns + link_.saved_ns[k], from.rerun_ns});
-        }
-        // A plain copy lets abar come later. Nothing but a second run of F makes one.
-        if (k == 0 || link_.slack_ns < cut_.forward_ns[k]) return;
-        CutState with_copy = from;
-        if (k + 1 == cut_.plain_bytes.size()) with_copy.device_bytes += cut_.plain_bytes[k];
-        on_host(k, with_copy, link_.saved_ns[k], 0, to);
-    }
-
-    void save_and_run(std::size_t k, const CutState& from, States& to) const {
-        on_host(k, from, link_.saved_ns[k], cut_.forward_ns[k], to);
-    }
-
-    void hold_plain(std::size_t k, const CutState& from, States& to) const {
-        on_device(from, cut_.plain_bytes[k], cut_.forward_ns[k], to);
-        on_host(k, from, link_.plain_ns[k], cut_.forward_ns[k], to);
-    }
-
-    // The stages above k up to `top` run after k is back and before B of `top`: for `ns`.
-    void start_path(std::size_t k, std::size_t top, std::int64_t ns, const CutState& from,
-                    States& to) const {
-        const std::int64_t left_ns = link_.path_ns[top] - ns;
-        if (link_.saved_ns[k] <= left_ns) {
-            save(k, from, to);
-        } else {
-            on_device(from, cut_.saved_bytes[k], 0, to);
-            if (k > 0 && link_.slack_ns >= cut_.forward_ns[k]) {
-                // They can read a plain copy, on the device or back in time, beside a late abar.
-                CutState with_copy = from;
-                if (link_.plain_ns[k] <= left_ns) {
-                    with_copy.link_ns += link_.plain_ns[k];
-                } else {
-                    with_copy.device_bytes += cut_.plain_bytes[k];
-                }
-                on_host(k, with_copy, link_.saved_ns[k], 0, to);
-            }
-        }
-        if (k == 0) return;
-        if (link_.plain_ns[k] <= left_ns) {
-            hold_plain(k, from, to);
-        } else {
-            on_device(from, cut_.plain_bytes[k], cut_.forward_ns[k], to);
-        }
-    }
-
-    // Time of the link counts as bytes, at any rate: what is on neither side is in no room.
-    double weight(std::size_t k) const {
-        return std::min(static_cast<double>(cut_.saved_bytes[k]), on_link(link_.saved_ns[k]));
-    }
-    double taken(const CutState& state) const {
-        return static_cast<double>(state.device_bytes) + on_link(state.link_ns);
-    }
-    double room(std::size_t k) const {
-        const std::int64_t ns = std::max(link_.late_ns[k], link_.early_ns[k]);
-        return static_cast<double>(cut_.device_bytes) + on_link(std::max<std::int64_t>(0, ns));
-    }
-
-private:
-    double on_link(std::int64_t ns) const { return bytes_per_ns_ * static_cast<double>(ns); }
-
-    void on_device(const CutState& from, std::int64_t bytes, std::int64_t ns, States& to) const {
-        const std::int64_t device = from.device_bytes + bytes;
-        if (device <= cut_.device_bytes) to.push_back({device, from.link_ns, from.rerun_ns + ns});
-    }
-
-    void on_host(std::size_t k, const CutState& from, std::int64_t copy_ns, std::int64_t ns,
-                 States& to) const {
-        const std::int64_t link = from.link_ns + copy_ns;
-        if (link <= link_.late_ns[k] && from.device_bytes <= cut_.device_bytes) {
-            to.push_back({from.device_bytes, link, from.rerun_ns + ns});
-        }
-    }
-
-    const OffloadCut& cut_;
-    const AtOnceLink& link_;
-    double bytes_per_ns_;
-};
-
-// What the stages that are not decided yet cost at least. Each of them is held, in the room of the
-// stages from `lowest_` on, or runs again: for any price p of room that is at least
-//     sum of min(ns, p weight) - p (room - taken).
-// The price is that of the linear relaxation before anything is decided.
-template <typename Moves>
-class Floor {
-public:
-    Floor(const OffloadCut& cut, const Moves& moves) : moves_(moves), rest_(cut.saved_bytes.size() + 1) {
-        const std::size_t count = cut.saved_bytes.size();
-        const std::vector<double> ns(cut.forward_ns.begin(), cut.forward_ns.end());
-        std::vector<double> weight(count);
-        for (std::size_t k = 0; k < count; ++k) weight[k] = moves.weight(k);
-        const double room = choose_price(ns, weight);
-        double size = price_ * room;
-        for (std::size_t k = 0; k < count; ++k) {
-            // The input has to be held.
-            const double held = price_ * weight[k];
-            const double least = k == 0 ? held : std::min(ns[k], held);
-            rest_[k + 1] = k < lowest_ ? 0 : (k == lowest_ ? -price_ * room : rest_[k]) + least;
-            size += held + ns[k];
-        }
-        // Far beyond all that rounding can amount to.
-        margin_ = 1 + 1e-9 * size;
-    }
-
-    // Whether a state in which the stages from k on are decided ends above a delay.
-    bool rules_out(std::size_t k, const CutState& state, std::int64_t delay_ns) const {
-        return k > lowest_ && rest_[k] + cost(state) - margin_ > static_cast<double>(delay_ns);
-    }
-
-    // The time and the room that a state has taken, in time.
-    double cost(const CutState& state) const {
-        return static_cast<double>(state.rerun_ns) + price_ * moves_.taken(state);
-    }
-
-private:
-    // Relaxes the room of the stages from each one on, and takes the one that costs most.
-    double choose_price(const std::vector<double>& ns, const std::vector<double>& weight) {
-        std::vector<std::size_t> order;
-        for (std::size_t k = 1; k < ns.size(); ++k) {
-            if (ns[k] > 0) order.push_back(k);
-        }
-        const auto room_of_time = [&](std::size_t k) { return weight[k] / ns[k]; };
-        std::sort(order.begin(), order.end(), [&](std::size_t left, std::size_t right) {
-            return room_of_time(left) < room_of_time(right);
-        });
-        double room = 0;
-        double chosen = 0;
-        double most = 0;
-        for (std::size_t lowest = ns.size(); lowest-- > 0;) {
-            room = std::max(room, moves_.room(lowest));
-            double left = room - (lowest == 0 ? weight[0] : 0);
-            double price = 0;
-            double cost = 0;
-            for (const std::size_t k : order) {
-                if (k < lowest) continue;
-                left -= weight[k];
-                if (left >= 0) continue;
-                if (price > 0) {
-                    cost += ns[k];
-                } else if (weight[k] > 0) {
-                    price = ns[k] / weight[k];
-                    cost = -left * price;
-                }
-            }
-            if (cost > most) {
-                most = cost;
-                price_ = price;
-                lowest_ = lowest;
-                chosen = room;
-            }
-        }
-        return chosen;
-    }
-
-    const Moves& moves_;
-    std::size_t lowest_ = 0;
-    double price_ = 0;
-    double margin_ = 1;
-    std::vector<double> rest_;
-};
 
 bool before(const CutState& left, const CutState& right) {
     return std::tie(left.device_bytes, left.link_ns, left.rerun_ns) <
@@ -234,9 +16,9 @@ bool before(const CutState& left, const CutState& right) {
 }
 
 // Keeps the states that no other one beats in all three numbers.
-States undominated(States states) {
+CutStates undominated(CutStates states) {
     std::sort(states.begin(), states.end(), before);
-    States kept;
+    CutStates kept;
     // Of the states so far: link times ascend, rerun times descend.
     std::vector<std::pair<std::int64_t, std::int64_t>> stairs;
     for (const CutState& state : states) {
@@ -262,10 +44,10 @@ public:
     explicit Merging(std::size_t most_states) : most_states_(most_states) {}
 
     template <typename Moves>
-    States operator()(const Floor<Moves>&, States states) const {
+    CutStates operator()(const Floor<Moves>&, CutStates states) const {
         if (states.size() <= most_states_) return states;
         const std::size_t width = (states.size() + most_states_ - 1) / most_states_;
-        States merged;
+        CutStates merged;
         for (std::size_t first = 0; first < states.size(); first += width) {
             CutState best = states[first];
             for (std::size_t i = first; i < std::min(first + width, states.size()); ++i) {
@@ -287,7 +69,7 @@ public:
     explicit Beam(std::size_t most_states) : most_states_(most_states) {}
 
     template <typename Moves>
-    States operator()(const Floor<Moves>& floor, States states) const {
+    CutStates operator()(const Floor<Moves>& floor, CutStates states) const {
         if (states.size() <= most_states_) return states;
         const auto end = states.begin() + static_cast<std::ptrdiff_t>(most_states_);
         std::nth_element(states.begin(), end, states.end(),
@@ -307,7 +89,7 @@ private:
 struct Path {
     std::size_t top;
     std::int64_t ns;
-    States states;
+    CutStates states;
 };
 
 template <typename Moves, typename Limit>
@@ -319,7 +101,7 @@ bool search(const OffloadCut& cut, const Moves& moves, const Floor<Moves>& floor
         return too_late(state) || floor.rules_out(k, state, cut.delay_ns);
     };
     if (hopeless(count, CutState{})) return false;
-    const auto prune = [&](std::size_t k, States& states) {
+    const auto prune = [&](std::size_t k, CutStates& states) {
         states.erase(std::remove_if(states.begin(), states.end(),
                                     [&](const CutState& state) { return hopeless(k, state); }),
                      states.end());
@@ -328,12 +110,12 @@ bool search(const OffloadCut& cut, const Moves& moves, const Floor<Moves>& floor
     const auto path_too_late = [&cut](const Path& path, const CutState& state) {
         return state.rerun_ns + cut.later_ns[path.top] > cut.delay_ns;
     };
-    States saved{CutState{}};  // everything so far is saved
+    CutStates saved{CutState{}};  // everything so far is saved
     std::vector<Path> paths;
-    States ended;  // a path has ended above: what is below is free
+    CutStates ended;  // a path has ended above: what is below is free
     for (std::size_t k = count - 1; k > 0; --k) {
         const std::int64_t ns = cut.forward_ns[k];
-        States after;
+        CutStates after;
         for (const CutState& state : ended) {
             moves.save(k, state, after);
             after.push_back({state.device_bytes, state.link_ns, state.rerun_ns + ns});
@@ -347,7 +129,7 @@ bool search(const OffloadCut& cut, const Moves& moves, const Floor<Moves>& floor
         paths.push_back({k, 0, saved});
         if (k + 1 == count) {
             // The operation at the cut reads a plain input.
-            States& states = paths.back().states;
+            CutStates& states = paths.back().states;
             for (CutState& state : states) state.device_bytes += cut.plain_bytes[k];
             states.erase(std::remove_if(states.begin(), states.end(),
                                         [&cut](const CutState& state) {
@@ -368,7 +150,7 @@ bool search(const OffloadCut& cut, const Moves& moves, const Floor<Moves>& floor
         paths.erase(std::remove_if(paths.begin(), paths.end(),
                                    [](const Path& path) { return path.states.empty(); }),
                     paths.end());
-        States above;
+        CutStates above;
         for (const CutState& state : saved) {
             moves.save(k, state, above);
             if (k + 1 < count) moves.save_and_run(k, state, above);
@@ -378,7 +160,7 @@ bool search(const OffloadCut& cut, const Moves& moves, const Floor<Moves>& floor
         poll();
     }
     // The input of the chain cannot be computed again.
-    States after;
+    CutStates after;
     for (const CutState& state : saved) moves.save(0, state, after);
     for (const CutState& state : ended) moves.save(0, state, after);
     for (const Path& path : paths) {

@@ -95,7 +95,7 @@ private:
 template <typename Time>
 std::vector<std::optional<Solution>> solve(const SlottedChain& chain,
                                            const std::vector<std::int32_t>& budgets,
-                                           const std::function<void()>& poll,
+                                           Wanted wanted, const std::function<void()>& poll,
                                            std::int32_t threads) {
     PersistentTable<Time> table(chain, *std::max_element(budgets.begin(), budgets.end()));
     table.fill(poll, threads);
@@ -103,11 +103,11 @@ std::vector<std::optional<Solution>> solve(const SlottedChain& chain,
     std::vector<std::optional<Solution>> solutions;
     for (const std::int32_t budget : budgets) {
         const std::int64_t time_ns = table.time(1, chain.stages, budget);
-        if (time_ns >= none) {
-            solutions.emplace_back(std::nullopt);
-        } else {
-            solutions.emplace_back(Solution{time_ns, backtracking.run(budget)});
-        }
+        solutions.emplace_back();
+        if (time_ns >= none) continue;
+        solutions.back().emplace();
+        solutions.back()->time_ns = time_ns;
+        if (wanted == Wanted::schedules) solutions.back()->steps = backtracking.run(budget);
     }
     return solutions;
 }
@@ -133,6 +133,7 @@ std::int64_t least_slots(const SlottedChain& chain, const std::function<void()>&
 // does not suffice for any. What is left in doubt is asked again in 64 bits.
 std::vector<std::optional<Solution>> solve_persistent(const SlottedChain& chain,
                                                       const std::vector<std::int32_t>& budgets,
+                                                      Wanted wanted,
                                                       const std::function<void()>& poll,
                                                       std::int32_t threads) {
     const auto sum = [](const std::vector<std::int64_t>& times) {
@@ -141,9 +142,9 @@ std::vector<std::optional<Solution>> solve_persistent(const SlottedChain& chain,
     const std::int64_t forward_ns = sum(chain.forward_ns);
     const std::int64_t longest_ns = infinite<std::int32_t> - 1 - forward_ns;
     if (forward_ns + sum(chain.backward_ns) > longest_ns) {
-        return solve<std::int64_t>(chain, budgets, poll, threads);
+        return solve<std::int64_t>(chain, budgets, wanted, poll, threads);
     }
-    auto solutions = solve<std::int32_t>(chain, budgets, poll, threads);
+    auto solutions = solve<std::int32_t>(chain, budgets, wanted, poll, threads);
     std::optional<std::int64_t> least;
     std::vector<std::size_t> doubtful;
     std::vector<std::int32_t> doubtful_budgets;
@@ -158,7 +159,7 @@ std::vector<std::optional<Solution>> solve_persistent(const SlottedChain& chain,
         doubtful_budgets.push_back(budgets[k]);
     }
     if (doubtful.empty()) return solutions;
-    auto exact = solve<std::int64_t>(chain, doubtful_budgets, poll, threads);
+    auto exact = solve<std::int64_t>(chain, doubtful_budgets, wanted, poll, threads);
     for (std::size_t k = 0; k < doubtful.size(); ++k) solutions[doubtful[k]] = std::move(exact[k]);
     return solutions;
 }

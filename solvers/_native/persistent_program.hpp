@@ -30,8 +30,10 @@ struct SlottedChain {
 
 struct Solution {
     std::int64_t time_ns = 0;
-    std::vector<Step> steps;
+    std::vector<Step> steps;  // empty where only the time was wanted
 };
+
+enum class Wanted { times, schedules };
 
 // Returns, for each budget in slots (the input excluded), the fastest persistent schedule that
 // fits, or nothing if there is none. `poll` is called now and then, by the calling thread only, and
@@ -40,6 +42,7 @@ struct Solution {
 // forward pass do not fit 30 bits. Further budgets only cost their backtracking.
 std::vector<std::optional<Solution>> solve_persistent(const SlottedChain& chain,
                                                       const std::vector<std::int32_t>& budgets,
+                                                      Wanted wanted,
                                                       const std::function<void()>& poll,
                                                       std::int32_t threads);
 

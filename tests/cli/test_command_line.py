@@ -241,6 +241,54 @@ def test_remat_graph_takes_a_chain_as_its_graph(terminal: Terminal) -> None:
     assert "small is a chain; using its graph" in err
 
 
+LINK = ("--alpha", "0.3", "--bandwidth", "10GB/s")
+
+
+def test_a_chain_with_a_link_is_solved_judged_and_drawn(terminal: Terminal) -> None:
+    found = terminal.json(
+        "solve", "remat-offload-chain", "chain.json", *LINK, "-o", "mine.json", "--plot", "p.png"
+    )
+    assert (found["bandwidth_bytes_per_s"], found["transfers"]) == (10 * 10**9, "at-once")
+    assert (terminal.folder / "p.png").stat().st_size
+    judged = terminal.json(
+        "bound", "remat-offload-chain", "chain.json", *LINK, "--schedule", "mine.json"
+    )
+    assert judged["status"] == "valid"
+    assert judged["time_ns"] == found["time_ns"]
+    assert judged["lower_bound_ns"] <= judged["time_ns"]
+
+
+def test_compare_on_a_link_lists_the_algorithms_of_pofo_with_bounds(terminal: Terminal) -> None:
+    results = terminal.json("compare", "remat-offload-chain", "chain.json", *LINK)["results"]
+    found = {result["method"]: result for result in results}
+    assert {"rotor", "opportunist", "autocapper", "cut-bound"} <= set(found)
+    bound = found["cut-bound"]["lower_bound_ns"]
+    assert all(item["time_ns"] >= bound for item in results if item["time_ns"] is not None)
+
+
+def test_compare_takes_lists_of_memories_and_of_bandwidths(terminal: Terminal) -> None:
+    words = ("--memory", "60%,80%", "--bandwidth", "1GB/s,2GB/s", "--methods", "rotor")
+    results = terminal.json("compare", "remat-offload-chain", "chain.json", *words)["results"]
+    assert [item["bandwidth_bytes_per_s"] for item in results] == [10**9, 2 * 10**9] * 2
+
+
+def test_fluid_transfers_can_be_asked_for(terminal: Terminal) -> None:
+    code, out, _ = terminal.run(
+        "solve", "remat-offload-chain", "chain.json", *LINK, "--transfers", "fluid"
+    )
+    assert code == 0
+    assert "10 GB/s each way, transfers fluid" in out
+
+
+def test_a_schedule_with_transfers_is_none_of_a_chain_without_a_link(terminal: Terminal) -> None:
+    terminal.json("solve", "remat-offload-chain", "chain.json", *LINK, "-o", "mine.json")
+    code, _, err = terminal.run(
+        "bound", "remat-chain", "chain.json", "--memory", "60%", "--schedule", "mine.json"
+    )
+    assert code == 2
+    assert "schedule: OffloadSchedule is no schedule for remat-chain" in err
+
+
 def test_export_writes_the_integer_program(terminal: Terminal) -> None:
     code, _, err = terminal.run(
         "export", "remat-graph", "graph.json", "--memory", "90%", "-o", "model.mps"
@@ -296,6 +344,28 @@ def test_list_methods_names_promise_and_source(terminal: Terminal) -> None:
         (
             ("export", "remat-chain", "chain.json", "--memory", "50%", "-o", "model.lp"),
             "write remat-graph",
+        ),
+        (
+            ("solve", "remat-offload-chain", "chain.json", "--memory", "50%"),
+            "bandwidth: remat-offload-chain needs a link; write --bandwidth 12GB/s",
+        ),
+        (
+            (
+                "solve",
+                "remat-offload-chain",
+                "chain.json",
+                *("--memory", "50%", "--bandwidth", "fast"),
+            ),
+            "bandwidth: 'fast' is not a rate",
+        ),
+        (
+            ("solve", "remat-chain", "chain.json", "--memory", "50%", "--bandwidth", "1GB/s"),
+            "bandwidth: remat-chain has no link",
+        ),
+        (("solve", "remat-chain", "chain.json"), "write --memory 40% or --alpha 0.2"),
+        (
+            ("solve", "remat-chain", "chain.json", "--alpha", "2"),
+            "memory: alpha = 2; write a ratio from 0 to 1",
         ),
         (("import", "networkx", "none.json", "-o", "out.json"), "cannot read the file"),
         (("import", "pipedream", "chain.json", "-o", "out.json"), "chain.json"),

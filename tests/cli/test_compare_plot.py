@@ -14,6 +14,7 @@ from jettison.instances.chain import Chain, Stage
 from jettison.instances.errors import InputError
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
+from jettison.instances.remat_offload_chain import RematOffloadChain
 from jettison.schedules.any_schedule import Schedule
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.schedule_class import ScheduleClass
@@ -237,6 +238,28 @@ def test_on_a_graph_the_narrower_class_is_that_of_staged_schedules() -> None:
     assert legend_texts(axes)[-1] == "lower bound, staged schedules"
     # The base time is 15 ns.
     assert edge(axes, STAGED).get_data().values[0] == pytest.approx(100 / 15)
+
+
+def _with_link(bandwidth: str) -> Result:
+    problem = RematOffloadChain(UNIFORM, "100%", bandwidth)
+    outcome = Outcome(
+        termination=Termination.COMPLETED,
+        schedule=STORE_ALL,
+        bounds=(
+            Bound(time_ns=32, valid_for=ScheduleClass.POFO, evidence=Evidence.EXACT, method="m"),
+        ),
+    )
+    return Result.from_outcome(problem, "mine", outcome, 0.0)
+
+
+def test_the_link_stands_in_the_title() -> None:
+    axes = plot_compare([_with_link("12GB/s")]).axes[0]
+    assert axes.get_title("left") == "uniform (remat-offload-chain, 12 GB/s)"
+
+
+def test_results_of_two_bandwidths_are_refused() -> None:
+    with pytest.raises(InputError, match="results of 2 bandwidths"):
+        plot_compare([_with_link("12GB/s"), _with_link("24GB/s")])
 
 
 def test_a_comparison_in_which_nothing_fits_is_drawn() -> None:

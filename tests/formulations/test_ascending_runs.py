@@ -17,6 +17,7 @@ from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.status import Answer
 from tests.oracles.graph_brute_force import least_staged_time_ns, least_time_ns
 from tests.tight_graphs import tight_remat_graphs
+from tests.tiny import ONLY_OUT_OF_ORDER
 
 
 def optimum_ns(problem: RematGraph, runs: int) -> int | None:
@@ -34,20 +35,6 @@ def optimum_ns(problem: RematGraph, runs: int) -> int | None:
     assert replay.valid
     assert replay.time_ns == built.time_scale.bound_from_model(solution.dual_bound)
     return replay.time_ns
-
-
-# tests/oracles/test_graph_brute_force.py derives the schedule: n2 and n4 come before n3.
-ONLY_OUT_OF_ORDER = Graph(
-    "only out of order",
-    (
-        Node(name="n0", duration_ns=5, output_bytes=11),
-        Node(name="n1", duration_ns=9, output_bytes=7, inputs=("n0",)),
-        Node(name="n2", duration_ns=6, output_bytes=11, inputs=("n1",)),
-        Node(name="n3", duration_ns=2, output_bytes=2, inputs=("n1",)),
-        Node(name="n4", duration_ns=7, output_bytes=1, inputs=("n2",)),
-        Node(name="n5", duration_ns=1, output_bytes=4, inputs=("n0", "n3", "n4")),
-    ),
-)
 
 
 def test_it_finds_the_schedule_that_no_staged_one_equals() -> None:

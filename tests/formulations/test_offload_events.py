@@ -141,7 +141,7 @@ WORTH = {
 
 @pytest.mark.parametrize("label", WORTH)
 def test_without_the_rows_of_a_label_less_is_proved(label: str) -> None:
-    # Without (distinct), one byte of ā^k on the host comes back twice, for two bytes that B^k reads;
+    # Without (distinct), one byte of ā^k on the host comes back twice, for two that B^k reads;
     # without (origin), for two that a rerun reads.
     problem, (with_rows, without_rows) = WORTH[label]
     events = OffloadEvents()
@@ -172,9 +172,9 @@ def test_a_tensor_on_its_way_is_in_part_on_the_device() -> None:
 
 
 def test_a_tensor_as_a_whole_takes_all_of_its_memory_as_soon_as_a_part_is_there() -> None:
-    # Beside ā^2 (3 bytes), in 4 bytes, one byte of the input (2) fits. All of it has to leave before
-    # F 2, while nothing runs, and to come back after B 2: 1 ns each, at 2 bytes per ns. If U were
-    # not binary, half of it would stay: half a ns each.
+    # Beside ā^2 (3 bytes), in 4 bytes, one byte of the input (2) fits. All of it has to leave
+    # before F 2, while nothing runs, and to come back after B 2: 1 ns each, at 2 bytes per ns. If U
+    # were not binary, half of it would stay: half a ns each.
     problem = RematOffloadChain(chain_of(2, (0, 0, 0, 0, 0), (1, 0, 3, 0, 0)), 4, 2 * ONE)
     base_ns = problem.instance.base_time_ns
     fastest_ns = OffloadSearch(problem.instance, 4, problem.link.bytes_per_ns).fastest()

@@ -9,6 +9,7 @@ from tests.oracles.graph_brute_force import (
     least_staged_time_ns,
     least_time_ns,
 )
+from tests.tiny import ONLY_OUT_OF_ORDER
 
 
 def _graph(*nodes: Node) -> Graph:
@@ -104,17 +105,7 @@ def test_recomputations_of_one_stage_follow_the_order_of_the_graph() -> None:
 
 
 def test_a_memory_can_suffice_for_some_schedule_and_for_no_staged_one() -> None:
-    graph = Graph(
-        "only out of order",
-        (
-            Node(name="n0", duration_ns=5, output_bytes=11),
-            Node(name="n1", duration_ns=9, output_bytes=7, inputs=("n0",)),
-            Node(name="n2", duration_ns=6, output_bytes=11, inputs=("n1",)),
-            Node(name="n3", duration_ns=2, output_bytes=2, inputs=("n1",)),
-            Node(name="n4", duration_ns=7, output_bytes=1, inputs=("n2",)),
-            Node(name="n5", duration_ns=1, output_bytes=4, inputs=("n0", "n3", "n4")),
-        ),
-    )
+    graph = ONLY_OUT_OF_ORDER
     # n0 n1, n0 goes, n2 n4 (7 + 11 + 1 = 19 bytes), n2 goes, n3, n1 goes, n0 n5: 5+9+6+7+2+5+1 ns.
     # A staged schedule has n3 before n4, and n4 needs n2. n3 made beside n1 and n2 takes 2 + 7 + 11
     # bytes; if n2 is not there, it is made later beside n1 and n3, which takes 20 bytes again.

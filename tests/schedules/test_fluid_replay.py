@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -13,7 +14,6 @@ from jettison.schedules.fluid_replay import has_two_phases
 from jettison.schedules.replay import Replay
 from jettison.schedules.schedule_class import ScheduleClass
 from tests.schedules.offload_sequences import sequence
-from tests.tiny import chain_of
 
 
 def _stage(name: str, time_ns: int, output_bytes: int, saved_bytes: int) -> Stage:
@@ -74,21 +74,6 @@ def test_a_prefetch_comes_as_late_as_it_may() -> None:
     assert [(item.start_ns, item.end_ns) for item in replay.transfers] == [(4, 7), (8, 11)]
 
 
-def test_a_backward_that_takes_nothing_still_has_to_fit_beside_what_has_arrived() -> None:
-    # Its overhead holds the gradient, and has no size. B 2 (1 ns) keeps ā1 and ā2, 2 + 5 bytes, to
-    # its end; δ1 takes 1 byte only then. In 9 bytes, 2 of the 3 bytes of the input have arrived.
-    chain = chain_of(3, (4, 1, 2, 0, 0), (3, 0, 5, 0, 0), holds_gradient=True)
-    schedule = sequence("O 0, F_all 1, D 0, F_all 2, B 2, P 0, B 1")
-    replay = schedule.replay(chain, BYTE_PER_NS, Transfers.FLUID, 9)
-    assert replay.valid
-    assert replay.peak_bytes == 9
-    # F 1 0-4, F 2 4-7; the input comes back from 7 to 10, of which the last ns is after B 2 (8-9).
-    # B 1 10-11. Without a check at the end of B 2 it would run until 10, beside 10 bytes.
-    assert [(item.start_ns, item.end_ns) for item in replay.steps] == [
-        *((0, 4), (4, 7), (8, 9), (10, 11))
-    ]
-
-
 WIDE = Chain(
     "wide",
     0,
@@ -117,6 +102,20 @@ def test_an_operation_waits_until_enough_has_left_and_enough_may_arrive() -> Non
     assert forward == [("F_all 1", 0), ("F_all 2", 4), ("F_all 3", 6)]
     tight = sequence(WIDE_OFFLOAD).replay(WIDE, BYTE_PER_NS, Transfers.FLUID, 11)
     assert [(step.operation, step.start_ns) for step in tight.steps[2:3]] == [("F_all 3", 8)]
+
+
+def test_a_backward_that_adds_nothing_needs_its_memory_as_well() -> None:
+    # The overhead, none, holds the gradient: B 2 takes no memory beside a1 3 and ā2 11, in 20
+    # bytes. Of a0, 8, at most 6 may have arrived when it ends: the other 2, at half a byte per ns,
+    # make B 1 wait for 4 ns. Forwards 0 and 10, during which 5 bytes of a0 leave; 3 more bytes, 6
+    # ns, before the turn; 23, 4.
+    layer = replace(_stage("one", 0, 3, 3), forward_overhead_bytes=2)
+    loss = Stage(name="loss", forward_ns=10, backward_ns=23, output_bytes=0, saved_bytes=11)
+    chain = Chain("two", 8, (layer, loss), backward_overhead_holds_gradient=True)
+    schedule = sequence("O 0, F_ck 1, D 0, F_all 2, B 2, P 0, F_all 1, B 1")
+    replay = schedule.replay(chain, Link(5 * 10**8), Transfers.FLUID, 20)
+    assert replay.valid
+    assert replay.time_ns == 10 + 6 + 23 + 4
 
 
 @pytest.mark.parametrize(

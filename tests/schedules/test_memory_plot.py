@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import StepPatch
 
 from jettison.instances.chain import Chain, Stage
+from jettison.instances.link import Link
 from jettison.schedules.chain_schedule import ChainSchedule
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.memory_plot import plot_memory
@@ -19,6 +20,7 @@ from jettison.solvers.chain_baselines import (
     recompute_all_schedule,
     store_all_schedule,
 )
+from tests.schedules.offload_sequences import sequence
 from tests.tiny import LADDER, UNEVEN, UNIFORM
 
 GIB = 2**30
@@ -152,6 +154,21 @@ def test_the_strip_of_a_graph_tells_first_computations_from_repeated_ones() -> N
         "first computation": LADDER.base_time_ns,
         "recomputation": LADDER.nodes[0].duration_ns,
     }
+
+
+def test_each_direction_of_the_link_has_a_strip_of_its_own() -> None:
+    # 20 bytes at a byte per ns leave, and come back.
+    schedule = sequence(
+        "F_all 1, O_all 1, F_all 2, D_all 1, F_all 3, F_all 4, F_all 5, B 5, B 4, B 3, P_all 1,"
+        " B 2, B 1"
+    )
+    axes = drawn(schedule.replay(UNEVEN, Link(10**9)))
+    lengths = phase_lengths(axes)
+    assert lengths["to the host"] == lengths["from the host"] == pytest.approx(20)
+    strips = {strip.get_label(): strip.get_paths()[0].get_extents() for strip in axes.collections}
+    assert strips["from the host"].y1 < strips["to the host"].y0
+    assert strips["to the host"].y1 < strips["forward"].y0
+    assert strips["from the host"].y0 > axes.get_ylim()[0]
 
 
 def test_every_phase_shown_is_in_the_legend() -> None:

@@ -35,6 +35,9 @@ MAKES_ANOTHER_PLAN = {
     ("remat-offload-chain", "opportunist"),
     # Its 40 sizes of memory, and with them its sequences, depend on the memory.
     ("remat-offload-chain", "autocapper"),
+    # With transfers at once their plans, which are optimal in another model, are timed anew.
+    ("remat-offload-chain", "pofo"),
+    ("remat-offload-chain", "offload-only"),
 }
 
 CASES = [

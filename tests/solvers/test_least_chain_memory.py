@@ -13,32 +13,7 @@ from jettison.solvers.least_chain_memory import (
 from tests.oracles.chain_brute_force import least_memory, least_memory_persistent
 from tests.oracles.judged_chains import judged_chains
 from tests.strategies import chains
-
-# The same chain as in the tests of the brute force, which derive its 4 bytes and 3 bytes.
-LARGER_IF_PERSISTENT = Chain(
-    name="larger if persistent",
-    input_bytes=0,
-    stages=(
-        Stage(
-            name="first",
-            forward_ns=1,
-            backward_ns=0,
-            output_bytes=1,
-            saved_bytes=2,
-            forward_overhead_bytes=1,
-        ),
-        Stage(
-            name="second",
-            forward_ns=1,
-            backward_ns=0,
-            output_bytes=0,
-            saved_bytes=0,
-            forward_overhead_bytes=2,
-        ),
-        Stage(name="loss", forward_ns=0, backward_ns=0, output_bytes=0, saved_bytes=0),
-    ),
-    backward_overhead_holds_gradient=True,
-)
+from tests.tiny import LARGER_IF_PERSISTENT
 
 
 def test_a_loss_alone_needs_what_its_backward_needs() -> None:

@@ -22,7 +22,7 @@ from jettison.solvers.status import Termination
 from tests.oracles.chain_brute_force import fastest, fastest_in, fastest_persistent
 from tests.oracles.chain_recurrence import Recurrence
 from tests.oracles.judged_chains import JudgedChain, judged, judged_chains
-from tests.strategies import chains, random_chain, remat_chains
+from tests.strategies import chains, random_chain, remat_chains, scaled_chain
 
 # Sizes that no number of slots within reach divides, on a chain where recomputing pays.
 AWKWARD = Chain(
@@ -270,20 +270,7 @@ def test_a_chain_without_sizes_needs_no_memory() -> None:
 def test_a_common_divisor_of_the_sizes_makes_the_grid_exact(scale: int) -> None:
     for item in judged_chains()[::20]:
         chain = item.chain
-        scaled = replace(
-            chain,
-            input_bytes=chain.input_bytes * scale,
-            stages=tuple(
-                replace(
-                    stage,
-                    output_bytes=stage.output_bytes * scale,
-                    saved_bytes=stage.saved_bytes * scale,
-                    forward_overhead_bytes=stage.forward_overhead_bytes * scale,
-                    backward_overhead_bytes=stage.backward_overhead_bytes * scale,
-                )
-                for stage in chain
-            ),
-        )
+        scaled = scaled_chain(chain, scale)
         for memory in item.memories():
             bracket = persistent_bracket(scaled, memory * scale, 500)
             assert bracket.is_exact

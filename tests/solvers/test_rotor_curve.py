@@ -3,32 +3,13 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import pytest
 
-from jettison.instances.chain import Chain
 from jettison.solvers.rotor import Bracket, persistent_bracket, persistent_curve
 from tests.oracles.chain_brute_force import fastest_in
 from tests.oracles.judged_chains import judged, judged_chains
-from tests.strategies import random_chain
-
-
-def _scaled(chain: Chain, factor: int) -> Chain:
-    return replace(
-        chain,
-        input_bytes=chain.input_bytes * factor,
-        stages=tuple(
-            replace(
-                stage,
-                output_bytes=stage.output_bytes * factor,
-                saved_bytes=stage.saved_bytes * factor,
-                forward_overhead_bytes=stage.forward_overhead_bytes * factor,
-                backward_overhead_bytes=stage.backward_overhead_bytes * factor,
-            )
-            for stage in chain
-        ),
-    )
+from tests.strategies import random_chain, scaled_chain
 
 
 @pytest.mark.parametrize("slots", [1, 3, 8, 20])
@@ -128,7 +109,7 @@ def test_sizes_far_above_the_slots_are_divided_exactly() -> None:
         expected = persistent_curve(chain, memories, 1500)
         assert not all(bracket.is_exact for bracket in expected)
         found = persistent_curve(
-            _scaled(chain, 2**41), [memory * 2**41 for memory in memories], 1500
+            scaled_chain(chain, 2**41), [memory * 2**41 for memory in memories], 1500
         )
         assert found == expected
 

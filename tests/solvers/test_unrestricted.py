@@ -20,33 +20,7 @@ from jettison.solvers.unrestricted import search_fastest, search_smallest, solve
 from tests.oracles.chain_brute_force import fastest, fastest_in, least_memory
 from tests.oracles.judged_chains import judged_chains
 from tests.strategies import random_chain, remat_chains
-from tests.tiny import chain_of
-
-# Without an overhead F 2 fits beside a plain a^1 only: 4 bytes for the persistent, 3 for all.
-LARGER_IF_PERSISTENT = Chain(
-    "larger if persistent",
-    0,
-    (
-        Stage(
-            name="first",
-            forward_ns=1,
-            backward_ns=0,
-            output_bytes=1,
-            saved_bytes=2,
-            forward_overhead_bytes=1,
-        ),
-        Stage(
-            name="second",
-            forward_ns=1,
-            backward_ns=0,
-            output_bytes=0,
-            saved_bytes=0,
-            forward_overhead_bytes=2,
-        ),
-        Stage(name="loss", forward_ns=0, backward_ns=0, output_bytes=0, saved_bytes=0),
-    ),
-    backward_overhead_holds_gradient=True,
-)
+from tests.tiny import LARGER_IF_PERSISTENT, chain_of
 
 
 def even_chain(layers: int, *, unit: int = 1) -> Chain:

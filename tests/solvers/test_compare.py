@@ -1,0 +1,69 @@
+"""Several problems side by side: their order, what they share, and how each is judged."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import pytest
+
+from jettison.instances.remat_chain import RematChain
+from jettison.instances.remat_offload_chain import RematOffloadChain
+from jettison.solvers import _kernels
+from jettison.solvers.outcome import SolveOptions
+from jettison.solvers.solve import compare, compare_all, solve_with
+from jettison.solvers.status import Termination
+from tests.tiny import UNEVEN, UNIFORM
+
+OPTIONS = SolveOptions(gap=0)
+SHARES = ("60%", "100%", "75%", "0%", "90%")
+
+
+def test_results_stand_in_the_order_of_the_problems() -> None:
+    problems = [
+        RematChain(UNEVEN, "80%"),
+        RematChain(UNIFORM, "60%"),
+        RematOffloadChain(UNEVEN, "80%", "1GB/s"),
+        RematChain(UNEVEN, "90%"),
+    ]
+    results = compare_all(problems, ["rotor", "store-all"], OPTIONS)
+    assert [(item.problem, item.method) for item in results] == [
+        (problem, method) for problem in problems for method in ("rotor", "store-all")
+    ]
+
+
+def test_memories_of_one_chain_are_solved_with_one_table() -> None:
+    problems = [RematChain(UNIFORM, share) for share in SHARES]
+    with patch.object(_kernels, "persistent_program", wraps=_kernels.persistent_program) as program:
+        together = compare_all(problems, ["rotor"], OPTIONS)
+    # Sizes of whole bytes make the grid exact: the floor is the ceiling, and no memory goes on.
+    assert program.call_count == 1
+    for problem, result in zip(problems, together, strict=True):
+        alone = solve_with(problem, "rotor", OPTIONS)
+        assert (result.status, result.time_ns) == (alone.status, alone.time_ns)
+
+
+def test_each_memory_goes_on_alone_where_the_table_leaves_a_gap() -> None:
+    problems = [RematChain(UNEVEN, share) for share in SHARES]
+    with patch("jettison.solvers.rotor.FIRST_SLOTS", 3):
+        results = compare_all(problems, ["rotor"], OPTIONS)
+    assert {result.status for result in results if result.schedule} <= {
+        "optimal",
+        "optimal-persistent",
+    }
+
+
+def test_an_interrupt_during_the_table_ends_every_memory() -> None:
+    problems = [RematChain(UNIFORM, share) for share in SHARES]
+    with patch.object(_kernels, "persistent_program", side_effect=KeyboardInterrupt):
+        results = compare_all(problems, ["rotor"], OPTIONS)
+    assert {result.termination for result in results} == {Termination.INTERRUPTED}
+    assert all(result.note for result in results)
+
+
+@pytest.mark.parametrize("problem", [RematChain(UNEVEN, "80%"), RematOffloadChain(UNEVEN, 60, 10)])
+def test_a_table_has_one_row_for_each_method(
+    problem: RematChain | RematOffloadChain,
+) -> None:
+    table = compare(problem, ["rotor", "cut-bound"])
+    assert list(table["method"]) == ["rotor", "cut-bound"]
+    assert set(table["problem"]) == {problem.problem}

@@ -1,0 +1,125 @@
+"""POFO as a method: its plans replayed, its floor, the cut bound, and the fallback."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from unittest.mock import patch
+
+import pytest
+
+from jettison.instances.chain import Chain
+from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.least_offload_memory import least_memory_with_offloading
+from jettison.solvers.outcome import SolveOptions
+from jettison.solvers.pofo_program import pofo_exact
+from jettison.solvers.result import Result
+from jettison.solvers.solve import solve, solve_with
+from jettison.solvers.status import Termination
+from tests.oracles.offload_brute_force import fastest
+from tests.oracles.offload_samples import offload_samples
+from tests.strategies import random_chain
+from tests.tiny import UNEVEN
+
+EXACT = SolveOptions(gap=0, time_limit_s=30)
+
+
+def _solve(chain: Chain, memory_bytes: int, rate: int, transfers: Transfers) -> Result:
+    return solve_with(RematOffloadChain(chain, memory_bytes, rate, transfers), "pofo", EXACT)
+
+
+def test_with_fluid_transfers_it_is_the_brute_force_as_the_replay_counts_it() -> None:
+    checked = 0
+    for sample in offload_samples(11, 150):
+        best = fastest(sample.chain, sample.memory_bytes, sample.bytes_per_ns)
+        found = _solve(sample.chain, sample.memory_bytes, sample.bytes_per_s, Transfers.FLUID)
+        if best is None:
+            assert found.status != "optimal-pofo"
+            continue
+        checked += 1
+        # Another schedule, found by the way, may do without POFO's assumptions.
+        assert found.replay is not None
+        if found.replay.schedule_class is ScheduleClass.POFO:
+            assert found.time_ns == -(-best.numerator // best.denominator)
+            assert found.status in {"optimal", "optimal-pofo"}
+    assert checked > 50
+
+
+def test_the_replay_of_a_plan_takes_the_time_that_the_program_says() -> None:
+    generator = random.Random(2)
+    compared = 0
+    for _ in range(60):
+        chain = random_chain(generator, generator.randint(3, 9), largest_output_bytes=20)
+        memory_bytes = generator.randint(
+            chain.store_all_peak_bytes // 2, chain.store_all_peak_bytes
+        )
+        rate = generator.choice([5 * 10**8, 10**9, 2 * 10**9, 7 * 10**9 // 3])
+        bracket = pofo_exact(chain, memory_bytes, rate)
+        if bracket.plan_ns is None:
+            continue
+        found = _solve(chain, memory_bytes, rate, Transfers.FLUID)
+        assert found.time_ns is not None
+        assert Fraction(found.time_ns - 1) < bracket.plan_ns
+        compared += found.time_ns >= bracket.plan_ns
+    assert compared > 30
+
+
+def test_at_once_is_bracketed_by_the_bounds_and_by_every_heuristic() -> None:
+    generator = random.Random(5)
+    for _ in range(25):
+        chain = random_chain(generator, generator.randint(2, 8), largest_output_bytes=10)
+        memory_bytes = generator.randint(
+            least_memory_with_offloading(chain), chain.store_all_peak_bytes
+        )
+        problem = RematOffloadChain(chain, memory_bytes, 10**9)
+        found = solve_with(problem, "pofo", EXACT)
+        assert found.time_ns is not None
+        cut = next(bound for bound in found.bounds if bound.method == "cut-bound")
+        assert cut.time_ns <= found.time_ns
+        capped = solve(problem, "autocapper")
+        if capped.time_ns is not None:
+            assert found.time_ns <= capped.time_ns
+
+
+def test_where_no_plan_fits_everything_is_moved() -> None:
+    least = least_memory_with_offloading(UNEVEN)
+    found = _solve(UNEVEN, least, 10**9, Transfers.AT_ONCE)
+    assert found.schedule is not None
+    assert found.peak_bytes == least
+    refused = _solve(UNEVEN, least - 1, 10**9, Transfers.AT_ONCE)
+    assert refused.status == "infeasible"
+
+
+@pytest.mark.parametrize("transfers", Transfers)
+def test_an_interrupt_keeps_the_best_so_far(transfers: Transfers) -> None:
+    with patch("jettison.solvers.pofo.pofo_exact", side_effect=KeyboardInterrupt):
+        found = _solve(UNEVEN, UNEVEN.store_all_peak_bytes - 1, 10**9, transfers)
+    assert found.termination is Termination.INTERRUPTED
+    assert found.schedule is not None
+
+
+def test_long_chains_are_counted_in_more_slots_while_the_gap_is_open() -> None:
+    generator = random.Random(9)
+    chain = random_chain(generator, 33, largest_output_bytes=1000)
+    memory_bytes = (chain.recompute_all_peak_bytes + chain.store_all_peak_bytes) // 2
+    problem = RematOffloadChain(chain, memory_bytes, 10**9, Transfers.FLUID)
+    with patch("jettison.solvers.pofo.MOST_SLOTS", 200):
+        found = solve_with(problem, "pofo", SolveOptions(gap=0, time_limit_s=None))
+    assert found.work["slots"] in {50, 100, 200}
+    floor = next(bound for bound in found.bounds if bound.method == "pofo")
+    assert floor.valid_for is ScheduleClass.POFO
+    assert found.time_ns is not None
+    assert floor.time_ns <= found.time_ns
+
+
+def test_offloading_alone_computes_nothing_twice() -> None:
+    generator = random.Random(6)
+    for transfers in Transfers:
+        for _ in range(20):
+            chain = random_chain(generator, generator.randint(2, 7))
+            memory_bytes = generator.randint(1, chain.store_all_peak_bytes)
+            problem = RematOffloadChain(chain, memory_bytes, 10**9, transfers)
+            found = solve(problem, "offload-only")
+            if found.replay is not None:
+                assert not any(step.repeated for step in found.replay.steps)
