@@ -21,8 +21,9 @@ from fractions import Fraction
 from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
 from jettison.schedules.offload_plan import OffloadPlan
 from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.autocapper import offer_autocapper
+from jettison.solvers.autocapper import offer_autocapper, offer_capped
 from jettison.solvers.bound import Bound, Evidence
+from jettison.solvers.chain_baselines import store_all_schedule
 from jettison.solvers.clock import Clock
 from jettison.solvers.least_offload_memory import offload_infeasibility
 from jettison.solvers.offload_cut_bound import bound_offload_cut
@@ -210,7 +211,16 @@ def _offers(
     incumbent: OffloadIncumbent, brackets: PofoBrackets, options: SolveOptions, clock: Clock
 ) -> Iterator[None]:
     if incumbent.problem.transfers is Transfers.FLUID:
-        yield from _offer_fluid(incumbent, brackets, options, clock)
+        stopped: TimeoutError | MemoryError | None = None
+        try:
+            yield from _offer_fluid(incumbent, brackets, options, clock)
+        except (TimeoutError, MemoryError) as error:
+            stopped = error
+        # Rounding may have cost the program its best plans, or all of them.
+        if not _is_closed(incumbent, brackets, options):
+            yield from offer_autocapper(incumbent, options, clock)
+        if stopped is not None:
+            raise stopped
         return
     yield from _offer_first(incumbent, brackets, options)
     yield from offer_autocapper(incumbent, options, clock)
@@ -220,6 +230,9 @@ def _offers(
 def _offers_without_recomputation(
     incumbent: OffloadIncumbent, brackets: PofoBrackets, options: SolveOptions, clock: Clock
 ) -> Iterator[None]:
+    # As in GREEDY of `autocapper`; the program may miss it by rounding.
+    offer_capped(incumbent, store_all_schedule(incumbent.problem.instance))
+    yield
     if incumbent.problem.transfers is Transfers.FLUID:
         yield from _offer_fluid(incumbent, brackets, options, clock)
         return
@@ -237,6 +250,14 @@ def _offer_fluid(
             floor_ns = math.ceil(found.floor_ns)
             options.on_progress(Progress(clock.seconds, incumbent.time_ns, floor_ns))
         yield
+
+
+def _is_closed(incumbent: OffloadIncumbent, brackets: PofoBrackets, options: SolveOptions) -> bool:
+    """Tell whether the best schedule is as close to the floor as was asked for."""
+    floor_ns, time_ns = brackets.best.floor_ns, incumbent.time_ns
+    if floor_ns is None or time_ns is None:
+        return False
+    return time_ns - math.ceil(floor_ns) <= options.gap * time_ns
 
 
 def _offer_first(
