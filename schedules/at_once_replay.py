@@ -152,6 +152,7 @@ class AtOnceReplay:
         hosted_ns = self._expect_on_host(tensor)
         if tensor in self._contents.tensors:
             self._contents.send_away(tensor)
+            self._pofo.drop()
             self._give_back(
                 max(self._started_ns, self._busy_ns.get(tensor, 0), hosted_ns),
                 tensor.size_bytes(self._chain),
@@ -228,6 +229,9 @@ class AtOnceReplay:
 class _PofoRules:
     """Watches whether transfers keep to POFO's assumption 1: offload before the loss, once each.
 
+    What is copied before the loss has to leave before it as well: else what runs again after the
+    loss could read it first, and the program of POFO has no such value.
+
     Prefetches wait for all offloads, also while the loss waits between its forward and its
     backward: the program of POFO adds the times of the two, and a schedule in which both directions
     of the link work then can be faster.
@@ -240,11 +244,13 @@ class _PofoRules:
         self._first_prefetch_ns = math.inf
         self._forward_end_ns = 0
         self._backward_start_ns = math.inf
+        self._drops_in_time = True
 
     @property
     def kept(self) -> bool:
         return (
-            len(self._moved) == len(set(self._moved))
+            self._drops_in_time
+            and len(self._moved) == len(set(self._moved))
             and self._last_offload_ns <= min(self._backward_start_ns, self._first_prefetch_ns)
             and self._forward_end_ns <= self._first_prefetch_ns
         )
@@ -255,6 +261,10 @@ class _PofoRules:
                 self._backward_start_ns = start_ns
             else:
                 self._forward_end_ns = end_ns
+
+    def drop(self) -> None:
+        if self._backward_start_ns < math.inf:
+            self._drops_in_time = False
 
     def transfer(self, operation: TransferOperation, start_ns: int, end_ns: int) -> None:
         self._moved.append(operation)

@@ -164,7 +164,7 @@ class FluidReplay:
             limit_bytes=self._limit_bytes,
             violations=self._findings.violations,
             schedule_class=ScheduleClass.POFO
-            if self._contents.is_persistent
+            if self._contents.is_persistent and not self._runs_loss(last)
             else ScheduleClass.ALL,
             transfers=(
                 *(self._transfer(item, item.start, item.end, True) for item in forward.shipments),
@@ -237,6 +237,14 @@ class FluidReplay:
                 self._place(phase, entry)
                 done.append(entry)
         return phase, done[::-1]
+
+    def _runs_loss(self, items: Sequence[_Computation]) -> bool:
+        """Tell whether the forward of the loss is among some computations."""
+        loss = len(self._chain)
+        return any(
+            item.operation.stage == loss and item.operation.kind is not ChainOperationKind.BACKWARD
+            for item in items
+        )
 
     def _is_known(self, operation: ChainOperation | TransferOperation) -> bool:
         least = 1 if isinstance(operation, ChainOperation) else operation.least_stage

@@ -12,9 +12,10 @@ class ScheduleClass(StrEnum):
         On chains: what is checkpointed stays until its backward operation (RR-9302, Section 4.1).
     ``pofo``
         On chains with a link: the operations are persistent, where an offloaded value counts as
-        there; each value moves to the host at most once, and back at most once; all offloads end
-        before the backward of the loss starts, and no prefetch starts before its forward and all
-        offloads have ended (POFO, Section 3.2, assumptions 1 and 2).
+        there; each value moves to the host at most once, and back at most once; before the backward
+        of the loss starts all offloads have ended and what has a copy on the host and is dropped
+        has left memory; and no prefetch starts before the forward of the loss and all offloads have
+        ended (POFO, Section 3.2, assumptions 1 and 2).
     ``staged``
         On graphs: first computations follow the order of the instance, and between two of them
         each node is recomputed at most once, in that order (Checkmate's frontier-advancing form).

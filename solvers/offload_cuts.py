@@ -162,14 +162,17 @@ class OffloadCuts:
             return least_ns
         if not answers(most_ns):
             return None
-        low_ns, high_ns = least_ns + 1, most_ns
+        # With fluid transfers a delay need not be a whole number: it may be anything above one that
+        # has no answer.
+        above_ns = 0 if self._problem.transfers is Transfers.FLUID else 1
+        low_ns, high_ns = least_ns + above_ns, most_ns
         # A delay that is a little too low is a bound as well.
-        while high_ns - low_ns > most_ns >> 8:
+        while high_ns - low_ns > max(1 - above_ns, most_ns >> 8):
             middle_ns = (low_ns + high_ns) // 2
             if answers(middle_ns):
                 high_ns = middle_ns
             else:
-                low_ns = middle_ns + 1
+                low_ns = middle_ns + above_ns
         # What comes after the cut leaves less time before it: that may force more.
         if low_ns - least_ns > most_ns >> 8:
             return self._least_delay(cut, deadline_ns, low_ns, later_ns)

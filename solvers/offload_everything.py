@@ -30,7 +30,8 @@ def offload_everything(chain: Chain) -> OffloadSchedule:
     plain = [Tensor(TensorKind.PLAIN, number) for number in range(len(chain) + 1)]
     saved = [Tensor(TensorKind.SAVED, number) for number in range(len(chain) + 1)]
     loss = len(chain)
-    operations: list[ChainOperation | TransferOperation] = [offload(plain[0])]
+    # The loss alone keeps the input: a copy on its way would only hold up its memory.
+    operations: list[ChainOperation | TransferOperation] = [offload(plain[0])] if loss > 1 else []
     for number in range(1, loss):
         operations += [
             ChainOperation(ChainOperationKind.FORWARD_CHECKPOINT, number),

@@ -21,8 +21,9 @@ from fractions import Fraction
 from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
 from jettison.schedules.offload_plan import OffloadPlan
 from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.autocapper import offer_autocapper
+from jettison.solvers.autocapper import offer_autocapper, offer_capped
 from jettison.solvers.bound import Bound, Evidence
+from jettison.solvers.chain_baselines import store_all_schedule
 from jettison.solvers.clock import Clock
 from jettison.solvers.least_offload_memory import offload_infeasibility
 from jettison.solvers.offload_cut_bound import bound_offload_cut
@@ -203,7 +204,8 @@ def solve_offload_only(problem: Problem, options: SolveOptions) -> Outcome:
     clock = Clock(options.time_limit_s)
     brackets = PofoBrackets(problem, Recomputation.FORBIDDEN)
     incumbent = OffloadIncumbent(problem)
-    offers = _offers(incumbent, brackets, options, clock, iter(()))
+    greedy = _offer_greedy(incumbent)
+    offers = _offers(incumbent, brackets, options, clock, greedy)
     return incumbent.search(offers, options, clock, "no plan without recomputation fits")
 
 
@@ -214,13 +216,31 @@ def _offers(
     clock: Clock,
     others: Iterator[None],
 ) -> Iterator[None]:
-    """Offer plans, and with transfers at once `others` before those for other resources."""
+    """Offer plans, and `others` where the plans need not be the best.
+
+    With transfers at once they come before the plans for other resources.
+    """
     if incumbent.problem.transfers is Transfers.FLUID:
-        yield from _offer_fluid(incumbent, brackets, options, clock)
+        stopped: TimeoutError | MemoryError | None = None
+        try:
+            yield from _offer_fluid(incumbent, brackets, options, clock)
+        except (TimeoutError, MemoryError) as error:
+            stopped = error
+        # Rounding may have cost the program its best plans, or all of them.
+        if not _is_closed(incumbent, brackets, options):
+            yield from others
+        if stopped is not None:
+            raise stopped
         return
     yield from _offer_first(incumbent, brackets, options)
     yield from others
     yield from offer_plans(incumbent, lambda memory, rate: brackets.plan(memory, rate, clock))
+
+
+def _offer_greedy(incumbent: OffloadIncumbent) -> Iterator[None]:
+    """Offer GREEDY, which is capper without recomputation; the program may miss it by rounding."""
+    offer_capped(incumbent, store_all_schedule(incumbent.problem.instance))
+    yield
 
 
 def _offer_fluid(
@@ -233,6 +253,14 @@ def _offer_fluid(
             floor_ns = math.ceil(found.floor_ns)
             options.on_progress(Progress(clock.seconds, incumbent.time_ns, floor_ns))
         yield
+
+
+def _is_closed(incumbent: OffloadIncumbent, brackets: PofoBrackets, options: SolveOptions) -> bool:
+    """Tell whether the best schedule is as close to the floor as was asked for."""
+    floor_ns, time_ns = brackets.best.floor_ns, incumbent.time_ns
+    if floor_ns is None or time_ns is None:
+        return False
+    return time_ns - math.ceil(floor_ns) <= options.gap * time_ns
 
 
 def _offer_first(

@@ -286,19 +286,19 @@ def _solve(
         )
 
     bandwidth = Fraction(bytes_per_s, NS_PER_S)
-    scale = 2 * slots
-    if memory_bytes:
-        scale = slots // math.gcd(slots, memory_bytes * bandwidth.denominator)
-    ticks_per_ns, units_per_byte = bandwidth.numerator * scale, bandwidth.denominator * scale
-    shift = _shift(chain, memory_bytes, ticks_per_ns, units_per_byte)
-    if shift == 0:
-        return run(_Units(ticks_per_ns, units_per_byte, 0, _Side.EXACT))
+    totals = _Totals.of(chain, memory_bytes)
+    optimistic = _units(bandwidth, memory_bytes, slots, totals, _Side.OPTIMISTIC)
+    if optimistic.shift == 0:
+        return run(replace(optimistic, side=_Side.EXACT))
     # Times and sizes rounded down and memory rounded up only make a schedule easier: shorter
     # operations can wait. The other way round they only make it harder.
-    floor = run(_Units(ticks_per_ns, units_per_byte, shift, _Side.OPTIMISTIC))
+    floor = run(optimistic)
     if floor.floor_ns is None:
         return floor
-    feasible = _Units(ticks_per_ns, units_per_byte, shift, _Side.FEASIBLE)
+    # A slower link makes it harder as well. With one of few digits the sizes and the memory remain
+    # as they are, and what fits to the byte is still found.
+    slower = _slower_link(bandwidth, totals, 2 * slots) or bandwidth
+    feasible = _units(slower, memory_bytes, slots, totals, _Side.FEASIBLE)
     if feasible.memory(memory_bytes, slots) == 0:
         return replace(floor, plan=None, plan_ns=None, is_exact=False)
     plan = run(feasible)
@@ -312,19 +312,63 @@ def _solve(
     )
 
 
-def _shift(chain: Chain, memory_bytes: int, ticks_per_ns: int, units_per_byte: int) -> int:
-    # Every stage runs forward at most once per stage of the chain; idle time moves each value
-    # once in either direction.
-    ticks = ticks_per_ns * chain.base_time_ns * (len(chain) + 1)
-    sizes = chain.input_bytes + sum(
-        2 * stage.saved_bytes
-        + 2 * stage.output_bytes
-        + stage.forward_overhead_bytes
-        + stage.backward_overhead_bytes
-        for stage in chain
-    )
-    total = ticks + 4 * units_per_byte * (sizes + memory_bytes)
-    return max(0, (total // LARGEST_SUM).bit_length())
+@dataclass(frozen=True, slots=True)
+class _Totals:
+    """What no sum of times, in nanoseconds, and no sum of sizes, in bytes, exceeds."""
+
+    time_ns: int
+    size_bytes: int
+
+    @classmethod
+    def of(cls, chain: Chain, memory_bytes: int) -> _Totals:
+        sizes = chain.input_bytes + sum(
+            2 * stage.saved_bytes
+            + 2 * stage.output_bytes
+            + stage.forward_overhead_bytes
+            + stage.backward_overhead_bytes
+            for stage in chain
+        )
+        # Every stage runs forward at most once per stage of the chain; idle time moves each value
+        # once in either direction.
+        return cls(chain.base_time_ns * (len(chain) + 1), 4 * (sizes + memory_bytes))
+
+
+def _units(
+    bandwidth: Fraction, memory_bytes: int, slots: int, totals: _Totals, side: _Side
+) -> _Units:
+    """Return the units in which nothing has to be rounded but by the shift, if one is needed."""
+    scale = 2 * slots
+    if memory_bytes:
+        scale = slots // math.gcd(slots, memory_bytes * bandwidth.denominator)
+    ticks_per_ns, units_per_byte = bandwidth.numerator * scale, bandwidth.denominator * scale
+    total = ticks_per_ns * totals.time_ns + units_per_byte * totals.size_bytes
+    return _Units(ticks_per_ns, units_per_byte, (total // LARGEST_SUM).bit_length(), side)
+
+
+def _slower_link(bandwidth: Fraction, totals: _Totals, scale: int) -> Fraction | None:
+    """Return a fraction not above a bandwidth whose units need no shift; None if none is found.
+
+    It comes from below along the Stern-Brocot tree as far as the units allow: no fraction between
+    it and the bandwidth has a smaller denominator.
+    """
+    low, high = (0, 1), (1, 0)
+    # By how much they miss the bandwidth p / q: p b - q a for low a / b, q c - p d for high c / d.
+    below, above = bandwidth.numerator, bandwidth.denominator
+
+    def total(pair: tuple[int, int]) -> int:
+        return scale * (pair[0] * totals.time_ns + pair[1] * totals.size_bytes)
+
+    while below:
+        steps = (above - 1) // below
+        high = (high[0] + steps * low[0], high[1] + steps * low[1])
+        above -= steps * below
+        room = LARGEST_SUM - 1 - total(low)
+        steps = min(below // above, room // max(total(high), 1))
+        if steps <= 0:
+            break
+        low = (low[0] + steps * high[0], low[1] + steps * high[1])
+        below -= steps * above
+    return Fraction(*low) if low[0] and total(low) < LARGEST_SUM else None
 
 
 def _arrays(chain: Chain, units: _Units) -> dict[str, NDArray[np.int64]]:

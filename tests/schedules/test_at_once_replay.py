@@ -168,6 +168,18 @@ def test_a_prefetch_beside_an_offload_is_not_of_pofos_class() -> None:
     assert late.schedule_class is ScheduleClass.POFO
 
 
+def test_what_leaves_after_the_loss_is_not_of_pofos_class() -> None:
+    # The copy of ā1 is complete at 5, but ā1 is there until B 3 has started: what runs again in
+    # between could read it.
+    fast = Link(6 * 10**9)
+    text = "F_all 1, O_all 1, F_all 2, F_all 3, B 3, D_all 1, P_all 1, B 2, B 1"
+    replay = _replay(text, link=fast)
+    assert replay.valid
+    assert replay.transfers[0].end_ns == 5
+    assert replay.schedule_class is ScheduleClass.ALL
+    assert _replay(OFFLOAD, link=fast).schedule_class is ScheduleClass.POFO
+
+
 def test_a_fast_link_keeps_offloads_before_the_loss() -> None:
     assert _replay(OFFLOAD, link=Link(6 * 10**9)).schedule_class is ScheduleClass.POFO
 

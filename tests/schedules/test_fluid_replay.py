@@ -134,6 +134,16 @@ def test_other_sequences_are_replayed_with_transfers_at_once(text: str) -> None:
     assert fluid == schedule.replay(CHAIN, BYTE_PER_NS, Transfers.AT_ONCE, 30)
 
 
+def test_a_prefetch_before_the_forward_of_the_loss_is_not_of_pofos_class() -> None:
+    text = "F_all 1, O_all 1, F_all 2, D_all 1, {}, B 3, B 2, B 1"
+    early = _replay(text.format("P_all 1, F_all 3"), 30)
+    late = _replay(text.format("F_all 3, P_all 1"), 30)
+    assert early.valid
+    assert late.valid
+    assert early.schedule_class is ScheduleClass.ALL
+    assert late.schedule_class is ScheduleClass.POFO
+
+
 @pytest.mark.parametrize("rate", [Fraction(1, 3), Fraction(1, 2), Fraction(7, 5), Fraction(50)])
 def test_fluid_is_never_slower_and_never_needs_more_than_at_once(rate: Fraction) -> None:
     link = Link(int(rate * 10**9))

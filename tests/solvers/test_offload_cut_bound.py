@@ -20,6 +20,7 @@ from jettison.solvers.offload_cut_bound import bound_offload_cut
 from jettison.solvers.offload_cuts import OffloadCuts
 from jettison.solvers.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.rotor_exact import solve_rotor_exact
+from jettison.solvers.solve import solve
 from jettison.solvers.status import Termination
 from tests.oracles.judged_offload import JudgedOffload, judged_offloads
 from tests.oracles.offload_unrestricted import OffloadSearch
@@ -73,6 +74,16 @@ def test_in_part_only_the_bytes_that_lack_room_move() -> None:
     # B 2 lacks 1 byte of room in 10 bytes: at 1 byte per ns it comes back in 1 ns.
     problem = RematOffloadChain(TIGHT, 10, 10**9, Transfers.FLUID)
     assert bound_ns(problem) == TIGHT.base_time_ns + 1
+
+
+def test_a_delay_of_part_of_a_nanosecond_is_not_rounded_up() -> None:
+    # F 2 needs ā1, 4 bytes, and 7; B 2 needs ā1, δ1 and 3. That is all there is. The byte of
+    # a0 leaves before F 2 and comes back after B 2, in 0.2 ns each way: rounded up each way, it
+    # would be two.
+    chain = chain_of(1, (0, 4, 4, 0, 0), (3, 0, 0, 7, 3))
+    problem = RematOffloadChain(chain, 11, 5 * 10**9, Transfers.FLUID)
+    assert solve(problem, "pofo").time_ns == chain.base_time_ns + 1
+    assert bound_ns(problem) == chain.base_time_ns + 1
 
 
 @EACH_WAY

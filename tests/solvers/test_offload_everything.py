@@ -26,6 +26,14 @@ def test_it_attains_the_least_memory_that_was_proved_to_be_needed() -> None:
         assert replay.peak_bytes == least
 
 
+def test_the_loss_alone_does_not_wait_for_a_copy_of_its_input() -> None:
+    # Beside a0, 8 bytes, the loss takes 3 bytes, which hold its output: 11 in all. The copy of a0
+    # at 1 byte per s would keep a0 in memory, and the output beside it takes 8.
+    chain = chain_of(8, (9, 0, 0, 0, 3), holds_gradient=True)
+    result = solve(RematOffloadChain(chain, 11, 1), "offload-all")
+    assert result.time_ns == chain.base_time_ns
+
+
 def test_in_less_memory_it_is_refused_for_all_schedules() -> None:
     least = least_memory_with_offloading(UNIFORM)
     problem = RematOffloadChain(UNIFORM, least - 1, "1GB/s")

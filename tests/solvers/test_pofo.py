@@ -20,7 +20,7 @@ from jettison.solvers.status import Termination
 from tests.oracles.offload_brute_force import fastest
 from tests.oracles.offload_samples import offload_samples
 from tests.strategies import random_chain
-from tests.tiny import UNEVEN
+from tests.tiny import UNEVEN, chain_of
 
 EXACT = SolveOptions(gap=0, time_limit_s=30)
 
@@ -80,6 +80,21 @@ def test_at_once_is_bracketed_by_the_bounds_and_by_every_heuristic() -> None:
         capped = solve(problem, "autocapper")
         if capped.time_ns is not None:
             assert found.time_ns <= capped.time_ns
+
+
+def test_with_fluid_transfers_it_is_no_worse_than_rotor_where_rounding_loses_plans() -> None:
+    # Sizes of 10^14 bytes beside a link of less than a byte per ns need more than 60 bits, and what
+    # fits to the byte is lost.
+    wide = 10**14
+    chain = chain_of(0, (9, 0, 0, wide, 0), (9, 1, 1, wide + 1, 2), (9, 0, 0, wide + 1, 0))
+    problem = RematOffloadChain(chain, wide + 2, 27_210_884, Transfers.FLUID)
+    rotor = solve(problem, "rotor")
+    found = solve(problem, "pofo")
+    assert rotor.time_ns is not None
+    assert found.time_ns is not None
+    assert found.time_ns <= rotor.time_ns
+    stored = RematOffloadChain(chain, chain.store_all_peak_bytes, 27_210_884, Transfers.FLUID)
+    assert solve(stored, "offload-only").time_ns == chain.base_time_ns
 
 
 def test_where_no_plan_fits_everything_is_moved() -> None:

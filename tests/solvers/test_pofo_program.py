@@ -137,6 +137,13 @@ def test_numbers_beyond_60_bits_are_rounded_to_the_safe_side() -> None:
     assert slower.plan_ns - faster.floor_ns < 1
 
 
+def test_numbers_beyond_60_bits_leave_the_memory_as_it_is() -> None:
+    # Rounding sizes up and memory down would lose what fits to the byte.
+    chain = _long_chain(8)
+    found = pofo_exact(chain, chain.store_all_peak_bytes, TEN_GB + 1)
+    assert found.plan_ns == chain.base_time_ns
+
+
 def test_a_link_that_moves_nothing_leaves_rotor() -> None:
     # One byte per second: what is offloaded costs more than computing everything again.
     chain = _long_chain(9)
