@@ -30,7 +30,7 @@ from jettison.solvers.offload_baselines import solve_rotor_alone
 from jettison.solvers.offload_executor import execute_gaps
 from jettison.solvers.offload_incumbent import OffloadIncumbent
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
-from jettison.solvers.rotor import FIRST_SLOTS, persistent_curve
+from jettison.solvers.rotor import FIRST_SLOTS, most_slots, persistent_curve
 from jettison.solvers.status import Termination
 from jettison.solvers.tensor_lifetimes import Gap, TensorLifetimes
 
@@ -139,7 +139,8 @@ def _rotor_sequences(
     on_grid = [size for size in memories if least_bytes <= size < chain.store_all_peak_bytes]
     slots = FIRST_SLOTS
     if on_grid:
-        slots = min(slots * max(on_grid) // max(min(on_grid), 1), MOST_SLOTS)
+        finest = min(slots * max(on_grid) // max(min(on_grid), 1), MOST_SLOTS, most_slots(chain))
+        slots = max(finest, 1)
     brackets = iter(persistent_curve(chain, on_grid, slots, clock.left_s, threads))
     for memory_bytes in memories:
         if memory_bytes >= chain.store_all_peak_bytes:

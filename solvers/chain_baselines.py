@@ -11,6 +11,7 @@ from jettison.instances.errors import InputError
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.units import format_bytes
 from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind, ChainSchedule
+from jettison.solvers.clock import Clock
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.status import Termination
 
@@ -97,30 +98,41 @@ def solve_store_all(problem: Problem, options: SolveOptions) -> Outcome:
     """Return the schedule that saves everything, if it fits."""
     del options
     assert isinstance(problem, RematChain)
-    return _best_that_fits(problem, "store-all", [store_all_schedule(problem.instance)])
+    least = problem.instance.store_all_peak_bytes
+    if problem.memory_bytes < least:
+        return _too_small("store-all", least)
+    schedule = store_all_schedule(problem.instance)
+    return Outcome(termination=Termination.COMPLETED, schedule=schedule)
 
 
 def solve_recompute_all(problem: Problem, options: SolveOptions) -> Outcome:
     """Return the schedule that restarts from the input for every backward, if it fits."""
     del options
     assert isinstance(problem, RematChain)
-    return _best_that_fits(problem, "recompute-all", [recompute_all_schedule(problem.instance)])
+    least = problem.instance.recompute_all_peak_bytes
+    if problem.memory_bytes < least:
+        return _too_small("recompute-all", least)
+    schedule = recompute_all_schedule(problem.instance)
+    return Outcome(termination=Termination.COMPLETED, schedule=schedule)
 
 
 def solve_periodic(problem: Problem, options: SolveOptions) -> Outcome:
-    """Return the fastest periodic schedule that fits, over all numbers of segments."""
-    del options
+    """Return the fastest periodic schedule that fits, over all numbers of segments.
+
+    At the time limit and on Ctrl-C it is the fastest of those that have been looked at.
+    """
     assert isinstance(problem, RematChain)
     chain = problem.instance
     counts = range(1, max(len(chain), 2))
-    return _best_that_fits(problem, "periodic", (periodic_schedule(chain, k) for k in counts))
+    schedules = (periodic_schedule(chain, k) for k in counts)
+    return _best_that_fits(problem, "periodic", schedules, options)
 
 
 def solve_chen_sqrt(problem: Problem, options: SolveOptions) -> Outcome:
     """Return the schedule with about the square root of the length in segments, if it fits."""
-    del options
     assert isinstance(problem, RematChain)
-    return _best_that_fits(problem, "chen-sqrt", [chen_sqrt_schedule(problem.instance)])
+    schedule = chen_sqrt_schedule(problem.instance)
+    return _best_that_fits(problem, "chen-sqrt", [schedule], options)
 
 
 def _forward_dropping(first: int, following: int) -> list[ChainOperation]:
@@ -132,21 +144,37 @@ def _forward_dropping(first: int, following: int) -> list[ChainOperation]:
 
 
 def _best_that_fits(
-    problem: RematChain, method: str, schedules: Iterable[ChainSchedule]
+    problem: RematChain, method: str, schedules: Iterable[ChainSchedule], options: SolveOptions
 ) -> Outcome:
+    """Return the fastest schedule that fits; at least one is looked at."""
+    clock = Clock(options.time_limit_s)
     best: tuple[int, ChainSchedule] | None = None
     least_peak: int | None = None
-    for schedule in schedules:
-        replay = schedule.replay(problem.instance)
-        if replay.peak_bytes <= problem.memory_bytes:
-            if best is None or replay.time_ns < best[0]:
+    termination = Termination.COMPLETED
+    try:
+        for schedule in schedules:
+            if least_peak is not None and not clock.left_s:
+                termination = Termination.TIME_LIMIT
+                break
+            replay = schedule.replay(problem.instance)
+            if replay.peak_bytes <= problem.memory_bytes and (
+                best is None or replay.time_ns < best[0]
+            ):
                 best = (replay.time_ns, schedule)
-        elif least_peak is None or replay.peak_bytes < least_peak:
-            least_peak = replay.peak_bytes
+            if least_peak is None or replay.peak_bytes < least_peak:
+                least_peak = replay.peak_bytes
+    except KeyboardInterrupt:
+        termination = Termination.INTERRUPTED
     if best is not None:
-        return Outcome(termination=Termination.COMPLETED, schedule=best[1])
-    assert least_peak is not None
+        return Outcome(termination=termination, schedule=best[1])
+    if termination.is_regular and least_peak is not None:
+        return _too_small(method, least_peak)
+    note = f"none of the schedules of {method} that were looked at fits"
+    return Outcome(termination=termination, note=note)
+
+
+def _too_small(method: str, least_bytes: int) -> Outcome:
     return Outcome(
         termination=Termination.COMPLETED,
-        note=f"{method} needs {format_bytes(least_peak)} ({least_peak} bytes) on this instance",
+        note=f"{method} needs {format_bytes(least_bytes)} ({least_bytes} bytes) on this instance",
     )

@@ -27,8 +27,8 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 import numpy as np
@@ -50,6 +50,10 @@ from jettison.solvers.status import Termination
 # Steps of one knapsack function, 16 bytes each. Stages of a network are of few kinds, and their
 # sums of few sizes: step functions seldom get this long.
 MOST_STEPS = 20_000
+# Of the first look at the cut at the loss, which is to be short.
+FEW_STEPS = 500
+# What a search for schedules leaves for this bound of its time.
+SHARE_OF_CUTS = 0.2
 
 Integers = NDArray[np.int64]
 
@@ -107,9 +111,17 @@ class ChainCuts:
         The limit, the input included.
     most_steps
         Steps of a knapsack function beyond which neighbours are merged, at least 1.
+    poll
+        Called at every stage of a cut; what it raises is passed on.
     """
 
-    def __init__(self, chain: Chain, memory_bytes: int, most_steps: int = MOST_STEPS) -> None:
+    def __init__(
+        self,
+        chain: Chain,
+        memory_bytes: int,
+        most_steps: int = MOST_STEPS,
+        poll: Callable[[], None] = lambda: None,
+    ) -> None:
         count = len(chain)
         self._chain = chain
         self._available = [0] + [
@@ -119,6 +131,7 @@ class ChainCuts:
         self._saved_bytes = [0, *accumulate(stage.saved_bytes for stage in chain)]
         self._most_bytes = max(0, *self._available)
         self._most_steps = most_steps
+        self._poll = poll
         nothing = np.zeros(1, dtype=np.int64)
         # The knapsack over the stages met so far, and H_c of each as (bytes, time).
         self._knapsack = StepFunction(nothing, nothing)
@@ -160,6 +173,7 @@ class ChainCuts:
     def _extend(self, last: int) -> None:
         """Make the functions H up to stage `last`."""
         for number in range(len(self._held), last + 1):
+            self._poll()
             stage = self._chain.stage(number)
             saved = self._knapsack.shifted(stage.saved_bytes, 0)
             plain = self._knapsack.shifted(stage.output_bytes, stage.forward_ns)
@@ -175,8 +189,8 @@ def bound_chain_cut(problem: Problem, options: SolveOptions) -> Outcome:
     """Bound the time of every schedule by what each cut of the chain makes it compute again.
 
     The cut at the last stage comes first, without anything known of the stages below: it has the
-    most to compute again. Then all cuts are solved in order. At the time limit, which is read
-    between two cuts, and on Ctrl-C the best bound so far is returned.
+    most to compute again. It is solved roughly, whatever the time, and then as well as can be. Then
+    all cuts are solved in order. At the time limit and on Ctrl-C the best bound so far is returned.
 
     Returns
     -------
@@ -195,17 +209,25 @@ def bound_chain_cut(problem: Problem, options: SolveOptions) -> Outcome:
     best_ns = 0
     below_ns = [0]
     termination = Termination.COMPLETED
+
+    def stop_in_time() -> None:
+        if not clock.left_s:
+            raise TimeoutError
+
     try:
-        cuts = ChainCuts(chain, memory_bytes)
-        best_ns = cuts.rerun_ns(len(chain), [0] * len(chain)) or 0
+        unknown_ns = [0] * len(chain)
+        rough = ChainCuts(chain, memory_bytes, FEW_STEPS)
+        best_ns = rough.rerun_ns(len(chain), unknown_ns) or 0
+        cuts = ChainCuts(chain, memory_bytes, poll=stop_in_time)
+        best_ns = max(best_ns, cuts.rerun_ns(len(chain), unknown_ns) or 0)
         for number in range(1, len(chain) + 1):
-            if not clock.left_s:
-                termination = Termination.TIME_LIMIT
-                break
+            stop_in_time()
             below_ns.append(cuts.rerun_ns(number, below_ns) or 0)
             best_ns = max(best_ns, below_ns[-1])
             if options.on_progress is not None:
                 options.on_progress(Progress(clock.seconds, None, chain.base_time_ns + best_ns))
+    except TimeoutError:
+        termination = Termination.TIME_LIMIT
     except KeyboardInterrupt:
         termination = Termination.INTERRUPTED
     bound = Bound(
@@ -215,3 +237,22 @@ def bound_chain_cut(problem: Problem, options: SolveOptions) -> Outcome:
         method="cut-bound",
     )
     return Outcome(termination=termination, bounds=(bound,), work={"cuts": len(below_ns) - 1})
+
+
+def cut_bounds_beside(
+    problem: RematChain, options: SolveOptions, clock: Clock
+) -> tuple[Bound, ...]:
+    """Return the bound in what a search for schedules has left of its time, or a share of it all.
+
+    Parameters
+    ----------
+    problem, options
+        Of the search.
+    clock
+        Started with the search.
+    """
+    time_limit_s = options.time_limit_s
+    if time_limit_s is not None:
+        time_limit_s = max(clock.left_s, SHARE_OF_CUTS * time_limit_s)
+    options = replace(options, time_limit_s=time_limit_s, on_progress=None)
+    return bound_chain_cut(problem, options).bounds

@@ -41,7 +41,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +54,7 @@ from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers import _kernels
 from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.chain_baselines import store_all_schedule
-from jettison.solvers.chain_cut_bound import bound_chain_cut
+from jettison.solvers.chain_cut_bound import cut_bounds_beside
 from jettison.solvers.chain_needs import ChainNeeds
 from jettison.solvers.clock import Clock
 from jettison.solvers.least_chain_memory import (
@@ -66,8 +66,9 @@ from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
 from jettison.solvers.status import Termination
 
 FIRST_SLOTS = 500
-# One program at a time holds N (N + 1) / 2 rows of 8-byte entries.
+# One program at a time holds N (N + 1) / 2 rows of entries.
 LARGEST_TABLE_BYTES = 4 * 2**30
+ENTRY_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ def persistent_curve(
     TimeoutError
         If the time limit is reached.
     MemoryError
-        If the table does not fit in memory.
+        If the table does not fit in memory, or would take more than 4 GiB.
 
     Notes
     -----
@@ -158,6 +159,8 @@ def persistent_curve(
     is_exact = largest == 0 or largest // divisor <= slots
     if is_exact:
         slots = largest // divisor if largest else 0
+    if slots > most_slots(chain):
+        raise MemoryError
     grid = _Grid(largest, slots)
     down = _arguments(needs, grid, budgets, rounds_up=False)
     if is_exact:
@@ -176,6 +179,12 @@ def persistent_curve(
         for budget, floor, ceiling in zip(budgets, floors, ceilings, strict=True)
     }
     return [brackets.get(amount, Bracket(None, None, True)) for amount in available]
+
+
+def most_slots(chain: Chain) -> int:
+    """Return for how many slots the table of a chain is not too large."""
+    rows = len(chain) * (len(chain) + 1) // 2
+    return LARGEST_TABLE_BYTES // (ENTRY_BYTES * rows) - 1
 
 
 def solve_rotor(problem: Problem, options: SolveOptions) -> Outcome:
@@ -245,9 +254,6 @@ def _refine(problem: Problem, options: SolveOptions, first: Bracket | None) -> O
             if clock.left_s <= 2 * last_s:
                 termination = Termination.TIME_LIMIT
                 break
-            if 4 * len(chain) * (len(chain) + 1) * (slots + 1) > LARGEST_TABLE_BYTES:
-                termination = Termination.MEMORY_LIMIT
-                break
             try:
                 bracket = persistent_bracket(
                     chain, memory_bytes, slots, clock.left_s, options.threads
@@ -291,7 +297,7 @@ def _refine(problem: Problem, options: SolveOptions, first: Bracket | None) -> O
         schedule=best,
         bounds=(
             *(bounds if floor_ns else ()),
-            *bound_chain_cut(problem, replace(options, on_progress=None)).bounds,
+            *cut_bounds_beside(problem, options, clock),
         ),
         work={"slots": used_slots},
     )

@@ -27,7 +27,7 @@ what comes back is a bracket.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from jettison.schedules.chain_schedule import ChainSchedule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers import _kernels
 from jettison.solvers.bound import Bound, Evidence
-from jettison.solvers.chain_cut_bound import bound_chain_cut
+from jettison.solvers.chain_cut_bound import cut_bounds_beside
 from jettison.solvers.chain_needs import ChainNeeds
 from jettison.solvers.clock import Clock
 from jettison.solvers.least_chain_memory import (
@@ -199,6 +199,7 @@ def solve_rotor_exact(problem: Problem, options: SolveOptions) -> Outcome:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refusal)
     if len(problem.instance) > MOST_STAGES:
         return solve_rotor(problem, options)
+    clock = Clock(options.time_limit_s)
     needs = ChainNeeds(problem.instance)
     best, termination, slots = refine(needs, problem.memory_bytes, options)
     return Outcome(
@@ -211,7 +212,7 @@ def solve_rotor_exact(problem: Problem, options: SolveOptions) -> Outcome:
                 evidence=Evidence.EXACT,
                 method="rotor-exact",
             ),
-            *bound_chain_cut(problem, replace(options, on_progress=None)).bounds,
+            *cut_bounds_beside(problem, options, clock),
         ),
         work={"slots": slots, "states": best.states},
     )

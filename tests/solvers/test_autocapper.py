@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from jettison.instances.chain import Chain
 from jettison.instances.link import Link
 from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
 from jettison.schedules.chain_contents import Tensor, TensorKind
-from jettison.solvers import autocapper
+from jettison.solvers import autocapper, rotor
 from jettison.solvers.autocapper import capper_gaps, capper_memories, solve_autocapper
 from jettison.solvers.outcome import Progress, SolveOptions
+from jettison.solvers.rotor import Bracket, persistent_curve
 from jettison.solvers.solve import solve
 from jettison.solvers.status import Termination
 from jettison.solvers.tensor_lifetimes import Gap, TensorLifetimes
@@ -161,6 +164,21 @@ def test_progress_is_told_and_ctrl_c_keeps_the_best_so_far(
     assert outcome.termination is Termination.INTERRUPTED
     assert outcome.schedule is not None
     assert len(told) == 1
+
+
+def test_its_table_is_as_coarse_as_memory_demands(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 7 stages have 28 rows; 200 slots are 201 entries of 8 bytes in each.
+    asked: list[int] = []
+
+    def noted(chain: Chain, memories: Sequence[int], slots: int, *rest: Any) -> list[Bracket]:
+        asked.append(slots)
+        return persistent_curve(chain, memories, slots, *rest)
+
+    monkeypatch.setattr(rotor, "LARGEST_TABLE_BYTES", 28 * 201 * 8)
+    monkeypatch.setattr(autocapper, "persistent_curve", noted)
+    outcome = solve_autocapper(RematOffloadChain(UNIFORM, 12, "1GB/s"), SolveOptions())
+    assert outcome.termination is Termination.COMPLETED
+    assert asked == [200]
 
 
 def test_a_time_limit_ends_the_search() -> None:

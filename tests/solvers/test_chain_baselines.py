@@ -14,6 +14,7 @@ from jettison.instances.errors import InputError
 from jettison.instances.remat_chain import RematChain
 from jettison.schedules.chain_schedule import ChainSchedule
 from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers import chain_baselines
 from jettison.solvers.chain_baselines import (
     chen_sqrt_schedule,
     periodic_schedule,
@@ -207,6 +208,33 @@ def test_the_best_number_of_segments_is_the_fastest_that_fits() -> None:
         else:
             least = min(item.peak_bytes for item in replays.values())
             assert outcome.note == f"periodic needs {least} B ({least} bytes) on this instance"
+
+
+def test_the_time_limit_ends_the_search_for_segments_after_the_first() -> None:
+    chain = _layers(8)
+    options = SolveOptions(time_limit_s=1e-9)
+    outcome = solve_periodic(RematChain(chain, chain.store_all_peak_bytes), options)
+    assert outcome.termination is Termination.TIME_LIMIT
+    assert outcome.schedule == periodic_schedule(chain, 1)
+    # That one does not fit says nothing of those that were not looked at.
+    outcome = solve_periodic(RematChain(chain, chain.store_all_peak_bytes - 1), options)
+    assert outcome.note == "none of the schedules of periodic that were looked at fits"
+
+
+def test_an_interrupt_leaves_the_best_number_of_segments_so_far(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(chain: Chain, segments: int) -> ChainSchedule:
+        if segments == 3:
+            raise KeyboardInterrupt
+        return periodic_schedule(chain, segments)
+
+    chain = _layers(8)
+    monkeypatch.setattr(chain_baselines, "periodic_schedule", interrupted)
+    memory_bytes = chain.store_all_peak_bytes - 1
+    outcome = solve_periodic(RematChain(chain, memory_bytes), SolveOptions())
+    assert outcome.termination is Termination.INTERRUPTED
+    assert outcome.schedule == periodic_schedule(chain, 2)
 
 
 @settings(deadline=None, max_examples=100)

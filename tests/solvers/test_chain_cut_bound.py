@@ -154,6 +154,20 @@ def test_at_the_time_limit_the_cut_at_the_loss_counts() -> None:
     assert outcome.work == {"cuts": 0}
 
 
+def test_a_cut_can_be_stopped_between_two_stages() -> None:
+    # The cut at the loss of 4 layers needs the functions of stages 1 to 3.
+    polls: list[None] = []
+
+    def stop_at_the_second() -> None:
+        polls.append(None)
+        if len(polls) == 2:
+            raise TimeoutError
+
+    cuts = ChainCuts(even_chain(4), 6, poll=stop_at_the_second)
+    with pytest.raises(TimeoutError):
+        cuts.rerun_ns(5, [0] * 5)
+
+
 def test_an_interrupt_leaves_the_best_bound_so_far() -> None:
     def stop(progress: Progress) -> None:
         raise KeyboardInterrupt

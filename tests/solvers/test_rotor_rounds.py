@@ -7,11 +7,11 @@ import pytest
 from jettison.instances.chain import Chain, Stage
 from jettison.instances.errors import InputError
 from jettison.instances.remat_chain import RematChain
-from jettison.solvers import rotor
+from jettison.solvers import chain_cut_bound, rotor
 from jettison.solvers.least_chain_memory import least_persistent_memory
-from jettison.solvers.outcome import Progress, SolveOptions
+from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
 from jettison.solvers.result import Result
-from jettison.solvers.rotor import Bracket, persistent_bracket, solve_rotor
+from jettison.solvers.rotor import Bracket, persistent_bracket, persistent_curve, solve_rotor
 from jettison.solvers.status import Termination
 from tests.oracles.chain_brute_force import fastest_persistent
 
@@ -85,6 +85,33 @@ def test_a_table_that_is_too_large_is_not_begun(monkeypatch: pytest.MonkeyPatch)
     assert outcome.work["slots"] == 0
     monkeypatch.setattr(rotor, "LARGEST_TABLE_BYTES", 10 * 501 * 8)
     assert solve_rotor(AWKWARD_TIGHT, SolveOptions()).work["slots"] == 500
+
+
+def test_several_memories_do_not_begin_a_table_that_is_too_large_either(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rotor, "LARGEST_TABLE_BYTES", 10 * 101 * 8)
+    with pytest.raises(MemoryError):
+        persistent_curve(AWKWARD, [AWKWARD_TIGHT.memory_bytes], 101)
+    assert len(persistent_curve(AWKWARD, [AWKWARD_TIGHT.memory_bytes], 100)) == 1
+
+
+def test_what_time_is_left_goes_into_the_bound_and_never_less_than_a_fifth(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limits: list[float | None] = []
+
+    def bounded(problem: Problem, options: SolveOptions) -> Outcome:
+        limits.append(options.time_limit_s)
+        return Outcome(termination=Termination.COMPLETED)
+
+    monkeypatch.setattr(chain_cut_bound, "bound_chain_cut", bounded)
+    for time_limit_s in (None, 100.0, 1e-9):
+        solve_rotor(AWKWARD_TIGHT, SolveOptions(time_limit_s=time_limit_s))
+    assert limits[0] is None
+    assert limits[1] is not None
+    assert 20 <= limits[1] < 100
+    assert limits[2] == pytest.approx(0.2e-9)
 
 
 @pytest.mark.parametrize("time_limit_s", [None, 1e12, float("inf")])
