@@ -171,13 +171,13 @@ def solve_pofo(problem: Problem, options: SolveOptions) -> Outcome:
     clock = Clock(options.time_limit_s)
     brackets = PofoBrackets(problem, Recomputation.ALLOWED)
     incumbent = OffloadIncumbent(problem)
+    # Something always fits: nobody is left without a schedule where no plan does, or on Ctrl-C.
+    incumbent.offer(offload_everything(problem.instance))
     cuts = bound_offload_cut(problem, _share_of(options, SHARE_OF_CUTS))
     if cuts.termination is Termination.INTERRUPTED:
-        return replace(cuts, note="interrupted before a schedule was looked for")
+        return replace(cuts, schedule=incumbent.schedule)
     bounds = cuts.bounds
     offers = _offers(incumbent, brackets, options, clock)
-    # Something always fits: nobody is left without a schedule where no plan does.
-    incumbent.offer(offload_everything(problem.instance))
     outcome = incumbent.search(offers, options, clock, "no schedule fits")
     if brackets.best.floor_ns is not None:
         bounds = (*bounds, _floor(brackets.best))
