@@ -63,7 +63,7 @@ class OffloadIncumbent:
         options, clock
             Whom to tell, and the time.
         note
-            What to say where nothing has been found.
+            What to say where the offers ended and nothing has been found.
         """
         termination = Termination.COMPLETED
         try:
@@ -82,6 +82,8 @@ class OffloadIncumbent:
             termination = Termination.MEMORY_LIMIT
         except KeyboardInterrupt:
             termination = Termination.INTERRUPTED
+        if not termination.is_regular:
+            note = "stopped before a schedule that fits was found"
         return Outcome(
             termination=termination,
             schedule=self.schedule,

@@ -8,7 +8,7 @@ case of fluid ones; and the cut bound, valid for all schedules.
 
 Short chains are solved exactly. On longer ones memory is counted in 50 slots, as in the paper, then
 in 100, 200, ... while the gap is open and time is left: the paper found 50 to be enough, and here
-they often are not (``notebooks/pofo.py``).
+they are not on the longest chains (``notebooks/pofo.py``).
 """
 
 from __future__ import annotations
@@ -171,14 +171,14 @@ def solve_pofo(problem: Problem, options: SolveOptions) -> Outcome:
     clock = Clock(options.time_limit_s)
     brackets = PofoBrackets(problem, Recomputation.ALLOWED)
     incumbent = OffloadIncumbent(problem)
+    # Something always fits: nobody is left without a schedule where no plan does, or on Ctrl-C.
+    incumbent.offer(offload_everything(problem.instance))
     cuts = bound_offload_cut(problem, _share_of(options, SHARE_OF_CUTS))
     if cuts.termination is Termination.INTERRUPTED:
-        return replace(cuts, note="interrupted before a schedule was looked for")
+        return replace(cuts, schedule=incumbent.schedule)
     bounds = cuts.bounds
     capped = offer_autocapper(incumbent, options, clock)
     offers = _offers(incumbent, brackets, options, clock, capped)
-    # Something always fits: nobody is left without a schedule where no plan does.
-    incumbent.offer(offload_everything(problem.instance))
     outcome = incumbent.search(offers, options, clock, "no schedule fits")
     if brackets.best.floor_ns is not None:
         bounds = (*bounds, _floor(brackets.best))

@@ -12,7 +12,7 @@ from jettison.instances.chain import Chain
 from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.least_offload_memory import least_memory_with_offloading
-from jettison.solvers.outcome import SolveOptions
+from jettison.solvers.outcome import Outcome, SolveOptions
 from jettison.solvers.pofo_program import pofo_exact
 from jettison.solvers.result import Result
 from jettison.solvers.solve import solve, solve_with
@@ -112,6 +112,21 @@ def test_an_interrupt_keeps_the_best_so_far(transfers: Transfers) -> None:
         found = _solve(UNEVEN, UNEVEN.store_all_peak_bytes - 1, 10**9, transfers)
     assert found.termination is Termination.INTERRUPTED
     assert found.schedule is not None
+
+
+def test_an_interrupt_of_the_bound_leaves_a_schedule_too() -> None:
+    stopped = Outcome(termination=Termination.INTERRUPTED)
+    with patch("jettison.solvers.pofo.bound_offload_cut", return_value=stopped):
+        found = _solve(UNEVEN, UNEVEN.store_all_peak_bytes - 1, 10**9, Transfers.AT_ONCE)
+    assert found.termination is Termination.INTERRUPTED
+    assert found.schedule is not None
+
+
+def test_a_limit_is_not_said_to_prove_that_nothing_fits() -> None:
+    with patch("jettison.solvers.pofo.pofo_exact", side_effect=TimeoutError):
+        found = solve(RematOffloadChain(UNEVEN, 30, 1), "offload-only")
+    assert found.schedule is None
+    assert found.note == "stopped before a schedule that fits was found"
 
 
 def test_long_chains_are_counted_in_more_slots_while_the_gap_is_open() -> None:
