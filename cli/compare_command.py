@@ -27,6 +27,7 @@ from jettison.solvers.methods import find_method
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.result import Result
 from jettison.solvers.solve import compare_all
+from jettison.solvers.status import Termination
 
 
 def compare(
@@ -90,7 +91,11 @@ def compare(
         _print(results)
     nothing_fits = all(result.schedule is None for result in results)
     refuted = any(result.infeasibility is not None for result in results)
-    raise typer.Exit(ExitStatus.INFEASIBLE if nothing_fits and refuted else ExitStatus.DONE)
+    if nothing_fits and refuted:
+        raise typer.Exit(ExitStatus.INFEASIBLE)
+    if any(result.termination is Termination.INTERRUPTED for result in results):
+        raise typer.Exit(ExitStatus.NO_SCHEDULE if nothing_fits else ExitStatus.LIMIT_WITH_SCHEDULE)
+    raise typer.Exit(ExitStatus.DONE)
 
 
 def _print(results: list[Result]) -> None:

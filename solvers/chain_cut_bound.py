@@ -239,13 +239,15 @@ def bound_chain_cut(problem: Problem, options: SolveOptions) -> Outcome:
     return Outcome(termination=termination, bounds=(bound,), work={"cuts": len(below_ns) - 1})
 
 
-def cut_bounds_beside(
-    problem: RematChain, options: SolveOptions, clock: Clock
-) -> tuple[Bound, ...]:
-    """Return the bound in what a search for schedules has left of its time, or a share of it all.
+def with_cut_bound(
+    outcome: Outcome, problem: RematChain, options: SolveOptions, clock: Clock
+) -> Outcome:
+    """Add the bound to what a search found, in what it left of its time, or a share of it all.
 
     Parameters
     ----------
+    outcome
+        What the search found; it has ended by Ctrl-C as well if the bound does.
     problem, options
         Of the search.
     clock
@@ -255,4 +257,10 @@ def cut_bounds_beside(
     if time_limit_s is not None:
         time_limit_s = max(clock.left_s, SHARE_OF_CUTS * time_limit_s)
     options = replace(options, time_limit_s=time_limit_s, on_progress=None)
-    return bound_chain_cut(problem, options).bounds
+    cuts = bound_chain_cut(problem, options)
+    interrupted = cuts.termination is Termination.INTERRUPTED
+    return replace(
+        outcome,
+        bounds=(*outcome.bounds, *cuts.bounds),
+        termination=Termination.INTERRUPTED if interrupted else outcome.termination,
+    )

@@ -41,7 +41,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +54,7 @@ from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers import _kernels
 from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.chain_baselines import store_all_schedule
-from jettison.solvers.chain_cut_bound import cut_bounds_beside
+from jettison.solvers.chain_cut_bound import with_cut_bound
 from jettison.solvers.chain_needs import ChainNeeds
 from jettison.solvers.clock import Clock
 from jettison.solvers.least_chain_memory import (
@@ -69,6 +69,7 @@ FIRST_SLOTS = 500
 # One program at a time holds N (N + 1) / 2 rows of entries.
 LARGEST_TABLE_BYTES = 4 * 2**30
 ENTRY_BYTES = 8
+_NO_TIME_S = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +227,14 @@ def solve_rotor_curve(problems: Sequence[Problem], options: SolveOptions) -> lis
         note = "interrupted before the table of all memories was ready"
         return [Outcome(termination=Termination.INTERRUPTED, note=note) for _ in problems]
     first = dict(zip(on_grid, brackets, strict=True))
-    return [_refine(problem, options, first.get(problem.memory_bytes)) for problem in problems]
+    outcomes: list[Outcome] = []
+    for problem in problems:
+        outcome = _refine(problem, options, first.get(problem.memory_bytes))
+        if outcome.termination is Termination.INTERRUPTED:
+            # The others get what the table says, and no time of their own.
+            options = replace(options, time_limit_s=_NO_TIME_S)
+        outcomes.append(outcome)
+    return outcomes
 
 
 def _refine(problem: Problem, options: SolveOptions, first: Bracket | None) -> Outcome:
@@ -292,15 +300,13 @@ def _refine(problem: Problem, options: SolveOptions, first: Bracket | None) -> O
             method="rotor",
         ),
     )
-    return Outcome(
+    outcome = Outcome(
         termination=termination,
         schedule=best,
-        bounds=(
-            *(bounds if floor_ns else ()),
-            *cut_bounds_beside(problem, options, clock),
-        ),
+        bounds=bounds if floor_ns else (),
         work={"slots": used_slots},
     )
+    return with_cut_bound(outcome, problem, options, clock)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from jettison.schedules.chain_schedule import ChainSchedule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers import _kernels
 from jettison.solvers.bound import Bound, Evidence
-from jettison.solvers.chain_cut_bound import cut_bounds_beside
+from jettison.solvers.chain_cut_bound import with_cut_bound
 from jettison.solvers.chain_needs import ChainNeeds
 from jettison.solvers.clock import Clock
 from jettison.solvers.least_chain_memory import (
@@ -202,7 +202,7 @@ def solve_rotor_exact(problem: Problem, options: SolveOptions) -> Outcome:
     clock = Clock(options.time_limit_s)
     needs = ChainNeeds(problem.instance)
     best, termination, slots = refine(needs, problem.memory_bytes, options)
-    return Outcome(
+    outcome = Outcome(
         termination=termination,
         schedule=best.schedule,
         bounds=(
@@ -212,10 +212,10 @@ def solve_rotor_exact(problem: Problem, options: SolveOptions) -> Outcome:
                 evidence=Evidence.EXACT,
                 method="rotor-exact",
             ),
-            *cut_bounds_beside(problem, options, clock),
         ),
         work={"slots": slots, "states": best.states},
     )
+    return with_cut_bound(outcome, problem, options, clock)
 
 
 def _start(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from jettison.solvers.bound import Bound, best_bound
 from jettison.solvers.methods import Promise, find_method, methods_of
 from jettison.solvers.outcome import Problem, SolveOptions
 from jettison.solvers.result import Result, base_time_bound, replay_schedule
+from jettison.solvers.status import Termination
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -189,8 +190,15 @@ def bound_with(
             )
         proving = [chosen]
     replay = None if schedule is None else replay_schedule(problem, schedule)
-    results = tuple(solve_with(problem, item.name, options) for item in proving)
-    return Verdict(problem=problem, replay=replay, results=results)
+    results: list[Result] = []
+    try:
+        for item in proving:
+            results.append(solve_with(problem, item.name, options))
+            _stop_if_interrupted(results)
+    except KeyboardInterrupt:
+        if not results:
+            raise
+    return Verdict(problem=problem, replay=replay, results=tuple(results))
 
 
 def compare(
@@ -230,19 +238,28 @@ def compare_all(
     """Run methods on several problems; the results of one problem follow each other.
 
     Problems that differ in their memory only are given together to the methods that gain from it;
-    the seconds of such a method are shared out evenly.
+    the seconds of such a method are shared out evenly. Ctrl-C ends it all, with the results that
+    there are.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        On Ctrl-C before there is any result.
     """
-    results: dict[int, list[Result]] = {}
-    for group in _curves(problems):
-        found = [list[Result]() for _ in group]
-        names = methods or [item.name for item in methods_of(problems[group[0]].problem)]
-        for name in names:
-            curve = _solve_curve([problems[place] for place in group], name, options)
-            for column, result in zip(found, curve, strict=True):
-                column.append(result)
-        for place, column in zip(group, found, strict=True):
-            results[place] = _judged_together(column)
-    return [result for place in range(len(problems)) for result in results[place]]
+    results = [list[Result]() for _ in problems]
+    try:
+        for group in _curves(problems):
+            names = methods or [item.name for item in methods_of(problems[group[0]].problem)]
+            for name in names:
+                curve = _solve_curve([problems[place] for place in group], name, options)
+                # Ctrl-C may leave fewer results than problems.
+                for place, result in zip(group, curve, strict=False):
+                    results[place].append(result)
+                _stop_if_interrupted(results[place][-1] for place in group if results[place])
+    except KeyboardInterrupt:
+        if not any(results):
+            raise
+    return [result for column in results for result in _judged_together(column)]
 
 
 def compare_with(
@@ -256,6 +273,12 @@ def compare_with(
     return compare_all([problem], methods, options)
 
 
+def _stop_if_interrupted(results: Iterable[Result]) -> None:
+    """Pass on the Ctrl-C that a method has taken for its own end."""
+    if any(result.termination is Termination.INTERRUPTED for result in results):
+        raise KeyboardInterrupt
+
+
 def _judged_together(results: Sequence[Result]) -> list[Result]:
     bounds = tuple(bound for result in results for bound in result.bounds)
     return [
@@ -266,17 +289,22 @@ def _judged_together(results: Sequence[Result]) -> list[Result]:
     ]
 
 
-def _solve_curve(problems: Sequence[Problem], method: str, options: SolveOptions) -> list[Result]:
+def _solve_curve(
+    problems: Sequence[Problem], method: str, options: SolveOptions
+) -> Iterator[Result]:
     chosen = find_method(problems[0].problem, method)
     if len(problems) == 1 or chosen.curve_entry is None:
-        return [solve_with(problem, method, options) for problem in problems]
+        for problem in problems:
+            result = solve_with(problem, method, options)
+            yield result
+            if result.termination is Termination.INTERRUPTED:
+                break
+        return
     started = time.perf_counter()
     outcomes = chosen.run_curve(problems, options)
     seconds = (time.perf_counter() - started) / len(problems)
-    return [
-        Result.from_outcome(problem, chosen.name, outcome, seconds)
-        for problem, outcome in zip(problems, outcomes, strict=True)
-    ]
+    for problem, outcome in zip(problems, outcomes, strict=True):
+        yield Result.from_outcome(problem, chosen.name, outcome, seconds)
 
 
 def _curves(problems: Sequence[Problem]) -> list[list[int]]:

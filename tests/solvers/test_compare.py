@@ -10,7 +10,7 @@ from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_offload_chain import RematOffloadChain
 from jettison.solvers import _kernels
 from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.solve import compare, compare_all, solve_with
+from jettison.solvers.solve import bound_with, compare, compare_all, solve_with
 from jettison.solvers.status import Termination
 from tests.tiny import UNEVEN, UNIFORM
 
@@ -58,6 +58,54 @@ def test_an_interrupt_during_the_table_ends_every_memory() -> None:
         results = compare_all(problems, ["rotor"], OPTIONS)
     assert {result.termination for result in results} == {Termination.INTERRUPTED}
     assert all(result.note for result in results)
+
+
+def test_an_interrupt_of_one_memory_leaves_no_time_to_the_others() -> None:
+    problems = [RematChain(UNEVEN, share) for share in ("85%", "90%")]
+    with (
+        patch("jettison.solvers.rotor.FIRST_SLOTS", 3),
+        patch("jettison.solvers.rotor.persistent_bracket", side_effect=KeyboardInterrupt) as later,
+    ):
+        results = compare_all(problems, ["rotor", "store-all"], OPTIONS)
+    assert later.call_count == 1
+    assert [item.method for item in results] == ["rotor", "rotor"]
+    assert all(item.schedule is not None for item in results)
+
+
+def test_an_interrupt_ends_the_comparison_with_the_results_so_far() -> None:
+    problems = [RematOffloadChain(UNEVEN, share, "1GB/s") for share in ("80%", "90%")]
+    names = ["store-all", "autocapper", "rotor"]
+    stop = {"side_effect": KeyboardInterrupt}
+    # Taken by the method for its own end, and not.
+    with patch("jettison.solvers.autocapper.offer_capped", **stop):
+        taken = compare_all(problems, names, OPTIONS)
+    with patch("jettison.solvers.autocapper.solve_autocapper", **stop):
+        passed_on = compare_all(problems, names, OPTIONS)
+    done = [(problems[0], "store-all"), (problems[1], "store-all")]
+    assert [(item.problem, item.method) for item in passed_on] == done
+    assert [(item.problem, item.method) for item in taken] == [
+        done[0],
+        (problems[0], "autocapper"),
+        done[1],
+    ]
+
+
+def test_an_interrupt_before_any_result_is_passed_on() -> None:
+    with (
+        patch("jettison.solvers.autocapper.solve_autocapper", side_effect=KeyboardInterrupt),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        compare_all([RematOffloadChain(UNEVEN, "80%", "1GB/s")], ["autocapper"], OPTIONS)
+
+
+def test_an_interrupt_of_a_bound_leaves_those_that_were_found() -> None:
+    problem = RematOffloadChain(UNEVEN, "80%", "1GB/s")
+    with patch(
+        "jettison.solvers.offload_cut_bound.DeadlineSearch.run",
+        return_value=Termination.INTERRUPTED,
+    ):
+        verdict = bound_with(problem, None, None, OPTIONS)
+    assert [item.method for item in verdict.results] == ["pofo"]
 
 
 @pytest.mark.parametrize("problem", [RematChain(UNEVEN, "80%"), RematOffloadChain(UNEVEN, 60, 10)])

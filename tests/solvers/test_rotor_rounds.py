@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from jettison.instances.chain import Chain, Stage
@@ -12,6 +14,7 @@ from jettison.solvers.least_chain_memory import least_persistent_memory
 from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
 from jettison.solvers.result import Result
 from jettison.solvers.rotor import Bracket, persistent_bracket, persistent_curve, solve_rotor
+from jettison.solvers.rotor_exact import solve_rotor_exact
 from jettison.solvers.status import Termination
 from tests.oracles.chain_brute_force import fastest_persistent
 
@@ -112,6 +115,20 @@ def test_what_time_is_left_goes_into_the_bound_and_never_less_than_a_fifth(
     assert limits[1] is not None
     assert 20 <= limits[1] < 100
     assert limits[2] == pytest.approx(0.2e-9)
+
+
+@pytest.mark.parametrize("solve", [solve_rotor, solve_rotor_exact])
+def test_an_interrupt_of_the_bound_is_one_of_the_whole(
+    solve: Callable[[Problem, SolveOptions], Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object) -> Outcome:
+        return Outcome(termination=Termination.INTERRUPTED)
+
+    monkeypatch.setattr(chain_cut_bound, "bound_chain_cut", stopped)
+    outcome = solve(AWKWARD_TIGHT, SolveOptions())
+    assert outcome.termination is Termination.INTERRUPTED
+    assert outcome.schedule is not None
+    assert len(outcome.bounds) == 1
 
 
 @pytest.mark.parametrize("time_limit_s", [None, 1e12, float("inf")])
