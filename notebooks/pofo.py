@@ -174,9 +174,9 @@ ratios
 # better of two ways: in POFO's two phases, or by the executor of `autocapper`. (`jt.solve` tries
 # more plans; see below.)
 #
-# Every time is that of a schedule replayed in exact integers. What is grey is impossible: no
-# schedule at all, with any recomputation and any transfers, is below the cut bound. The dashed line
-# is the floor of POFO's program: no schedule of POFO's class is below it.
+# Every time in the figures is that of a schedule replayed in exact integers. What is grey is
+# impossible: no schedule at all, with any recomputation and any transfers, is below the cut bound.
+# The dashed line is the floor of POFO's program: no schedule of POFO's class is below it.
 
 
 # %%
@@ -274,6 +274,7 @@ def draw(table: pd.DataFrame, along: str, label: str, top: float) -> Figure:
                 )
             axes.set_ylim(0, top)
             axes.set_xticks(where.unique())
+            axes.xaxis.set_major_formatter("{x:g}")
             axes.spines[["top", "right"]].set_visible(False)
             if place == 0:
                 axes.set_title(name, loc="left", fontsize=10)
