@@ -21,9 +21,10 @@ from jettison.cli.arguments import (
 from jettison.cli.exit_status import ExitStatus
 from jettison.cli.output import ProgressLine, percent, print_json, print_table
 from jettison.cli.posed_problem import Resources, make_problem
+from jettison.instances.errors import InputError
 from jettison.instances.remat_offload_chain import RematOffloadChain
 from jettison.instances.units import format_bytes, format_ns
-from jettison.solvers.methods import find_method
+from jettison.solvers.methods import find_method, methods_of
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.result import Result
 from jettison.solvers.solve import compare_all
@@ -72,6 +73,12 @@ def compare(
     for name in names or []:
         find_method(problem, name)
     checked_picture(plot)
+    if plot is not None and bandwidth is not None and "," in bandwidth:
+        raise InputError(
+            f"the picture is for one bandwidth, not for {bandwidth}",
+            field="bandwidth",
+            expected="leave out --plot, or give one bandwidth",
+        )
     line = ProgressLine(f"{problem} {problems[0].instance.name}")
     options = SolveOptions(
         time_limit_s=time_limit, gap=gap, threads=threads, seed=seed, on_progress=line
@@ -93,7 +100,9 @@ def compare(
     refuted = any(result.infeasibility is not None for result in results)
     if nothing_fits and refuted:
         raise typer.Exit(ExitStatus.INFEASIBLE)
-    if any(result.termination is Termination.INTERRUPTED for result in results):
+    if any(result.termination is Termination.INTERRUPTED for result in results) or (
+        len(results) < len(problems) * len(names or methods_of(problem))
+    ):
         raise typer.Exit(ExitStatus.NO_SCHEDULE if nothing_fits else ExitStatus.LIMIT_WITH_SCHEDULE)
     raise typer.Exit(ExitStatus.DONE)
 

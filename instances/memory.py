@@ -10,6 +10,7 @@ from jettison.instances.errors import InputError
 from jettison.instances.units import checked_amount, format_bytes, parse_bytes
 
 _EXPECTED = "write an amount (4GiB), a share of the no-saving peak (60%) or alpha=0.2"
+_LARGEST_SHARE = 4
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
@@ -28,13 +29,20 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share of the peak of the step that saves everything; 1 is all of it."""
+    """A share of the peak of the step that saves everything; 1 is all of it, and 4 the most."""
 
     of_peak: Fraction
 
     def __post_init__(self) -> None:
         if self.of_peak < 0:
             raise InputError(f"{self.of_peak} is negative", field="memory", expected=_EXPECTED)
+        # The peak is below 2^60, and amounts of memory have to fit 63 bits.
+        if self.of_peak > _LARGEST_SHARE:
+            raise InputError(
+                f"{self} of the no-saving peak",
+                field="memory",
+                expected="write at most 400%; nothing changes above 100%",
+            )
 
     def __str__(self) -> str:
         return f"{float(self.of_peak * 100):g}%"

@@ -14,6 +14,10 @@ from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.status import Termination
 
+# A solver that starts more has no time left to solve.
+MOST_THREADS = 1024
+LARGEST_SEED = 2**31 - 1
+
 Problem = RematChain | RematOffloadChain | RematGraph
 
 
@@ -62,10 +66,12 @@ class SolveOptions:
             )
         if not 0 <= self.gap < 1:
             raise InputError(f"{self.gap}", field="gap", expected="write a number from 0 to 1")
-        if self.threads < 1:
-            raise InputError(f"{self.threads}", field="threads", expected="write at least 1")
-        if self.seed < 0:
-            raise InputError(f"{self.seed}", field="seed", expected="write at least 0")
+        if not 1 <= self.threads <= MOST_THREADS:
+            raise InputError(
+                f"{self.threads}", field="threads", expected=f"write 1 to {MOST_THREADS}"
+            )
+        if not 0 <= self.seed <= LARGEST_SEED:
+            raise InputError(f"{self.seed}", field="seed", expected=f"write 0 to {LARGEST_SEED}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

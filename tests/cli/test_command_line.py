@@ -266,6 +266,23 @@ def test_compare_on_a_link_lists_the_algorithms_of_pofo_with_bounds(terminal: Te
     assert all(item["time_ns"] >= bound for item in results if item["time_ns"] is not None)
 
 
+def test_compare_ends_with_4_or_5_where_it_was_interrupted(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("jettison.solvers.autocapper.solve_autocapper", interrupted)
+    words = ("compare", "remat-offload-chain", "chain.json", "--bandwidth", "1GB/s", "--json")
+    code, out, _ = terminal.run(*words, "--memory", "80%", "--methods", "offload-all,autocapper")
+    assert code == 4
+    assert [item["method"] for item in json.loads(out)["results"]] == ["offload-all"]
+    code, _, _ = terminal.run(*words, "--memory", "80%", "--methods", "cut-bound,autocapper")
+    assert code == 5
+    code, out, _ = terminal.run(*words, "--memory", "80%", "--methods", "autocapper,cut-bound")
+    assert (code, out) == (130, "")
+
+
 def test_compare_takes_lists_of_memories_and_of_bandwidths(terminal: Terminal) -> None:
     words = ("--memory", "60%,80%", "--bandwidth", "1GB/s,2GB/s", "--methods", "rotor")
     results = terminal.json("compare", "remat-offload-chain", "chain.json", *words)["results"]
@@ -361,6 +378,25 @@ def test_list_methods_names_promise_and_source(terminal: Terminal) -> None:
         (
             ("solve", "remat-chain", "chain.json", "--memory", "50%", "--bandwidth", "1GB/s"),
             "bandwidth: remat-chain has no link",
+        ),
+        (
+            (
+                *("compare", "remat-offload-chain", "chain.json", "--memory", "50%"),
+                *("--bandwidth", "1GB/s,2GB/s", "--plot", "curve.png"),
+            ),
+            "the picture is for one bandwidth, not for 1GB/s,2GB/s",
+        ),
+        (
+            ("solve", "remat-chain", "chain.json", "--memory", "50%", "--threads", "9" * 20),
+            f"threads: {'9' * 20}; write 1 to 1024",
+        ),
+        (
+            ("solve", "remat-chain", "chain.json", "--memory", "50%", "--seed", "2147483648"),
+            "seed: 2147483648; write 0 to 2147483647",
+        ),
+        (
+            ("solve", "remat-chain", "chain.json", "--memory", "9" * 30 + "%"),
+            "of the no-saving peak; write at most 400%",
         ),
         (("solve", "remat-chain", "chain.json"), "write --memory 40% or --alpha 0.2"),
         (

@@ -72,6 +72,12 @@ def test_a_negative_share_is_refused() -> None:
         Share(Fraction(-1, 2))
 
 
+def test_a_share_beyond_what_the_models_hold_is_refused() -> None:
+    assert parse_memory("400%") == Share(Fraction(4))
+    with pytest.raises(InputError, match=r"^memory: 400.1% of the no-saving peak"):
+        parse_memory("400.1%")
+
+
 @pytest.mark.parametrize(
     ("memory", "text"),
     [
