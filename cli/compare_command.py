@@ -18,15 +18,15 @@ from jettison.cli.arguments import (
     TransfersOption,
     checked_picture,
 )
+from jettison.cli.describe import baseline
 from jettison.cli.exit_status import ExitStatus
 from jettison.cli.output import ProgressLine, percent, print_json, print_table
 from jettison.cli.posed_problem import Resources, make_problem
 from jettison.instances.errors import InputError
-from jettison.instances.remat_offload_chain import RematOffloadChain
 from jettison.instances.units import format_bytes, format_ns
 from jettison.solvers.methods import find_method, methods_of
 from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.result import Result
+from jettison.solvers.result import Result, link_of
 from jettison.solvers.solve import compare_all
 from jettison.solvers.status import Termination
 
@@ -109,12 +109,12 @@ def compare(
 
 def _print(results: list[Result]) -> None:
     first = results[0].problem
-    has_link = isinstance(first, RematOffloadChain)
+    has_link = link_of(first) is not None
     rows = [
         [
             f"{result.problem.memory}",
             format_bytes(result.problem.memory_bytes),
-            *([_link(result)] if has_link else []),
+            *([f"{link_of(result.problem)}"] if has_link else []),
             result.method,
             "-" if result.time_ns is None else format_ns(result.time_ns),
             _overhead(result),
@@ -142,12 +142,7 @@ def _print(results: list[Result]) -> None:
         " seconds",
     ]
     title = f"{first.problem} {first.instance.name}, {format_ns(first.instance.base_time_ns)} "
-    print_table(columns, rows, title=title + "without recomputation")
-
-
-def _link(result: Result) -> str:
-    problem = result.problem
-    return f"{problem.link}" if isinstance(problem, RematOffloadChain) else "-"
+    print_table(columns, rows, title=title + f"without {baseline(first)}")
 
 
 def _overhead(result: Result) -> str:

@@ -27,7 +27,7 @@ from jettison.schedules.picture_style import (
 )
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import best_bound
-from jettison.solvers.result import Result
+from jettison.solvers.result import Result, link_of
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -45,7 +45,8 @@ _LINEAR_SCALE = 0.7
 _TICKS_PERCENT = (0, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 
 
-# The class of schedules, beside all of them, for which the methods of a problem prove bounds.
+# The class of schedules, beside all of them, for which the methods of a problem prove bounds; those
+# of other problems prove theirs for all schedules.
 _NARROW_CLASSES = {
     RematChain.problem: ScheduleClass.PERSISTENT,
     RematOffloadChain.problem: ScheduleClass.POFO,
@@ -128,11 +129,7 @@ def plot_compare(results: Sequence[Result]) -> Figure:
             expected="give results of one instance",
         )
     (problem,) = problems.values()
-    links = {
-        str(result.problem.link)
-        for result in results
-        if isinstance(result.problem, RematOffloadChain)
-    }
+    links = {str(link) for result in results if (link := link_of(result.problem)) is not None}
     if len(links) > 1:
         raise InputError(
             f"results of {len(links)} bandwidths",
@@ -140,7 +137,7 @@ def plot_compare(results: Sequence[Result]) -> Figure:
             expected="give results of one bandwidth",
         )
     overhead = _Overhead(problem.instance.base_time_ns)
-    narrow = _NARROW_CLASSES[problem.problem]
+    narrow = _NARROW_CLASSES.get(problem.problem, ScheduleClass.ALL)
     steps = bound_steps(results, ScheduleClass.ALL)
     narrow_steps = bound_steps(results, narrow)
     marks = [step.memory_bytes for step in narrow_steps]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from jettison.cli.output import percent
-from jettison.instances.remat_offload_chain import RematOffloadChain
 from jettison.instances.units import format_bytes, format_ns
+from jettison.instances.weight_offload import WeightOffload
 from jettison.solvers.bound import Bound
 from jettison.solvers.outcome import Infeasibility, Problem
+from jettison.solvers.result import link_of, transfers_of
 
 Rows = list[tuple[str, str]]
 
@@ -16,11 +17,16 @@ def size(amount_bytes: int) -> str:
     return f"{format_bytes(amount_bytes)} ({amount_bytes} bytes)"
 
 
+def baseline(problem: Problem) -> str:
+    """Say what a step of the base time does without."""
+    return "waiting" if isinstance(problem, WeightOffload) else "recomputation"
+
+
 def duration(problem: Problem, time_ns: int) -> str:
-    """Write the time of a step, to the nanosecond, and what it has over no recomputation."""
+    """Write the time of a step, to the nanosecond, and what it has over the base time."""
     base_ns = problem.instance.base_time_ns
     overhead = percent(time_ns / base_ns - 1 if base_ns else 0.0)
-    return f"{format_ns(time_ns)} ({time_ns} ns, +{overhead} over no recomputation)"
+    return f"{format_ns(time_ns)} ({time_ns} ns, +{overhead} over no {baseline(problem)})"
 
 
 def problem_rows(problem: Problem) -> Rows:
@@ -29,8 +35,10 @@ def problem_rows(problem: Problem) -> Rows:
         ("problem", f"{problem.problem} {problem.instance.name}"),
         ("memory", size(problem.memory_bytes)),
     ]
-    if isinstance(problem, RematOffloadChain):
-        rows.append(("link", f"{problem.link} each way, transfers {problem.transfers}"))
+    link, transfers = link_of(problem), transfers_of(problem)
+    if link is not None:
+        manner = "" if transfers is None else f", transfers {transfers}"
+        rows.append(("link", f"{link} each way{manner}"))
     return rows
 
 

@@ -29,6 +29,7 @@ def list_instances(json: JsonOption = False) -> None:
                         "model": entry.model,
                         "batch": entry.batch,
                         "input_shape": list(entry.input_shape),
+                        "source": entry.source,
                         "file_sha256": entry.file_sha256,
                     }
                     for entry in entries
@@ -45,10 +46,13 @@ def list_instances(json: JsonOption = False) -> None:
             str(entry.batch),
             "x".join(str(size) for size in entry.input_shape),
             f"{entry.device_kind}: {entry.device}",
+            entry.source,
         ]
         for entry in entries
     ]
-    print_table(["name", "kind", " size", "model", " batch", "input", "measured on"], rows)
+    print_table(
+        ["name", "kind", " size", "model", " batch", "input", "measured on", "source"], rows
+    )
 
 
 @app.command("problems")

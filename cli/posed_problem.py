@@ -15,8 +15,11 @@ from jettison.instances.graph import Graph
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
 from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
+from jettison.instances.weight_offload import WeightOffload
 from jettison.solvers.methods import PROBLEMS
 from jettison.solvers.outcome import Problem
+
+_LINKED = (RematOffloadChain.problem, WeightOffload.problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +81,31 @@ def make_problem(problem: str, instance: str, resources: Resources) -> Problem:
         )
     loaded = load(instance)
     memory = resources.memory_text
+    if problem in _LINKED and resources.bandwidth is None:
+        raise InputError(
+            f"{problem} needs a link", field="bandwidth", expected="write --bandwidth 12GB/s"
+        )
+    if problem not in _LINKED and resources.bandwidth is not None:
+        raise InputError(
+            f"{problem} has no link",
+            field="bandwidth",
+            expected=f"use {' or '.join(_LINKED)}",
+        )
     if problem == RematOffloadChain.problem:
-        if resources.bandwidth is None:
-            raise InputError(
-                "remat-offload-chain needs a link",
-                field="bandwidth",
-                expected="write --bandwidth 12GB/s",
-            )
+        assert resources.bandwidth is not None
         transfers = resources.transfers or Transfers.AT_ONCE
         return RematOffloadChain(
             _expect_chain(loaded), memory, resources.bandwidth, transfers=transfers
         )
-    for field in ("bandwidth", "transfers"):
-        if getattr(resources, field) is not None:
-            raise InputError(
-                f"{problem} has no link", field=field, expected="use remat-offload-chain"
-            )
+    if resources.transfers is not None:
+        raise InputError(
+            f"{problem} leaves nothing open about transfers",
+            field="transfers",
+            expected=f"leave it out, or use {RematOffloadChain.problem}",
+        )
+    if problem == WeightOffload.problem:
+        assert resources.bandwidth is not None
+        return WeightOffload(_expect_chain(loaded), memory, resources.bandwidth)
     if problem == RematChain.problem:
         return RematChain(_expect_chain(loaded), memory)
     if isinstance(loaded, Chain):

@@ -32,6 +32,7 @@ class CatalogEntry:
     model: str
     batch: int
     input_shape: tuple[int, ...]
+    source: str
     file_sha256: str
 
 

@@ -126,6 +126,7 @@ class Chain:
             + stage.output_bytes
             + stage.forward_overhead_bytes
             + stage.backward_overhead_bytes
+            + stage.weight_bytes
             for stage in self.stages
         )
         if total_bytes >= 2**60:

@@ -41,7 +41,8 @@ from jettison.solvers.pofo_at_once import offer_at_once, offer_plans
 from jettison.solvers.pofo_program import PofoBracket, Recomputation, pofo_bracket, pofo_exact
 from jettison.solvers.solve import solve_with
 
-NAMES = [entry.name for entry in jt.bundled_instances()]
+PROFILES = [entry for entry in jt.bundled_instances() if entry.source == "torch-profile"]
+NAMES = [entry.name for entry in PROFILES]
 CHAINS = {name: jt.load(name) for name in NAMES}
 # One chain takes longer than all others together; the sections on all instances leave it out.
 MOST = [name for name in NAMES if name != "gpt2-d48-h256-b2-128-cpu"]
@@ -55,7 +56,7 @@ pd.DataFrame(
             "batch": entry.batch,
             "measured on": f"{entry.device_kind}: {entry.device}",
         }
-        for entry in jt.bundled_instances()
+        for entry in PROFILES
     ]
 )
 

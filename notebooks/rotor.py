@@ -32,7 +32,8 @@ from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.rotor import persistent_bracket
 from jettison.solvers.solve import compare_with
 
-NAMES = [entry.name for entry in jt.bundled_instances()]
+PROFILES = [entry for entry in jt.bundled_instances() if entry.source == "torch-profile"]
+NAMES = [entry.name for entry in PROFILES]
 pd.DataFrame(
     [
         {
@@ -41,7 +42,7 @@ pd.DataFrame(
             "batch": entry.batch,
             "measured on": f"{entry.device_kind}: {entry.device}",
         }
-        for entry in jt.bundled_instances()
+        for entry in PROFILES
     ]
 )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from jettison.schedules.chain_schedule import ChainSchedule
+from jettison.schedules.cyclic_schedule import CyclicSchedule
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.offload_schedule import OffloadSchedule
 
-Schedule = ChainSchedule | OffloadSchedule | GraphSchedule
+Schedule = ChainSchedule | OffloadSchedule | GraphSchedule | CyclicSchedule

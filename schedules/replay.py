@@ -21,6 +21,10 @@ class Rule(StrEnum):
     UNKNOWN_OPERATION = "unknown operation"
     UNFINISHED = "unfinished"
     NOT_KEPT = "not kept"
+    OUT_OF_ORDER = "out of order"
+    BUSY = "busy"
+    IN_USE = "in use"
+    NOT_PERIODIC = "not as at the start of the period"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +127,11 @@ class Replay:
         The smallest class known to hold this schedule.
     transfers
         Every transfer between accelerator and host, in order of the schedule.
+    period_ns
+        Where the schedule repeats, the time of one step; None elsewhere.
+    memory_profile
+        Where the schedule repeats, (when, bytes in use from then on) over one period, in order of
+        time, each moment once; empty elsewhere, where `steps` hold it all.
     """
 
     steps: tuple[Step, ...]
@@ -131,6 +140,8 @@ class Replay:
     violations: tuple[Violation, ...]
     schedule_class: ScheduleClass
     transfers: tuple[Transfer, ...] = ()
+    period_ns: int | None = None
+    memory_profile: tuple[tuple[int, int], ...] = ()
 
     @property
     def valid(self) -> bool:
@@ -139,5 +150,7 @@ class Replay:
 
     @cached_property
     def time_ns(self) -> int:
-        """Duration of the whole sequence."""
+        """Duration of the whole sequence, or of one period."""
+        if self.period_ns is not None:
+            return self.period_ns
         return self.steps[-1].end_ns if self.steps else 0

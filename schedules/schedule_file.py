@@ -11,6 +11,8 @@ from jettison.instances.graph import Graph
 from jettison.instances.json_file import check_header, check_schema, read_json, write_json
 from jettison.schedules.any_schedule import Schedule
 from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind, ChainSchedule
+from jettison.schedules.cyclic_event import CyclicEvent, CyclicEventKind
+from jettison.schedules.cyclic_schedule import CyclicSchedule
 from jettison.schedules.graph_schedule import GraphOperation, GraphOperationKind, GraphSchedule
 from jettison.schedules.offload_schedule import OffloadSchedule
 from jettison.schedules.transfer_operation import TransferOperation, TransferOperationKind
@@ -23,7 +25,7 @@ def save_schedule(schedule: Schedule, instance: Chain | Graph, path: str | Path)
     """Write a schedule for an instance; the file appears complete or not at all.
 
     A chain operation is written as ``["F_all", 3]``, a transfer as ``["O_all", 3]``, a graph
-    operation as ``["compute", "conv1"]``.
+    operation as ``["compute", "conv1"]``, an event of a cycle as ``["prefetch", 3, 1200]``.
 
     Raises
     ------
@@ -32,16 +34,25 @@ def save_schedule(schedule: Schedule, instance: Chain | Graph, path: str | Path)
     TypeError
         If the schedule is of another kind than the instance.
     """
-    operations: list[list[object]]
-    if isinstance(schedule, ChainSchedule | OffloadSchedule) and isinstance(instance, Chain):
-        operations = [[str(item.kind), item.stage] for item in schedule.operations]
+    content: dict[str, object]
+    if isinstance(schedule, CyclicSchedule) and isinstance(instance, Chain):
+        kind = "cyclic"
+        content = {
+            "period_ns": schedule.period_ns,
+            "events": [[str(item.kind), item.layer, item.start_ns] for item in schedule.events],
+        }
+    elif isinstance(schedule, ChainSchedule | OffloadSchedule) and isinstance(instance, Chain):
+        kind = "offload" if isinstance(schedule, OffloadSchedule) else instance.kind
+        content = {"operations": [[str(item.kind), item.stage] for item in schedule.operations]}
     elif isinstance(schedule, GraphSchedule) and isinstance(instance, Graph):
-        operations = [
-            [str(item.kind), instance.nodes[item.node].name] for item in schedule.operations
-        ]
+        kind = instance.kind
+        content = {
+            "operations": [
+                [str(item.kind), instance.nodes[item.node].name] for item in schedule.operations
+            ]
+        }
     else:
         raise TypeError(f"a {type(schedule).__name__} is no schedule for a {instance.kind}")
-    kind = "offload" if isinstance(schedule, OffloadSchedule) else instance.kind
     write_json(
         {
             "format": "jettison",
@@ -49,7 +60,7 @@ def save_schedule(schedule: Schedule, instance: Chain | Graph, path: str | Path)
             "version": 1,
             "instance": instance.name,
             "instance_sha256": instance.sha256,
-            "operations": operations,
+            **content,
         },
         Path(path),
     )
@@ -66,7 +77,7 @@ def load_schedule(path: str | Path, instance: Chain | Graph) -> Schedule:
     """
     source = str(path)
     document = read_json(Path(path))
-    kinds = ["graph"] if isinstance(instance, Graph) else ["chain", "offload"]
+    kinds = ["graph"] if isinstance(instance, Graph) else ["chain", "offload", "cyclic"]
     check_header(document, {f"{kind}-schedule": 1 for kind in kinds}, source)
     check_schema(document, "jettison.schedules", f"{document['kind']}.schema.json", source)
     if document["instance_sha256"] != instance.sha256:
@@ -80,6 +91,8 @@ def load_schedule(path: str | Path, instance: Chain | Graph) -> Schedule:
     try:
         if isinstance(instance, Graph):
             return _graph_schedule(document["operations"], instance)
+        if document["kind"] == "cyclic-schedule":
+            return _cyclic_schedule(document["period_ns"], document["events"], instance)
         if document["kind"] == "offload-schedule":
             return _offload_schedule(document["operations"], instance)
         return _chain_schedule(document["operations"], instance)
@@ -91,7 +104,8 @@ def _chain_schedule(entries: list[list[Any]], chain: Chain) -> ChainSchedule:
     return ChainSchedule(
         tuple(
             ChainOperation(
-                _CHAIN_KINDS[kind], _checked_stage(position, stage, least=1, most=len(chain))
+                _CHAIN_KINDS[kind],
+                _checked_stage(f"operations[{position}][1]", stage, least=1, most=len(chain)),
             )
             for position, (kind, stage) in enumerate(entries)
         )
@@ -102,20 +116,36 @@ def _offload_schedule(entries: list[list[Any]], chain: Chain) -> OffloadSchedule
     operations: list[ChainOperation | TransferOperation] = []
     for position, (kind, stage) in enumerate(entries):
         if kind in _CHAIN_KINDS:
-            _checked_stage(position, stage, least=1, most=len(chain))
+            _checked_stage(f"operations[{position}][1]", stage, least=1, most=len(chain))
             operations.append(ChainOperation(_CHAIN_KINDS[kind], stage))
         else:
             operation = TransferOperation(_TRANSFER_KINDS[kind], stage)
-            _checked_stage(position, stage, least=operation.least_stage, most=len(chain))
+            _checked_stage(
+                f"operations[{position}][1]", stage, least=operation.least_stage, most=len(chain)
+            )
             operations.append(operation)
     return OffloadSchedule(tuple(operations))
 
 
-def _checked_stage(position: int, stage: int, *, least: int, most: int) -> int:
+def _cyclic_schedule(period_ns: int, entries: list[list[Any]], chain: Chain) -> CyclicSchedule:
+    return CyclicSchedule(
+        period_ns,
+        tuple(
+            CyclicEvent(
+                CyclicEventKind(kind),
+                _checked_stage(f"events[{position}][1]", layer, least=1, most=len(chain)),
+                start_ns,
+            )
+            for position, (kind, layer, start_ns) in enumerate(entries)
+        ),
+    )
+
+
+def _checked_stage(field: str, stage: int, *, least: int, most: int) -> int:
     if not least <= stage <= most:
         raise InputError(
             f"{stage} is not a stage",
-            field=f"operations[{position}][1]",
+            field=field,
             expected=f"write a stage from {least} to {most}",
         )
     return stage

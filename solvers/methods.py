@@ -227,6 +227,14 @@ METHODS = (
         "offload_event_bound:bound_offload_events",
     ),
     Method(
+        "l2l",
+        "weight-offload",
+        Promise.HEURISTIC,
+        "Pudipeddi et al. 2020, arXiv:2002.05645",
+        "only the running layer's weights stay, every operation waits for its own; always fits",
+        "layer_to_layer:solve_layer_to_layer",
+    ),
+    Method(
         "checkmate",
         "remat-graph",
         Promise.EXACT_STAGED,

@@ -9,6 +9,7 @@ from jettison.instances.errors import InputError
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
 from jettison.instances.remat_offload_chain import RematOffloadChain
+from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.any_schedule import Schedule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound, Evidence
@@ -18,7 +19,7 @@ from jettison.solvers.status import Termination
 MOST_THREADS = 1024
 LARGEST_SEED = 2**31 - 1
 
-Problem = RematChain | RematOffloadChain | RematGraph
+Problem = RematChain | RematOffloadChain | WeightOffload | RematGraph
 
 
 @dataclass(frozen=True, slots=True)

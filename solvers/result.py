@@ -9,11 +9,14 @@ from importlib import metadata
 from typing import assert_never
 
 from jettison.instances.errors import InputError, JettisonError
+from jettison.instances.link import Link
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
 from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
+from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.any_schedule import Schedule
 from jettison.schedules.chain_schedule import ChainSchedule
+from jettison.schedules.cyclic_schedule import CyclicSchedule
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.offload_schedule import OffloadSchedule
 from jettison.schedules.replay import Replay
@@ -146,6 +149,17 @@ class Result:
         return (self.time_ns - self.lower_bound_ns) / self.time_ns if self.time_ns else 0.0
 
     @property
+    def idle_gap(self) -> float | None:
+        """The gap as a share of what the schedule takes beyond the time without any waiting.
+
+        None where the time or the bound is missing; 0 where nothing is left to gain.
+        """
+        if self.time_ns is None or self.lower_bound_ns is None:
+            return None
+        beyond_ns = self.time_ns - self.problem.instance.base_time_ns
+        return (self.time_ns - self.lower_bound_ns) / beyond_ns if beyond_ns else 0.0
+
+    @property
     def answer(self) -> Answer:
         """What is known, within the class of schedules that the bound holds for."""
         if self.infeasibility is not None:
@@ -182,7 +196,7 @@ class Result:
     def to_json(self) -> dict[str, object]:
         """Return the keys that every result has on the command line; absent values are None."""
         infeasible = self.infeasibility
-        linked = self.problem if isinstance(self.problem, RematOffloadChain) else None
+        link = link_of(self.problem)
         return {
             "status": self.status,
             "termination": str(self.termination),
@@ -190,8 +204,8 @@ class Result:
             "instance": self.problem.instance.name,
             "instance_sha256": self.problem.instance.sha256,
             "memory_bytes": self.problem.memory_bytes,
-            "bandwidth_bytes_per_s": None if linked is None else linked.link.bytes_per_s,
-            "transfers": None if linked is None else str(linked.transfers),
+            "bandwidth_bytes_per_s": None if link is None else link.bytes_per_s,
+            "transfers": transfers_of(self.problem),
             "method": self.method,
             "time_ns": self.time_ns,
             "peak_bytes": self.peak_bytes,
@@ -201,12 +215,23 @@ class Result:
             "evidence": None if self.bound is None else str(self.bound.evidence),
             "valid_for": None if self.bound is None else str(self.bound.valid_for),
             "gap": self.gap,
+            "idle_gap": self.idle_gap,
             "least_memory_bytes": None if infeasible is None else infeasible.least_memory_bytes,
             "seconds": round(self.seconds, 6),
             "work": dict(self.work),
             "note": self.note,
             "versions": {"jettison": metadata.version("jettison")},
         }
+
+
+def link_of(problem: Problem) -> Link | None:
+    """Return the link of a problem that has one."""
+    return problem.link if isinstance(problem, RematOffloadChain | WeightOffload) else None
+
+
+def transfers_of(problem: Problem) -> str | None:
+    """Return how transfers use memory, where the problem leaves it open."""
+    return str(problem.transfers) if isinstance(problem, RematOffloadChain) else None
 
 
 def base_time_bound(problem: Problem) -> Bound:
@@ -241,6 +266,9 @@ def replay_schedule(problem: Problem, schedule: Schedule) -> Replay:
                     Transfers(problem.transfers),
                     problem.memory_bytes,
                 )
+        case WeightOffload():
+            if isinstance(schedule, CyclicSchedule):
+                return schedule.replay(problem.cycle, problem.link, problem.memory_bytes)
         case RematGraph():
             if isinstance(schedule, GraphSchedule):
                 return schedule.replay(problem.instance, problem.memory_bytes)
@@ -249,5 +277,6 @@ def replay_schedule(problem: Problem, schedule: Schedule) -> Replay:
     raise InputError(
         f"{type(schedule).__name__} is no schedule for {problem.problem}",
         field="schedule",
-        expected="a schedule with transfers is for remat-offload-chain, one of nodes for a graph",
+        expected="a schedule with transfers is for remat-offload-chain, one that repeats for "
+        "weight-offload, one of nodes for a graph",
     )

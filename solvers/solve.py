@@ -8,13 +8,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from jettison.instances.errors import InputError
-from jettison.instances.remat_offload_chain import RematOffloadChain
 from jettison.schedules.any_schedule import Schedule
 from jettison.schedules.replay import Replay
 from jettison.solvers.bound import Bound, best_bound
 from jettison.solvers.methods import Promise, find_method, methods_of
 from jettison.solvers.outcome import Problem, SolveOptions
-from jettison.solvers.result import Result, base_time_bound, replay_schedule
+from jettison.solvers.result import (
+    Result,
+    base_time_bound,
+    link_of,
+    replay_schedule,
+    transfers_of,
+)
 from jettison.solvers.status import Termination
 
 if TYPE_CHECKING:
@@ -117,15 +122,15 @@ class Verdict:
     def to_json(self) -> dict[str, object]:
         """Return the keys that the command line prints; absent values are None."""
         proof = None if self.infeasible is None else self.infeasible.infeasibility
-        linked = self.problem if isinstance(self.problem, RematOffloadChain) else None
+        link = link_of(self.problem)
         return {
             "status": self.status,
             "problem": self.problem.problem,
             "instance": self.problem.instance.name,
             "instance_sha256": self.problem.instance.sha256,
             "memory_bytes": self.problem.memory_bytes,
-            "bandwidth_bytes_per_s": None if linked is None else linked.link.bytes_per_s,
-            "transfers": None if linked is None else str(linked.transfers),
+            "bandwidth_bytes_per_s": None if link is None else link.bytes_per_s,
+            "transfers": transfers_of(self.problem),
             "method": None if self.bound is None else self.bound.method,
             "time_ns": None if self.replay is None else self.replay.time_ns,
             "peak_bytes": None if self.replay is None else self.replay.peak_bytes,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from jettison.instances.chain import Chain, Stage
 from jettison.instances.graph import Graph, Node
 
@@ -42,6 +44,12 @@ def _stage(name: str, times: tuple[int, int], sizes: tuple[int, int], *over: int
     )
 
 
+def _layer(
+    name: str, times: tuple[int, int], sizes: tuple[int, int], weight_bytes: int, *over: int
+) -> Stage:
+    return replace(_stage(name, times, sizes, *over), weight_bytes=weight_bytes)
+
+
 LOSS_ONLY = Chain("loss only", 3, (_stage("loss", (2, 3), (0, 4)),))
 
 UNIFORM = Chain(
@@ -76,6 +84,29 @@ GRADIENT_IN_OVERHEAD = Chain(
     backward_overhead_holds_gradient=True,
 )
 
+# Equation (1) of the paper on weight offloading: what is saved is all that an operation needs
+# besides weights. A large first layer, as an embedding is, and equal ones after it.
+EQUAL_LAYERS = Chain(
+    "equal layers",
+    0,
+    (
+        _layer("embedding", (0, 0), (0, 1), 9),
+        *(_layer(f"block{k}", (2, 6), (0, 1), 6) for k in range(3)),
+        _layer("head", (0, 0), (0, 0), 0),
+    ),
+)
+
+UNEQUAL_LAYERS = Chain(
+    "unequal layers",
+    2,
+    (
+        _layer("light", (3, 4), (2, 3), 1, 1, 2),
+        _layer("none", (5, 1), (1, 1), 0),
+        _layer("heavy", (1, 9), (3, 4), 12),
+        _layer("loss", (2, 2), (0, 1), 5),
+    ),
+)
+
 # Without an overhead F 2 fits beside a plain a^1 only: 4 bytes for the persistent, 3 for all, as
 # the tests of the brute force derive.
 LARGER_IF_PERSISTENT = Chain(
@@ -90,6 +121,7 @@ LARGER_IF_PERSISTENT = Chain(
 )
 
 CHAINS = (LOSS_ONLY, UNIFORM, UNEVEN, GRADIENT_IN_OVERHEAD)
+WEIGHT_CHAINS = (LOSS_ONLY, EQUAL_LAYERS, UNEQUAL_LAYERS)
 
 ONE_NODE = Graph("one node", (Node(name="a", duration_ns=3, output_bytes=2, keep=True),))
 

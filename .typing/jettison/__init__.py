@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     from jettison.instances.remat_chain import RematChain
     from jettison.instances.remat_graph import RematGraph
     from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
+    from jettison.instances.weight_offload import WeightOffload
     from jettison.schedules.chain_schedule import (
         ChainOperation,
         ChainOperationKind,
         ChainSchedule,
     )
+    from jettison.schedules.cyclic_event import CyclicEvent, CyclicEventKind
+    from jettison.schedules.cyclic_schedule import CyclicSchedule
     from jettison.schedules.graph_schedule import (
         GraphOperation,
         GraphOperationKind,
@@ -46,6 +49,9 @@ __all__ = [
     "ChainOperation",
     "ChainOperationKind",
     "ChainSchedule",
+    "CyclicEvent",
+    "CyclicEventKind",
+    "CyclicSchedule",
     "Graph",
     "GraphOperation",
     "GraphOperationKind",
@@ -70,6 +76,7 @@ __all__ = [
     "Transfers",
     "Verdict",
     "Violation",
+    "WeightOffload",
     "bound",
     "bundled_instances",
     "chain_to_graph",
@@ -95,7 +102,10 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "instances.remat_chain": ["RematChain"],
         "instances.remat_graph": ["RematGraph"],
         "instances.remat_offload_chain": ["RematOffloadChain", "Transfers"],
+        "instances.weight_offload": ["WeightOffload"],
         "schedules.chain_schedule": ["ChainOperation", "ChainOperationKind", "ChainSchedule"],
+        "schedules.cyclic_event": ["CyclicEvent", "CyclicEventKind"],
+        "schedules.cyclic_schedule": ["CyclicSchedule"],
         "schedules.graph_schedule": ["GraphOperation", "GraphOperationKind", "GraphSchedule"],
         "schedules.offload_schedule": ["OffloadSchedule"],
         "schedules.replay": ["Replay", "Transfer", "Violation"],

@@ -7,24 +7,22 @@ A file that exists is kept, so that an interrupted run continues where it stoppe
 from __future__ import annotations
 
 import argparse
-import hashlib
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from jettison.instances.catalog import CatalogEntry, load, save
+from jettison.instances.bundled_index import write_index
+from jettison.instances.catalog import save
 from jettison.instances.errors import InputError, JettisonError
-from jettison.instances.json_file import write_json
 from jettison.instances.profilers.device_name import device_name, short_device_name
 from jettison.instances.profilers.torch_chain import profile_chain
 from jettison.instances.zoo.catalogue import build
 
-_INDEX = "index.json"
 _DATA = Path(__file__).resolve().parents[1] / "data"
 
 
@@ -126,42 +124,6 @@ def export(
         save(chain, path)
         _say(f"{name}: {len(chain)} stages, {time.perf_counter() - started:.0f} s")
     write_index(output)
-
-
-def write_index(output: Path) -> None:
-    """Write the index of all instances in a folder, in the order of their names.
-
-    Raises
-    ------
-    InputError
-        If a file is not an instance, or does not say what was run on which device.
-    """
-    paths = sorted(path for path in output.glob("*.json") if path.name != _INDEX)
-    entries = [asdict(_entry(path)) for path in paths]
-    write_json({"instances": entries}, output / _INDEX)
-
-
-def _entry(path: Path) -> CatalogEntry:
-    instance = load(path)
-    known = instance.provenance
-    if not (known.device and known.device_kind and known.model and known.batch):
-        raise InputError(
-            "the device, the model or the batch is not known",
-            field="provenance",
-            source=str(path),
-            expected="bundle instances whose origin is known",
-        )
-    return CatalogEntry(
-        name=instance.name,
-        kind=instance.kind,
-        size=len(instance),
-        device=known.device,
-        device_kind=known.device_kind,
-        model=known.model,
-        batch=known.batch,
-        input_shape=known.input_shape,
-        file_sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
-    )
 
 
 def _say(line: str) -> None:

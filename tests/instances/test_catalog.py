@@ -166,6 +166,7 @@ def bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         "model": "none",
         "batch": 1,
         "input_shape": [3],
+        "source": "synthetic",
         "file_sha256": hashlib.sha256((tmp_path / "tiny.json").read_bytes()).hexdigest(),
     }
     (tmp_path / "index.json").write_text(json.dumps({"instances": [entry]}), encoding="utf-8")

@@ -12,9 +12,11 @@ from jettison.instances.errors import InputError
 from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind, ChainSchedule
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.schedule_file import load_schedule, save_schedule
+from tests.schedules.cyclic_events import cyclic
 from tests.schedules.offload_sequences import sequence
 from tests.tiny import LADDER, UNEVEN, UNIFORM
 
+CYCLIC = "B3@0, upload3@5, B2@5, delete3@9, prefetch1@20"
 FORWARD = ChainSchedule((ChainOperation(ChainOperationKind.FORWARD_ALL, 1),))
 
 
@@ -29,6 +31,33 @@ def test_a_schedule_with_transfers_comes_back_as_it_was(tmp_path: Path) -> None:
     schedule = sequence("O 0, F_all 1, O_all 1, D_all 1, F_none 2, B 7, P_all 1, P 0, D 0")
     save_schedule(schedule, UNIFORM, tmp_path / "s.json")
     assert load_schedule(tmp_path / "s.json", UNIFORM) == schedule
+
+
+def test_a_schedule_that_repeats_comes_back_as_it_was(tmp_path: Path) -> None:
+    schedule = cyclic(30, CYCLIC)
+    save_schedule(schedule, UNIFORM, tmp_path / "s.json")
+    assert load_schedule(tmp_path / "s.json", UNIFORM) == schedule
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("period_ns", 10, r"events\[4\]: 20 ns for prefetch 1; list events by start time: from 9"),
+        ("period_ns", -1, r"period_ns: -1 ns; write a time of at least 0"),
+        ("events", [["B", 8, 0]], r"events\[0\]\[1\]: 8 is not a stage; write a stage from 1 to 7"),
+        ("events", [["F_all", 3, 0]], r"events\[0\]\[0\]"),
+        ("events", [["B", 3]], r"events\[0\]"),
+    ],
+)
+def test_a_schedule_that_repeats_is_checked(
+    tmp_path: Path, field: str, value: object, message: str
+) -> None:
+    path = tmp_path / "s.json"
+    save_schedule(cyclic(30, CYCLIC), UNIFORM, path)
+    document = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**document, field: value}), encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        load_schedule(path, UNIFORM)
 
 
 @pytest.mark.parametrize(("text", "least"), [("F_all 0", 1), ("O_all 0", 1), ("O 8", 0)])

@@ -17,15 +17,18 @@ from jettison.instances.graph import Graph
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
 from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
+from jettison.instances.weight_cycle import WeightCycle
+from jettison.instances.weight_offload import WeightOffload
 from jettison.solvers.methods import METHODS, Method, Promise, methods_of
 from jettison.solvers.outcome import Problem, SolveOptions
 from jettison.solvers.solve import compare_with, solve_with
-from tests.tiny import CHAINS, GRAPHS
+from tests.tiny import CHAINS, GRAPHS, WEIGHT_CHAINS
 
 EXACT = SolveOptions(time_limit_s=20, gap=0)
 INSTANCES: dict[str, Sequence[Chain | Graph]] = {
     "remat-chain": CHAINS,
     "remat-offload-chain": CHAINS,
+    "weight-offload": WEIGHT_CHAINS,
     "remat-graph": GRAPHS,
 }
 # Bytes per second: of the tiny instances a byte per 4 ns, and 2 bytes per ns.
@@ -62,11 +65,18 @@ KINDS = [
 def problems(kind: str, instance: Chain | Graph) -> list[list[Problem]]:
     """The instance in about eight sizes of memory, from nothing to plenty, on every link."""
     peak = instance.store_all_peak_bytes
+    if kind == WeightOffload.problem:
+        assert isinstance(instance, Chain)
+        peak = WeightCycle(instance).no_offload_peak_bytes
     sizes = sorted({0, *range(peak // 2, peak + 1, max(peak // 12, 1)), peak, 2 * peak})
     if isinstance(instance, Graph):
         return [[RematGraph(instance, size) for size in sizes]]
     if kind == RematChain.problem:
         return [[RematChain(instance, size) for size in sizes]]
+    if kind == WeightOffload.problem:
+        return [
+            [WeightOffload(instance, size, bandwidth) for size in sizes] for bandwidth in BANDWIDTHS
+        ]
     return [
         [RematOffloadChain(instance, size, bandwidth, transfers) for size in sizes]
         for bandwidth in BANDWIDTHS
