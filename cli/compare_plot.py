@@ -46,8 +46,8 @@ _LINEAR_SCALE = 0.7
 _TICKS_PERCENT = (0, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 
 
-# The class of schedules, beside all of them, for which the methods of a problem prove bounds, and to
-# which the least memory of a proof belongs; in other problems it is that of all schedules.
+# The class of schedules, beside all of them, for which the methods of a problem prove bounds, and
+# to which the least memory of a proof belongs; in other problems it is that of all schedules.
 _NARROW_CLASSES = {
     RematChain.problem: ScheduleClass.PERSISTENT,
     RematOffloadChain.problem: ScheduleClass.POFO,
@@ -102,8 +102,8 @@ def plot_compare(results: Sequence[Result]) -> Figure:
     """Draw the time that each method takes against the memory that it is given.
 
     Time is shown as overhead over the base time, without recomputation or waiting; the axis on the
-    right says what that is in seconds. Where more than 2.5 times the base time is needed, the axis is
-    logarithmic above 10 %. A method has no point where it found no schedule.
+    right says what that is in seconds. Where more than 2.5 times the base time is needed, the axis
+    is logarithmic above 10 %. A method has no point where it found no schedule.
 
     Lines and bounds are stairs because that is what is known: a schedule that fits in some memory
     fits in more, and a bound for some memory holds for less. What the bounds rule out is grey:

@@ -60,9 +60,7 @@ def solve(
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Draw memory over time, and what moves (.png, .svg, .pdf)."
-        ),
+        typer.Option(metavar="FILE", help="Draw memory and transfers (.png, .svg, .pdf)."),
     ] = None,
     grid: Annotated[
         Path | None,

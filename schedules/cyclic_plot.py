@@ -1,4 +1,4 @@
-"""The picture of a step that repeats: what runs, what is on its way, and memory, over one period."""
+"""The picture of a step that repeats: what runs, what moves, and memory, over one period."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from jettison.schedules.picture_style import (
     set_title,
     time_unit,
 )
-from jettison.schedules.replay import Replay
+from jettison.schedules.replay import Replay, Step, Transfer
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -70,13 +70,13 @@ _LANES = (_COMPUTE, _TO_HOST, _FROM_HOST)
 
 
 def plot_cycle(replay: Replay, *, title: str) -> Figure:
-    """Draw one period of a step that repeats.
+    r"""Draw one period of a step that repeats.
 
     Above, what runs and what is on its way in each direction of the link; layers are named where
     there is room for it. The processor waits where its lane is orange; a moment that would be too
-    short to see is drawn wider. What is still under way at the end of the period goes on at its start. Below, on the
-    same axis of time, memory in use; operations of no duration show as vertical lines. The schedule
-    need not be valid.
+    short to see is drawn wider. What is under way at the end of the period goes on at its start.
+    Below, on the same axis of time, memory in use; operations of no duration show as vertical
+    lines. The schedule need not be valid.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def plot_cycle(replay: Replay, *, title: str) -> Figure:
 
     Notes
     -----
-    Time :math:`O(n \\log n)` for n operations and transfers.
+    Time :math:`O(n \log n)` for n operations and transfers.
     """
     from matplotlib.figure import Figure
 
@@ -110,7 +110,8 @@ def plot_cycle(replay: Replay, *, title: str) -> Figure:
 
 def _draw_lanes(axes: Axes, replay: Replay, time: AxisUnit) -> list[Artist]:
     bars: dict[str, list[_Bar]] = {str(kind): [] for kind in CyclicEventKind}
-    for item in (*replay.steps, *replay.transfers):
+    items: Sequence[Step | Transfer] = (*replay.steps, *replay.transfers)
+    for item in items:
         kind, layer = item.operation.split()
         label = kind + layer if kind in {"F", "B"} else f"w{layer}"
         bars[kind] += _wrapped(_Bar(item.start_ns, item.end_ns, label), replay.time_ns)
