@@ -78,12 +78,13 @@ bool WeightTimeline::compute(std::int32_t operation) {
     if (is_backward) {
         weights.is_hosted = false;
         weights.is_leaving = absence & after_backward;
-        if (absence == after_forward && discount_ == Discount::used) waiting_.push_back(layer);
+        if (absence == after_forward) waiting_.push_back(layer);
     } else {
         const auto place = std::find(waiting_.begin(), waiting_.end(), layer);
         if (place != waiting_.end()) waiting_.erase(place);
         weights.is_leaving = absence & after_forward;
-        if (discount_ == Discount::not_used && weights.is_leaving) weights.is_hosted = false;
+        const bool is_absent_twice = absence == (after_forward | after_backward);
+        if (discount_ == Discount::not_used && is_absent_twice) weights.is_hosted = false;
         if (weights.is_leaving && weights.is_hosted) {
             remove(layer, std::max(processor_free_, weights.uploaded));
         }
@@ -128,9 +129,7 @@ void WeightTimeline::fill() {
                        chain_.weight_bytes[static_cast<std::size_t>(other)];
             });
         const auto layer = static_cast<std::size_t>(*smallest);
-        // Not before the end of its own backward.
-        const std::int64_t start = std::max(uploads_free_, weights_[layer].last_used);
-        if (processor_free_ - start <= chain_.transfer[layer]) return;
+        if (processor_free_ - uploads_free_ <= chain_.transfer[layer]) return;
         upload(*smallest);
         waiting_.erase(smallest);
     }
