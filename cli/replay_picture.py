@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jettison.schedules.replay import Replay
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-def save_replay_picture(replay: Replay, path: Path, *, title: str) -> None:
-    """Draw a step that repeats as lanes and memory, any other schedule as memory over time.
 
-    Raises
-    ------
-    InputError
-        If the path cannot be written.
-    """
+def draw_replay(replay: Replay, *, title: str) -> Figure:
+    """Draw a step that repeats as lanes and memory, any other schedule as memory over time."""
     from jettison.schedules.cyclic_plot import plot_cycle
     from jettison.schedules.memory_plot import plot_memory
-    from jettison.schedules.picture_file import save_figure
 
-    draw = plot_memory if replay.period_ns is None else plot_cycle
-    save_figure(draw(replay, title=title), path)
+    return (plot_memory if replay.period_ns is None else plot_cycle)(replay, title=title)

@@ -27,7 +27,7 @@ from jettison.cli.describe import Rows, duration, limit_rows, problem_rows, size
 from jettison.cli.exit_status import status_of
 from jettison.cli.output import ProgressLine, print_json, print_pairs
 from jettison.cli.posed_problem import Resources, make_problem
-from jettison.cli.replay_picture import save_replay_picture
+from jettison.cli.replay_picture import draw_replay
 from jettison.instances.chain import Chain
 from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph
@@ -126,7 +126,7 @@ def _draw(result: Result, plot: Path | None, grid: Path | None) -> None:
 
     title = f"{result.problem.instance.name}: {result.method}"
     if plot is not None and result.replay is not None:
-        save_replay_picture(result.replay, plot, title=title)
+        save_figure(draw_replay(result.replay, title=title), plot)
     instance, schedule = result.problem.instance, result.schedule
     if grid is not None and isinstance(instance, Graph) and isinstance(schedule, GraphSchedule):
         save_figure(plot_recomputation_grid(instance, schedule, title=title), grid)

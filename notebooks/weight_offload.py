@@ -50,7 +50,9 @@ CHAINS = {name: jt.load(name) for name in ROWS}
 OPTIONS = SolveOptions(time_limit_s=None, gap=0.0)
 
 
-def problem_of(name: str, mib_per_ms: float = 12, memory_bytes: int | None = None) -> jt.WeightOffload:
+def problem_of(
+    name: str, mib_per_ms: float = 12, memory_bytes: int | None = None
+) -> jt.WeightOffload:
     """Return the problem of a row of Table 1, at another bandwidth or in another memory."""
     if memory_bytes is None:
         memory_bytes = ROWS[name].memory_mib * MIB
@@ -58,7 +60,9 @@ def problem_of(name: str, mib_per_ms: float = 12, memory_bytes: int | None = Non
 
 
 @cache
-def solved(name: str, method: str, mib_per_ms: float = 12, memory_bytes: int | None = None) -> Result:
+def solved(
+    name: str, method: str, mib_per_ms: float = 12, memory_bytes: int | None = None
+) -> Result:
     """Return what a method finds; a schedule in it has been replayed."""
     return solve_with(problem_of(name, mib_per_ms, memory_bytes), method, OPTIONS)
 
@@ -168,7 +172,9 @@ plot_cycle(shown.replay, title="gpt2-38-b64-table1: greedy")
 
 
 # %%
-def idle_ms(name: str, method: str, mib_per_ms: float = 12, memory_bytes: int | None = None) -> float:
+def idle_ms(
+    name: str, method: str, mib_per_ms: float = 12, memory_bytes: int | None = None
+) -> float:
     """Return how long a step of the method's schedule waits."""
     result = solved(name, method, mib_per_ms, memory_bytes)
     return ms(result.time_ns - CHAINS[name].base_time_ns)
@@ -258,9 +264,7 @@ def figure4_row(name: str, mib_per_ms: float) -> dict[str, object]:
     """Return the durations of all methods and the best bound."""
     bound_ns = max(solved(name, method, mib_per_ms).bound.time_ns for method in BOUNDS)
     row: dict[str, object] = {"row": name, "mib_per_ms": mib_per_ms}
-    row |= {
-        method: over_base(name, solved(name, method, mib_per_ms).time_ns) for method in LINES
-    }
+    row |= {method: over_base(name, solved(name, method, mib_per_ms).time_ns) for method in LINES}
     return row | {"bound": over_base(name, bound_ns)}
 
 
@@ -287,7 +291,5 @@ def draw_bandwidths(table: pd.DataFrame) -> Figure:
         axes.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel("duration / Σ u")
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside lower center", ncols=6, frameon=False, fontsize=9
-    )
+    figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False, fontsize=9)
     return figure
