@@ -69,7 +69,9 @@ def select_choices(
     cycle = problem.cycle
     # What is not above the limit counts as 0, however far below it is.
     excess_bytes = [max(excess, 0) for excess in cycle.excess_bytes(limit_bytes)]
-    chosen = select_weights(np.array(excess_bytes, np.int64), np.array(cycle.weight_bytes, np.int64))
+    chosen = select_weights(
+        np.array(excess_bytes, np.int64), np.array(cycle.weight_bytes, np.int64)
+    )
     if chosen is None:
         return None
     return tuple(Choice(layer + 1, Absence(absence)) for layer, absence in chosen)
