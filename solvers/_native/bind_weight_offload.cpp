@@ -39,7 +39,7 @@ public:
         chain_.weight_bytes = copy_amounts(weight_bytes, n, "weight_bytes");
         chain_.transfer = copy_amounts(transfer_ns, n, "transfer_ns");
         const auto without = std::count(chain_.duration.begin(), chain_.duration.end(), 0);
-        chain_.ticks_per_ns = without == 0 ? 1 : 4 * (without + 1);
+        chain_.ticks_per_ns = without == 0 ? 1 : 2 * most_periods * (without + 1);
         std::int64_t left = most_ticks / most_periods / chain_.ticks_per_ns;
         const auto scale = [&](std::int64_t& time, std::int64_t times, std::int64_t least) {
             if (time > left / times) throw std::overflow_error("the times are too long");
@@ -75,10 +75,9 @@ public:
         }
         Events events;
         for (const Event& event : times.events) {
-            events.emplace_back(event.start / chain_.ticks_per_ns, static_cast<int>(event.kind),
-                                event.layer);
+            events.emplace_back(event.start, static_cast<int>(event.kind), event.layer);
         }
-        return std::make_pair(times.period / chain_.ticks_per_ns, events);
+        return std::make_pair(times.period_ns, events);
     }
 
 private:

@@ -19,10 +19,8 @@ Actions order_actions(const WeightChain& chain, const Absences& absences, Discou
             if (prefetched > 0) --prefetched;
         }
         actions.push_back({ActionKind::compute, chain.layers - 1 - layer});
-        if (absence & after_backward) {
-            actions.push_back({ActionKind::fill, 0});
-            actions.push_back({ActionKind::upload, layer});
-        }
+        actions.push_back({ActionKind::fill, 0});
+        if (absence & after_backward) actions.push_back({ActionKind::upload, layer});
     }
     for (std::int32_t layer = 0; layer < chain.layers; ++layer) {
         const std::uint8_t absence = absences[static_cast<std::size_t>(layer)];

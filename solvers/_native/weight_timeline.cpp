@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 namespace jettison {
 namespace {
@@ -17,12 +18,12 @@ std::int64_t first_bytes(const WeightChain& chain, const Absences& absences) {
     return used;
 }
 
-void sort(std::vector<Event>& events) {
-    // What is deleted at a moment makes room for what starts then.
-    std::stable_sort(events.begin(), events.end(), [](const Event& one, const Event& other) {
-        return std::make_tuple(one.start, one.kind != EventKind::remove) <
-               std::make_tuple(other.start, other.kind != EventKind::remove);
-    });
+// What is deleted at a moment makes room for what starts then.
+bool comes_before(const std::pair<std::int64_t, Event>& one,
+                  const std::pair<std::int64_t, Event>& other) {
+    return std::make_tuple(one.second.start, one.first, one.second.kind != EventKind::remove) <
+           std::make_tuple(other.second.start, other.first,
+                           other.second.kind != EventKind::remove);
 }
 
 }  // namespace
@@ -78,12 +79,13 @@ bool WeightTimeline::compute(std::int32_t operation) {
     if (is_backward) {
         weights.is_hosted = false;
         weights.is_leaving = absence & after_backward;
-        if (absence == after_forward && discount_ == Discount::used) waiting_.push_back(layer);
+        if (absence == after_forward) waiting_.push_back(layer);
     } else {
         const auto place = std::find(waiting_.begin(), waiting_.end(), layer);
         if (place != waiting_.end()) waiting_.erase(place);
         weights.is_leaving = absence & after_forward;
-        if (discount_ == Discount::not_used && weights.is_leaving) weights.is_hosted = false;
+        const bool is_absent_twice = absence == (after_forward | after_backward);
+        if (discount_ == Discount::not_used && is_absent_twice) weights.is_hosted = false;
         if (weights.is_leaving && weights.is_hosted) {
             remove(layer, std::max(processor_free_, weights.uploaded));
         }
@@ -128,9 +130,7 @@ void WeightTimeline::fill() {
                        chain_.weight_bytes[static_cast<std::size_t>(other)];
             });
         const auto layer = static_cast<std::size_t>(*smallest);
-        // Not before the end of its own backward.
-        const std::int64_t start = std::max(uploads_free_, weights_[layer].last_used);
-        if (processor_free_ - start <= chain_.transfer[layer]) return;
+        if (processor_free_ - uploads_free_ <= chain_.transfer[layer]) return;
         upload(*smallest);
         waiting_.erase(smallest);
     }
@@ -169,19 +169,26 @@ std::optional<std::int64_t> find_period(const WeightChain& chain, const Absences
         }
         return true;
     };
+    // Time is cut off to nanoseconds before it is wrapped: their parts only say what comes first.
     const auto report = [&](int step, std::int64_t origin, std::int64_t period) {
         if (times == nullptr) return;
-        times->period = period;
+        const std::int64_t ticks = chain.ticks_per_ns;
+        times->period_ns = (origin + period) / ticks - origin / ticks;
+        times->events.clear();
+        std::vector<std::pair<std::int64_t, Event>> wrapped;
         const auto at = static_cast<std::size_t>(step);
-        times->events.assign(
-            events.begin() + static_cast<std::ptrdiff_t>(first_event[at]),
-            events.begin() + static_cast<std::ptrdiff_t>(first_event[at + 1]));
-        for (Event& event : times->events) {
-            event.start -= origin;
-            while (event.start < 0) event.start += period;
-            while (event.start >= period && period > 0) event.start -= period;
+        for (std::size_t place = first_event[at]; place < first_event[at + 1]; ++place) {
+            Event event = events[place];
+            std::int64_t since = event.start - origin;
+            event.start = event.start / ticks - origin / ticks;
+            for (; since < 0; since += period) event.start += times->period_ns;
+            for (; since >= period && period > 0; since -= period) {
+                event.start -= times->period_ns;
+            }
+            wrapped.emplace_back(since, event);
         }
-        sort(times->events);
+        std::stable_sort(wrapped.begin(), wrapped.end(), comes_before);
+        for (const auto& [since, event] : wrapped) times->events.push_back(event);
     };
     for (int step = 0; step < most_steps; ++step) {
         for (const Action& action : actions) {

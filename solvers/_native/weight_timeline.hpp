@@ -101,9 +101,9 @@ private:
     std::int64_t prefetches_free_ = 0;
 };
 
-// A period, and its events by time. The first operation starts at 0.
+// A period, and its events by time, in nanoseconds. The first operation starts at 0.
 struct WeightCycleTimes {
-    std::int64_t period;
+    std::int64_t period_ns;
     std::vector<Event> events;
 };
 
