@@ -1,10 +1,10 @@
 """What makes generated 3-PARTITION instances hard: families, sizes, targets and moduli.
 
 Run: ``python benchmarks/three_partition.py``, or with ``--families``, ``--groups``, ``--targets``,
-``--moduli``, ``--seeds``, ``--solvers`` and ``--limit``. For each family, number of groups m, target
-V and model, one line: the median CPU seconds over the seeds, the fastest and the slowest run, and
-how many were decided. A run that the limit stops counts as longer than all others; where that is
-the median, the line says so (``> limit``). The limit is of wall-clock time.
+``--moduli``, ``--seeds``, ``--solvers`` and ``--limit``. For each family, number of groups m,
+target V and solver, one line: the median CPU seconds over the seeds, the fastest and the slowest
+run, and how many were decided. A run that the limit stops counts as longer than all others; where
+that is the median, the line says so (``> limit``). The limit is of wall-clock time.
 
 Solvers: ``highs`` on the assignment model with numbered groups, ``highs-led`` on the one whose
 groups are led by their largest item, ``highs-triples`` on the triple model, ``scip`` and

@@ -197,7 +197,9 @@ def layout_of(index: Mapping[str, Any]) -> SetLayout:
     return SetLayout(
         name=index["name"],
         problem=SetProblem(index["problem"]),
-        formats=tuple(FileFormat(item) for item in index["formats"]),
+        formats=tuple(
+            item for item in FileFormat if item is FileFormat.JSON or item in index["formats"]
+        ),
         model=ModelKind(index["model"]),
     )
 

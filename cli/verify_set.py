@@ -67,7 +67,7 @@ def verify_set(folder: Path) -> Iterator[Claim]:
     InputError
         At the first thing that does not hold.
     """
-    index, text = _read_index(folder / INDEX)
+    index, written = _read_index(folder / INDEX)
     layout = layout_of(index)
     listed = {str(entry["name"]): entry for entry in index["files"]}
     _check_listing(folder, listed.keys() | {INDEX})
@@ -93,7 +93,7 @@ def verify_set(folder: Path) -> Iterator[Claim]:
         instances,
         [file_entry(name, (folder / name).read_bytes()) for name in layout.names(instances)],
     )
-    if json_text(expected) != text:
+    if json_text(expected) != written:
         raise _unlike(folder / INDEX, "it does not describe the instances of the folder")
     yield INDEX, f"{len(listed)} files, all as listed, and no others"
 

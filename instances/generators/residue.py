@@ -2,8 +2,8 @@ r"""No-instances of 3-PARTITION by residues: too many items of one residue, or t
 
 With :math:`q \ge 3` and :math:`3r + 2 \equiv V \pmod q`, every item is :math:`r` or :math:`r + 1`
 modulo :math:`q`; call the latter *ones*. A triple with :math:`k` ones sums to :math:`3r + k`, so
-that :math:`k = 2` in every triple of sum :math:`V`, and a partition needs :math:`2m` ones. There are
-:math:`2m + q` or :math:`2m - q`; the total :math:`mV` allows both. The point that puts
+that :math:`k = 2` in every triple of sum :math:`V`, and a partition needs :math:`2m` ones. The
+items have :math:`2m + q` or :math:`2m - q`; the total :math:`mV` allows both. The point that puts
 an :math:`m`-th of every item into every group satisfies the linear relaxation of the assignment
 model all the same.
 """

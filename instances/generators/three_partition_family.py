@@ -145,7 +145,8 @@ def generate_three_partition(
         )
     used = tuple(moduli) or family.moduli
     for modulus in used:
-        checked_amount(modulus, "moduli", "units")
+        if checked_amount(modulus, "moduli", "units") < 2:
+            raise InputError(f"{modulus}", field="moduli", expected="write at least 2")
     parameters = {"groups": groups, "target": target}
     parameters |= {f"modulus_{place}": modulus for place, modulus in enumerate(used, start=1)}
     generated = Generated(

@@ -22,13 +22,13 @@ def triplets(random: SplitMix64, groups: int, target: int) -> tuple[list[int], P
     Raises
     ------
     InputError
-        If the target is below 100: its bounds, scaled from 1000, would leave no items.
+        If the target is below 300: a large first item might leave no second one above a quarter.
     """
-    if target < 100:
+    if target < 300:
         raise InputError(
             f"{target} is too small for triplets",
             field="target",
-            expected="write 1000, as Falkenauer, or at least 100",
+            expected="write 1000, as Falkenauer, or at least 300",
         )
     least_first, most_first = -(-380 * target // 1000), 490 * target // 1000
     found = []
