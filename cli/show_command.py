@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from jettison.cli.arguments import InstanceName, JsonOption
 from jettison.cli.output import print_json, print_pairs
-from jettison.instances.catalog import load
+from jettison.instances.catalog import Instance, load
 from jettison.instances.chain import Chain
-from jettison.instances.graph import Graph
+from jettison.instances.three_partition import ThreePartition
 from jettison.instances.units import format_bytes, format_ns
+from jettison.instances.value_triples import value_triples
+from jettison.instances.weight_cycle import WeightCycle
 
 
 def show(instance: InstanceName, json: JsonOption = False) -> None:
@@ -23,7 +25,19 @@ def show(instance: InstanceName, json: JsonOption = False) -> None:
     print_pairs(rows)
 
 
-def _facts(instance: Chain | Graph) -> dict[str, str | int]:
+def _facts(instance: Instance) -> dict[str, str | int]:
+    if isinstance(instance, ThreePartition):
+        return {
+            "name": instance.name,
+            "kind": instance.kind,
+            "sha256": instance.sha256,
+            "groups": instance.groups,
+            "target": instance.target,
+            "distinct_values": len(set(instance.values)),
+            "triples": len(value_triples(instance.values, instance.target)),
+            "answer": instance.answer or "unknown",
+            "family": instance.generated.family if instance.generated else "unknown",
+        }
     facts: dict[str, str | int] = {
         "name": instance.name,
         "kind": instance.kind,
@@ -35,7 +49,11 @@ def _facts(instance: Chain | Graph) -> dict[str, str | int]:
         facts["stages"] = len(instance)
         facts["recompute_all_peak_bytes"] = instance.recompute_all_peak_bytes
         facts["input_bytes"] = instance.input_bytes
-        facts["weight_bytes"] = sum(stage.weight_bytes for stage in instance)
+        cycle = WeightCycle(instance)
+        facts["weight_bytes"] = cycle.total_weight_bytes
+        if cycle.total_weight_bytes:
+            facts["all_weights_peak_bytes"] = cycle.no_offload_peak_bytes
+            facts["offloaded_weights_peak_bytes"] = cycle.least_memory_bytes
     else:
         facts["nodes"] = len(instance)
         facts["edges"] = sum(len(inputs) for inputs in instance.inputs)
