@@ -11,10 +11,12 @@ from jettison.cli import (
     bound_command,
     compare_command,
     export_command,
+    generate_command,
     import_command,
     list_command,
     show_command,
     solve_command,
+    verify_command,
 )
 from jettison.instances.errors import InputError, JettisonError, MissingExtraError
 
@@ -39,6 +41,8 @@ app.command("show")(show_command.show)
 app.add_typer(list_command.app, name="list")
 app.add_typer(import_command.app, name="import")
 app.command("export")(export_command.export)
+app.add_typer(generate_command.app, name="generate")
+app.command("verify")(verify_command.verify)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -15,6 +15,7 @@ from jettison.instances.graph import Graph
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
 from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
+from jettison.instances.three_partition import ThreePartition
 from jettison.instances.weight_offload import WeightOffload
 from jettison.solvers.methods import PROBLEMS
 from jettison.solvers.outcome import Problem
@@ -80,6 +81,12 @@ def make_problem(problem: str, instance: str, resources: Resources) -> Problem:
             expected=f"choose one of {', '.join(PROBLEMS)}",
         )
     loaded = load(instance)
+    if isinstance(loaded, ThreePartition):
+        raise InputError(
+            f"{loaded.name} is a 3-PARTITION",
+            field="INSTANCE",
+            expected="give a chain or a graph; see jettison generate weight-offload",
+        )
     memory = resources.memory_text
     if problem in _LINKED and resources.bandwidth is None:
         raise InputError(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from jettison.cli.arguments import InstanceName, JsonOption
 from jettison.cli.output import print_json, print_pairs
-from jettison.instances.catalog import load
+from jettison.instances.catalog import Instance, load
 from jettison.instances.chain import Chain
-from jettison.instances.graph import Graph
+from jettison.instances.three_partition import ThreePartition
 from jettison.instances.units import format_bytes, format_ns
+from jettison.instances.value_triples import value_triples
 from jettison.instances.weight_cycle import WeightCycle
 
 
@@ -24,7 +25,19 @@ def show(instance: InstanceName, json: JsonOption = False) -> None:
     print_pairs(rows)
 
 
-def _facts(instance: Chain | Graph) -> dict[str, str | int]:
+def _facts(instance: Instance) -> dict[str, str | int]:
+    if isinstance(instance, ThreePartition):
+        return {
+            "name": instance.name,
+            "kind": instance.kind,
+            "sha256": instance.sha256,
+            "groups": instance.groups,
+            "target": instance.target,
+            "distinct_values": len(set(instance.values)),
+            "triples": len(value_triples(instance.values, instance.target)),
+            "answer": instance.answer or "unknown",
+            "family": instance.generated.family if instance.generated else "unknown",
+        }
     facts: dict[str, str | int] = {
         "name": instance.name,
         "kind": instance.kind,

@@ -13,10 +13,12 @@ from jettison.instances.chain import Chain
 from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph
 from jettison.instances.json_file import check_header, check_schema, read_json, write_json
+from jettison.instances.three_partition import ThreePartition
 
-Instance = Chain | Graph
+Instance = Chain | Graph | ThreePartition
 
-_VERSIONS = {"chain": 1, "graph": 1}
+_READERS = {kind.kind: kind.from_json for kind in (Chain, Graph, ThreePartition)}
+_VERSIONS = dict.fromkeys(_READERS, 1)
 _PACKAGE = "jettison.instances"
 
 
@@ -100,6 +102,6 @@ def _read(path: Path) -> Instance:
     kind = check_header(document, _VERSIONS, source)
     check_schema(document, _PACKAGE, f"{kind}.schema.json", source)
     try:
-        return Chain.from_json(document) if kind == "chain" else Graph.from_json(document)
+        return _READERS[kind](document)
     except InputError as error:
         raise error.within(source=source) from None

@@ -118,8 +118,12 @@ def write_json(document: Mapping[str, object], path: Path) -> None:
     InputError
         If the folder does not exist or cannot be written.
     """
-    text = json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n"
-    write_text(text, path)
+    write_text(json_text(document), path)
+
+
+def json_text(document: Mapping[str, object]) -> str:
+    """Return the text that `write_json` writes: equal documents give equal bytes."""
+    return json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
 
 def write_text(text: str, path: Path) -> None:

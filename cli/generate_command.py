@@ -1,0 +1,237 @@
+"""`jettison generate`: instances whose answer is known, for testing solvers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jettison.cli.instance_set import (
+    INDEX,
+    LARGEST_COUNT,
+    FileFormat,
+    ModelKind,
+    SetLayout,
+    SetProblem,
+    check_new_folder,
+    file_entry,
+    write_folder,
+)
+from jettison.instances.errors import InputError
+from jettison.instances.generators.three_partition_family import (
+    FAMILIES,
+    Family,
+    family_of,
+    generate_three_partition,
+    set_name,
+)
+from jettison.instances.json_file import json_text
+
+app = typer.Typer(
+    help="Generate hard instances whose answer is known and proved, for testing solvers.",
+    no_args_is_help=True,
+)
+
+_FAMILY_HELP = "; ".join(
+    f"{family.name} ({family.answer}: {family.summary})" for family in FAMILIES.values()
+)
+
+GroupsOption = Annotated[
+    int, typer.Option("--groups", metavar="M", help="Number of groups; there are 3 M items.")
+]
+TargetOption = Annotated[int, typer.Option("--target", metavar="V", help="Sum of every group.")]
+AnswerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--answer",
+        metavar="yes|no",
+        help="The answer of all instances; without --family it takes planted or residue.",
+    ),
+]
+FamilyOption = Annotated[
+    str | None, typer.Option("--family", metavar="NAME", help=f"One of: {_FAMILY_HELP}.")
+]
+ModuliOption = Annotated[
+    str | None,
+    typer.Option(
+        "--moduli", metavar="Q", help="Of residue one (5 by default), of split two (5,7)."
+    ),
+]
+SeedOption = Annotated[
+    int, typer.Option("--seed", metavar="N", help="The same seed gives the same bytes anywhere.")
+]
+CountOption = Annotated[
+    int, typer.Option("--count", metavar="K", help="How many instances, all different.")
+]
+OutputOption = Annotated[
+    Path, typer.Option("--output", "-o", metavar="DIR", help="The folder to write; a new one.")
+]
+FormatOption = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        metavar="LIST",
+        help="json, which holds the certificate, and after commas mps and lp.",
+    ),
+]
+ModelOption = Annotated[
+    ModelKind,
+    typer.Option(
+        "--model",
+        help="The integer program of mps and lp: items to numbered groups, items to the largest "
+        "item of their group, or one column for each triple.",
+    ),
+]
+
+
+@app.command("three-partition")
+def generate_partitions(
+    groups: GroupsOption,
+    target: TargetOption,
+    output: OutputOption,
+    answer: AnswerOption = None,
+    family: FamilyOption = None,
+    moduli: ModuliOption = None,
+    seed: SeedOption = 0,
+    count: CountOption = 1,
+    formats: FormatOption = "json",
+    model: ModelOption = ModelKind.ANY_GROUP,
+) -> None:
+    """Generate 3-PARTITION: whether 3 M items can be grouped in threes that each sum to V."""
+    _generate(
+        SetProblem.THREE_PARTITION,
+        family_of(family, answer),
+        (groups, target),
+        _read_moduli(moduli),
+        (seed, count),
+        output,
+        _read_formats(formats),
+        model,
+    )
+
+
+@app.command("weight-offload")
+def generate_weight_offload(
+    groups: GroupsOption,
+    target: TargetOption,
+    output: OutputOption,
+    answer: AnswerOption = None,
+    family: FamilyOption = None,
+    moduli: ModuliOption = None,
+    seed: SeedOption = 0,
+    count: CountOption = 1,
+    formats: FormatOption = "json",
+) -> None:
+    """Generate weight offloading from 3-PARTITION: whether a period of 2 M units is possible.
+
+    Each chain comes with the 3-PARTITION that it is made from, and that one's certificate. Memory
+    and bandwidth are in the index. On yes the shortest period is 2 M V ns, on no it is longer.
+    """
+    chosen = _read_formats(formats)
+    if chosen != (FileFormat.JSON,):
+        raise InputError(
+            formats,
+            field="format",
+            expected="weight-offload is written as json only: a mixed-integer program is a bound "
+            "on its period and no statement of it",
+        )
+    _generate(
+        SetProblem.WEIGHT_OFFLOAD,
+        family_of(family, answer),
+        (groups, target),
+        _read_moduli(moduli),
+        (seed, count),
+        output,
+        chosen,
+        ModelKind.ANY_GROUP,
+    )
+
+
+@app.command("triplets")
+def generate_triplets(
+    groups: GroupsOption,
+    output: OutputOption,
+    target: TargetOption = 1000,
+    seed: SeedOption = 0,
+    count: CountOption = 1,
+    formats: FormatOption = "json",
+    model: ModelOption = ModelKind.ANY_GROUP,
+) -> None:
+    """Generate Falkenauer's triplets: bins of V = 1000 that three items fill exactly."""
+    _generate(
+        SetProblem.THREE_PARTITION,
+        FAMILIES["triplets"],
+        (groups, target),
+        (),
+        (seed, count),
+        output,
+        _read_formats(formats),
+        model,
+    )
+
+
+def _generate(
+    problem: SetProblem,
+    family: Family,
+    size: tuple[int, int],
+    moduli: tuple[int, ...],
+    draw: tuple[int, int],
+    output: Path,
+    formats: tuple[FileFormat, ...],
+    model: ModelKind,
+) -> None:
+    (groups, target), (seed, count) = size, draw
+    if not 1 <= count <= LARGEST_COUNT:
+        raise InputError(f"{count}", field="count", expected=f"write 1 to {LARGEST_COUNT}")
+    check_new_folder(output)
+    instances = [
+        generate_three_partition(family, groups, target, seed=seed, number=number, moduli=moduli)
+        for number in range(count)
+    ]
+    # No file leaves this program that its own check would refuse.
+    for instance in instances:
+        instance.proof()
+    mark = "" if problem is SetProblem.THREE_PARTITION else f"{problem}-"
+    layout = SetLayout(
+        f"{mark}{set_name(family, groups, target, moduli=moduli, seed=seed)}",
+        problem,
+        formats,
+        model,
+    )
+    files = layout.files(instances)
+    entries = [file_entry(name, text.encode("ascii")) for name, text in files.items()]
+    files[INDEX] = json_text(layout.index(instances, entries))
+    write_folder(output, files)
+    sys.stderr.write(
+        f"wrote {output}: {count} x {problem} of family {family.name}, answer {family.answer}, "
+        f"{len(files)} files\n"
+    )
+
+
+def _read_formats(text: str) -> tuple[FileFormat, ...]:
+    words = text.split(",")
+    known = [str(item) for item in FileFormat]
+    if len(set(words)) != len(words) or not set(words) <= set(known):
+        raise InputError(
+            f"{text!r}", field="format", expected=f"write {','.join(known)}, or some of them"
+        )
+    if FileFormat.JSON not in words:
+        raise InputError(
+            f"{text!r} leaves out json, which holds the certificate",
+            field="format",
+            expected=f"write json,{text}",
+        )
+    return tuple(FileFormat(word) for word in known if word in words)
+
+
+def _read_moduli(text: str | None) -> tuple[int, ...]:
+    if text is None:
+        return ()
+    words = text.split(",")
+    if not all(word.isascii() and word.isdigit() and len(word) < 17 for word in words):
+        raise InputError(
+            f"{text[:40]!r}", field="moduli", expected="write whole numbers, such as 5 or 5,7"
+        )
+    return tuple(int(word) for word in words)

@@ -1,0 +1,390 @@
+"""Sets of generated instances as a user makes and checks them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jettison.cli.main import main
+from jettison.instances.content_hash import content_sha256
+from jettison.instances.json_file import json_text
+
+Run = Callable[..., tuple[int, str, str]]
+COMMON = ("--groups", "8", "--seed", "1", "--count", "2")
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def command(*words: str | Path) -> tuple[int, str, str]:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main([str(word) for word in words])
+        captured = capsys.readouterr()
+        code = stop.value.code
+        return (0 if code is None else int(code)), captured.out, captured.err
+
+    return command
+
+
+@pytest.fixture
+def no_set(run: Run, tmp_path: Path) -> Path:
+    """Generate a set of all three formats with the answer no."""
+    folder = tmp_path / "no"
+    words = ("--target", "1000", "--answer", "no", "--format", "json,mps,lp")
+    code, _, err = run("generate", "three-partition", *COMMON, *words, "-o", folder)
+    assert code == 0, err
+    return folder
+
+
+def seal(folder: Path, **changes: Any) -> None:
+    """Write the index again so that all hashes hold, as somebody who wants to cheat would."""
+    path = folder / "index.json"
+    index = json.loads(path.read_text()) | changes
+    del index["sha256"]
+    if "files" not in changes:
+        for entry in index["files"]:
+            data = (folder / entry["name"]).read_bytes()
+            entry |= {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    path.write_text(json_text(index | {"sha256": content_sha256(index)}))
+
+
+def test_a_generated_set_is_verified_and_every_file_has_its_line(run: Run, no_set: Path) -> None:
+    code, out, err = run("verify", no_set)
+    assert (code, err) == (0, "")
+    lines = dict(line.split(": ", 1) for line in out.splitlines())
+    assert sorted(lines) == sorted(path.name for path in no_set.iterdir())
+    assert len(lines) == 2 * 3 + 2
+    assert "no 3-partition: by residues mod 5" in lines["residue-m8-v1000-q5-s1-0.json"]
+    solutions = (no_set / "residue-m8-v1000-q5-s1.solu").read_text()
+    assert solutions == "=inf= residue-m8-v1000-q5-s1-0\n=inf= residue-m8-v1000-q5-s1-1\n"
+
+
+def test_verifying_needs_no_solver(run: Run, no_set: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import highspy
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a solver was called")
+
+    monkeypatch.setattr(highspy, "Highs", refuse)
+    assert run("verify", no_set)[0] == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("three-partition", "--target", "999", "--answer", "yes"),
+        ("three-partition", "--target", "999", "--family", "split", "--format", "json,mps"),
+        ("three-partition", "--target", "999", "--family", "split", "--moduli", "5,11"),
+        ("three-partition", "--target", "192", "--family", "farkas"),
+        ("three-partition", "--target", "192", "--family", "parity", "--format", "json,lp"),
+        ("triplets", "--format", "json,mps,lp", "--model", "triples"),
+        ("three-partition", "--target", "99", "--answer", "no", "--format", "json,lp", "--model",
+         "led-by-largest"),
+        ("weight-offload", "--target", "1000", "--answer", "yes"),
+        ("weight-offload", "--target", "999", "--answer", "no", "--family", "split"),
+    ],
+)  # fmt: skip
+def test_every_kind_of_set_is_verified_and_the_same_words_give_the_same_bytes(
+    run: Run, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        code, _, err = run("generate", *words, *COMMON, "-o", folder)
+        assert code == 0, err
+        code, _, err = run("verify", folder)
+        assert code == 0, err
+    names = sorted(path.name for path in (tmp_path / "a").iterdir())
+    assert names == sorted(path.name for path in (tmp_path / "b").iterdir())
+    for name in names:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_the_issued_set_has_the_bytes_that_it_had_on_other_machines(no_set: Path) -> None:
+    # The index holds the hash of every file. Another hash here means another GENERATOR_VERSION.
+    index = json.loads((no_set / "index.json").read_text())
+    assert index["sha256"] == "f59a2c5cf1e7ac8e970bad921e146b97f08824592e1c72ee743a3579f1be4343"
+
+
+def test_more_instances_do_not_change_the_first_ones(run: Run, tmp_path: Path) -> None:
+    words = ("generate", "three-partition", "--groups", "5", "--target", "200", "--answer", "yes")
+    run(*words, "--count", "1", "-o", tmp_path / "one")
+    run(*words, "--count", "3", "-o", tmp_path / "three")
+    name = "planted-m5-v200-s0-0.json"
+    assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "three" / name).read_bytes()
+
+
+def test_any_changed_byte_of_any_file_is_found(run: Run, no_set: Path) -> None:
+    generator = random.Random(12)
+    for path in sorted(no_set.iterdir()):
+        data = path.read_bytes()
+        places = {0, len(data) - 1, *(generator.randrange(len(data)) for _ in range(8))}
+        for place in places:
+            changed = bytearray(data)
+            changed[place] ^= 1 << generator.randrange(8)
+            path.write_bytes(changed)
+            code, _, err = run("verify", no_set)
+            assert (code, err.count("\n")) == (2, 1), (path.name, place)
+            assert err.startswith("error: ")
+        for changed_text in (
+            data + b"\n",
+            data + b" ",
+            data[:-1],
+            b"",
+            data.replace(b"\n", b"\r\n"),
+        ):
+            path.write_bytes(changed_text)
+            assert run("verify", no_set)[0] == 2, (path.name, changed_text[:20])
+        path.write_bytes(data)
+    assert run("verify", no_set)[0] == 0
+
+
+def test_numbers_of_the_index_written_otherwise_are_found(run: Run, no_set: Path) -> None:
+    path = no_set / "index.json"
+    text = path.read_text()
+    assert '"count": 2' in text
+    # Python takes 2.0 for 2, and the hash of the index is over what it says.
+    path.write_text(text.replace('"count": 2', '"count": 2.0'))
+    code, _, err = run("verify", no_set)
+    assert code == 2
+    assert "index.json" in err
+
+
+def test_missing_and_additional_files_are_found(run: Run, no_set: Path) -> None:
+    extra = no_set / "notes.txt"
+    extra.write_text("mine")
+    assert "notes.txt: the file is not listed" in run("verify", no_set)[2]
+    extra.unlink()
+    extra.mkdir()
+    assert "not listed" in run("verify", no_set)[2]
+    extra.rmdir()
+    for path in sorted(no_set.iterdir()):
+        data = path.read_bytes()
+        path.unlink()
+        code, _, err = run("verify", no_set)
+        assert (code, path.name in err) == (2, True)
+        # The same bytes behind a link are not a file of the set.
+        other = no_set.parent / "elsewhere"
+        other.write_bytes(data)
+        path.symlink_to(other)
+        assert run("verify", no_set)[0] == 2
+        path.unlink()
+        path.write_bytes(data)
+    assert run("verify", no_set)[0] == 0
+
+
+def test_changes_with_all_hashes_made_to_fit_are_found_by_what_they_say(
+    run: Run, no_set: Path
+) -> None:
+    seal(no_set)
+    assert run("verify", no_set)[0] == 0
+    name = "residue-m8-v1000-q5-s1-0"
+    for suffix, old, new, message in (
+        ("mps", " RHS sum_0 1000", " RHS sum_0 1001", "not what its instance makes of it"),
+        ("lp", "y_0_0", "y_0_1", "not what its instance makes of it"),
+        ("json", '"number": 0', '"number": 1', "not what the index says"),
+        ("json", '"seed": 1', '"seed": 2', "not what the index says"),
+        ("json", '"answer": "no"', '"answer": "yes"', "answer: 'yes'"),
+        ("json", '"name": "', '"name": "x', "not what its instance|cannot hold the model"),
+    ):
+        path = no_set / f"{name}.{suffix}"
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+        seal(no_set)
+        code, _, err = run("verify", no_set)
+        assert code == 2, (suffix, new)
+        assert any(part in err for part in message.split("|")), err
+        path.write_text(text)
+    path = no_set / "residue-m8-v1000-q5-s1.solu"
+    path.write_text(path.read_text().replace("=inf=", "=feas=", 1))
+    seal(no_set)
+    assert "solu: it is not what its instance makes" in run("verify", no_set)[2]
+
+
+def test_an_index_that_says_something_else_is_found_although_its_hash_fits(
+    run: Run, no_set: Path
+) -> None:
+    index = json.loads((no_set / "index.json").read_text())
+    for changes in (
+        {"answer": "yes"},
+        {"count": 3},
+        {"family": "parity"},
+        {"name": "residue-m8-v1000-q5-s2"},
+        {"formats": ["json", "mps"]},
+        {"formats": ["lp", "mps", "json"]},
+        {"model": "led-by-largest"},
+        {"generator_version": 2},
+        {"parameters": index["parameters"] | {"groups": 9}},
+        {"instances": index["instances"][:1]},
+        {"instances": index["instances"][::-1]},
+        {"instances": [index["instances"][0]] * 2},
+        {"instances": [entry | {"memory_bytes": 1} for entry in index["instances"]]},
+        {"files": index["files"][::-1]},
+        {"files": index["files"] + index["files"][:1]},
+        {"problem": "weight-offload"},
+    ):
+        seal(no_set, **changes)
+        code, _, err = run("verify", no_set)
+        assert (code, err.count("\n")) == (2, 1), changes
+        seal(no_set, **index)
+    assert run("verify", no_set)[0] == 0
+
+
+def test_a_planted_triple_that_is_moved_proves_nothing(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "yes"
+    run("generate", "three-partition", *COMMON, "--target", "300", "--answer", "yes", "-o", folder)
+    path = folder / "planted-m8-v300-s1-0.json"
+    document = json.loads(path.read_text())
+    triples = document["certificate"]["triples"]
+    triples[0], triples[1] = triples[0][:2] + triples[1][2:], triples[1][:2] + triples[0][2:]
+    path.write_text(json_text(document))
+    code, _, err = run("verify", path)
+    assert code == 2
+    assert "certificate.triples[0]: items" in err
+    seal(folder)
+    assert run("verify", folder)[0] == 2
+
+
+def test_a_single_instance_and_an_index_can_be_verified(run: Run, no_set: Path) -> None:
+    code, out, _ = run("verify", no_set / "residue-m8-v1000-q5-s1-1.json")
+    assert code == 0
+    assert out.startswith("residue-m8-v1000-q5-s1-1.json: no 3-partition")
+    code, out, _ = run("verify", no_set / "index.json")
+    assert code == 0
+    assert "index.json: 7 files" in out
+
+
+def test_weight_offload_says_what_the_period_is_and_what_memory_it_takes(
+    run: Run, tmp_path: Path
+) -> None:
+    for answer, word, value in (("yes", "opt", 16_000), ("no", "bestdual", 16_001)):
+        folder = tmp_path / answer
+        words = ("--groups", "8", "--target", "1000", "--answer", answer)
+        assert run("generate", "weight-offload", *words, "-o", folder)[0] == 0
+        [entry] = json.loads((folder / "index.json").read_text())["instances"]
+        # M = (m + 1) V bytes, one byte per ns, T = 2 m V ns.
+        assert entry["memory_bytes"] == 9000
+        assert entry["bandwidth_bytes_per_s"] == 10**9
+        assert entry["shortest_period_ns"] == 16_000
+        [solutions] = folder.glob("*.solu")
+        assert solutions.read_text() == f"={word}= {entry['name']} {value}\n"
+        code, out, _ = run("show", folder / f"{entry['name']}.json")
+        assert code == 0
+        assert "chain" in out
+        code, out, _ = run("show", folder / f"{entry['name']}.three-partition.json")
+        assert (code, f"answer           {answer}" in out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--groups", "0", "--target", "9", "--answer", "yes"), "groups: 0; write 1 to 1000"),
+        (("--groups", "3", "--target", "8", "--answer", "yes"), "target: 8: no three integers"),
+        (("--groups", "3", "--target", "-8", "--answer", "yes"), "target: -8 is negative"),
+        (("--groups", "3", "--target", "99"), "answer: nothing says which instances"),
+        (("--groups", "3", "--target", "99", "--answer", "perhaps"), "answer: 'perhaps'"),
+        (
+            ("--groups", "3", "--target", "99", "--answer", "yes", "--family", "residue"),
+            "answer: yes, but every instance of family residue has the answer no",
+        ),
+        (("--groups", "3", "--target", "99", "--family", "sat"), "family: 'sat' is not a family"),
+        (("--groups", "3", "--target", "99", "--answer", "no", "--moduli", "x"), "moduli: 'x'"),
+        (
+            ("--groups", "3", "--target", "99", "--answer", "yes", "--format", "json,xml"),
+            "format: 'json,xml'; write json,mps,lp",
+        ),
+        (
+            ("--groups", "3", "--target", "99", "--answer", "yes", "--format", "mps"),
+            "format: 'mps' leaves out json",
+        ),
+        (("--groups", "3", "--target", "99", "--answer", "yes", "--count", "0"), "count: 0"),
+        (("--groups", "3", "--target", "99", "--answer", "yes", "--seed", "-1"), "seed: -1"),
+        (
+            ("--groups", "201", "--target", "99", "--answer", "yes", "--format", "json,lp"),
+            "format: the model of 201 groups",
+        ),
+    ],
+)
+def test_bad_options_are_one_error_and_write_nothing(
+    run: Run, tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
+    code, out, err = run("generate", "three-partition", *words, "-o", tmp_path / "new")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_holds_something_is_left_alone(run: Run, tmp_path: Path) -> None:
+    words = ("generate", "three-partition", "--groups", "3", "--target", "99", "--answer", "yes")
+    kept = tmp_path / "mine"
+    kept.mkdir()
+    (kept / "thesis.txt").write_text("mine")
+    assert "is not empty" in run(*words, "-o", kept)[2]
+    assert [path.name for path in kept.iterdir()] == ["thesis.txt"]
+    assert "is a file" in run(*words, "-o", kept / "thesis.txt")[2]
+    assert "does not exist" in run(*words, "-o", tmp_path / "no" / "where")[2]
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert run(*words, "-o", empty)[0] == 0
+    assert run("verify", empty)[0] == 0
+
+
+def test_models_of_weight_offload_are_refused(run: Run, tmp_path: Path) -> None:
+    words = ("--groups", "3", "--target", "99", "--answer", "yes", "--format", "json,mps")
+    code, _, err = run("generate", "weight-offload", *words, "-o", tmp_path / "new")
+    assert code == 2
+    assert "format: json,mps; weight-offload is written as json only" in err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "[" * 100_000,
+        '{"format": "jettison"}',
+        '{"format": "jettison", "kind": "chain", "version": 1}',
+        '{"format": "jettison", "kind": "three-partition", "version": 2}',
+        '{"format": "jettison", "kind": "three-partition", "version": 1, "name": "x", '
+        f'"target": {"9" * 5000}, "values": [3, 3, 4]}}',
+        '{"format": "jettison", "kind": "three-partition", "version": 1, "name": "x", '
+        f'"target": 10, "values": [{"3, " * 3000}3]}}',
+        '{"format": "jettison", "kind": "three-partition", "version": 1, "name": "x", '
+        '"target": 10, "values": [3, 3, 4]}',
+        '{"format": "jettison", "kind": "three-partition", "version": 1, "name": "x", '
+        '"target": 10, "values": [3, 3, 4], "answer": "no", '
+        f'"certificate": {{"kind": "triple-weights", "weights": [[3, {"9" * 4000}], [4, -1]]}}}}',
+        '{"format": "jettison", "kind": "three-partition", "version": 1, "name": "x", '
+        '"target": 10, "values": [3, 3, 4], "answer": "no", '
+        '"certificate": {"kind": "triple-weights", "weights": [[3, 1e300], [4, -1e400]]}}',
+    ],
+)
+def test_hostile_files_are_one_error(run: Run, tmp_path: Path, text: str) -> None:
+    path = tmp_path / "file.json"
+    path.write_text(text)
+    code, out, err = run("verify", path)
+    assert (code, out, err.count("\n")) == (2, "", 1), err
+    assert len(err) < 700
+    folder = tmp_path / "set"
+    folder.mkdir()
+    shutil.copy(path, folder / "index.json")
+    assert run("verify", folder)[0] == 2
+
+
+def test_a_path_that_is_not_there_is_one_error(run: Run, tmp_path: Path) -> None:
+    assert "cannot read the file" in run("verify", tmp_path / "nothing")[2]
+    assert "cannot read the file" in run("verify", tmp_path)[2]
+
+
+def test_a_three_partition_is_no_instance_of_the_other_problems(run: Run, no_set: Path) -> None:
+    path = no_set / "residue-m8-v1000-q5-s1-0.json"
+    code, _, err = run("solve", "remat-chain", path, "--memory", "50%")
+    assert code == 2
+    assert "is a 3-PARTITION; give a chain or a graph" in err
