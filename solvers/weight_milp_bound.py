@@ -4,16 +4,15 @@ The model is in `jettison.formulations.weight_offload_milp`, with all its inequa
 through the solver's dual bound alone: the objective of a run that hit its time limit is none.
 
 A schedule without waiting is a point of the model whose objective is 0, and then no bound is above
-the base time. So the paper's greedy algorithm is asked first, with room to spare: weights are
-selected for less memory than there is, in steps of half a layer. Where it finds such a step, which
-is the case on fast links, the model need not be solved, nor built.
+the base time. So the paper's greedy algorithm is asked first, with room to spare
+(`weight_without_waiting`). Where it finds such a step, which is the case on fast links, the model
+need not be solved, nor built.
 
 The relaxation comes next, in exact arithmetic (`exact_dual_bound`), then the model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from jettison.formulations.from_pulp import from_pulp
@@ -27,15 +26,12 @@ from jettison.solvers.weight_model_bound import (
     exact_bound,
     settled_without_model,
 )
-from jettison.solvers.weight_scheduler import WeightScheduler
-from jettison.solvers.weight_selection import Choice, select_choices
+from jettison.solvers.weight_without_waiting import has_step_without_waiting
 
 # A model of three million coefficients takes some minutes and 5 GB to write down.
 _MOST_COEFFICIENTS = 3_000_000
 # To write the model down and to hand it over, measured.
 _SECONDS_PER_COEFFICIENT = 1e-5
-# Selections for less memory that are tried before the model.
-_MOST_SELECTIONS = 40
 
 
 def bound_weight_milp(problem: Problem, options: SolveOptions) -> Outcome:
@@ -50,7 +46,7 @@ def bound_weight_milp(problem: Problem, options: SolveOptions) -> Outcome:
     if settled is not None:
         return settled
     base_ns = problem.instance.base_time_ns
-    if _has_step_without_waiting(problem, clock):
+    if has_step_without_waiting(problem, clock):
         bounds = (exact_bound(base_ns, "milp"),)
         return Outcome(termination=Termination.COMPLETED, bounds=bounds)
     milp = WeightOffloadMilp(cuts=frozenset(Cut))
@@ -67,19 +63,3 @@ def bound_weight_milp(problem: Problem, options: SolveOptions) -> Outcome:
     built = milp.build(problem)
     model = from_pulp(built.problem).model
     return bound_by_model(model, built.scale, "milp", options, clock)
-
-
-def _has_step_without_waiting(problem: WeightOffload, clock: Clock) -> bool:
-    """Tell whether the greedy algorithm finds a step of the base time."""
-    base_ns = problem.instance.base_time_ns
-    scheduler = WeightScheduler(problem)
-    return any(scheduler.period_ns(choices) == base_ns for choices in _selections(problem, clock))
-
-
-def _selections(problem: WeightOffload, clock: Clock) -> Iterator[tuple[Choice, ...]]:
-    step_bytes = max(1, max(problem.cycle.weight_bytes) // 2)
-    for number in range(_MOST_SELECTIONS):
-        choices = select_choices(problem, problem.memory_bytes - number * step_bytes)
-        if choices is None or not clock.left_s:
-            return
-        yield choices

@@ -20,6 +20,7 @@ from jettison.solvers.model_solution import ModelSolution
 from jettison.solvers.model_solution import Progress as ModelProgress
 from jettison.solvers.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.status import SolverError, Termination
+from jettison.solvers.weight_without_waiting import has_step_without_waiting
 
 # A binary is taken for an integer within this; with weights of 1024 in the model HiGHS's own 1e-6
 # would be a thousandth of the memory.
@@ -80,7 +81,8 @@ def bound_by_model(
 ) -> Outcome:
     """Bound by the relaxation of a model in exact arithmetic, then by the model.
 
-    The objective of the model is idle time. At the time limit and on Ctrl-C the outcome has what
+    The objective of the model is idle time. If the relaxation proves no more than the base time, and
+    a schedule takes no more, the model is not solved: no bound is larger. At the time limit and on Ctrl-C the outcome has what
     was proved by then.
 
     Parameters
@@ -100,6 +102,9 @@ def bound_by_model(
         options.on_progress(Progress(clock.seconds, None, exact_ns))
     if relaxation.termination is not Termination.COMPLETED or not clock.left_s:
         return Outcome(termination=relaxation.termination, bounds=tuple(bounds), work=work)
+    problem = scale.problem
+    if exact_ns == problem.instance.base_time_ns and has_step_without_waiting(problem, clock):
+        return Outcome(termination=Termination.COMPLETED, bounds=tuple(bounds), work=work)
     found = solve_for_bound(model, scale, options, clock, exact_ns)
     if found.time_ns > exact_ns:
         bounds.append(
