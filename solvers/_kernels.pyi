@@ -3,6 +3,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+IDLE_LINK: int
+MOST_OFFLOADED_LAYERS: int
 MOST_STAGES: int
 
 def persistent_program(
@@ -153,3 +155,26 @@ class WeightScheduler:
     def schedule(
         self, absences: NDArray[np.uint8], has_discount: bool, cut: int
     ) -> tuple[int, list[tuple[int, int, int]]] | None: ...
+
+def sweep_weight_cycle(
+    layer: NDArray[np.int32],
+    backward: NDArray[np.int32],
+    duration_ns: NDArray[np.int64],
+    working_bytes: NDArray[np.int64],
+    resting_bytes: NDArray[np.int64],
+    weight_bytes: NDArray[np.int64],
+    transfer_ns: NDArray[np.int64],
+    memory_bytes: int,
+    bytes_per_s: int,
+    beginnings: NDArray[np.int64],
+    period_ns: int,
+    most_labels: int,
+    time_limit_s: float | None = None,
+) -> tuple[
+    bool,
+    int | None,
+    list[tuple[int, int, int]],
+    list[tuple[int, int, int]],
+    int,
+    int,
+]: ...

@@ -1,0 +1,144 @@
+"""One question to the kernel: is there a step with offloaded weights within a period?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jettison.schedules.cyclic_event import CyclicEvent, CyclicEventKind
+from jettison.schedules.cyclic_schedule import CyclicSchedule
+from jettison.solvers import _kernels
+from jettison.solvers.clock import Clock
+from jettison.solvers.weight_beginnings import Beginning, CutCycle
+
+# The kinds of `CycleStart` after the operations, in the order of the kernel.
+_KINDS = (CyclicEventKind.PREFETCH, CyclicEventKind.UPLOAD, CyclicEventKind.DELETE)
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What is known after the question.
+
+    Attributes
+    ----------
+    schedule
+        A step within the period, if there is one.
+    next_ns
+        If it is known that there is none: no step is shorter than this. Else None.
+    labels
+        How many the kernel made.
+    """
+
+    schedule: CyclicSchedule | None
+    next_ns: int | None
+    labels: int
+
+
+def seek_step(
+    cut: CutCycle,
+    beginnings: Sequence[Beginning],
+    period_ns: int,
+    clock: Clock,
+    *,
+    most_labels: int,
+    most_rounds: int,
+) -> Sweep:
+    """Seek a step within `period_ns`; see `solvers.weight_exact`.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If Ctrl-C is pressed.
+    """
+    cycle, link = cut.problem.cycle, cut.problem.link
+    operations = cut.operations
+    labels, next_ns = 0, 2**62
+    front = list(beginnings)
+    seen = set(front)
+    for _ in range(most_rounds):
+        complete, closed_ns, actions, raised, least_ns, made = _kernels.sweep_weight_cycle(
+            _numbers(item.layer - 1 for item in operations),
+            _numbers(item.is_backward for item in operations),
+            _amounts(item.duration_ns for item in operations),
+            _amounts(item.working_bytes for item in operations),
+            _amounts(item.resting_bytes for item in operations),
+            _amounts(cycle.weight_bytes),
+            _amounts(link.transfer_ns(size) for size in cycle.weight_bytes),
+            cut.problem.memory_bytes,
+            link.bytes_per_s,
+            np.array([item.row for item in front], dtype=np.int64).reshape(-1, 7),
+            period_ns,
+            most_labels,
+            None if clock.left_s == float("inf") else max(clock.left_s, 1e-3),
+        )
+        labels += made
+        if closed_ns is not None:
+            return Sweep(_schedule(cut, closed_ns, actions), None, labels)
+        if not complete:
+            return Sweep(None, None, labels)
+        next_ns = min(next_ns, least_ns)
+        found = {front[number].raised(up_ns, down_ns) for number, up_ns, down_ns in raised}
+        front = _least(found - seen)
+        if not front:
+            return Sweep(None, period_ns + 1 if len(seen) > len(beginnings) else next_ns, labels)
+        seen.update(front)
+    return Sweep(None, None, labels)
+
+
+def _least(states: Iterable[Beginning]) -> list[Beginning]:
+    """Keep those that are not above another one: what closes from above is found from below."""
+    kept: list[Beginning] = []
+    for state in sorted(states, key=lambda item: item.row):
+        if not any(
+            other.row[:5] == state.row[:5]
+            and other.up_ns <= state.up_ns
+            and other.down_ns <= state.down_ns
+            for other in kept
+        ):
+            kept.append(state)
+    return kept
+
+
+def _schedule(
+    cut: CutCycle, period_ns: int, actions: Sequence[tuple[int, int, int]]
+) -> CyclicSchedule:
+    """Write the walk down from the first backward on."""
+    events: list[CyclicEvent] = []
+    started = 0
+    for number, layer, start_ns in actions:
+        if number:
+            kind = _KINDS[number - 1]
+        else:
+            is_backward = cut.operations[started].is_backward
+            kind = CyclicEventKind.BACKWARD if is_backward else CyclicEventKind.FORWARD
+            started += 1
+        events.append(CyclicEvent(kind, layer + 1, start_ns))
+    last = cut.problem.cycle.num_layers
+    head = next(
+        place
+        for place, event in enumerate(events)
+        if event.kind is CyclicEventKind.BACKWARD and event.layer == last
+    )
+    shift_ns = events[head].start_ns
+    return CyclicSchedule(
+        period_ns,
+        (
+            *(_moved(event, -shift_ns) for event in events[head:]),
+            *(_moved(event, period_ns - shift_ns) for event in events[:head]),
+        ),
+    )
+
+
+def _moved(event: CyclicEvent, by_ns: int) -> CyclicEvent:
+    return CyclicEvent(event.kind, event.layer, event.start_ns + by_ns)
+
+
+def _numbers(values: Iterable[int]) -> NDArray[np.int32]:
+    return np.array(list(values), dtype=np.int32)
+
+
+def _amounts(values: Iterable[int]) -> NDArray[np.int64]:
+    return np.array(list(values), dtype=np.int64)
