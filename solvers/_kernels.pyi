@@ -178,3 +178,18 @@ def sweep_weight_cycle(
     int,
     int,
 ]: ...
+
+class PlanSearch:
+    period_ns: int
+    tried: int
+    tried_in_vain: int
+    def __init__(
+        self,
+        scheduler: WeightScheduler,
+        absences: NDArray[np.uint8],
+        cut: int,
+        floor_ns: int,
+        seed: int,
+    ) -> None: ...
+    def run(self, changes: int, time_limit_s: float | None = None) -> None: ...
+    def schedule(self) -> tuple[int, list[tuple[int, int, int]]] | None: ...
