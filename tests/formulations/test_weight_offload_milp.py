@@ -1,4 +1,4 @@
-"""The paper's MILP for weight offloading: every schedule is a point, and what the print gets wrong."""
+"""The MILP of weight offloading: every schedule is a point, and what the print gets wrong."""
 
 from __future__ import annotations
 
