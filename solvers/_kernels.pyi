@@ -129,7 +129,9 @@ class PersistentSearch:
     def states(self) -> int: ...
 
 def select_weights(
-    excess_bytes: NDArray[np.int64], weight_bytes: NDArray[np.int64]
+    excess_bytes: NDArray[np.int64],
+    weight_bytes: NDArray[np.int64],
+    time_limit_s: float | None = None,
 ) -> list[tuple[int, int]] | None: ...
 
 class WeightScheduler:
@@ -143,7 +145,10 @@ class WeightScheduler:
         memory_bytes: int,
     ) -> None: ...
     def best_cut(
-        self, absences: NDArray[np.uint8], has_discount: bool
+        self,
+        absences: NDArray[np.uint8],
+        has_discount: bool,
+        time_limit_s: float | None = None,
     ) -> tuple[int, int] | None: ...
     def schedule(
         self, absences: NDArray[np.uint8], has_discount: bool, cut: int

@@ -62,18 +62,38 @@ class WeightScheduler:
         )
 
     def period_ns(
-        self, choices: Iterable[Choice], discount: Discount = Discount.USED
+        self,
+        choices: Iterable[Choice],
+        discount: Discount = Discount.USED,
+        time_limit_s: float | None = None,
     ) -> int | None:
-        """Return the least period over all cuts, or None if the choices do not fit."""
-        best = self._kernel.best_cut(self._absences(choices), discount is Discount.USED)
+        """Return the least period over all cuts, or None if the choices do not fit.
+
+        Raises
+        ------
+        TimeoutError
+            When the time is up.
+        """
+        best = self._kernel.best_cut(
+            self._absences(choices), discount is Discount.USED, time_limit_s
+        )
         return None if best is None else best[0]
 
     def schedule(
-        self, choices: Iterable[Choice], discount: Discount = Discount.USED
+        self,
+        choices: Iterable[Choice],
+        discount: Discount = Discount.USED,
+        time_limit_s: float | None = None,
     ) -> CyclicSchedule | None:
-        """Return the schedule of the best cut, or None if the choices do not fit."""
+        """Return the schedule of the best cut, or None if the choices do not fit.
+
+        Raises
+        ------
+        TimeoutError
+            When the time is up.
+        """
         absences, has_discount = self._absences(choices), discount is Discount.USED
-        best = self._kernel.best_cut(absences, has_discount)
+        best = self._kernel.best_cut(absences, has_discount, time_limit_s)
         if best is None:
             return None
         found = self._kernel.schedule(absences, has_discount, best[1])

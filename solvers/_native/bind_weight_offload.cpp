@@ -13,13 +13,14 @@ constexpr std::int64_t most_ticks = std::int64_t{1} << 61;
 constexpr std::int64_t most_periods = 16;
 
 std::optional<std::vector<Choice>> select(const Amounts& excess_bytes,
-                                          const Amounts& weight_bytes) {
+                                          const Amounts& weight_bytes,
+                                          std::optional<double> time_limit_s) {
     const std::size_t n = weight_bytes.size();
     if (n == 0) throw std::invalid_argument("an empty chain");
     const auto excess = copy(excess_bytes, 2 * n, "excess_bytes");
     const auto weight = copy_amounts(weight_bytes, n, "weight_bytes");
     nb::gil_scoped_release unlocked;
-    Watch watch(std::nullopt);
+    Watch watch(time_limit_s);
     return select_choices(excess, weight, std::ref(watch));
 }
 
@@ -51,10 +52,11 @@ public:
     }
 
     std::optional<std::pair<std::int64_t, std::int32_t>> best_cut(
-        const Vector<std::uint8_t>& absences, bool has_discount) const {
+        const Vector<std::uint8_t>& absences, bool has_discount,
+        std::optional<double> time_limit_s) const {
         const Absences copied = copy_absences(absences);
         nb::gil_scoped_release unlocked;
-        Watch watch(std::nullopt);
+        Watch watch(time_limit_s);
         const auto found =
             jettison::best_cut(chain_, copied, to_discount(has_discount), std::ref(watch));
         if (!found) return std::nullopt;
@@ -101,7 +103,7 @@ private:
 void bind_weight_offload(nb::module_& m) {
     // No conversions: one that does not fit its type would wrap around in silence.
     m.def("select_weights", &select, nb::arg("excess_bytes").noconvert(),
-          nb::arg("weight_bytes").noconvert());
+          nb::arg("weight_bytes").noconvert(), nb::arg("time_limit_s") = nb::none());
     nb::class_<WeightScheduler>(m, "WeightScheduler")
         .def(nb::init<const Amounts&, const Amounts&, const Amounts&, const Amounts&,
                       const Amounts&, std::int64_t>(),
@@ -109,7 +111,7 @@ void bind_weight_offload(nb::module_& m) {
              nb::arg("resting_bytes").noconvert(), nb::arg("weight_bytes").noconvert(),
              nb::arg("transfer_ns").noconvert(), nb::arg("memory_bytes"))
         .def("best_cut", &WeightScheduler::best_cut, nb::arg("absences").noconvert(),
-             nb::arg("has_discount"))
+             nb::arg("has_discount"), nb::arg("time_limit_s") = nb::none())
         .def("schedule", &WeightScheduler::schedule, nb::arg("absences").noconvert(),
              nb::arg("has_discount"), nb::arg("cut"));
 }
