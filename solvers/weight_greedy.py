@@ -42,6 +42,4 @@ def _solve(problem: Problem, options: SolveOptions, discount: Discount) -> Outco
     except KeyboardInterrupt:
         termination, choices = Termination.INTERRUPTED, ()
     work = {"choices": len(choices), "layer to layer instead": int(schedule is None)}
-    return Outcome(
-        termination=termination, schedule=schedule or layer_to_layer(problem), work=work
-    )
+    return Outcome(termination=termination, schedule=schedule or layer_to_layer(problem), work=work)
