@@ -1,10 +1,11 @@
 """Lower bounds on the time of weight offloading from models with O(L) columns.
 
-The models are in `jettison.formulations.weight_offload_aggregated`. The linear relaxation is solved
-by HiGHS first, and its multipliers are evaluated in exact arithmetic (`exact_dual_bound`): that
-bound is proved whatever the solver did. The time that is left goes into the model with its
-integers; that bound rests on the solver. It ends as soon as a point of the model shows that no more
-can be proved.
+The models are in `jettison.formulations.weight_offload_aggregated`. Where the greedy algorithm
+finds a step without waiting, no bound is above the base time, and none is built
+(`weight_without_waiting`). Otherwise the linear relaxation is solved by HiGHS, and its multipliers
+are evaluated in exact arithmetic (`exact_dual_bound`): that bound is proved whatever the solver
+did. The time that is left goes into the model with its integers; that bound rests on the solver. It
+ends as soon as a point of the model shows that no more can be proved.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def bound_weight_whole(problem: Problem, options: SolveOptions) -> Outcome:
 
 def _bounded(problem: WeightOffload, options: SolveOptions, layers: Layers, method: str) -> Outcome:
     clock = Clock(options.time_limit_s)
-    settled = settled_without_model(problem, method)
+    settled = settled_without_model(problem, method, clock)
     if settled is not None:
         return settled
     built = Aggregated(layers).build(problem)

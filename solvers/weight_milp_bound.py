@@ -23,10 +23,8 @@ from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.status import Termination
 from jettison.solvers.weight_model_bound import (
     bound_by_model,
-    exact_bound,
     settled_without_model,
 )
-from jettison.solvers.weight_without_waiting import has_step_without_waiting
 
 # A model of three million coefficients takes some minutes and 5 GB to write down.
 _MOST_COEFFICIENTS = 3_000_000
@@ -42,13 +40,9 @@ def bound_weight_milp(problem: Problem, options: SolveOptions) -> Outcome:
     """
     assert isinstance(problem, WeightOffload)
     clock = Clock(options.time_limit_s)
-    settled = settled_without_model(problem, "milp")
+    settled = settled_without_model(problem, "milp", clock)
     if settled is not None:
         return settled
-    base_ns = problem.instance.base_time_ns
-    if has_step_without_waiting(problem, clock):
-        bounds = (exact_bound(base_ns, "milp"),)
-        return Outcome(termination=Termination.COMPLETED, bounds=bounds)
     milp = WeightOffloadMilp(cuts=frozenset(Cut))
     coefficients = milp.estimated_coefficients(problem)
     declined = Outcome(

@@ -52,17 +52,19 @@ class ModelBound:
     note: str | None = None
 
 
-def settled_without_model(problem: WeightOffload, method: str) -> Outcome | None:
-    """Return what is known at once: nothing fits, or everything does; None if neither."""
+def settled_without_model(problem: WeightOffload, method: str, clock: Clock) -> Outcome | None:
+    """Return what is known without a model, or None if nothing is.
+
+    Nothing fits, or a step takes no more than the base time, and no bound is above it.
+    """
     refused = weight_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
-    if problem.memory_bytes < problem.cycle.no_offload_peak_bytes:
-        return None
-    return Outcome(
-        termination=Termination.COMPLETED,
-        bounds=(exact_bound(problem.instance.base_time_ns, method),),
-    )
+    everything_fits = problem.memory_bytes >= problem.cycle.no_offload_peak_bytes
+    if everything_fits or has_step_without_waiting(problem, clock):
+        bounds = (exact_bound(problem.instance.base_time_ns, method),)
+        return Outcome(termination=Termination.COMPLETED, bounds=bounds)
+    return None
 
 
 def exact_bound(time_ns: int, method: str) -> Bound:
@@ -81,8 +83,7 @@ def bound_by_model(
 ) -> Outcome:
     """Bound by the relaxation of a model in exact arithmetic, then by the model.
 
-    The objective of the model is idle time. If the relaxation proves no more than the base time, and
-    a schedule takes no more, the model is not solved: no bound is larger. At the time limit and on Ctrl-C the outcome has what
+    The objective of the model is idle time. At the time limit and on Ctrl-C the outcome has what
     was proved by then.
 
     Parameters
@@ -102,9 +103,6 @@ def bound_by_model(
         options.on_progress(Progress(clock.seconds, None, exact_ns))
     if relaxation.termination is not Termination.COMPLETED or not clock.left_s:
         return Outcome(termination=relaxation.termination, bounds=tuple(bounds), work=work)
-    problem = scale.problem
-    if exact_ns == problem.instance.base_time_ns and has_step_without_waiting(problem, clock):
-        return Outcome(termination=Termination.COMPLETED, bounds=tuple(bounds), work=work)
     found = solve_for_bound(model, scale, options, clock, exact_ns)
     if found.time_ns > exact_ns:
         bounds.append(
