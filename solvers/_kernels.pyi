@@ -129,6 +129,7 @@ class PersistentSearch:
     def slots(self) -> int: ...
     @property
     def states(self) -> int: ...
+
 def sweep_weight_cycle(
     layer: NDArray[np.int32],
     backward: NDArray[np.int32],
