@@ -59,7 +59,7 @@ class Beginning:
         )
 
     def raised(self, up_ns: int, down_ns: int) -> Beginning:
-        """The same with more left of the transfers."""
+        """Return the same with more left of the transfers."""
         return replace(self, up_ns=up_ns, down_ns=down_ns)
 
 
@@ -142,8 +142,11 @@ class CutCycle:
 
 def best_cut(problem: WeightOffload, most: int) -> tuple[CutCycle, list[Beginning]] | None:
     """Return the cut with the fewest states; None if all have more than `most`."""
+    weights = problem.cycle.weight_bytes
+    needs = [item.working_bytes + weights[item.layer - 1] for item in problem.cycle]
     best: tuple[CutCycle, list[Beginning]] | None = None
-    for first in range(len(problem.cycle)):
+    # Where the least room is left there are few states: the others are soon given up.
+    for first in sorted(range(len(needs)), key=lambda index: -needs[index]):
         cut = CutCycle(problem, first)
         states = cut.beginnings(most if best is None else len(best[1]) - 1)
         if states is not None:

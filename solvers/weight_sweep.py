@@ -1,4 +1,4 @@
-"""One question to the kernel: is there a step with offloaded weights within a period?"""
+"""One question to the kernel: whether a step with offloaded weights fits in a period."""
 
 from __future__ import annotations
 
