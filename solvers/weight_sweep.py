@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from jettison.schedules.cyclic_event import CyclicEvent, CyclicEventKind
 from jettison.schedules.cyclic_schedule import CyclicSchedule
@@ -53,22 +52,12 @@ def seek_step(
     KeyboardInterrupt
         If Ctrl-C is pressed.
     """
-    cycle, link = cut.problem.cycle, cut.problem.link
-    operations = cut.operations
     labels, next_ns = 0, 2**62
     front = list(beginnings)
     seen = set(front)
     for _ in range(most_rounds):
         complete, closed_ns, actions, raised, least_ns, made = _kernels.sweep_weight_cycle(
-            _numbers(item.layer - 1 for item in operations),
-            _numbers(item.is_backward for item in operations),
-            _amounts(item.duration_ns for item in operations),
-            _amounts(item.working_bytes for item in operations),
-            _amounts(item.resting_bytes for item in operations),
-            _amounts(cycle.weight_bytes),
-            _amounts(link.transfer_ns(size) for size in cycle.weight_bytes),
-            cut.problem.memory_bytes,
-            link.bytes_per_s,
+            *cut.arrays,
             np.array([item.row for item in front], dtype=np.int64).reshape(-1, 7),
             period_ns,
             most_labels,
@@ -134,11 +123,3 @@ def _schedule(
 
 def _moved(event: CyclicEvent, by_ns: int) -> CyclicEvent:
     return CyclicEvent(event.kind, event.layer, event.start_ns + by_ns)
-
-
-def _numbers(values: Iterable[int]) -> NDArray[np.int32]:
-    return np.array(list(values), dtype=np.int32)
-
-
-def _amounts(values: Iterable[int]) -> NDArray[np.int64]:
-    return np.array(list(values), dtype=np.int64)
