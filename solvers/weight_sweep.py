@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from jettison.solvers import _kernels
 from jettison.solvers.clock import Clock
 from jettison.solvers.weight_beginnings import Beginning, CutCycle
 
+_AT_ONCE = 4096
 # The kinds of `CycleStart` after the operations, in the order of the kernel.
 _KINDS = (CyclicEventKind.PREFETCH, CyclicEventKind.UPLOAD, CyclicEventKind.DELETE)
 
@@ -56,25 +58,33 @@ def seek_step(
     front = list(beginnings)
     seen = set(front)
     for _ in range(most_rounds):
-        complete, closed_ns, actions, raised, least_ns, made = _kernels.sweep_weight_cycle(
-            *cut.arrays,
-            np.array([item.row for item in front], dtype=np.int64).reshape(-1, 7),
-            period_ns,
-            most_labels,
-            None if clock.left_s == float("inf") else max(clock.left_s, 1e-3),
-        )
-        labels += made
-        if closed_ns is not None:
-            return Sweep(_schedule(cut, closed_ns, actions), None, labels)
-        if not complete:
-            return Sweep(None, None, labels)
-        next_ns = min(next_ns, least_ns)
-        found = {front[number].raised(up_ns, down_ns) for number, up_ns, down_ns in raised}
+        found: set[Beginning] = set()
+        for chunk in _chunks(front):
+            complete, closed_ns, actions, raised, least_ns, made = _kernels.sweep_weight_cycle(
+                *cut.arrays,
+                np.array([item.row for item in chunk], dtype=np.int64),
+                period_ns,
+                most_labels - labels,
+                None if math.isinf(clock.left_s) else max(clock.left_s, 1e-3),
+            )
+            labels += made
+            if closed_ns is not None:
+                return Sweep(_schedule(cut, closed_ns, actions), None, labels)
+            if not complete or labels > most_labels:
+                return Sweep(None, None, labels)
+            next_ns = min(next_ns, least_ns)
+            found.update(chunk[number].raised(up_ns, down_ns) for number, up_ns, down_ns in raised)
         front = _least(found - seen)
         if not front:
             return Sweep(None, period_ns + 1 if len(seen) > len(beginnings) else next_ns, labels)
         seen.update(front)
     return Sweep(None, None, labels)
+
+
+def _chunks(states: Sequence[Beginning]) -> Iterator[Sequence[Beginning]]:
+    """Split what one sweep starts from: its sets take memory, fewer at once share less."""
+    for start in range(0, len(states), _AT_ONCE):
+        yield states[start : start + _AT_ONCE]
 
 
 def _least(states: Iterable[Beginning]) -> list[Beginning]:
