@@ -156,6 +156,18 @@ class WeightScheduler:
         self, absences: NDArray[np.uint8], has_discount: bool, cut: int
     ) -> tuple[int, list[tuple[int, int, int]]] | None: ...
 
+def weight_cycle_beginnings(
+    layer: NDArray[np.int32],
+    backward: NDArray[np.int32],
+    duration_ns: NDArray[np.int64],
+    working_bytes: NDArray[np.int64],
+    resting_bytes: NDArray[np.int64],
+    weight_bytes: NDArray[np.int64],
+    transfer_ns: NDArray[np.int64],
+    memory_bytes: int,
+    bytes_per_s: int,
+    most: int,
+) -> list[tuple[int, int, int, int, int]]: ...
 def sweep_weight_cycle(
     layer: NDArray[np.int32],
     backward: NDArray[np.int32],

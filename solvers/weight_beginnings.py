@@ -14,12 +14,22 @@ Weights of no bytes are resident for ever.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
 
 from jettison.instances.weight_cycle import CycleOperation
 from jettison.instances.weight_offload import WeightOffload
 from jettison.solvers import _kernels
+
+Numbers = NDArray[np.int32]
+Amounts = NDArray[np.int64]
+# Layer, backward or not, time, bytes while each runs and after it; weights and their transfers;
+# memory and bandwidth.
+CycleArrays = tuple[Numbers, Numbers, Amounts, Amounts, Amounts, Amounts, Amounts, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +73,7 @@ class Beginning:
         return replace(self, up_ns=up_ns, down_ns=down_ns)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CutCycle:
     """The operations of a problem, from one of them on.
 
@@ -78,11 +88,27 @@ class CutCycle:
     problem: WeightOffload
     first: int
 
-    @property
+    @cached_property
     def operations(self) -> tuple[CycleOperation, ...]:
         """All of them, each once."""
         listed = self.problem.cycle.operations
         return listed[self.first :] + listed[: self.first]
+
+    @cached_property
+    def arrays(self) -> CycleArrays:
+        """The operations and the link as the kernel takes them."""
+        cycle, link = self.problem.cycle, self.problem.link
+        return (
+            _numbers(item.layer - 1 for item in self.operations),
+            _numbers(item.is_backward for item in self.operations),
+            _amounts(item.duration_ns for item in self.operations),
+            _amounts(item.working_bytes for item in self.operations),
+            _amounts(item.resting_bytes for item in self.operations),
+            _amounts(cycle.weight_bytes),
+            _amounts(link.transfer_ns(size) for size in cycle.weight_bytes),
+            self.problem.memory_bytes,
+            link.bytes_per_s,
+        )
 
     def beginnings(self, most: int) -> list[Beginning] | None:
         """Return all states at the cut, with nothing left of transfers; None if more than `most`.
@@ -91,53 +117,8 @@ class CutCycle:
         -----
         Time :math:`O(5^L)` at the worst; statuses that do not fit are cut off layer by layer.
         """
-        found: list[Beginning] = []
-        for beginning in self._extend(0, Beginning(0, 0, 0, *[_kernels.IDLE_LINK] * 2)):
-            found.append(beginning)
-            if len(found) > most:
-                return None
-        return found
-
-    def _extend(self, layer: int, state: Beginning) -> Iterator[Beginning]:
-        """All states that agree with one in which the layers before are settled."""
-        weights = self.problem.cycle.weight_bytes
-        if layer == len(weights):
-            yield state
-            return
-        bit = 1 << layer
-        if weights[layer] == 0:
-            yield from self._extend(
-                layer + 1, replace(state, resident=state.resident | bit, hosted=state.hosted | bit)
-            )
-            return
-        first = self.operations[0]
-        runs_next = first.layer == layer + 1
-        if not runs_next:
-            yield from self._extend(layer + 1, replace(state, hosted=state.hosted | bit))
-        kept = replace(state, resident=state.resident | bit)
-        if not self._fits(kept, layer):
-            return
-        yield from self._extend(layer + 1, kept)
-        if state.up == _kernels.IDLE_LINK and not (runs_next and first.is_backward):
-            yield from self._extend(layer + 1, replace(kept, up=layer))
-        copied = replace(kept, hosted=kept.hosted | bit)
-        yield from self._extend(layer + 1, copied)
-        if self._forward_comes_first(layer + 1):
-            yield from self._extend(layer + 1, replace(copied, owed=copied.owed | bit))
-        if state.down == _kernels.IDLE_LINK and not runs_next:
-            yield from self._extend(layer + 1, replace(copied, down=layer))
-
-    def _fits(self, state: Beginning, last: int) -> bool:
-        """Whether the first operation can start with these weights, and its own."""
-        first = self.operations[0]
-        weights = self.problem.cycle.weight_bytes
-        size_bytes = sum(weights[k] for k in range(last + 1) if state.resident >> k & 1)
-        if first.layer - 1 > last:
-            size_bytes += weights[first.layer - 1]
-        return size_bytes + first.working_bytes <= self.problem.memory_bytes
-
-    def _forward_comes_first(self, layer: int) -> bool:
-        return not next(item for item in self.operations if item.layer == layer).is_backward
+        rows = _kernels.weight_cycle_beginnings(*self.arrays, most)
+        return [Beginning(*row) for row in rows] or None
 
 
 def best_cut(problem: WeightOffload, most: int) -> tuple[CutCycle, list[Beginning]] | None:
@@ -152,3 +133,11 @@ def best_cut(problem: WeightOffload, most: int) -> tuple[CutCycle, list[Beginnin
         if states is not None:
             best = cut, states
     return best
+
+
+def _numbers(values: Iterable[int]) -> Numbers:
+    return np.array(list(values), dtype=np.int32)
+
+
+def _amounts(values: Iterable[int]) -> Amounts:
+    return np.array(list(values), dtype=np.int64)

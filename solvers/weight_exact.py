@@ -81,10 +81,10 @@ from jettison.solvers.status import Termination
 from jettison.solvers.weight_beginnings import Beginning, CutCycle, best_cut
 from jettison.solvers.weight_sweep import seek_step
 
-# A sweep from more takes too long.
-MOST_BEGINNINGS = 20_000
-# About 150 bytes each.
+MOST_BEGINNINGS = 200_000
+# About 150 bytes each; the first questions get fewer.
 MOST_LABELS = 8_000_000
+FEW_LABELS = 125_000
 MOST_ROUNDS = 100
 
 
@@ -176,8 +176,12 @@ def _close(problem: WeightOffload, bracket: _Bracket) -> Termination:
 
 
 def _ask_for_periods(bracket: _Bracket, cut: CutCycle, beginnings: list[Beginning]) -> bool:
-    """Ask for one period after the other; return whether every question was answered."""
-    lowest_ns, stride_ns, settled = bracket.lower_ns, 0, True
+    """Ask for one period after the other; return whether every question was answered.
+
+    A longer period is a larger search. So a question that takes many labels is put off: a shorter
+    period is tried, and only the shortest one of all with more labels.
+    """
+    lowest_ns, stride_ns, most_labels, settled = bracket.lower_ns, 0, FEW_LABELS, True
     while not bracket.is_closed and lowest_ns < bracket.schedule.period_ns:
         middle_ns = (lowest_ns + bracket.schedule.period_ns - 1) // 2
         period_ns = min(lowest_ns + stride_ns, middle_ns)
@@ -186,20 +190,28 @@ def _ask_for_periods(bracket: _Bracket, cut: CutCycle, beginnings: list[Beginnin
             beginnings,
             period_ns,
             bracket.clock,
-            most_labels=MOST_LABELS,
+            most_labels=most_labels,
             most_rounds=MOST_ROUNDS,
         )
         bracket.labels += sweep.labels
+        if bracket.clock.left_s == 0 and sweep.schedule is None and sweep.next_ns is None:
+            return False
         if sweep.schedule is not None:
             bracket.schedule = sweep.schedule
+            stride_ns //= 2
         elif sweep.next_ns is not None:
             lowest_ns = min(sweep.next_ns, bracket.schedule.period_ns)
             if settled:
                 bracket.lower_ns = lowest_ns
-        elif bracket.clock.left_s == 0:
-            return False
-        else:
+            stride_ns = max(2 * stride_ns, bracket.lower_ns // 1000, 1)
+        elif sweep.labels <= most_labels:
+            # Too many rounds: a nanosecond at a time would take for ever.
             lowest_ns, settled = period_ns + 1, False
-        stride_ns = max(2 * stride_ns, bracket.lower_ns // 1000, 1)
+        elif period_ns > lowest_ns:
+            stride_ns = (period_ns - lowest_ns) // 4
+        elif most_labels < MOST_LABELS:
+            most_labels *= 4
+        else:
+            return False
         bracket.report()
     return settled

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from jettison.schedules.cyclic_event import CyclicEvent, CyclicEventKind
 from jettison.schedules.cyclic_schedule import CyclicSchedule
@@ -14,6 +14,7 @@ from jettison.solvers import _kernels
 from jettison.solvers.clock import Clock
 from jettison.solvers.weight_beginnings import Beginning, CutCycle
 
+_AT_ONCE = 4096
 # The kinds of `CycleStart` after the operations, in the order of the kernel.
 _KINDS = (CyclicEventKind.PREFETCH, CyclicEventKind.UPLOAD, CyclicEventKind.DELETE)
 
@@ -53,39 +54,37 @@ def seek_step(
     KeyboardInterrupt
         If Ctrl-C is pressed.
     """
-    cycle, link = cut.problem.cycle, cut.problem.link
-    operations = cut.operations
     labels, next_ns = 0, 2**62
     front = list(beginnings)
     seen = set(front)
     for _ in range(most_rounds):
-        complete, closed_ns, actions, raised, least_ns, made = _kernels.sweep_weight_cycle(
-            _numbers(item.layer - 1 for item in operations),
-            _numbers(item.is_backward for item in operations),
-            _amounts(item.duration_ns for item in operations),
-            _amounts(item.working_bytes for item in operations),
-            _amounts(item.resting_bytes for item in operations),
-            _amounts(cycle.weight_bytes),
-            _amounts(link.transfer_ns(size) for size in cycle.weight_bytes),
-            cut.problem.memory_bytes,
-            link.bytes_per_s,
-            np.array([item.row for item in front], dtype=np.int64).reshape(-1, 7),
-            period_ns,
-            most_labels,
-            None if clock.left_s == float("inf") else max(clock.left_s, 1e-3),
-        )
-        labels += made
-        if closed_ns is not None:
-            return Sweep(_schedule(cut, closed_ns, actions), None, labels)
-        if not complete:
-            return Sweep(None, None, labels)
-        next_ns = min(next_ns, least_ns)
-        found = {front[number].raised(up_ns, down_ns) for number, up_ns, down_ns in raised}
+        found: set[Beginning] = set()
+        for chunk in _chunks(front):
+            complete, closed_ns, actions, raised, least_ns, made = _kernels.sweep_weight_cycle(
+                *cut.arrays,
+                np.array([item.row for item in chunk], dtype=np.int64),
+                period_ns,
+                most_labels - labels,
+                None if math.isinf(clock.left_s) else max(clock.left_s, 1e-3),
+            )
+            labels += made
+            if closed_ns is not None:
+                return Sweep(_schedule(cut, closed_ns, actions), None, labels)
+            if not complete or labels > most_labels:
+                return Sweep(None, None, labels)
+            next_ns = min(next_ns, least_ns)
+            found.update(chunk[number].raised(up_ns, down_ns) for number, up_ns, down_ns in raised)
         front = _least(found - seen)
         if not front:
             return Sweep(None, period_ns + 1 if len(seen) > len(beginnings) else next_ns, labels)
         seen.update(front)
     return Sweep(None, None, labels)
+
+
+def _chunks(states: Sequence[Beginning]) -> Iterator[Sequence[Beginning]]:
+    """Split what one sweep starts from: its sets take memory, fewer at once share less."""
+    for start in range(0, len(states), _AT_ONCE):
+        yield states[start : start + _AT_ONCE]
 
 
 def _least(states: Iterable[Beginning]) -> list[Beginning]:
@@ -134,11 +133,3 @@ def _schedule(
 
 def _moved(event: CyclicEvent, by_ns: int) -> CyclicEvent:
     return CyclicEvent(event.kind, event.layer, event.start_ns + by_ns)
-
-
-def _numbers(values: Iterable[int]) -> NDArray[np.int32]:
-    return np.array(list(values), dtype=np.int32)
-
-
-def _amounts(values: Iterable[int]) -> NDArray[np.int64]:
-    return np.array(list(values), dtype=np.int64)

@@ -50,12 +50,10 @@ std::vector<Beginning> to_beginnings(const Matrix<std::int64_t>& rows, std::int3
     return beginnings;
 }
 
-Swept sweep_weight_cycle(const Numbers& layer, const Numbers& backward, const Amounts& duration_ns,
-                         const Amounts& working_bytes, const Amounts& resting_bytes,
-                         const Amounts& weight_bytes, const Amounts& transfer_ns,
-                         std::int64_t memory_bytes, std::int64_t bytes_per_s,
-                         const Matrix<std::int64_t>& beginnings, std::int64_t period_ns,
-                         std::int64_t most_labels, std::optional<double> time_limit_s) {
+OffloadCycle to_cycle(const Numbers& layer, const Numbers& backward, const Amounts& duration_ns,
+                      const Amounts& working_bytes, const Amounts& resting_bytes,
+                      const Amounts& weight_bytes, const Amounts& transfer_ns,
+                      std::int64_t memory_bytes, std::int64_t bytes_per_s) {
     const std::size_t n = weight_bytes.size();
     if (n == 0 || n > static_cast<std::size_t>(most_offloaded_layers) || bytes_per_s < 1) {
         throw std::invalid_argument("no layers, too many, or no bandwidth");
@@ -73,6 +71,35 @@ Swept sweep_weight_cycle(const Numbers& layer, const Numbers& backward, const Am
     cycle.transfer_ns = copy_amounts(transfer_ns, n, "transfer_ns");
     cycle.memory_bytes = memory_bytes;
     cycle.bytes_per_s = bytes_per_s;
+    return cycle;
+}
+
+using Row = std::tuple<int, int, int, int, int>;
+
+std::vector<Row> weight_cycle_beginnings(const Numbers& layer, const Numbers& backward,
+                                         const Amounts& duration_ns, const Amounts& working_bytes,
+                                         const Amounts& resting_bytes, const Amounts& weight_bytes,
+                                         const Amounts& transfer_ns, std::int64_t memory_bytes,
+                                         std::int64_t bytes_per_s, std::int64_t most) {
+    const OffloadCycle cycle = to_cycle(layer, backward, duration_ns, working_bytes, resting_bytes,
+                                        weight_bytes, transfer_ns, memory_bytes, bytes_per_s);
+    if (most < 0) throw std::invalid_argument("most: negative");
+    std::vector<Row> rows;
+    for (const Beginning& one : cycle_beginnings(cycle, static_cast<std::size_t>(most))) {
+        rows.emplace_back(static_cast<int>(one.resident), static_cast<int>(one.hosted),
+                          static_cast<int>(one.owed), one.up, one.down);
+    }
+    return rows;
+}
+
+Swept sweep_weight_cycle(const Numbers& layer, const Numbers& backward, const Amounts& duration_ns,
+                         const Amounts& working_bytes, const Amounts& resting_bytes,
+                         const Amounts& weight_bytes, const Amounts& transfer_ns,
+                         std::int64_t memory_bytes, std::int64_t bytes_per_s,
+                         const Matrix<std::int64_t>& beginnings, std::int64_t period_ns,
+                         std::int64_t most_labels, std::optional<double> time_limit_s) {
+    const OffloadCycle cycle = to_cycle(layer, backward, duration_ns, working_bytes, resting_bytes,
+                                        weight_bytes, transfer_ns, memory_bytes, bytes_per_s);
     const std::vector<Beginning> starts = to_beginnings(beginnings, cycle.layers);
     SweepAnswer answer;
     {
@@ -107,6 +134,11 @@ void bind_weight_sweep(nb::module_& m) {
     m.attr("MOST_OFFLOADED_LAYERS") = most_offloaded_layers;
     m.attr("IDLE_LINK") = idle_link;
     // No conversions: one that does not fit its type would wrap around in silence.
+    m.def("weight_cycle_beginnings", &weight_cycle_beginnings, nb::arg("layer").noconvert(),
+          nb::arg("backward").noconvert(), nb::arg("duration_ns").noconvert(),
+          nb::arg("working_bytes").noconvert(), nb::arg("resting_bytes").noconvert(),
+          nb::arg("weight_bytes").noconvert(), nb::arg("transfer_ns").noconvert(),
+          nb::arg("memory_bytes"), nb::arg("bytes_per_s"), nb::arg("most"));
     m.def("sweep_weight_cycle", &sweep_weight_cycle, nb::arg("layer").noconvert(),
           nb::arg("backward").noconvert(), nb::arg("duration_ns").noconvert(),
           nb::arg("working_bytes").noconvert(), nb::arg("resting_bytes").noconvert(),

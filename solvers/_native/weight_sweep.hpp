@@ -2,6 +2,7 @@
 // Python module solvers/weight_exact.py documents the mathematics.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -37,6 +38,10 @@ struct Beginning {
     std::int64_t up_ns = 0;
     std::int64_t down_ns = 0;
 };
+
+// All states right before the first operation, with nothing left of the transfers; none if there are
+// more than `most`.
+std::vector<Beginning> cycle_beginnings(const OffloadCycle& cycle, std::size_t most);
 
 enum class CycleStart : std::int32_t { operation, prefetch, upload, deletion };
 
