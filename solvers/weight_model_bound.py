@@ -6,7 +6,7 @@ import math
 import threading
 from dataclasses import dataclass, replace
 
-from jettison.formulations.array_model import ArrayModel, Floats
+from jettison.formulations.array_model import ArrayModel
 from jettison.formulations.weight_offload_scale import WeightOffloadScale
 from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.schedule_class import ScheduleClass
@@ -39,8 +39,6 @@ class ModelBound:
         The bound; no schedule is faster.
     termination
         Why the run ended.
-    values
-        The best point, shape (n,), or None.
     nodes
         Branch-and-bound nodes.
     note
@@ -49,7 +47,6 @@ class ModelBound:
 
     time_ns: int
     termination: Termination
-    values: Floats | None = None
     nodes: int = 0
     note: str | None = None
 
@@ -97,25 +94,24 @@ def bound_by_model(
     options, clock
         Options of the method, and the time that is left.
     """
-    relaxation = _relaxation(model, options, clock)
-    exact_ns = relaxed_bound_ns(model, scale, relaxation)
-    bounds = [exact_bound(exact_ns, method)]
+    exact_ns = scale.problem.instance.base_time_ns
     work = {"rows": model.num_rows, "columns": model.num_columns, "nodes": 0}
-    if options.on_progress is not None:
-        options.on_progress(Progress(clock.seconds, None, exact_ns))
-    if relaxation.row_duals is None or not clock.left_s:
-        return Outcome(termination=relaxation.termination, bounds=tuple(bounds), work=work)
-    found = solve_for_bound(model, scale, options, clock, exact_ns)
-    if found.time_ns > exact_ns:
-        bounds.append(
-            Bound(
-                time_ns=found.time_ns,
-                valid_for=ScheduleClass.ALL,
-                evidence=Evidence.SOLVER,
-                method=method,
-            )
-        )
+    found = ModelBound(exact_ns, Termination.INTERRUPTED)
+    try:
+        relaxation = _relaxation(model, options, clock)
+        exact_ns = relaxed_bound_ns(model, scale, relaxation)
+        found = ModelBound(exact_ns, relaxation.termination)
+        if options.on_progress is not None:
+            options.on_progress(Progress(clock.seconds, None, exact_ns))
+        if relaxation.row_duals is not None and clock.left_s:
+            found = solve_for_bound(model, scale, options, clock, exact_ns)
+    except KeyboardInterrupt:
+        # Between two runs of HiGHS, which end by themselves.
+        found = replace(found, termination=Termination.INTERRUPTED)
     work["nodes"] = found.nodes
+    bounds = [exact_bound(exact_ns, method)]
+    if found.time_ns > exact_ns:
+        bounds.append(replace(bounds[0], time_ns=found.time_ns, evidence=Evidence.SOLVER))
     return Outcome(termination=found.termination, bounds=tuple(bounds), work=work, note=found.note)
 
 
@@ -188,7 +184,7 @@ def solve_for_bound(
     termination = solution.termination
     if reached and termination is Termination.INTERRUPTED:
         termination = Termination.GAP_REACHED
-    return ModelBound(time_ns, termination, solution.values, solution.nodes)
+    return ModelBound(time_ns, termination, solution.nodes)
 
 
 def _highs_options(options: SolveOptions, clock: Clock) -> HighsOptions:
