@@ -153,3 +153,18 @@ class WeightScheduler:
     def schedule(
         self, absences: NDArray[np.uint8], has_discount: bool, cut: int
     ) -> tuple[int, list[tuple[int, int, int]]] | None: ...
+
+class PlanSearch:
+    period_ns: int
+    tried: int
+    tried_in_vain: int
+    def __init__(
+        self,
+        scheduler: WeightScheduler,
+        absences: NDArray[np.uint8],
+        cut: int,
+        floor_ns: int,
+        seed: int,
+    ) -> None: ...
+    def run(self, changes: int, time_limit_s: float | None = None) -> None: ...
+    def schedule(self) -> tuple[int, list[tuple[int, int, int]]] | None: ...

@@ -1,8 +1,13 @@
-"""Greedy and Greedy*: both algorithms of the paper on weight offloading, one after the other."""
+"""Greedy and Greedy*: both algorithms of the paper on weight offloading, one after the other.
+
+Where the kernel cannot do it in 64-bit integers, or is stopped, the schedule is that of L2L, which
+``work`` says (``layer_to_layer``).
+"""
 
 from __future__ import annotations
 
 from jettison.instances.weight_offload import WeightOffload
+from jettison.solvers.clock import Clock
 from jettison.solvers.layer_to_layer import layer_to_layer
 from jettison.solvers.least_weight_memory import weight_infeasibility
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
@@ -26,20 +31,22 @@ def _solve(problem: Problem, options: SolveOptions, discount: Discount) -> Outco
     refused = weight_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
-    termination, schedule = Termination.COMPLETED, None
+    clock, termination = Clock(options.time_limit_s), Termination.COMPLETED
+    choices, schedule = None, None
     try:
-        choices = select_choices(problem, time_limit_s=options.time_limit_s)
+        choices = select_choices(problem, time_limit_s=clock.left_s)
         # In the least memory and more, all choices together are enough.
         assert choices is not None
-        schedule = WeightScheduler(problem).schedule(
-            choices, discount, time_limit_s=options.time_limit_s
-        )
+        schedule = WeightScheduler(problem).schedule(choices, discount, clock.left_s)
     except OverflowError:
-        # The times do not fit the kernel: L2L is what is left.
-        choices = ()
+        # The times do not fit the kernel; L2L does without it.
+        termination = Termination.COMPLETED
     except TimeoutError:
-        termination, choices = Termination.TIME_LIMIT, ()
+        termination = Termination.TIME_LIMIT
     except KeyboardInterrupt:
-        termination, choices = Termination.INTERRUPTED, ()
-    work = {"choices": len(choices), "layer to layer instead": int(schedule is None)}
-    return Outcome(termination=termination, schedule=schedule or layer_to_layer(problem), work=work)
+        termination = Termination.INTERRUPTED
+    return Outcome(
+        termination=termination,
+        schedule=schedule or layer_to_layer(problem),
+        work={"choices": len(choices or ()), "layer_to_layer": int(schedule is None)},
+    )

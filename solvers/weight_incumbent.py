@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.cyclic_schedule import CyclicSchedule
+from jettison.solvers.clock import Clock
 from jettison.solvers.layer_to_layer import layer_to_layer
+from jettison.solvers.outcome import Progress
 
 
 def simple_floor_ns(problem: WeightOffload) -> int:
@@ -55,3 +57,7 @@ class WeightIncumbent:
     def is_within(self, gap: float) -> bool:
         """Tell whether the best so far is as close to the floor as was asked for."""
         return self.period_ns - self.floor_ns <= gap * self.period_ns
+
+    def progress(self, clock: Clock) -> Progress:
+        """Return where the search stands."""
+        return Progress(clock.seconds, self.period_ns, self.floor_ns)

@@ -10,14 +10,13 @@ make more than 400 steps it is larger.
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Iterator
 
 from jettison.instances.weight_offload import WeightOffload
 from jettison.solvers.clock import Clock
 from jettison.solvers.least_weight_memory import weight_infeasibility
-from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.status import Termination
 from jettison.solvers.weight_incumbent import WeightIncumbent
 from jettison.solvers.weight_scheduler import WeightScheduler
@@ -70,9 +69,9 @@ class MarginSweep:
         scheduler = WeightScheduler(problem)
         memory_bytes = min(problem.memory_bytes, problem.cycle.no_offload_peak_bytes)
         for margin_bytes in margins_bytes(problem):
-            choices = select_choices(problem, memory_bytes - margin_bytes, _seconds(clock))
+            choices = select_choices(problem, memory_bytes - margin_bytes, clock.left_s)
             assert choices is not None
-            period_ns = scheduler.period_ns(choices, time_limit_s=_seconds(clock))
+            period_ns = scheduler.period_ns(choices, time_limit_s=clock.left_s)
             self.tried += 1
             if period_ns is not None and period_ns < self.incumbent.period_ns:
                 self.incumbent.offer(scheduler.schedule(choices))
@@ -91,7 +90,7 @@ def solve_margin_sweep(problem: Problem, options: SolveOptions) -> Outcome:
     try:
         for _ in sweep.run(clock):
             if options.on_progress is not None:
-                options.on_progress(progress_of(sweep.incumbent, clock))
+                options.on_progress(sweep.incumbent.progress(clock))
             if sweep.incumbent.is_within(options.gap):
                 break
             if not clock.left_s:
@@ -108,12 +107,3 @@ def solve_margin_sweep(problem: Problem, options: SolveOptions) -> Outcome:
         schedule=sweep.incumbent.schedule,
         work={"margins": sweep.tried, "choices": len(sweep.choices)},
     )
-
-
-def _seconds(clock: Clock) -> float | None:
-    return None if math.isinf(clock.left_s) else clock.left_s
-
-
-def progress_of(incumbent: WeightIncumbent, clock: Clock) -> Progress:
-    """Return where a search stands."""
-    return Progress(clock.seconds, incumbent.period_ns, incumbent.floor_ns)

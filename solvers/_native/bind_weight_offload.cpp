@@ -1,5 +1,6 @@
 #include "binding.hpp"
 #include "weight_scheduler.hpp"
+#include "weight_search.hpp"
 #include "weight_selection.hpp"
 
 namespace jettison::binding {
@@ -70,11 +71,15 @@ public:
                                                             std::int32_t cut) const {
         const Absences copied = copy_absences(absences);
         const Discount discount = to_discount(has_discount);
+        return to_events(chain_, copied, discount, order_actions(chain_, copied, discount, cut));
+    }
+
+    static std::optional<std::pair<std::int64_t, Events>> to_events(const WeightChain& chain,
+                                                                    const Absences& absences,
+                                                                    Discount discount,
+                                                                    const Actions& actions) {
         WeightCycleTimes times;
-        if (!find_period(chain_, copied, discount, order_actions(chain_, copied, discount, cut),
-                         &times)) {
-            return std::nullopt;
-        }
+        if (!find_period(chain, absences, discount, actions, &times)) return std::nullopt;
         Events events;
         for (const Event& event : times.events) {
             events.emplace_back(event.start, static_cast<int>(event.kind), event.layer);
@@ -82,7 +87,8 @@ public:
         return std::make_pair(times.period_ns, events);
     }
 
-private:
+    const WeightChain& chain() const { return chain_; }
+
     Absences copy_absences(const Vector<std::uint8_t>& absences) const {
         Absences copied = copy(absences, chain_.weight_bytes.size(), "absences");
         for (std::size_t layer = 0; layer < copied.size(); ++layer) {
@@ -91,11 +97,52 @@ private:
         return copied;
     }
 
+private:
     static Discount to_discount(bool has_discount) {
         return has_discount ? Discount::used : Discount::not_used;
     }
 
     WeightChain chain_;
+};
+
+class PlanSearch {
+public:
+    PlanSearch(const WeightScheduler& scheduler, const Vector<std::uint8_t>& absences,
+               std::int32_t cut, std::int64_t floor_ns, std::uint64_t seed)
+        : chain_(scheduler.chain()),
+          floor_((floor_ns + 1) * chain_.ticks_per_ns - 1),
+          search_(chain_, first_plan(chain_, scheduler.copy_absences(absences), cut), seed) {}
+
+    // The search keeps a reference to the chain that stays with this object.
+    PlanSearch(const PlanSearch&) = delete;
+    PlanSearch& operator=(const PlanSearch&) = delete;
+
+    void run(std::int64_t changes, std::optional<double> time_limit_s) {
+        nb::gil_scoped_release unlocked;
+        Watch watch(time_limit_s);
+        search_.run(changes, floor_, std::ref(watch));
+    }
+
+    std::int64_t period_ns() const { return search_.best_period() / chain_.ticks_per_ns; }
+    std::int64_t tried() const { return search_.tried(); }
+    std::int64_t tried_in_vain() const { return search_.tried_in_vain(); }
+
+    std::optional<std::pair<std::int64_t, WeightScheduler::Events>> schedule() const {
+        const WeightPlan& best = search_.best();
+        return WeightScheduler::to_events(chain_, best.absences, Discount::used, best.actions);
+    }
+
+private:
+    static WeightPlan first_plan(const WeightChain& chain, const Absences& absences,
+                                 std::int32_t cut) {
+        auto plan = explicit_plan(chain, absences, cut);
+        if (!plan) throw std::invalid_argument("the choices do not fit");
+        return *plan;
+    }
+
+    WeightChain chain_;
+    std::int64_t floor_;
+    WeightSearch search_;
 };
 
 }  // namespace
@@ -114,6 +161,16 @@ void bind_weight_offload(nb::module_& m) {
              nb::arg("has_discount"), nb::arg("time_limit_s") = nb::none())
         .def("schedule", &WeightScheduler::schedule, nb::arg("absences").noconvert(),
              nb::arg("has_discount"), nb::arg("cut"));
+    nb::class_<PlanSearch>(m, "PlanSearch")
+        .def(nb::init<const WeightScheduler&, const Vector<std::uint8_t>&, std::int32_t,
+                      std::int64_t, std::uint64_t>(),
+             nb::arg("scheduler"), nb::arg("absences").noconvert(), nb::arg("cut"),
+             nb::arg("floor_ns"), nb::arg("seed"))
+        .def("run", &PlanSearch::run, nb::arg("changes"), nb::arg("time_limit_s") = nb::none())
+        .def("schedule", &PlanSearch::schedule)
+        .def_prop_ro("period_ns", &PlanSearch::period_ns)
+        .def_prop_ro("tried", &PlanSearch::tried)
+        .def_prop_ro("tried_in_vain", &PlanSearch::tried_in_vain);
 }
 
 }  // namespace jettison::binding
