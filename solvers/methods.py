@@ -267,6 +267,14 @@ METHODS = (
         "layer_to_layer:solve_layer_to_layer",
     ),
     Method(
+        "bound-guided",
+        "weight-offload",
+        Promise.BRACKET,
+        "the paper on weight offloading, Section 5; selections from the models agg and aggint",
+        "the bound's model chooses what leaves memory, Algorithm 2 schedules it; with the bound",
+        "weight_bound_guided:solve_bound_guided",
+    ),
+    Method(
         "milp",
         "weight-offload",
         Promise.BOUND,
