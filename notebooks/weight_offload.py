@@ -436,11 +436,11 @@ better
 # ## How far from the best possible? Small cases
 #
 # The paper compares with its lower bound only. On small chains `exact` finds the optimum over all
-# schedules. Here are 40 random chains of 3 to 5 layers, with memories between the least in which
+# schedules. Here are 60 random chains of 3 to 6 layers, with memories between the least in which
 # anything fits and the peak with all weights.
 
 # %%
-CASES = 40
+CASES = 60
 SMALL_METHODS = ["greedy", "greedy-no-discount", "margin-sweep", "local-search", "l2l"]
 BOUND_METHODS = ["milp", "agg", "aggint", "closed-form"]
 
@@ -459,7 +459,7 @@ def small_problems() -> list[jt.WeightOffload]:
                 saved_bytes=chance.randint(0, 2),
                 weight_bytes=chance.randint(1, 6),
             )
-            for layer in range(chance.randint(3, 5))
+            for layer in range(chance.randint(3, 6))
         ]
         chain = jt.Chain(f"case {number}", 0, tuple(stages))
         bandwidth = chance.choice([500_000_000, 1_000_000_000])

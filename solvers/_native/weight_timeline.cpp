@@ -144,13 +144,21 @@ void WeightTimeline::remove(std::int32_t layer, std::int64_t time) {
     weights.removed = time;
 }
 
+bool WeightTimeline::is_as_at_first() const {
+    for (std::size_t layer = 0; layer < weights_.size(); ++layer) {
+        const bool was_present = !(absences_[layer] & after_forward);
+        if (weights_[layer].is_present != was_present || weights_[layer].is_leaving) return false;
+    }
+    return true;
+}
+
 std::optional<std::int64_t> find_period(const WeightChain& chain, const Absences& absences,
                                         Discount discount, const Actions& actions,
                                         WeightCycleTimes* times) {
     WeightTimeline timeline(chain, absences, discount);
     std::vector<std::size_t> first_event{0};
     std::vector<std::int64_t> first_start;
-    std::int64_t barrier = 0;
+    std::optional<std::int64_t> barrier;
     const auto& events = timeline.events();
     const auto is_repeated = [&](int step) {
         const std::size_t before = first_event[static_cast<std::size_t>(step - 1)];
@@ -201,7 +209,7 @@ std::optional<std::int64_t> find_period(const WeightChain& chain, const Absences
                 return event.kind == EventKind::backward && event.layer == chain.layers - 1;
             });
         first_start.push_back(first->start);
-        if (step == 0) barrier = timeline.end_of_all();
+        if (step == 0 && timeline.is_as_at_first()) barrier = timeline.end_of_all();
         if (step > 0 && is_repeated(step)) {
             const std::int64_t origin = first_start[static_cast<std::size_t>(step)];
             const std::int64_t period = origin - first_start[static_cast<std::size_t>(step - 1)];
@@ -209,7 +217,7 @@ std::optional<std::int64_t> find_period(const WeightChain& chain, const Absences
             return period;
         }
     }
-    report(0, 0, barrier);
+    if (barrier) report(0, 0, *barrier);
     return barrier;
 }
 

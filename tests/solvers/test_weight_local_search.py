@@ -7,6 +7,7 @@ from jettison.instances.weight_offload import WeightOffload
 from jettison.solvers.outcome import Progress, SolveOptions
 from jettison.solvers.solve import solve, solve_with
 from jettison.solvers.status import Termination
+from tests.schedules.cyclic_events import layers
 from tests.solvers.weight_cases import chain_of, random_problems
 
 OTHERS = ("margin-sweep", "greedy", "greedy-no-discount", "l2l")
@@ -25,6 +26,16 @@ def test_its_schedules_are_valid_and_never_slower_than_those_of_the_others() -> 
         assert problem.instance.base_time_ns <= result.time_ns <= best
         faster += result.time_ns < best
     assert faster > 10
+
+
+def test_a_step_that_leaves_weights_elsewhere_than_it_found_them_is_none() -> None:
+    # Orders are tried here whose first step never deletes the weights of layer 1, and after which
+    # no step is like the one before.
+    cycle = layers((4, 6, 1, 5), (1, 6, 2, 6), (4, 7, 2, 3), (1, 8, 1, 3), (4, 6, 2, 5))
+    problem = WeightOffload(cycle.chain, 26, "500MB/s")
+    result = solve_with(problem, "local-search", SolveOptions(gap=0, time_limit_s=None))
+    assert result.replay is not None
+    assert result.replay.valid
 
 
 def test_it_removes_waiting_that_no_margin_removes() -> None:
