@@ -17,5 +17,11 @@ echo
 echo "3. Every method in three sizes of memory:"
 echo
 "$jettison" compare remat-chain "$instance" --memory 30%,50%,70% --plot demo/compare.png
+echo "4. A GPT-2 whose weights go to the host and come back, in 60 % of what they would need:"
+echo
+"$jettison" solve weight-offload gpt2-38-b64-table1 --memory 60% --bandwidth 12GB/s \
+  --plot demo/cycle.png
+echo
 echo "Pictures: demo/compare.png (time against memory), demo/memory.png (memory over time),"
-echo "demo/operations.png (what is computed when). The schedule: demo/schedule.json"
+echo "demo/operations.png (what is computed when), demo/cycle.png (what moves when). The schedule:"
+echo "demo/schedule.json"

@@ -25,7 +25,7 @@ MemoryOption = Annotated[
     typer.Option(
         "--memory",
         metavar="SIZE",
-        help="An amount (4GiB), a share of the no-saving peak (50%), or alpha=0.2 for chains.",
+        help="An amount (4GiB), a share of the no-saving peak (50%), or alpha=0.2 (see --alpha).",
     ),
 ]
 AlphaOption = Annotated[
@@ -33,7 +33,8 @@ AlphaOption = Annotated[
     typer.Option(
         "--alpha",
         metavar="RATIO",
-        help="In place of --memory: 0 is the peak of recomputing all, 1 that of saving all.",
+        help="In place of --memory, to recompute on chains: 0 is the peak of recomputing all, "
+        "1 that of saving all.",
     ),
 ]
 BandwidthOption = Annotated[

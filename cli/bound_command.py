@@ -26,6 +26,7 @@ from jettison.cli.describe import Rows, duration, limit_rows, problem_rows, size
 from jettison.cli.exit_status import ExitStatus
 from jettison.cli.output import ProgressLine, print_json, print_pairs
 from jettison.cli.posed_problem import Resources, make_problem
+from jettison.cli.replay_picture import draw_replay
 from jettison.schedules.schedule_file import load_schedule
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.solve import Verdict, bound_with
@@ -69,11 +70,10 @@ def bound(
     finally:
         line.close()
     if plot is not None and verdict.replay is not None:
-        from jettison.schedules.memory_plot import plot_memory
         from jettison.schedules.picture_file import save_figure
 
         title = f"{posed.instance.name}: {schedule.name if schedule else ''}"
-        save_figure(plot_memory(verdict.replay, title=title), plot)
+        save_figure(draw_replay(verdict.replay, title=title), plot)
     if json:
         print_json(verdict.to_json())
     else:

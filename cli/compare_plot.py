@@ -27,6 +27,7 @@ from jettison.schedules.picture_style import (
 )
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import best_bound
+from jettison.solvers.outcome import Problem
 from jettison.solvers.result import Result, link_of
 
 if TYPE_CHECKING:
@@ -45,8 +46,8 @@ _LINEAR_SCALE = 0.7
 _TICKS_PERCENT = (0, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 
 
-# The class of schedules, beside all of them, for which the methods of a problem prove bounds; those
-# of other problems prove theirs for all schedules.
+# The class of schedules, beside all of them, for which the methods of a problem prove bounds, and
+# to which the least memory of a proof belongs; in other problems it is that of all schedules.
 _NARROW_CLASSES = {
     RematChain.problem: ScheduleClass.PERSISTENT,
     RematOffloadChain.problem: ScheduleClass.POFO,
@@ -83,8 +84,7 @@ def bound_steps(results: Sequence[Result], schedule_class: ScheduleClass) -> lis
         proof = result.infeasibility
         if proof is not None and proof.valid_for.covers(schedule_class):
             found[memory_bytes] = math.inf
-            if schedule_class is not ScheduleClass.ALL:
-                # The least memory that a proof names is that of the narrower class.
+            if schedule_class is _narrow_class(result.problem):
                 found[max(memory_bytes, proof.least_memory_bytes - 1)] = math.inf
     steps: list[BoundStep] = []
     largest: float = 0
@@ -94,17 +94,21 @@ def bound_steps(results: Sequence[Result], schedule_class: ScheduleClass) -> lis
     return steps[::-1]
 
 
+def _narrow_class(problem: Problem) -> ScheduleClass:
+    return _NARROW_CLASSES.get(problem.problem, ScheduleClass.ALL)
+
+
 def plot_compare(results: Sequence[Result]) -> Figure:
     """Draw the time that each method takes against the memory that it is given.
 
-    Time is shown as overhead over the time without recomputation; the axis on the right says what
-    that is in seconds. Where more than 2.5 times that time is needed, the axis is logarithmic
-    above 10 %. A method has no point where it found no schedule.
+    Time is shown as overhead over the base time, without recomputation or waiting; the axis on the
+    right says what that is in seconds. Where more than 2.5 times the base time is needed, the axis
+    is logarithmic above 10 %. A method has no point where it found no schedule.
 
     Lines and bounds are stairs because that is what is known: a schedule that fits in some memory
     fits in more, and a bound for some memory holds for less. What the bounds rule out is grey:
-    dark for all schedules, light for the narrower class of the problem: persistent, POFO's or
-    staged ones. Bounds that say no more than the base time are not drawn.
+    dark for all schedules, light for the narrower class of the problem, where it has one:
+    persistent, POFO's or staged ones. Bounds that say no more than the base time are not drawn.
 
     Parameters
     ----------
@@ -137,7 +141,7 @@ def plot_compare(results: Sequence[Result]) -> Figure:
             expected="give results of one bandwidth",
         )
     overhead = _Overhead(problem.instance.base_time_ns)
-    narrow = _NARROW_CLASSES.get(problem.problem, ScheduleClass.ALL)
+    narrow = _narrow_class(problem)
     steps = bound_steps(results, ScheduleClass.ALL)
     narrow_steps = bound_steps(results, narrow)
     marks = [step.memory_bytes for step in narrow_steps]
@@ -163,7 +167,7 @@ def plot_compare(results: Sequence[Result]) -> Figure:
 
 
 class _Overhead(NamedTuple):
-    """Times as percentages on top of the time without recomputation."""
+    """Times as percentages on top of the base time."""
 
     base_ns: int
 

@@ -47,7 +47,7 @@ def export(
     """
     if problem != RematGraph.problem:
         raise InputError(
-            f"{problem!r} has no mathematical program here: it is solved by a dynamic program",
+            f"{problem!r} is not written as a model file",
             field="PROBLEM",
             expected="write remat-graph; a chain is turned into its graph",
         )

@@ -9,6 +9,7 @@ from jettison.instances.chain import Chain
 from jettison.instances.three_partition import ThreePartition
 from jettison.instances.units import format_bytes, format_ns
 from jettison.instances.value_triples import value_triples
+from jettison.instances.weight_cycle import WeightCycle
 
 
 def show(instance: InstanceName, json: JsonOption = False) -> None:
@@ -48,7 +49,11 @@ def _facts(instance: Instance) -> dict[str, str | int]:
         facts["stages"] = len(instance)
         facts["recompute_all_peak_bytes"] = instance.recompute_all_peak_bytes
         facts["input_bytes"] = instance.input_bytes
-        facts["weight_bytes"] = sum(stage.weight_bytes for stage in instance)
+        cycle = WeightCycle(instance)
+        facts["weight_bytes"] = cycle.total_weight_bytes
+        if cycle.total_weight_bytes:
+            facts["all_weights_peak_bytes"] = cycle.no_offload_peak_bytes
+            facts["offloaded_weights_peak_bytes"] = cycle.least_memory_bytes
     else:
         facts["nodes"] = len(instance)
         facts["edges"] = sum(len(inputs) for inputs in instance.inputs)

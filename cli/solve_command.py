@@ -27,8 +27,11 @@ from jettison.cli.describe import Rows, duration, limit_rows, problem_rows, size
 from jettison.cli.exit_status import status_of
 from jettison.cli.output import ProgressLine, print_json, print_pairs
 from jettison.cli.posed_problem import Resources, make_problem
+from jettison.cli.replay_picture import draw_replay
 from jettison.instances.chain import Chain
+from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph
+from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.chain_schedule import ChainSchedule
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.offload_schedule import OffloadSchedule
@@ -57,11 +60,11 @@ def solve(
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw memory over time (.png, .svg, .pdf)."),
+        typer.Option(metavar="FILE", help="Draw memory and transfers (.png, .svg, .pdf)."),
     ] = None,
     grid: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw what is computed when (.png, .svg, .pdf)."),
+        typer.Option(metavar="FILE", help="Draw what is recomputed when (.png, .svg, .pdf)."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -73,6 +76,12 @@ def solve(
     chosen = find_method(posed.problem, method)
     for picture in (plot, grid):
         checked_picture(picture)
+    if grid is not None and isinstance(posed, WeightOffload):
+        raise InputError(
+            f"{problem} computes everything once, in one order",
+            field="grid",
+            expected="leave it out, or use --plot",
+        )
     checked_output(output)
     line = ProgressLine(f"{chosen.name} on {posed.instance.name}")
     options = SolveOptions(
@@ -112,13 +121,12 @@ def _draw(result: Result, plot: Path | None, grid: Path | None) -> None:
     if plot is None and grid is None:
         return
     from jettison.schedules.chain_grid import plot_chain_grid
-    from jettison.schedules.memory_plot import plot_memory
     from jettison.schedules.picture_file import save_figure
     from jettison.schedules.recomputation_grid import plot_recomputation_grid
 
     title = f"{result.problem.instance.name}: {result.method}"
     if plot is not None and result.replay is not None:
-        save_figure(plot_memory(result.replay, title=title), plot)
+        save_figure(draw_replay(result.replay, title=title), plot)
     instance, schedule = result.problem.instance, result.schedule
     if grid is not None and isinstance(instance, Graph) and isinstance(schedule, GraphSchedule):
         save_figure(plot_recomputation_grid(instance, schedule, title=title), grid)

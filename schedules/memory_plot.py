@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from jettison.schedules.chain_schedule import ChainOperationKind
 from jettison.schedules.graph_schedule import GraphOperationKind
+from jettison.schedules.memory_marks import mark_limit, mark_peak
 from jettison.schedules.picture_style import (
     BLACK,
     BLUE,
@@ -15,7 +16,6 @@ from jettison.schedules.picture_style import (
     ORANGE,
     PURPLE,
     SKY,
-    VERMILION,
     AxisUnit,
     empty_axes,
     legend_below,
@@ -44,7 +44,6 @@ _STRIP = (-0.075, -0.025)
 _TO_HOST_STRIP = (-0.115, -0.085)
 _FROM_HOST_STRIP = (-0.155, -0.125)
 _HEADROOM = 0.16
-_LABEL_ROOM = 0.10
 
 
 def plot_memory(replay: Replay, *, title: str, ax: Axes | None = None) -> Figure:
@@ -90,8 +89,9 @@ def plot_memory(replay: Replay, *, title: str, ax: Axes | None = None) -> Figure
     end = time.of(replay.time_ns) or 1.0
     ax.set_xlim(0, end)
     ax.set_ylim((lowest + 0.6 * _STRIP[0]) * top, (1 + _HEADROOM) * top)
-    peak_at = _draw_peak(ax, replay, memory, time)
-    _draw_limit(ax, replay, memory, peak_at)
+    peak_at = _peak_at(replay, time)
+    mark_peak(ax, peak_at, replay.peak_bytes, replay.limit_bytes, memory)
+    mark_limit(ax, replay.limit_bytes, memory, peak_at)
     ax.set_xlabel(f"time ({time.name})")
     ax.set_ylabel(f"memory ({memory.name})")
     legend_below(ax, handles, columns=3)
@@ -206,8 +206,8 @@ def _phase_of(step: Step) -> str | None:
     return "recomputed forward" if step.repeated else "forward"
 
 
-def _draw_peak(axes: Axes, replay: Replay, memory: AxisUnit, time: AxisUnit) -> float:
-    """Mark the first place of the peak; return it in the unit of the axis."""
+def _peak_at(replay: Replay, time: AxisUnit) -> float:
+    """Return the middle of the first operation that reaches the peak, in the unit of the axis."""
     start_ns, end_ns = next(
         (
             (step.start_ns, step.end_ns)
@@ -217,47 +217,4 @@ def _draw_peak(axes: Axes, replay: Replay, memory: AxisUnit, time: AxisUnit) -> 
         # Only what is stored before the first operation can be larger than every step.
         (0, 0),
     )
-    where, height = time.of(start_ns + end_ns) / 2, memory.of(replay.peak_bytes)
-    axes.plot(
-        [where], [height], "o", markersize=5, color=VERMILION, clip_on=False, zorder=5, label="peak"
-    )
-    # Nothing is drawn above the peak but the limit; where it is close, the label goes above both.
-    text_height = height
-    if replay.limit_bytes is not None:
-        limit = memory.of(replay.limit_bytes)
-        top = max(height, limit)
-        text_height = top if top - height < _LABEL_ROOM * top else height
-    share = where / axes.get_xlim()[1]
-    axes.annotate(
-        f"peak {height:.4g} {memory.name}",
-        (where, text_height),
-        xytext=(0, 6),
-        textcoords="offset points",
-        ha="left" if share < 0.15 else "right" if share > 0.85 else "center",
-        va="bottom",
-        color=VERMILION,
-        fontsize=9,
-    )
-    return where
-
-
-def _draw_limit(axes: Axes, replay: Replay, memory: AxisUnit, peak_at: float) -> None:
-    """Draw the limit, labelled at the end that is farther from the label of the peak."""
-    if replay.limit_bytes is None:
-        return
-    limit = memory.of(replay.limit_bytes)
-    axes.axhline(limit, color=VERMILION, linestyle="--", linewidth=1.2, label="limit")
-    end = axes.get_xlim()[1]
-    peak_is_left = peak_at < end / 2
-    axes.annotate(
-        f"limit {limit:.4g} {memory.name}",
-        (end if peak_is_left else 0.0, limit),
-        xytext=(-3 if peak_is_left else 3, 3),
-        textcoords="offset points",
-        ha="right" if peak_is_left else "left",
-        va="bottom",
-        color=VERMILION,
-        fontsize=9,
-        # The curve of a schedule that breaks the limit passes behind the label.
-        bbox={"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 1},
-    )
+    return time.of(start_ns + end_ns) / 2

@@ -127,3 +127,24 @@ class PersistentSearch:
     def slots(self) -> int: ...
     @property
     def states(self) -> int: ...
+
+def select_weights(
+    excess_bytes: NDArray[np.int64], weight_bytes: NDArray[np.int64]
+) -> list[tuple[int, int]] | None: ...
+
+class WeightScheduler:
+    def __init__(
+        self,
+        duration_ns: NDArray[np.int64],
+        working_bytes: NDArray[np.int64],
+        resting_bytes: NDArray[np.int64],
+        weight_bytes: NDArray[np.int64],
+        transfer_ns: NDArray[np.int64],
+        memory_bytes: int,
+    ) -> None: ...
+    def best_cut(
+        self, absences: NDArray[np.uint8], has_discount: bool
+    ) -> tuple[int, int] | None: ...
+    def schedule(
+        self, absences: NDArray[np.uint8], has_discount: bool, cut: int
+    ) -> tuple[int, list[tuple[int, int, int]]] | None: ...

@@ -48,6 +48,9 @@ MOST_SLOTS = 800
 # time, and the cut bound as much.
 SHARE_OF_BRACKET = 0.3
 SHARE_OF_CUTS = 0.3
+# With fluid transfers the brackets get this share of what is left: on long chains not even the
+# first may end in time, and the other plans are all that there is.
+SHARE_OF_FLUID = 0.7
 
 
 class PofoBrackets:
@@ -222,8 +225,9 @@ def _offers(
     """
     if incumbent.problem.transfers is Transfers.FLUID:
         stopped: TimeoutError | MemoryError | None = None
+        share = Clock(None if math.isinf(clock.left_s) else clock.left_s * SHARE_OF_FLUID)
         try:
-            yield from _offer_fluid(incumbent, brackets, options, clock)
+            yield from _offer_fluid(incumbent, brackets, options, clock, share)
         except (TimeoutError, MemoryError) as error:
             stopped = error
         # Rounding may have cost the program its best plans, or all of them.
@@ -244,9 +248,13 @@ def _offer_greedy(incumbent: OffloadIncumbent) -> Iterator[None]:
 
 
 def _offer_fluid(
-    incumbent: OffloadIncumbent, brackets: PofoBrackets, options: SolveOptions, clock: Clock
+    incumbent: OffloadIncumbent,
+    brackets: PofoBrackets,
+    options: SolveOptions,
+    clock: Clock,
+    share: Clock,
 ) -> Iterator[None]:
-    for found in brackets.refine(options, clock):
+    for found in brackets.refine(options, share):
         if found.plan is not None:
             incumbent.offer_fluid(found.plan)
         if options.on_progress is not None and found.floor_ns is not None:

@@ -19,4 +19,5 @@ NB_MODULE(_kernels, m) {
     bind_contents_search(m);
     bind_offload_cut(m);
     bind_pofo_program(m);
+    bind_weight_offload(m);
 }

@@ -15,6 +15,7 @@ from jettison.instances.errors import InputError
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
 from jettison.instances.remat_offload_chain import RematOffloadChain
+from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.any_schedule import Schedule
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.schedule_class import ScheduleClass
@@ -24,10 +25,11 @@ from jettison.solvers.chain_baselines import (
     recompute_all_schedule,
     store_all_schedule,
 )
+from jettison.solvers.layer_to_layer import layer_to_layer
 from jettison.solvers.outcome import Infeasibility, Outcome, Problem
 from jettison.solvers.result import Result
 from jettison.solvers.status import Termination
-from tests.tiny import LADDER, UNEVEN, UNIFORM
+from tests.tiny import EQUAL_LAYERS, LADDER, UNEVEN, UNIFORM
 
 # UNIFORM: six layers of 2 + 3 ns and a loss of 1 + 1 ns; saving everything takes 15 bytes.
 BASE_NS = 32
@@ -260,6 +262,53 @@ def test_the_link_stands_in_the_title() -> None:
 def test_results_of_two_bandwidths_are_refused() -> None:
     with pytest.raises(InputError, match="results of 2 bandwidths"):
         plot_compare([_with_link("12GB/s"), _with_link("24GB/s")])
+
+
+# Three blocks of 2 + 6 ns and an embedding of 9 bytes without time. B 1 needs most: weights and
+# gradient of the embedding, and one byte that is saved.
+BLOCKS_NS, LEAST_BYTES = 24, 19
+
+
+def _weights(
+    memory_bytes: int, bounds: Sequence[int] = (), schedule: Schedule | None = None
+) -> Result:
+    problem = WeightOffload(EQUAL_LAYERS, memory_bytes, "1GB/s")
+    outcome = Outcome(
+        termination=Termination.COMPLETED,
+        schedule=schedule or layer_to_layer(problem),
+        bounds=tuple(
+            Bound(time_ns=time_ns, valid_for=ALL, evidence=Evidence.EXACT, method="mine")
+            for time_ns in bounds
+        ),
+    )
+    if memory_bytes < LEAST_BYTES:
+        outcome = Outcome(
+            termination=Termination.COMPLETED, infeasibility=refutation(ALL, LEAST_BYTES)
+        )
+    return Result.from_outcome(problem, "mine", outcome, 0.0)
+
+
+def test_offloaded_weights_have_one_class_of_schedules_and_one_region() -> None:
+    axes = plot_compare([_weights(20, [30]), _weights(25, [27])]).axes[0]
+    assert axes.get_title("left") == "equal layers (weight-offload, 1 GB/s)"
+    assert legend_texts(axes) == ["mine", "base time 24 ns", "lower bound, all schedules"]
+    # 30 and 27 ns are 25 and 12.5 % more than 24 ns.
+    assert list(edge(axes, ALL).get_data().values) == [25, 12.5, 0]
+    assert axes.get_ylabel() == "overhead over the base time (%)"
+
+
+def test_without_more_than_the_base_time_offloaded_weights_have_no_region() -> None:
+    axes = plot_compare([_weights(20, [24])]).axes[0]
+    assert legend_texts(axes) == ["mine", "base time 24 ns"]
+
+
+def test_the_least_memory_of_offloaded_weights_holds_for_all_schedules() -> None:
+    results = [_weights(10), _weights(25, [30])]
+    assert bound_steps(results, ALL) == [
+        BoundStep(10, None),
+        BoundStep(LEAST_BYTES - 1, None),
+        BoundStep(25, 30),
+    ]
 
 
 def test_a_comparison_in_which_nothing_fits_is_drawn() -> None:

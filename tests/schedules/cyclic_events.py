@@ -1,9 +1,11 @@
-"""Cyclic schedules written as text."""
+"""Cycles of layers in four numbers each, and cyclic schedules written as text."""
 
 from __future__ import annotations
 
 import re
 
+from jettison.instances.chain import Chain, Stage
+from jettison.instances.weight_cycle import WeightCycle
 from jettison.schedules.cyclic_event import CyclicEvent, CyclicEventKind
 from jettison.schedules.cyclic_schedule import CyclicSchedule
 
@@ -17,3 +19,19 @@ def cyclic(period_ns: int, text: str) -> CyclicSchedule:
             for kind, layer, start in re.findall(r"([A-Za-z]+)(\d+)@(\d+)", text)
         ),
     )
+
+
+def layers(*rows: tuple[int, int, int, int]) -> WeightCycle:
+    """Build a cycle of (forward ns, backward ns, saved bytes, weight bytes) per layer."""
+    stages = tuple(
+        Stage(
+            name=f"layer {number}",
+            forward_ns=forward,
+            backward_ns=backward,
+            output_bytes=0,
+            saved_bytes=saved,
+            weight_bytes=weights,
+        )
+        for number, (forward, backward, saved, weights) in enumerate(rows, start=1)
+    )
+    return WeightCycle(Chain("c", 0, stages))

@@ -4,30 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from jettison.instances.chain import Chain, Stage
 from jettison.instances.errors import InputError
 from jettison.instances.link import Link
-from jettison.instances.weight_cycle import WeightCycle
 from jettison.schedules.replay import Replay, Rule
-from tests.schedules.cyclic_events import cyclic
+from tests.schedules.cyclic_events import cyclic, layers
 
 BYTE_PER_NS = Link(10**9)
-
-
-def layers(*rows: tuple[int, int, int, int]) -> WeightCycle:
-    """Build a cycle of (forward ns, backward ns, saved bytes, weight bytes) per layer."""
-    stages = tuple(
-        Stage(
-            name=f"layer {number}",
-            forward_ns=forward,
-            backward_ns=backward,
-            output_bytes=0,
-            saved_bytes=saved,
-            weight_bytes=weights,
-        )
-        for number, (forward, backward, saved, weights) in enumerate(rows, start=1)
-    )
-    return WeightCycle(Chain("c", 0, stages))
 
 
 # Two layers, 3 ns forward and 4 ns backward, 1 byte saved, 5 and 2 bytes of weights.

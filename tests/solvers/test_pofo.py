@@ -129,6 +129,19 @@ def test_a_limit_is_not_said_to_prove_that_nothing_fits() -> None:
     assert found.note == "stopped before a schedule that fits was found"
 
 
+def test_where_no_bracket_ends_in_time_the_other_plans_are_tried() -> None:
+    chain = random_chain(random.Random(3), 40, largest_output_bytes=20)
+    memory_bytes = (least_memory_with_offloading(chain) + chain.store_all_peak_bytes) // 2
+    problem = RematOffloadChain(chain, memory_bytes, 10**9, Transfers.FLUID)
+    with patch("jettison.solvers.pofo.pofo_bracket", side_effect=TimeoutError):
+        found = solve_with(problem, "pofo", EXACT)
+    capped = solve(problem, "autocapper")
+    assert found.termination is Termination.TIME_LIMIT
+    assert found.time_ns is not None
+    assert capped.time_ns is not None
+    assert found.time_ns <= capped.time_ns
+
+
 def test_long_chains_are_counted_in_more_slots_while_the_gap_is_open() -> None:
     generator = random.Random(9)
     chain = random_chain(generator, 33, largest_output_bytes=1000)

@@ -1,0 +1,208 @@
+#include "weight_timeline.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace jettison {
+namespace {
+
+// Most orders repeat after two or three steps.
+constexpr int most_steps = 12;
+
+std::int64_t first_bytes(const WeightChain& chain, const Absences& absences) {
+    std::int64_t used = chain.resting_bytes.back();
+    for (std::size_t layer = 0; layer < absences.size(); ++layer) {
+        if (!(absences[layer] & after_forward)) used += chain.weight_bytes[layer];
+    }
+    return used;
+}
+
+void sort(std::vector<Event>& events) {
+    // What is deleted at a moment makes room for what starts then.
+    std::stable_sort(events.begin(), events.end(), [](const Event& one, const Event& other) {
+        return std::make_tuple(one.start, one.kind != EventKind::remove) <
+               std::make_tuple(other.start, other.kind != EventKind::remove);
+    });
+}
+
+}  // namespace
+
+WeightTimeline::WeightTimeline(const WeightChain& chain, const Absences& absences,
+                               Discount discount)
+    : chain_(chain),
+      absences_(absences),
+      discount_(discount),
+      memory_(first_bytes(chain, absences), chain.memory_bytes),
+      resting_bytes_(chain.resting_bytes.back()) {
+    weights_.resize(absences.size());
+    for (std::size_t layer = 0; layer < absences.size(); ++layer) {
+        weights_[layer].is_present = !(absences[layer] & after_forward);
+    }
+}
+
+bool WeightTimeline::take(const Action& action) {
+    switch (action.kind) {
+        case ActionKind::compute:
+            return compute(action.index);
+        case ActionKind::prefetch:
+            return prefetch(action.index);
+        case ActionKind::upload:
+            return upload(action.index);
+        case ActionKind::fill:
+            fill();
+            return true;
+    }
+    return false;
+}
+
+bool WeightTimeline::compute(std::int32_t operation) {
+    const auto at = static_cast<std::size_t>(operation);
+    const std::int32_t layer = chain_.layer_of(operation);
+    const bool is_backward = chain_.is_backward(operation);
+    Weights& weights = weights_[static_cast<std::size_t>(layer)];
+    if (!weights.is_present || weights.is_leaving) return false;
+    std::int64_t from = std::max(processor_free_, weights.arrived);
+    if (is_backward) from = std::max(from, weights.uploaded);
+    const std::int64_t during = chain_.working_bytes[at] - resting_bytes_;
+    const std::int64_t after = chain_.resting_bytes[at] - resting_bytes_;
+    const std::int64_t duration = chain_.duration[at];
+    const auto start = memory_.first_fit(from, duration, during, after);
+    if (!start) return false;
+    memory_.add(*start, during);
+    memory_.add(*start + duration, after - during);
+    events_.push_back(
+        {*start, is_backward ? EventKind::backward : EventKind::forward, layer});
+    processor_free_ = weights.last_used = *start + duration;
+    resting_bytes_ = chain_.resting_bytes[at];
+    const std::uint8_t absence = absences_[static_cast<std::size_t>(layer)];
+    if (is_backward) {
+        weights.is_hosted = false;
+        weights.is_leaving = absence & after_backward;
+        if (absence == after_forward) waiting_.push_back(layer);
+    } else {
+        const auto place = std::find(waiting_.begin(), waiting_.end(), layer);
+        if (place != waiting_.end()) waiting_.erase(place);
+        weights.is_leaving = absence & after_forward;
+        const bool is_absent_twice = absence == (after_forward | after_backward);
+        if (discount_ == Discount::not_used && is_absent_twice) weights.is_hosted = false;
+        if (weights.is_leaving && weights.is_hosted) {
+            remove(layer, std::max(processor_free_, weights.uploaded));
+        }
+    }
+    return true;
+}
+
+bool WeightTimeline::prefetch(std::int32_t layer) {
+    Weights& weights = weights_[static_cast<std::size_t>(layer)];
+    if (weights.is_present) return false;
+    const std::int64_t bytes = chain_.weight_bytes[static_cast<std::size_t>(layer)];
+    const auto start =
+        memory_.first_fit(std::max(prefetches_free_, weights.removed), 0, bytes, bytes);
+    if (!start) return false;
+    memory_.add(*start, bytes);
+    events_.push_back({*start, EventKind::prefetch, layer});
+    prefetches_free_ = *start + chain_.transfer[static_cast<std::size_t>(layer)];
+    weights.arrived = prefetches_free_;
+    weights.is_present = true;
+    return true;
+}
+
+bool WeightTimeline::upload(std::int32_t layer) {
+    Weights& weights = weights_[static_cast<std::size_t>(layer)];
+    // Uploaded before, in time that was left.
+    if (weights.is_hosted) return true;
+    const std::int64_t start = std::max(uploads_free_, weights.last_used);
+    events_.push_back({start, EventKind::upload, layer});
+    uploads_free_ = weights.uploaded =
+        start + chain_.transfer[static_cast<std::size_t>(layer)];
+    weights.is_hosted = true;
+    if (weights.is_leaving) remove(layer, weights.uploaded);
+    return true;
+}
+
+void WeightTimeline::fill() {
+    while (!waiting_.empty()) {
+        // The smallest; among equal ones the first that was changed.
+        const auto smallest = std::min_element(
+            waiting_.begin(), waiting_.end(), [this](std::int32_t one, std::int32_t other) {
+                return chain_.weight_bytes[static_cast<std::size_t>(one)] <
+                       chain_.weight_bytes[static_cast<std::size_t>(other)];
+            });
+        const auto layer = static_cast<std::size_t>(*smallest);
+        if (processor_free_ - uploads_free_ <= chain_.transfer[layer]) return;
+        upload(*smallest);
+        waiting_.erase(smallest);
+    }
+}
+
+void WeightTimeline::remove(std::int32_t layer, std::int64_t time) {
+    Weights& weights = weights_[static_cast<std::size_t>(layer)];
+    memory_.add(time, -chain_.weight_bytes[static_cast<std::size_t>(layer)]);
+    events_.push_back({time, EventKind::remove, layer});
+    weights.is_present = weights.is_leaving = false;
+    weights.removed = time;
+}
+
+std::optional<std::int64_t> find_period(const WeightChain& chain, const Absences& absences,
+                                        Discount discount, const Actions& actions,
+                                        WeightCycleTimes* times) {
+    WeightTimeline timeline(chain, absences, discount);
+    std::vector<std::size_t> first_event{0};
+    std::vector<std::int64_t> first_start;
+    std::int64_t barrier = 0;
+    const auto& events = timeline.events();
+    const auto is_repeated = [&](int step) {
+        const std::size_t before = first_event[static_cast<std::size_t>(step - 1)];
+        const std::size_t now = first_event[static_cast<std::size_t>(step)];
+        const std::size_t end = first_event[static_cast<std::size_t>(step + 1)];
+        if (now - before != end - now) return false;
+        const std::int64_t shift = first_start[static_cast<std::size_t>(step)] -
+                                   first_start[static_cast<std::size_t>(step - 1)];
+        for (std::size_t place = now; place < end; ++place) {
+            const Event& one = events[place - (now - before)];
+            const Event& other = events[place];
+            if (one.start + shift != other.start || one.kind != other.kind ||
+                one.layer != other.layer) {
+                return false;
+            }
+        }
+        return true;
+    };
+    const auto report = [&](int step, std::int64_t origin, std::int64_t period) {
+        if (times == nullptr) return;
+        times->period = period;
+        const auto at = static_cast<std::size_t>(step);
+        times->events.assign(
+            events.begin() + static_cast<std::ptrdiff_t>(first_event[at]),
+            events.begin() + static_cast<std::ptrdiff_t>(first_event[at + 1]));
+        for (Event& event : times->events) {
+            event.start -= origin;
+            while (event.start < 0) event.start += period;
+            while (event.start >= period && period > 0) event.start -= period;
+        }
+        sort(times->events);
+    };
+    for (int step = 0; step < most_steps; ++step) {
+        for (const Action& action : actions) {
+            if (!timeline.take(action)) return std::nullopt;
+        }
+        first_event.push_back(events.size());
+        const auto first = std::find_if(
+            events.begin() + static_cast<std::ptrdiff_t>(first_event[static_cast<std::size_t>(step)]),
+            events.end(), [&](const Event& event) {
+                return event.kind == EventKind::backward && event.layer == chain.layers - 1;
+            });
+        first_start.push_back(first->start);
+        if (step == 0) barrier = timeline.end_of_all();
+        if (step > 0 && is_repeated(step)) {
+            const std::int64_t origin = first_start[static_cast<std::size_t>(step)];
+            const std::int64_t period = origin - first_start[static_cast<std::size_t>(step - 1)];
+            report(step, origin, period);
+            return period;
+        }
+    }
+    report(0, 0, barrier);
+    return barrier;
+}
+
+}  // namespace jettison
