@@ -30,7 +30,7 @@ from jettison.instances.generators.three_partition_family import (
 from jettison.instances.json_file import json_text
 
 app = typer.Typer(
-    help="Generate hard instances whose answer is known and proved, for testing solvers.",
+    help="Generate hard instances of known answer, with proofs.",
     no_args_is_help=True,
 )
 
@@ -99,7 +99,12 @@ def generate_partitions(
     formats: FormatOption = "json",
     model: ModelOption = ModelKind.ANY_GROUP,
 ) -> None:
-    """Generate 3-PARTITION: whether 3 M items can be grouped in threes that each sum to V."""
+    """Group 3 M items in threes of sum V (3-PARTITION).
+
+    Every instance comes with its answer and a certificate that `jettison verify` checks: the groups
+    for yes, an argument that needs no search for no. The folder also holds the answers in MIPLIB's
+    .solu format, and an index with the SHA-256 of every file.
+    """
     _generate(
         SetProblem.THREE_PARTITION,
         family_of(family, answer),
@@ -124,7 +129,7 @@ def generate_weight_offload(
     count: CountOption = 1,
     formats: FormatOption = "json",
 ) -> None:
-    """Generate weight offloading from 3-PARTITION: whether a period of 2 M units is possible.
+    """Offload weights as fast as 3-PARTITION allows.
 
     Each chain comes with the 3-PARTITION that it is made from, and that one's certificate. Memory
     and bandwidth are in the index. On yes the shortest period is 2 M V ns, on no it is longer.
@@ -159,7 +164,10 @@ def generate_triplets(
     formats: FormatOption = "json",
     model: ModelOption = ModelKind.ANY_GROUP,
 ) -> None:
-    """Generate Falkenauer's triplets: bins of V = 1000 that three items fill exactly."""
+    """Fill bins of 1000 with three items each (Falkenauer).
+
+    These are 3-PARTITION instances of answer yes with one large and two small items per group.
+    """
     _generate(
         SetProblem.THREE_PARTITION,
         FAMILIES["triplets"],
