@@ -176,12 +176,9 @@ plot_cycle(shown.replay, title="gpt2-38-b64-table1: greedy")
 
 
 # %%
-def idle_ms(
-    name: str, method: str, mib_per_ms: float = 12, memory_bytes: int | None = None
-) -> float:
-    """Return how long a step of the method's schedule waits."""
-    result = solved(name, method, mib_per_ms, memory_bytes)
-    return ms(result.time_ns - CHAINS[name].base_time_ns)
+def idle_ms(result: Result) -> float:
+    """Return how long a step of the schedule waits."""
+    return ms(result.time_ns - result.problem.instance.base_time_ns)
 
 
 def memory_at(name: str, blocks: float) -> int:
@@ -199,10 +196,12 @@ def draw_memory(name: str, steps: int) -> Figure:
         ("greedy-no-discount", ORANGE, row.greedy_no_discount_ms),
         ("greedy", BLUE, row.greedy_ms),
     ):
-        idle = [idle_ms(name, method, 12, memory_at(name, offset)) for offset in offsets]
+        idle = [idle_ms(solved(name, method, 12, memory_at(name, offset))) for offset in offsets]
         axes.plot(offsets, idle, drawstyle="steps-mid", color=colour, label=method)
         axes.axhline(printed - row.base_ms, color=colour, linestyle=":", label="the paper's")
-    idle = [idle_ms(name, "margin-sweep", 12, memory_at(name, offset)) for offset in offsets]
+    idle = [
+        idle_ms(solved(name, "margin-sweep", 12, memory_at(name, offset))) for offset in offsets
+    ]
     axes.plot(offsets, idle, color=GREEN, label="margin-sweep")
     axes.set_xlabel(f"M - {row.memory_mib} MiB, in blocks")
     axes.set_ylabel("idle time (ms)")
@@ -376,8 +375,8 @@ ratios = pd.DataFrame(
         {"row": name}
         | {
             f"beta_{mib_per_ms}": round(
-                idle_ms(name, "greedy-no-discount", mib_per_ms)
-                / idle_ms(name, "greedy", mib_per_ms),
+                idle_ms(solved(name, "greedy-no-discount", mib_per_ms))
+                / idle_ms(solved(name, "greedy", mib_per_ms)),
                 2,
             )
             for mib_per_ms in BANDWIDTHS
@@ -418,7 +417,7 @@ def better_row(name: str, mib_per_ms: float) -> dict[str, object]:
     """Return the idle times of several methods, and of the bound."""
     found: dict[str, object] = {"row": name, "mib_per_ms": float(mib_per_ms)}
     for method in ("greedy", "margin-sweep", "local-search"):
-        found[method] = round(idle_ms(name, method, mib_per_ms), 1)
+        found[method] = round(idle_ms(solved(name, method, mib_per_ms)), 1)
     base_ns = CHAINS[name].base_time_ns
     best_ns = solved(name, "local-search", mib_per_ms).time_ns
     low_ns = bound_ns(name, mib_per_ms)
