@@ -160,7 +160,7 @@ def idle_ms(problem: WeightOffload, time_ns: int) -> float:
 
 @benchmark
 def relaxations() -> None:
-    """The relaxation of AGG beside that of the paper's corrected MILP, 96 layers: CPU seconds."""
+    """CPU seconds of two relaxations at 96 layers: AGG, and the paper's corrected MILP."""
     print(f"{'chain':>26} {'write':>7} {'MILP s':>8} {'AGG s':>7} {'ratio':>6} {'idle lost %':>11}")
     for name in ("gpt2-74-b16-table1", "bert-96-b16-table1", "bert-96-b64-table1"):
         problem = published_at_depth(name, 96)
@@ -187,7 +187,7 @@ def relaxations() -> None:
 
 @benchmark
 def thousand_layers() -> None:
-    """AGG's relaxation, proved in exact arithmetic, on 1000 layers: CPU seconds, idle ms."""
+    """CPU seconds and idle ms of AGG's relaxation at 1000 layers, proved in exact arithmetic."""
     print(f"{'chain':>26} {'CPU s':>7} {'idle ms':>10} {'base ms':>10}")
     for name in ("gpt2-74-b16-table1", "bert-144-b16-table1"):
         problem = published_at_depth(name, 1000)
@@ -206,7 +206,7 @@ def thousand_layers() -> None:
 
 @benchmark
 def bounds() -> None:
-    """All bounds on the rows of Table 1, as idle ms, five seconds each; and bound-guided."""
+    """All bounds on the rows of Table 1 and bound-guided, as idle ms, five seconds each."""
     names = ("closed-form", "agg", "aggint", "milp", "bound-guided")
     print(f"{'chain':>26} {'MiB/s':>6} " + " ".join(f"{name:>12}" for name in names))
     for row in PUBLISHED_ROWS:
