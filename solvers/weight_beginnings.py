@@ -110,6 +110,13 @@ class CutCycle:
             link.bytes_per_s,
         )
 
+    @cached_property
+    def forward_next(self) -> int:
+        """The layers whose forward comes before their backward, as a word."""
+        place = {(item.layer, item.is_backward): k for k, item in enumerate(self.operations)}
+        layers = range(1, self.problem.cycle.num_layers + 1)
+        return sum(1 << k - 1 for k in layers if place[k, False] < place[k, True])
+
     def beginnings(self, most: int) -> list[Beginning] | None:
         """Return all states at the cut, with nothing left of transfers; None if more than `most`.
 

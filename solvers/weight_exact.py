@@ -79,9 +79,11 @@ from jettison.solvers.least_weight_memory import weight_infeasibility
 from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
 from jettison.solvers.status import Termination
 from jettison.solvers.weight_beginnings import Beginning, CutCycle, best_cut
+from jettison.solvers.weight_recut import improve_by_cuts
 from jettison.solvers.weight_sweep import seek_step
 
 MOST_BEGINNINGS = 200_000
+FEW_BEGINNINGS = 2_000
 # About 150 bytes each; the first questions get fewer.
 MOST_LABELS = 8_000_000
 FEW_LABELS = 125_000
@@ -166,17 +168,31 @@ def _close(problem: WeightOffload, bracket: _Bracket) -> Termination:
     if problem.cycle.num_layers > _kernels.MOST_OFFLOADED_LAYERS:
         return Termination.NODE_LIMIT
     found = best_cut(problem, MOST_BEGINNINGS)
-    if found is None:
-        return Termination.NODE_LIMIT
-    settled = _ask_for_periods(bracket, *found)
+    if found is None or len(found[1]) > FEW_BEGINNINGS:
+        _improve(problem, bracket)
+    if found is not None:
+        _ask_for_periods(bracket, *found)
     if not bracket.is_closed:
         return Termination.TIME_LIMIT if bracket.clock.left_s == 0 else Termination.NODE_LIMIT
-    exact = settled and bracket.lower_ns == bracket.schedule.period_ns
-    return Termination.COMPLETED if exact else Termination.GAP_REACHED
+    is_exact = bracket.lower_ns == bracket.schedule.period_ns
+    return Termination.COMPLETED if is_exact else Termination.GAP_REACHED
 
 
-def _ask_for_periods(bracket: _Bracket, cut: CutCycle, beginnings: list[Beginning]) -> bool:
-    """Ask for one period after the other; return whether every question was answered.
+def _improve(problem: WeightOffload, bracket: _Bracket) -> None:
+    """Find a good schedule with up to a quarter of the time: long periods are large searches."""
+    limit_s = bracket.options.time_limit_s
+    clock = Clock(None if limit_s is None else limit_s / 4)
+
+    def take(schedule: CyclicSchedule, labels: int) -> None:
+        bracket.schedule = schedule
+        bracket.labels += labels
+        bracket.report()
+
+    improve_by_cuts(problem, bracket.schedule, bracket.lower_ns, clock, take)
+
+
+def _ask_for_periods(bracket: _Bracket, cut: CutCycle, beginnings: list[Beginning]) -> None:
+    """Ask for one period after the other, until the bracket is closed or a limit is hit.
 
     A longer period is a larger search. So a question that takes many labels is put off: a shorter
     period is tried, and only the shortest one of all with more labels.
@@ -195,7 +211,7 @@ def _ask_for_periods(bracket: _Bracket, cut: CutCycle, beginnings: list[Beginnin
         )
         bracket.labels += sweep.labels
         if bracket.clock.left_s == 0 and sweep.schedule is None and sweep.next_ns is None:
-            return False
+            return
         if sweep.schedule is not None:
             bracket.schedule = sweep.schedule
             stride_ns //= 2
@@ -212,6 +228,5 @@ def _ask_for_periods(bracket: _Bracket, cut: CutCycle, beginnings: list[Beginnin
         elif most_labels < MOST_LABELS:
             most_labels *= 4
         else:
-            return False
+            return
         bracket.report()
-    return settled

@@ -15,6 +15,7 @@ from jettison.solvers.clock import Clock
 from jettison.solvers.weight_beginnings import Beginning, CutCycle
 
 _AT_ONCE = 4096
+_ALL = 2**62
 # The kinds of `CycleStart` after the operations, in the order of the kernel.
 _KINDS = (CyclicEventKind.PREFETCH, CyclicEventKind.UPLOAD, CyclicEventKind.DELETE)
 
@@ -46,6 +47,7 @@ def seek_step(
     *,
     most_labels: int,
     most_rounds: int,
+    most_alike: int = _ALL,
 ) -> Sweep:
     """Seek a step within `period_ns`; see `solvers.weight_exact`.
 
@@ -65,6 +67,7 @@ def seek_step(
                 np.array([item.row for item in chunk], dtype=np.int64),
                 period_ns,
                 most_labels - labels,
+                most_alike,
                 None if math.isinf(clock.left_s) else max(clock.left_s, 1e-3),
             )
             labels += made
