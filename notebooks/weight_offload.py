@@ -241,7 +241,7 @@ remainders
 # %% [markdown]
 # A block more or less changes nothing in thirteen rows: what the selection has to free is the
 # excess over $M$, and it is freed in blocks. So $M$ is known modulo a block and no further; only
-# gpt2-38-b16 refuses a block more, and Greedy\* on bert-96-b16 asks for an even number of them.
+# gpt2-38-b16 refuses a block more, and Greedy\* on bert-96-b16 either of them.
 # Which memory the paper had, its numbers cannot tell.
 #
 # They are the numbers of a lucky remainder, too. In gpt2-74-b16, Greedy waits for 36 to 650 ms,
@@ -367,8 +367,8 @@ figure4
 # * *The lower bound gives no idle time in all settings* of Table 1: so here.
 # * *The ILP shows almost no idle time when the bandwidth is higher than 4 GB/s*: so here; in these
 #   four rows even from 2 MiB/ms on. And it can be reached: `local-search` does not wait there.
-# * *Greedy is very close to the lower bound*: as a part of the whole step, from 2 MiB/ms on. At 1
-#   MiB/ms it waits for 2 to 22 % of the step, where 0 to 19 % are needed.
+# * *Greedy is very close to the lower bound*: within 3 % of the step from 4 MiB/ms on. At 1
+#   MiB/ms it waits for 2 to 22 % of $\sum_j u_j$, where 0 to 19 % are needed.
 # * *L2L always causes a reduction in throughput compared to Greedy*: so here, by a factor of 1.1 to
 #   5.1.
 # * *Greedy\* is always slower than Greedy. Not considering the discount can induce up to 5 times more
