@@ -14,6 +14,7 @@ namespace jettison {
 namespace {
 
 constexpr std::int64_t polled_every = 4096;
+constexpr std::size_t most_set_bytes = std::size_t{1} << 30;
 constexpr std::int32_t no_label = -1;
 __extension__ typedef __int128 Wide;
 
@@ -115,7 +116,8 @@ public:
         for (std::size_t k = 0; k < beginnings_.size(); ++k) begin(k);
         while (!waiting_.empty()) {
             if (++popped_ % polled_every == 0) {
-                if (static_cast<std::int64_t>(labels_.size()) > most_labels || !poll()) {
+                if (static_cast<std::int64_t>(labels_.size()) > most_labels ||
+                    sets_.size_bytes() > most_set_bytes || !poll()) {
                     answer_.complete = false;
                     break;
                 }

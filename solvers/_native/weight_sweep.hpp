@@ -68,7 +68,7 @@ struct SweepAnswer {
 };
 
 // Looks for a walk that closes within `period_ns`. Stops at the first one. `most_labels` bounds
-// memory: about 150 bytes each. Of the labels with the same operations started and the same weights
+// memory: about 200 bytes each, and 1 GiB for sets of beginnings. Of the labels with the same operations started and the same weights
 // resident the first `most_alike` are kept; when more are met, the sweep is not complete. `poll`
 // returns false to stop.
 SweepAnswer sweep_cycle(const OffloadCycle& cycle, const std::vector<Beginning>& beginnings,
