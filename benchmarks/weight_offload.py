@@ -12,13 +12,20 @@ import random
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
+from jettison.formulations.from_pulp import from_pulp
+from jettison.formulations.weight_offload_aggregated import Aggregated
+from jettison.formulations.weight_offload_milp import WeightOffloadMilp
 from jettison.instances.chain import Chain, Stage
 from jettison.instances.generators.published_transformers import PUBLISHED_ROWS, published_chain
 from jettison.instances.weight_offload import WeightOffload
+from jettison.solvers.highs import solve_model
+from jettison.solvers.highs_options import HighsOptions, LinearAlgorithm
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.solve import solve_with
 from jettison.solvers.weight_incumbent import simple_floor_ns
+from jettison.solvers.weight_model_bound import relaxed_bound_ns
 from jettison.solvers.weight_scheduler import WeightScheduler
 from jettison.solvers.weight_selection import select_choices
 
@@ -130,6 +137,91 @@ def synthetic() -> None:
         for memory in ("60%", "40%", "25%"):
             for bandwidth in ("4000MiB/s", "2000MiB/s"):
                 compare_heuristics(WeightOffload(chain, memory, bandwidth))
+
+
+def published_at_depth(name: str, depth: int) -> WeightOffload:
+    """Pose a row of Table 1 with another depth and as much time for each block, at 4000 MiB/s.
+
+    Where the row's memory is too little for that depth it is the least one and 4 GiB.
+    """
+    row = next(row for row in PUBLISHED_ROWS if row.name == name)
+    chain = published_chain(replace(row, depth=depth, base_ms=row.base_ms * depth // row.depth))
+    problem = WeightOffload(chain, f"{row.memory_mib}MiB", "4000MiB/s")
+    least_bytes = problem.cycle.least_memory_bytes
+    if problem.memory_bytes >= least_bytes:
+        return problem
+    return replace(problem, memory=least_bytes + 4096 * MIB)
+
+
+def idle_ms(problem: WeightOffload, time_ns: int) -> float:
+    """Return what is left of a time when all operations are subtracted, in ms."""
+    return (time_ns - problem.instance.base_time_ns) / 1e6
+
+
+@benchmark
+def relaxations() -> None:
+    """CPU seconds of two relaxations at 96 layers: AGG, and the paper's corrected MILP."""
+    print(f"{'chain':>26} {'write':>7} {'MILP s':>8} {'AGG s':>7} {'ratio':>6} {'idle lost %':>11}")
+    for name in ("gpt2-74-b16-table1", "bert-96-b16-table1", "bert-96-b64-table1"):
+        problem = published_at_depth(name, 96)
+        started = time.process_time()
+        aggregated = Aggregated().build(problem)
+        small = solve_model(aggregated.model.relaxed())
+        proved_ns = relaxed_bound_ns(aggregated.model, aggregated.scale, small)
+        small_s = time.process_time() - started
+        started = time.process_time()
+        built = WeightOffloadMilp().build(problem)
+        model = from_pulp(built.problem).model.relaxed()
+        write_s = time.process_time() - started
+        large = solve_model(model)
+        large_s = time.process_time() - started - write_s
+        large_ns = relaxed_bound_ns(model, built.scale, large)
+        idle = idle_ms(problem, large_ns)
+        lost = 100 * (large_ns - proved_ns) / 1e6 / idle if idle else 0.0
+        print(
+            f"{problem.instance.name:>26} {write_s:>7.2f} {large_s:>8.2f} {small_s:>7.3f} "
+            f"{large_s / small_s:>6.1f} {lost:>11.4f}",
+            flush=True,
+        )
+
+
+@benchmark
+def thousand_layers() -> None:
+    """CPU seconds and idle ms of AGG's relaxation at 1000 layers, proved in exact arithmetic."""
+    print(f"{'chain':>26} {'CPU s':>7} {'idle ms':>10} {'base ms':>10}")
+    for name in ("gpt2-74-b16-table1", "bert-144-b16-table1"):
+        problem = published_at_depth(name, 1000)
+        aggregated = Aggregated().build(problem)
+        started = time.process_time()
+        interior = HighsOptions(linear_algorithm=LinearAlgorithm.INTERIOR)
+        solution = solve_model(aggregated.model.relaxed(), interior)
+        time_ns = relaxed_bound_ns(aggregated.model, aggregated.scale, solution)
+        seconds = time.process_time() - started
+        print(
+            f"{problem.instance.name:>26} {seconds:>7.2f} {idle_ms(problem, time_ns):>10.1f} "
+            f"{problem.instance.base_time_ns / 1e6:>10.1f}",
+            flush=True,
+        )
+
+
+@benchmark
+def bounds() -> None:
+    """All bounds on the rows of Table 1 and bound-guided, as idle ms, five seconds each."""
+    names = ("closed-form", "agg", "aggint", "milp", "bound-guided")
+    print(f"{'chain':>26} {'MiB/s':>6} " + " ".join(f"{name:>12}" for name in names))
+    for row in PUBLISHED_ROWS:
+        for bandwidth in BANDWIDTHS:
+            problem = WeightOffload(published_chain(row), f"{row.memory_mib}MiB", bandwidth)
+            cells = []
+            for name in names:
+                result = solve_with(problem, name, SolveOptions(time_limit_s=5))
+                found_ns = result.time_ns if name == "bound-guided" else result.lower_bound_ns
+                cells.append("-" if found_ns is None else f"{idle_ms(problem, found_ns):.1f}")
+            print(
+                f"{row.name:>26} {problem.link.bytes_per_s // MIB:>6} "
+                + " ".join(f"{cell:>12}" for cell in cells),
+                flush=True,
+            )
 
 
 def main() -> None:

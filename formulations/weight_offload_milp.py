@@ -97,8 +97,8 @@ follows its upload, which follows :math:`B_i`: all within the idle time, (3a). A
 :math:`w_i` in interval :math:`f_i` follows its deletion, which follows :math:`F_i`: (3b). What is
 deleted before :math:`F_i` has been uploaded whole by then: (7'). What has been deleted since the
 last operation has been uploaded whole before: (6c). It implies (6): what is missing is at most
-what has been deleted. Transfers that could be interrupted would break (3a), (3b) and (6c) not at
-all, and (7') neither; what they rely on is that a layer is deleted as a whole.
+what has been deleted. All four would hold for transfers that can be
+interrupted too: they rest on a layer's being deleted as a whole.
 
 Time is at least :math:`\sum_k u_k + \sum_k z_k / \beta`: Theorem 2.
 
@@ -111,7 +111,8 @@ Corrections of the print
 * (4): :math:`M_k` of equation (1) holds :math:`|w_i|` of the running layer, and :math:`m_{i,k}`
   holds it too. Counted twice it is not a lower bound: 6 in place of 4 on an instance of Theorem 1.
 * (5): the sum runs from 0 to :math:`2L-1`, over operations counted from 1; it is over all of
-  them. As printed what moves after :math:`F_L` need not come back, and may not.
+  them. As printed what leaves after :math:`F_L` need not come back, and what comes back there does
+  not count.
 * (8): the range of :math:`D^1_L` ends before operation 1: it is operation :math:`2L` alone.
 * (3) is right. It needs (2) with idle time after the backward, not before; without (3) the bound
   is weaker, and valid.
@@ -127,7 +128,6 @@ from typing import TYPE_CHECKING
 
 import lazy_loader as lazy
 
-from jettison.formulations.absent_layers import AbsentLayers
 from jettison.formulations.weight_offload_scale import WeightOffloadScale
 from jettison.instances.weight_offload import WeightOffload
 
@@ -188,14 +188,10 @@ class WeightOffloadMilp:
         Rows to take as they are printed; then the model bounds nothing.
     cuts
         Inequalities to add.
-    selection
-        None for the model. Otherwise the model with its binary columns fixed, which is no bound:
-        layers that never leave have no columns, their weights are part of what operations need.
     """
 
     printed: frozenset[PrintedRow] = frozenset()
     cuts: frozenset[Cut] = field(default_factory=frozenset)
-    selection: AbsentLayers | None = None
 
     def build(self, problem: WeightOffload) -> WeightOffloadMilpModel:
         """Build the model; about 10 µs for each coefficient."""
@@ -220,8 +216,7 @@ class _Writer:
         self.scale = WeightOffloadScale.of(problem)
         self.w = dict(enumerate(self.scale.weights, start=1))
         self.count = len(self.cycle)
-        chosen = options.selection
-        self.layers = [i for i in self.w if self.w[i] and (chosen is None or i in chosen)]
+        self.layers = [i for i in self.w if self.w[i]]
         self.pulp = pulp.LpProblem("weight_offload", pulp.LpMinimize)
         self._add_columns()
 
@@ -249,14 +244,9 @@ class _Writer:
         }
         self.o = self._inventory("o")
         self.d = self._inventory("d") if Cut.COPIED in self.options.cuts else {}
-        chosen = self.options.selection
         self.upload = self._binaries("upload")
         self.gone1 = self._binaries("gone1")
         self.gone0 = self._binaries("gone0")
-        if chosen is not None:
-            for i in self.layers:
-                self.gone1[i].bounds(*[int(i in chosen.before_backward)] * 2)
-                self.gone0[i].bounds(*[int(i in chosen.before_forward)] * 2)
         self.z = [self.pulp.add_variable(f"idle_{k}", 0) for k in range(self.count)]
 
     def _inventory(self, name: str) -> dict[tuple[int, int], pulp.LpVariable]:
@@ -305,9 +295,8 @@ class _Writer:
                 self.pulp += self.o[i, after] == sent, f"sent_{i}_{k}"
 
     def _add_memory(self) -> None:
-        resident = sum(size for i, size in self.w.items() if i not in self.layers)
         for k, operation in enumerate(self.cycle):
-            room = self.scale.rooms[k] - resident
+            room = self.scale.rooms[k]
             if PrintedRow.MEMORY in self.options.printed:
                 room -= self.w[operation.layer]
             self.pulp += pulp.lpSum(self.m[i, k] for i in self.layers) <= room, f"memory_{k}"

@@ -150,14 +150,14 @@ table1
 
 # %%
 largest = table1[[f"{column}_diff" for column in COLUMNS]].abs().max()
-assert (largest.drop("l2l_diff") < 1).all()
-assert largest["l2l_diff"] < 1.1
+assert (largest < 1).all()
 largest
 
 # %% [markdown]
-# All 60 numbers are the paper's to the millisecond that it prints. The column L2L is off by up to
-# a millisecond because it has two roundings in it: the paper prints $\sum_j u_j$ in whole
-# milliseconds, and that is what our chains are made of.
+# All 60 numbers are within a millisecond of the paper's. More cannot be had: the paper prints whole
+# milliseconds, and our chains are made of the column $\sum_j u_j$. That rounding is largest in L2L,
+# which has the rounded $\sum_j u_j$ in it once and is rounded itself: the same weights of Bert-96
+# cost 2612, 2613 and 2612 ms in the paper's three rows.
 #
 # How such a schedule looks: `greedy` waits at the beginning of the step, where memory is full and
 # the weights of each layer have to be away before those of the next can come. What is under way at
@@ -176,12 +176,9 @@ plot_cycle(shown.replay, title="gpt2-38-b64-table1: greedy")
 
 
 # %%
-def idle_ms(
-    name: str, method: str, mib_per_ms: float = 12, memory_bytes: int | None = None
-) -> float:
-    """Return how long a step of the method's schedule waits."""
-    result = solved(name, method, mib_per_ms, memory_bytes)
-    return ms(result.time_ns - CHAINS[name].base_time_ns)
+def idle_ms(result: Result) -> float:
+    """Return how long a step of the schedule waits."""
+    return ms(result.time_ns - result.problem.instance.base_time_ns)
 
 
 def memory_at(name: str, blocks: float) -> int:
@@ -199,10 +196,12 @@ def draw_memory(name: str, steps: int) -> Figure:
         ("greedy-no-discount", ORANGE, row.greedy_no_discount_ms),
         ("greedy", BLUE, row.greedy_ms),
     ):
-        idle = [idle_ms(name, method, 12, memory_at(name, offset)) for offset in offsets]
+        idle = [idle_ms(solved(name, method, 12, memory_at(name, offset))) for offset in offsets]
         axes.plot(offsets, idle, drawstyle="steps-mid", color=colour, label=method)
         axes.axhline(printed - row.base_ms, color=colour, linestyle=":", label="the paper's")
-    idle = [idle_ms(name, "margin-sweep", 12, memory_at(name, offset)) for offset in offsets]
+    idle = [
+        idle_ms(solved(name, "margin-sweep", 12, memory_at(name, offset))) for offset in offsets
+    ]
     axes.plot(offsets, idle, color=GREEN, label="margin-sweep")
     axes.set_xlabel(f"M - {row.memory_mib} MiB, in blocks")
     axes.set_ylabel("idle time (ms)")
@@ -242,8 +241,12 @@ remainders
 # %% [markdown]
 # A block more or less changes nothing in thirteen rows: what the selection has to free is the
 # excess over $M$, and it is freed in blocks. So $M$ is known modulo a block and no further; only
-# gpt2-38-b16 refuses a block more, and Greedy\* on bert-96-b16 asks for an even number of them.
+# gpt2-38-b16 refuses a block more, and Greedy\* on bert-96-b16 either of them.
 # Which memory the paper had, its numbers cannot tell.
+#
+# They are the numbers of a lucky remainder, too. In gpt2-74-b16, Greedy waits for 36 to 650 ms,
+# depending on what is left of $M$ beside whole blocks, and the paper's 72 ms lie near the lower
+# end. None of it has to be: `margin-sweep` waits nowhere on this picture.
 #
 # The share of the forward in a block's time shows in Greedy\* on batches of 16 only, where one
 # more upload comes late. Differences to the paper in ms:
@@ -336,6 +339,7 @@ def draw_bandwidths(table: pd.DataFrame) -> Figure:
         axes.set_xscale("log", base=2)
         axes.set_yscale("log", base=2)
         axes.set_ylim(0.97)
+        axes.set_ylim(0.97, 7)
         axes.set_yticks([1, 1.25, 1.5, 2, 3, 4, 6])
         axes.minorticks_off()
         axes.set_xticks(BANDWIDTHS)
@@ -361,14 +365,15 @@ figure4
 # %% [markdown]
 # The paper's claims:
 #
-# * *"The lower bound gives no idle time in all settings"* of Table 1: so here.
-# * *"Almost no idle time when the bandwidth is higher than 4 GB/s"* (the ILP): the bound is
-#   $\sum_j u_j$ from 2 MiB/ms on in these four rows, and `local-search` reaches it.
-# * *"Our greedy algorithm is very close to the lower bound"*: in units of $\sum_j u_j$ yes; of the
-#   idle time itself, Greedy has all of it that could be avoided.
-# * *"L2L always causes a reduction in throughput"*: so here, by a factor of 1.1 to 6.
-# * *"Not considering the discount can induce up to 5 times more idle time"*: idle time of Greedy\*
-#   over that of Greedy, on all rows with a batch of 32 or 64:
+# * *The lower bound gives no idle time in all settings* of Table 1: so here.
+# * *The ILP shows almost no idle time when the bandwidth is higher than 4 GB/s*: so here; in these
+#   four rows even from 2 MiB/ms on. And it can be reached: `local-search` does not wait there.
+# * *Greedy is very close to the lower bound*: within 3 % of the step from 4 MiB/ms on. At 1
+#   MiB/ms it waits for 2 to 22 % of $\sum_j u_j$, where 0 to 19 % are needed.
+# * *L2L always causes a reduction in throughput compared to Greedy*: so here, by a factor of 1.1 to
+#   5.1.
+# * *Greedy\* is always slower than Greedy. Not considering the discount can induce up to 5 times more
+#   idle time.* Idle time of Greedy\* over that of Greedy, on all rows with a batch of 32 or 64:
 
 # %%
 ratios = pd.DataFrame(
@@ -376,8 +381,8 @@ ratios = pd.DataFrame(
         {"row": name}
         | {
             f"beta_{mib_per_ms}": round(
-                idle_ms(name, "greedy-no-discount", mib_per_ms)
-                / idle_ms(name, "greedy", mib_per_ms),
+                idle_ms(solved(name, "greedy-no-discount", mib_per_ms))
+                / idle_ms(solved(name, "greedy", mib_per_ms)),
                 2,
             )
             for mib_per_ms in BANDWIDTHS
@@ -389,10 +394,10 @@ ratios = pd.DataFrame(
 ratios
 
 # %% [markdown]
-# Not always slower, and not at most five times: between 1 and 4.4 in all cases but one, and 15 in
-# that one, where Greedy hardly waits at all. The discount counts where the link is just fast
-# enough; on a fast link nothing is late, and on a slow one the prefetches take longer than the
-# uploads that it saves.
+# Never faster, and equal on fast links. The ratio goes up to 4.4 in nine of the rows, which is the
+# paper's "up to 5"; in the tenth it is 15 at 2 MiB/ms, where Greedy hardly waits at all. The
+# discount counts where the link is just fast enough: on a slow link, prefetches take longer than
+# the uploads that it saves.
 
 # %% [markdown]
 # ## Better schedules
@@ -418,7 +423,7 @@ def better_row(name: str, mib_per_ms: float) -> dict[str, object]:
     """Return the idle times of several methods, and of the bound."""
     found: dict[str, object] = {"row": name, "mib_per_ms": float(mib_per_ms)}
     for method in ("greedy", "margin-sweep", "local-search"):
-        found[method] = round(idle_ms(name, method, mib_per_ms), 1)
+        found[method] = round(idle_ms(solved(name, method, mib_per_ms)), 1)
     base_ns = CHAINS[name].base_time_ns
     best_ns = solved(name, "local-search", mib_per_ms).time_ns
     low_ns = bound_ns(name, mib_per_ms)
@@ -433,15 +438,23 @@ better = pd.DataFrame([better_row(name, mib_per_ms) for name, mib_per_ms in HARD
 better
 
 # %% [markdown]
+# Greedy waits in all of these twenty cases. In eleven of them nothing has to wait, and
+# `local-search` finds such a schedule. In five more it meets the bound, up to a tenth of a
+# millisecond: on gpt2-38-b32 at 1 MiB/ms it waits for 119 ms where Greedy waits for 1662. In four
+# cases, all at the slowest link, between 2 and 17 % of what is left may still be avoidable.
+
+# %% [markdown]
 # ## How far from the best possible? Small cases
 #
 # The paper compares with its lower bound only. On small chains `exact` finds the optimum over all
-# schedules. Here are 60 random chains of 3 to 6 layers, with memories between the least in which
+# schedules. Here are 40 random chains of 3 to 6 layers, with memories between the least in which
 # anything fits and the peak with all weights.
 
 # %%
-CASES = 60
-SMALL_METHODS = ["greedy", "greedy-no-discount", "margin-sweep", "local-search", "l2l"]
+CASES = 40
+SMALL_METHODS = [
+    *("greedy", "greedy-no-discount", "margin-sweep", "bound-guided", "local-search", "l2l"),
+]
 BOUND_METHODS = ["milp", "agg", "aggint", "closed-form"]
 
 
@@ -507,7 +520,10 @@ small_schedules = pd.DataFrame(
 small_schedules
 
 # %% [markdown]
-# And the share of the optima's waiting that each bound explains, the paper's MILP (corrected) among
+# Greedy finds 11 of 40 optima, and waits 41 % longer than is needed; `local-search` misses two.
+# `bound-guided` gives Algorithm 2 what the model of a bound selects.
+#
+# The share of the optima's waiting that each bound explains, the paper's MILP (corrected) among
 # them:
 
 # %%
@@ -525,6 +541,12 @@ small_bounds = pd.DataFrame(
 small_bounds
 
 # %% [markdown]
+# Where an optimum waits at all, the bounds are far below it: 39 % of the waiting is explained by the
+# paper's MILP, 49 % by `aggint`, which lets layers of the most frequent size leave and come as a
+# whole only; all of them take a transfer for something that can be split. The 18 tight ones are
+# those whose optimum does not wait. With few layers, memory is had in large lumps, which is what
+# these bounds do not see; with dozens of equal layers, above, they were met.
+#
 # The tables that `tests/notebooks` compares with the expected ones:
 
 # %%

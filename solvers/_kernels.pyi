@@ -181,6 +181,7 @@ def sweep_weight_cycle(
     beginnings: NDArray[np.int64],
     period_ns: int,
     most_labels: int,
+    most_alike: int,
     time_limit_s: float | None = None,
 ) -> tuple[
     bool,

@@ -110,6 +110,13 @@ class CutCycle:
             link.bytes_per_s,
         )
 
+    @cached_property
+    def forward_next(self) -> int:
+        """The layers whose forward comes before their backward, as a word."""
+        place = {(item.layer, item.is_backward): k for k, item in enumerate(self.operations)}
+        layers = range(1, self.problem.cycle.num_layers + 1)
+        return sum(1 << k - 1 for k in layers if place[k, False] < place[k, True])
+
     def beginnings(self, most: int) -> list[Beginning] | None:
         """Return all states at the cut, with nothing left of transfers; None if more than `most`.
 
@@ -121,14 +128,21 @@ class CutCycle:
         return [Beginning(*row) for row in rows] or None
 
 
-def best_cut(problem: WeightOffload, most: int) -> tuple[CutCycle, list[Beginning]] | None:
-    """Return the cut with the fewest states; None if all have more than `most`."""
+def cuts_by_room(problem: WeightOffload) -> list[CutCycle]:
+    """Return all cuts, those first where the next operation leaves the least room."""
     weights = problem.cycle.weight_bytes
     needs = [item.working_bytes + weights[item.layer - 1] for item in problem.cycle]
+    return [
+        CutCycle(problem, first)
+        for first in sorted(range(len(needs)), key=lambda index: -needs[index])
+    ]
+
+
+def best_cut(problem: WeightOffload, most: int) -> tuple[CutCycle, list[Beginning]] | None:
+    """Return the cut with the fewest states; None if all have more than `most`."""
     best: tuple[CutCycle, list[Beginning]] | None = None
     # Where the least room is left there are few states: the others are soon given up.
-    for first in sorted(range(len(needs)), key=lambda index: -needs[index]):
-        cut = CutCycle(problem, first)
+    for cut in cuts_by_room(problem):
         states = cut.beginnings(most if best is None else len(best[1]) - 1)
         if states is not None:
             best = cut, states

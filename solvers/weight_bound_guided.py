@@ -133,7 +133,7 @@ class _Search:
                         if choices not in self.seen:
                             self.seen.add(choices)
                             self._offer(scheduler, choices)
-                    yield
+                yield
 
     def _offer(self, scheduler: WeightScheduler, choices: frozenset[Choice]) -> None:
         left_s = None if math.isinf(self.clock.left_s) else self.clock.left_s

@@ -49,7 +49,8 @@ r, or the walk is closed. No beginnings are left: no schedule within T exists. I
 by their estimate only, the least estimate above T is the next bound.
 
 Where sizes share no divisor a walk that takes a nanosecond more than T can raise r by one at a
-time; after `MOST_ROUNDS` the question stays open, and the bound below it.
+time. After `MOST_ROUNDS` the question is asked at other cuts, where another transfer is under way
+or none; if none has an answer it stays open. A "no" for a longer period answers it as well.
 
 Estimate
 --------
@@ -78,14 +79,16 @@ from jettison.solvers.layer_to_layer import layer_to_layer
 from jettison.solvers.least_weight_memory import weight_infeasibility
 from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
 from jettison.solvers.status import Termination
-from jettison.solvers.weight_beginnings import Beginning, CutCycle, best_cut
-from jettison.solvers.weight_sweep import seek_step
+from jettison.solvers.weight_beginnings import Beginning, CutCycle, best_cut, cuts_by_room
+from jettison.solvers.weight_recut import improve_by_cuts
+from jettison.solvers.weight_sweep import Sweep, SweepEnd, seek_step
 
 MOST_BEGINNINGS = 200_000
-# About 150 bytes each; the first questions get fewer.
+FEW_BEGINNINGS = 2_000
+# About 200 bytes each; the first questions get fewer.
 MOST_LABELS = 8_000_000
 FEW_LABELS = 125_000
-MOST_ROUNDS = 100
+MOST_ROUNDS = 20
 
 
 @dataclass
@@ -166,52 +169,97 @@ def _close(problem: WeightOffload, bracket: _Bracket) -> Termination:
     if problem.cycle.num_layers > _kernels.MOST_OFFLOADED_LAYERS:
         return Termination.NODE_LIMIT
     found = best_cut(problem, MOST_BEGINNINGS)
-    if found is None:
-        return Termination.NODE_LIMIT
-    settled = _ask_for_periods(bracket, *found)
+    if found is None or len(found[1]) > FEW_BEGINNINGS:
+        _improve(problem, bracket)
+    if found is not None:
+        _ask_for_periods(bracket, *found)
     if not bracket.is_closed:
         return Termination.TIME_LIMIT if bracket.clock.left_s == 0 else Termination.NODE_LIMIT
-    exact = settled and bracket.lower_ns == bracket.schedule.period_ns
-    return Termination.COMPLETED if exact else Termination.GAP_REACHED
+    is_exact = bracket.lower_ns == bracket.schedule.period_ns
+    return Termination.COMPLETED if is_exact else Termination.GAP_REACHED
 
 
-def _ask_for_periods(bracket: _Bracket, cut: CutCycle, beginnings: list[Beginning]) -> bool:
-    """Ask for one period after the other; return whether every question was answered.
+def _improve(problem: WeightOffload, bracket: _Bracket) -> None:
+    """Find a good schedule with up to a quarter of the time: long periods are large searches."""
+    limit_s = bracket.options.time_limit_s
+    clock = Clock(None if limit_s is None else limit_s / 4)
+
+    def take(schedule: CyclicSchedule, labels: int) -> None:
+        bracket.schedule = schedule
+        bracket.labels += labels
+        bracket.report()
+
+    improve_by_cuts(problem, bracket.schedule, bracket.lower_ns, clock, take)
+
+
+def _ask_for_periods(bracket: _Bracket, cut: CutCycle, beginnings: list[Beginning]) -> None:
+    """Ask for one period after the other, until the bracket is closed or a limit is hit.
 
     A longer period is a larger search. So a question that takes many labels is put off: a shorter
     period is tried, and only the shortest one of all with more labels.
     """
-    lowest_ns, stride_ns, most_labels, settled = bracket.lower_ns, 0, FEW_LABELS, True
-    while not bracket.is_closed and lowest_ns < bracket.schedule.period_ns:
-        middle_ns = (lowest_ns + bracket.schedule.period_ns - 1) // 2
-        period_ns = min(lowest_ns + stride_ns, middle_ns)
-        sweep = seek_step(
-            cut,
-            beginnings,
-            period_ns,
-            bracket.clock,
-            most_labels=most_labels,
-            most_rounds=MOST_ROUNDS,
-        )
-        bracket.labels += sweep.labels
-        if bracket.clock.left_s == 0 and sweep.schedule is None and sweep.next_ns is None:
-            return False
+    stride_ns, most_labels = 0, FEW_LABELS
+    # Periods from the second on up to the first one have no answer.
+    lowest_ns = open_ns = bracket.lower_ns
+    while not bracket.is_closed:
+        upper_ns = bracket.schedule.period_ns
+        if lowest_ns < upper_ns:
+            period_ns = min(lowest_ns + stride_ns, (lowest_ns + upper_ns - 1) // 2)
+        elif bracket.lower_ns < open_ns:
+            period_ns = (bracket.lower_ns + open_ns - 1) // 2
+        else:
+            return
+        sweep = _ask(bracket, cut, beginnings, period_ns, most_labels)
+        if sweep.end is SweepEnd.ROUNDS:
+            sweep = _ask_elsewhere(bracket, cut, period_ns, most_labels)
         if sweep.schedule is not None:
             bracket.schedule = sweep.schedule
             stride_ns //= 2
-        elif sweep.next_ns is not None:
-            lowest_ns = min(sweep.next_ns, bracket.schedule.period_ns)
-            if settled:
-                bracket.lower_ns = lowest_ns
+        elif sweep.end is SweepEnd.REFUTED:
+            # Nor is there a shorter one, whatever questions stayed open: it could be idle longer.
+            bracket.lower_ns = min(sweep.next_ns, upper_ns)
+            lowest_ns = max(lowest_ns, bracket.lower_ns)
+            open_ns = max(open_ns, bracket.lower_ns)
             stride_ns = max(2 * stride_ns, bracket.lower_ns // 1000, 1)
-        elif sweep.labels <= most_labels:
-            # Too many rounds: a nanosecond at a time would take for ever.
-            lowest_ns, settled = period_ns + 1, False
+        elif bracket.clock.left_s == 0:
+            return
+        elif sweep.end is SweepEnd.ROUNDS:
+            open_ns = period_ns
+            lowest_ns = max(lowest_ns, period_ns + 1)
         elif period_ns > lowest_ns:
             stride_ns = (period_ns - lowest_ns) // 4
         elif most_labels < MOST_LABELS:
             most_labels *= 4
         else:
-            return False
+            return
         bracket.report()
-    return settled
+
+
+def _ask(
+    bracket: _Bracket,
+    cut: CutCycle,
+    beginnings: list[Beginning],
+    period_ns: int,
+    most_labels: int,
+) -> Sweep:
+    sweep = seek_step(
+        cut,
+        beginnings,
+        period_ns,
+        bracket.clock,
+        most_labels=most_labels,
+        most_rounds=MOST_ROUNDS,
+    )
+    bracket.labels += sweep.labels
+    return sweep
+
+
+def _ask_elsewhere(bracket: _Bracket, cut: CutCycle, period_ns: int, most_labels: int) -> Sweep:
+    """Ask at the other cuts, until one has an answer: what is left of transfers differs there."""
+    for other in cuts_by_room(cut.problem):
+        beginnings = None if other == cut else other.beginnings(FEW_BEGINNINGS)
+        if beginnings is not None:
+            sweep = _ask(bracket, other, beginnings, period_ns, most_labels)
+            if sweep.end in {SweepEnd.FOUND, SweepEnd.REFUTED} or bracket.clock.left_s == 0:
+                return sweep
+    return Sweep(SweepEnd.ROUNDS, 0)

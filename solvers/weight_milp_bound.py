@@ -1,7 +1,8 @@
 r"""A lower bound on the time of weight offloading: the paper's MILP, corrected and strengthened.
 
-The model is in `jettison.formulations.weight_offload_milp`, with all its inequalities. It bounds
-through the solver's dual bound alone: the objective of a run that hit its time limit is none.
+The model is in `jettison.formulations.weight_offload_milp`, with its inequalities, all of them for
+short chains. It bounds through the solver's dual bound alone: the objective of a run that hit its
+time limit is none.
 
 A schedule without waiting is a point of the model whose objective is 0, and then no bound is above
 the base time. So the paper's greedy algorithm is asked first, with room to spare
@@ -26,6 +27,8 @@ from jettison.solvers.weight_model_bound import (
     settled_without_model,
 )
 
+# The inequalities (6c) need half as many rows again: too slow where the relaxation takes seconds.
+_MOST_COEFFICIENTS_WITH_COPIES = 100_000
 # A model of three million coefficients takes some minutes and 5 GB to write down.
 _MOST_COEFFICIENTS = 3_000_000
 # To write the model down and to hand it over, measured.
@@ -44,6 +47,8 @@ def bound_weight_milp(problem: Problem, options: SolveOptions) -> Outcome:
     if settled is not None:
         return settled
     milp = WeightOffloadMilp(cuts=frozenset(Cut))
+    if milp.estimated_coefficients(problem) > _MOST_COEFFICIENTS_WITH_COPIES:
+        milp = replace(milp, cuts=milp.cuts - {Cut.COPIED})
     coefficients = milp.estimated_coefficients(problem)
     declined = Outcome(
         termination=Termination.MEMORY_LIMIT,

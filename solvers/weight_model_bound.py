@@ -25,8 +25,6 @@ from jettison.solvers.weight_without_waiting import has_step_without_waiting
 # A binary is taken for an integer within this; with weights of 1024 in the model HiGHS's own 1e-6
 # would be a thousandth of the memory.
 _FEASIBILITY_TOLERANCE = 1e-9
-# Above, the interior point method is faster: 3 s in place of 12 at 1000 layers.
-_MOST_ROWS_FOR_SIMPLEX = 5000
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +77,7 @@ def bound_by_model(
     method: str,
     options: SolveOptions,
     clock: Clock,
+    linear_algorithm: LinearAlgorithm = LinearAlgorithm.CHOOSE,
 ) -> Outcome:
     """Bound by the relaxation of a model in exact arithmetic, then by the model.
 
@@ -93,12 +92,14 @@ def bound_by_model(
         What to call the bounds.
     options, clock
         Options of the method, and the time that is left.
+    linear_algorithm
+        For the relaxation; if it breaks down, HiGHS chooses another.
     """
     exact_ns = scale.problem.instance.base_time_ns
     work = {"rows": model.num_rows, "columns": model.num_columns, "nodes": 0}
     found = ModelBound(exact_ns, Termination.INTERRUPTED)
     try:
-        relaxation = _relaxation(model, options, clock)
+        relaxation = _relaxation(model, options, clock, linear_algorithm)
         exact_ns = relaxed_bound_ns(model, scale, relaxation)
         found = ModelBound(exact_ns, relaxation.termination)
         if options.on_progress is not None:
@@ -115,18 +116,17 @@ def bound_by_model(
     return Outcome(termination=found.termination, bounds=tuple(bounds), work=work, note=found.note)
 
 
-def _relaxation(model: ArrayModel, options: SolveOptions, clock: Clock) -> ModelSolution:
+def _relaxation(
+    model: ArrayModel, options: SolveOptions, clock: Clock, algorithm: LinearAlgorithm
+) -> ModelSolution:
     """Solve the relaxation; what its multipliers prove does not depend on tolerances."""
     relaxed = model.relaxed()
     loose = replace(_highs_options(options, clock), feasibility_tolerance=None)
-    if model.num_rows > _MOST_ROWS_FOR_SIMPLEX:
-        interior = replace(loose, linear_algorithm=LinearAlgorithm.INTERIOR)
-        solution = solve_model(relaxed, interior)
-        stopped = solution.termination in {Termination.INTERRUPTED, Termination.TIME_LIMIT}
-        if solution.row_duals is not None or stopped:
-            return solution
-        loose = replace(loose, time_limit_s=_highs_options(options, clock).time_limit_s)
-    return solve_model(relaxed, loose)
+    solution = solve_model(relaxed, replace(loose, linear_algorithm=algorithm))
+    if solution.termination is not Termination.ERROR or algorithm is LinearAlgorithm.CHOOSE:
+        return solution
+    left_s = _highs_options(options, clock).time_limit_s
+    return solve_model(relaxed, replace(loose, time_limit_s=left_s))
 
 
 def relaxed_bound_ns(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 
@@ -15,8 +16,18 @@ from jettison.solvers.clock import Clock
 from jettison.solvers.weight_beginnings import Beginning, CutCycle
 
 _AT_ONCE = 4096
+_ALL = 2**62
 # The kinds of `CycleStart` after the operations, in the order of the kernel.
 _KINDS = (CyclicEventKind.PREFETCH, CyclicEventKind.UPLOAD, CyclicEventKind.DELETE)
+
+
+class SweepEnd(Enum):
+    """How a question ended."""
+
+    FOUND = "a step within the period"
+    REFUTED = "there is none"
+    LIMIT = "a limit of time or labels"
+    ROUNDS = "too many rounds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +36,20 @@ class Sweep:
 
     Attributes
     ----------
-    schedule
-        A step within the period, if there is one.
-    next_ns
-        If it is known that there is none: no step is shorter than this. Else None.
+    end
+        How it ended.
     labels
         How many the kernel made.
+    schedule
+        A step within the period, if one was found.
+    next_ns
+        If there is none: no step is shorter than this. Else 0.
     """
 
-    schedule: CyclicSchedule | None
-    next_ns: int | None
+    end: SweepEnd
     labels: int
+    schedule: CyclicSchedule | None = None
+    next_ns: int = 0
 
 
 def seek_step(
@@ -46,6 +60,7 @@ def seek_step(
     *,
     most_labels: int,
     most_rounds: int,
+    most_alike: int = _ALL,
 ) -> Sweep:
     """Seek a step within `period_ns`; see `solvers.weight_exact`.
 
@@ -65,20 +80,23 @@ def seek_step(
                 np.array([item.row for item in chunk], dtype=np.int64),
                 period_ns,
                 most_labels - labels,
+                most_alike,
                 None if math.isinf(clock.left_s) else max(clock.left_s, 1e-3),
             )
             labels += made
             if closed_ns is not None:
-                return Sweep(_schedule(cut, closed_ns, actions), None, labels)
+                return Sweep(SweepEnd.FOUND, labels, _schedule(cut, closed_ns, actions))
             if not complete or labels > most_labels:
-                return Sweep(None, None, labels)
+                return Sweep(SweepEnd.LIMIT, labels)
             next_ns = min(next_ns, least_ns)
             found.update(chunk[number].raised(up_ns, down_ns) for number, up_ns, down_ns in raised)
         front = _least(found - seen)
         if not front:
-            return Sweep(None, period_ns + 1 if len(seen) > len(beginnings) else next_ns, labels)
+            is_raised = len(seen) > len(beginnings)
+            least_ns = period_ns + 1 if is_raised else next_ns
+            return Sweep(SweepEnd.REFUTED, labels, next_ns=least_ns)
         seen.update(front)
-    return Sweep(None, None, labels)
+    return Sweep(SweepEnd.ROUNDS, labels)
 
 
 def _chunks(states: Sequence[Beginning]) -> Iterator[Sequence[Beginning]]:

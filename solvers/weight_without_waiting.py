@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
+from jettison.instances.errors import InputError
 from jettison.instances.weight_offload import WeightOffload
 from jettison.solvers.clock import Clock
 from jettison.solvers.weight_margin import MarginSweep
@@ -20,12 +21,12 @@ def has_step_without_waiting(problem: WeightOffload, clock: Clock) -> bool:
     False proves nothing. A tenth of the time that is left is used.
     """
     base_ns = problem.instance.base_time_ns
-    sweep = MarginSweep(problem)
     try:
+        sweep = MarginSweep(problem)
         for _ in islice(sweep.run(Clock(clock.left_s * _SHARE_OF_TIME)), _MOST_MARGINS):
             if sweep.incumbent.period_ns == base_ns:
                 return True
-    except (OverflowError, TimeoutError):
-        # Times too long for its kernel, or too little time: the models are left.
+    except (InputError, OverflowError, TimeoutError):
+        # Times too long for a schedule or for the kernel, or too little time: the models are left.
         return False
     return False

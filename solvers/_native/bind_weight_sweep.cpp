@@ -97,7 +97,8 @@ Swept sweep_weight_cycle(const Numbers& layer, const Numbers& backward, const Am
                          const Amounts& weight_bytes, const Amounts& transfer_ns,
                          std::int64_t memory_bytes, std::int64_t bytes_per_s,
                          const Matrix<std::int64_t>& beginnings, std::int64_t period_ns,
-                         std::int64_t most_labels, std::optional<double> time_limit_s) {
+                         std::int64_t most_labels, std::int64_t most_alike,
+                         std::optional<double> time_limit_s) {
     const OffloadCycle cycle = to_cycle(layer, backward, duration_ns, working_bytes, resting_bytes,
                                         weight_bytes, transfer_ns, memory_bytes, bytes_per_s);
     const std::vector<Beginning> starts = to_beginnings(beginnings, cycle.layers);
@@ -105,7 +106,7 @@ Swept sweep_weight_cycle(const Numbers& layer, const Numbers& backward, const Am
     {
         nb::gil_scoped_release unlocked;
         Watch watch(time_limit_s);
-        answer = sweep_cycle(cycle, starts, period_ns, most_labels, [&watch] {
+        answer = sweep_cycle(cycle, starts, period_ns, most_labels, most_alike, [&watch] {
             try {
                 watch();
             } catch (const Watch::TimeIsUp&) {
@@ -144,7 +145,8 @@ void bind_weight_sweep(nb::module_& m) {
           nb::arg("working_bytes").noconvert(), nb::arg("resting_bytes").noconvert(),
           nb::arg("weight_bytes").noconvert(), nb::arg("transfer_ns").noconvert(),
           nb::arg("memory_bytes"), nb::arg("bytes_per_s"), nb::arg("beginnings").noconvert(),
-          nb::arg("period_ns"), nb::arg("most_labels"), nb::arg("time_limit_s") = nb::none());
+          nb::arg("period_ns"), nb::arg("most_labels"), nb::arg("most_alike"),
+          nb::arg("time_limit_s") = nb::none());
 }
 
 }  // namespace jettison::binding

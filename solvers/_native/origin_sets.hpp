@@ -48,6 +48,11 @@ public:
         return combine(one, other, 2, [](std::uint64_t a, std::uint64_t b) { return a & ~b; });
     }
 
+    // About what the sets and their index take.
+    std::size_t size_bytes() const {
+        return data_.size() * sizeof(std::uint64_t) + ids_.size() * index_bytes;
+    }
+
     bool contains(Id id, std::size_t number) const {
         const std::size_t word = static_cast<std::size_t>(id) * words_ + number / 64;
         return (data_[word] >> (number % 64) & 1) != 0;
@@ -90,6 +95,7 @@ private:
         return id;
     }
 
+    static constexpr std::size_t index_bytes = 96;
     static constexpr std::size_t most_answers = 1 << 20;
     std::size_t words_;
     std::vector<std::uint64_t> scratch_;

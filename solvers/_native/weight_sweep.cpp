@@ -14,6 +14,7 @@ namespace jettison {
 namespace {
 
 constexpr std::int64_t polled_every = 4096;
+constexpr std::size_t most_set_bytes = std::size_t{1} << 30;
 constexpr std::int32_t no_label = -1;
 __extension__ typedef __int128 Wide;
 
@@ -109,22 +110,31 @@ public:
         answer_.next_ns = std::numeric_limits<std::int64_t>::max();
     }
 
-    SweepAnswer run(std::int64_t most_labels, const std::function<bool()>& poll) {
+    SweepAnswer run(std::int64_t most_labels, std::int64_t most_alike,
+                    const std::function<bool()>& poll) {
+        answer_.complete = true;
         for (std::size_t k = 0; k < beginnings_.size(); ++k) begin(k);
         while (!waiting_.empty()) {
             if (++popped_ % polled_every == 0) {
-                if (static_cast<std::int64_t>(labels_.size()) > most_labels || !poll()) {
-                    answer_.labels = static_cast<std::int64_t>(labels_.size());
-                    return std::move(answer_);
+                if (static_cast<std::int64_t>(labels_.size()) > most_labels ||
+                    sets_.size_bytes() > most_set_bytes || !poll()) {
+                    answer_.complete = false;
+                    break;
                 }
             }
             const std::int32_t id = std::get<3>(waiting_.top());
             waiting_.pop();
             if (!keep(id)) continue;
             if (closes(id)) break;
+            const Place& place = labels_[at(id)].place;
+            const std::uint64_t alike = static_cast<std::uint64_t>(place.resident) << 6 |
+                                        static_cast<std::uint64_t>(place.started);
+            if (++alike_[alike] > most_alike) {
+                answer_.complete = false;
+                continue;
+            }
             expand(id);
         }
-        answer_.complete = true;
         answer_.labels = static_cast<std::int64_t>(labels_.size());
         return std::move(answer_);
     }
@@ -480,6 +490,7 @@ private:
     std::vector<OriginSets::Id> not_absent_;
     std::unordered_map<std::uint64_t, std::vector<std::int32_t>> classes_;
     std::unordered_map<std::uint64_t, std::vector<std::int32_t>> known_;
+    std::unordered_map<std::uint64_t, std::int64_t> alike_;
     std::vector<Label> labels_;
     std::vector<Arrival> arrivals_;
     std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting_;
@@ -491,8 +502,8 @@ private:
 
 SweepAnswer sweep_cycle(const OffloadCycle& cycle, const std::vector<Beginning>& beginnings,
                         std::int64_t period_ns, std::int64_t most_labels,
-                        const std::function<bool()>& poll) {
-    return Sweep(cycle, beginnings, period_ns).run(most_labels, poll);
+                        std::int64_t most_alike, const std::function<bool()>& poll) {
+    return Sweep(cycle, beginnings, period_ns).run(most_labels, most_alike, poll);
 }
 
 }  // namespace jettison

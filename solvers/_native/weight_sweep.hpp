@@ -68,9 +68,11 @@ struct SweepAnswer {
 };
 
 // Looks for a walk that closes within `period_ns`. Stops at the first one. `most_labels` bounds
-// memory: about 100 bytes each. `poll` returns false to stop.
+// memory: about 200 bytes each, and 1 GiB for sets of beginnings. Of the labels with the same operations started and the same weights
+// resident the first `most_alike` are kept; when more are met, the sweep is not complete. `poll`
+// returns false to stop.
 SweepAnswer sweep_cycle(const OffloadCycle& cycle, const std::vector<Beginning>& beginnings,
                         std::int64_t period_ns, std::int64_t most_labels,
-                        const std::function<bool()>& poll);
+                        std::int64_t most_alike, const std::function<bool()>& poll);
 
 }  // namespace jettison

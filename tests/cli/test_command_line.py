@@ -251,6 +251,19 @@ def test_export_writes_the_integer_program(terminal: Terminal) -> None:
     assert "ROWS" in (terminal.folder / "model.mps").read_text()
 
 
+def test_export_writes_the_milp_of_weight_offloading(terminal: Terminal) -> None:
+    code, _, err = terminal.run(
+        *("export", "weight-offload", "gpt2-38-b16-table1", "--memory", "14645MiB"),
+        *("--bandwidth", "4GB/s", "-o", "model.lp"),
+    )
+    assert code == 0
+    assert "rows" in err
+    written = (terminal.folder / "model.lp").read_text()
+    # (2), (4) and (8) of the paper; layer 38 has no weights.
+    assert all(name in written for name in ("out_0:", "memory_75:", "late_37:"))
+    assert "late_38" not in written
+
+
 def test_list_and_show_know_the_bundled_instances(terminal: Terminal) -> None:
     listed = terminal.json("list", "instances")["instances"]
     assert [entry["name"] for entry in listed] == [entry.name for entry in bundled_instances()]

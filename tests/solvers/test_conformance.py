@@ -46,6 +46,7 @@ MAKES_ANOTHER_PLAN = {
     ("weight-offload", "greedy-no-discount"),
     ("weight-offload", "margin-sweep"),
     ("weight-offload", "local-search"),
+    ("weight-offload", "bound-guided"),
 }
 
 CASES = [

@@ -1,0 +1,126 @@
+"""Solve random steps with offloaded weights exactly: how many, how fast, how far L2L is.
+
+Run: ``python benchmarks/weight_exact.py``, or with numbers of layers, ``--count``, ``--limit``,
+``--unit`` and ``--equal``. For each number of layers and seed: forward 1 to 10 units of time,
+backward 2 to 20, saved 1 to 4 units of bytes, weights 1 to 20, at one of a half, one and two bytes
+per nanosecond; memory drawn between the least one and 70 % of the way to the one that holds all
+weights. A unit is 1, or with ``--unit 100003`` one that makes sizes and times share no divisor.
+``--equal`` makes all layers of a chain equal.
+
+Every instance runs in this process, on one thread, with `limit` seconds of wall clock. A line gives
+how many of them were solved (bound equal to the period), the median and the largest CPU seconds and
+numbers of labels, the largest gap that was left in per cent, and means over the solved ones: of L2L
+and of the simple bound, each divided by the optimum. Every schedule is replayed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import time
+from dataclasses import dataclass, replace
+
+from jettison.instances.chain import Chain, Stage
+from jettison.instances.weight_offload import WeightOffload
+from jettison.schedules.cyclic_schedule import CyclicSchedule
+from jettison.solvers.layer_to_layer import layer_to_layer
+from jettison.solvers.outcome import SolveOptions
+from jettison.solvers.weight_exact import least_simple_bound_ns, solve_weight_exact
+
+BANDWIDTHS = (500_000_000, 1_000_000_000, 2_000_000_000)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One instance."""
+
+    seconds: float
+    labels: int
+    gap: float
+    l2l: float
+    simple: float
+
+
+def drawn(layers: int, seed: int, unit: int, *, equal: bool) -> WeightOffload:
+    chance = random.Random(seed)
+
+    def amount(least: int, most: int) -> int:
+        return chance.randint(least * unit, most * unit)
+
+    def stage() -> Stage:
+        return Stage(
+            name="layer",
+            forward_ns=amount(1, 10),
+            backward_ns=amount(2, 20),
+            output_bytes=0,
+            saved_bytes=amount(1, 4),
+            weight_bytes=amount(1, 20),
+        )
+
+    first = stage()
+    stages = tuple(
+        replace(first if equal else stage(), name=f"layer {number}")
+        for number in range(1, layers + 1)
+    )
+    problem = WeightOffload(Chain("drawn", 0, stages), 10**15, chance.choice(BANDWIDTHS))
+    least_bytes = problem.cycle.least_memory_bytes
+    spare_bytes = problem.cycle.no_offload_peak_bytes - least_bytes
+    return replace(problem, memory=least_bytes + int(spare_bytes * chance.uniform(0, 0.7)))
+
+
+def measure(problem: WeightOffload, limit_s: float) -> Row:
+    started = time.process_time()
+    outcome = solve_weight_exact(problem, SolveOptions(time_limit_s=limit_s, gap=0))
+    seconds = time.process_time() - started
+    schedule, (bound,) = outcome.schedule, outcome.bounds
+    if not isinstance(schedule, CyclicSchedule):
+        raise SystemExit("no schedule")
+    replay = schedule.replay(problem.cycle, problem.link, problem.memory_bytes)
+    if not replay.valid or bound.time_ns > schedule.period_ns:
+        raise SystemExit("the schedule is not what was promised")
+    return Row(
+        seconds=seconds,
+        labels=outcome.work["labels"],
+        gap=(schedule.period_ns - bound.time_ns) / schedule.period_ns,
+        l2l=layer_to_layer(problem).period_ns / schedule.period_ns,
+        simple=least_simple_bound_ns(problem) / schedule.period_ns,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("layers", nargs="*", type=int, default=[3, 4, 5, 6, 7, 8])
+    parser.add_argument("--count", type=int, default=10)
+    parser.add_argument("--limit", type=float, default=20.0, help="seconds for each")
+    parser.add_argument("--unit", type=int, default=1)
+    parser.add_argument("--equal", action="store_true", help="all layers of a chain are equal")
+    arguments = parser.parse_args()
+    print(
+        f"{'layers':>6} {'solved':>8} {'median s':>9} {'most s':>8} {'median labels':>14} "
+        f"{'most labels':>12} {'gap %':>8} {'L2L':>6} {'simple':>7}"
+    )
+    for layers in arguments.layers:
+        rows = [
+            measure(
+                drawn(layers, seed, arguments.unit, equal=arguments.equal),
+                arguments.limit,
+            )
+            for seed in range(arguments.count)
+        ]
+        solved = [row for row in rows if row.gap == 0]
+        l2l = statistics.mean(row.l2l for row in solved) if solved else float("nan")
+        simple = statistics.mean(row.simple for row in solved) if solved else float("nan")
+        print(
+            f"{layers:>6} {len(solved):>4}/{len(rows):<3} "
+            f"{statistics.median(row.seconds for row in rows):>9.3f} "
+            f"{max(row.seconds for row in rows):>8.2f} "
+            f"{statistics.median(row.labels for row in rows):>14.0f} "
+            f"{max(row.labels for row in rows):>12} {100 * max(row.gap for row in rows):>8.4f} "
+            f"{l2l:>6.2f} {simple:>7.3f}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
