@@ -144,72 +144,97 @@ void WeightTimeline::remove(std::int32_t layer, std::int64_t time) {
     weights.removed = time;
 }
 
-std::optional<std::int64_t> find_period(const WeightChain& chain, const Absences& absences,
-                                        Discount discount, const Actions& actions,
-                                        WeightCycleTimes* times) {
-    WeightTimeline timeline(chain, absences, discount);
-    std::vector<std::size_t> first_event{0};
-    std::vector<std::int64_t> first_start;
-    std::int64_t barrier = 0;
-    const auto& events = timeline.events();
-    const auto is_repeated = [&](int step) {
-        const std::size_t before = first_event[static_cast<std::size_t>(step - 1)];
-        const std::size_t now = first_event[static_cast<std::size_t>(step)];
-        const std::size_t end = first_event[static_cast<std::size_t>(step + 1)];
-        if (now - before != end - now) return false;
-        const std::int64_t shift = first_start[static_cast<std::size_t>(step)] -
-                                   first_start[static_cast<std::size_t>(step - 1)];
+namespace {
+
+// The steps of a timeline as they are added: where the events of each begin, and when B_L starts.
+class Steps {
+public:
+    Steps(const WeightChain& chain, const WeightTimeline& timeline)
+        : chain_(chain), events_(timeline.events()) {}
+
+    // Everything that has happened since the last call is a step.
+    void end_step() {
+        const std::size_t from = firsts_.back();
+        firsts_.push_back(events_.size());
+        const auto first = std::find_if(
+            events_.begin() + static_cast<std::ptrdiff_t>(from), events_.end(),
+            [&](const Event& event) {
+                return event.kind == EventKind::backward && event.layer == chain_.layers - 1;
+            });
+        origins_.push_back(first->start);
+    }
+
+    // Whether the last two steps differ by a shift only.
+    bool is_repeated() const {
+        if (origins_.size() < 2) return false;
+        const std::size_t end = firsts_.back(), now = firsts_[firsts_.size() - 2];
+        const std::size_t length = end - now;
+        if (now - firsts_[firsts_.size() - 3] != length) return false;
         for (std::size_t place = now; place < end; ++place) {
-            const Event& one = events[place - (now - before)];
-            const Event& other = events[place];
-            if (one.start + shift != other.start || one.kind != other.kind ||
+            const Event& one = events_[place - length];
+            const Event& other = events_[place];
+            if (one.start + last_period() != other.start || one.kind != other.kind ||
                 one.layer != other.layer) {
                 return false;
             }
         }
         return true;
-    };
-    // Time is cut off to nanoseconds before it is wrapped: their parts only say what comes first.
-    const auto report = [&](int step, std::int64_t origin, std::int64_t period) {
-        if (times == nullptr) return;
-        const std::int64_t ticks = chain.ticks_per_ns;
-        times->period_ns = (origin + period) / ticks - origin / ticks;
-        times->events.clear();
+    }
+
+    std::int64_t last_period() const {
+        return origins_.back() - origins_[origins_.size() - 2];
+    }
+    std::int64_t last_origin() const { return origins_.back(); }
+    std::size_t last() const { return origins_.size() - 1; }
+
+    // The events of a step from `origin` on, those beyond the period at its other end. Time is cut
+    // off to nanoseconds before it is wrapped: their parts only say what comes first.
+    WeightCycleTimes wrap(std::size_t step, std::int64_t origin, std::int64_t period) const {
+        const std::int64_t ticks = chain_.ticks_per_ns;
+        WeightCycleTimes times{(origin + period) / ticks - origin / ticks, {}};
         std::vector<std::pair<std::int64_t, Event>> wrapped;
-        const auto at = static_cast<std::size_t>(step);
-        for (std::size_t place = first_event[at]; place < first_event[at + 1]; ++place) {
-            Event event = events[place];
+        for (std::size_t place = firsts_[step]; place < firsts_[step + 1]; ++place) {
+            Event event = events_[place];
             std::int64_t since = event.start - origin;
             event.start = event.start / ticks - origin / ticks;
-            for (; since < 0; since += period) event.start += times->period_ns;
+            for (; since < 0; since += period) event.start += times.period_ns;
             for (; since >= period && period > 0; since -= period) {
-                event.start -= times->period_ns;
+                event.start -= times.period_ns;
             }
             wrapped.emplace_back(since, event);
         }
         std::stable_sort(wrapped.begin(), wrapped.end(), comes_before);
-        for (const auto& [since, event] : wrapped) times->events.push_back(event);
-    };
+        for (const auto& [since, event] : wrapped) times.events.push_back(event);
+        return times;
+    }
+
+private:
+    const WeightChain& chain_;
+    const std::vector<Event>& events_;
+    std::vector<std::size_t> firsts_{0};
+    std::vector<std::int64_t> origins_;
+};
+
+}  // namespace
+
+std::optional<std::int64_t> find_period(const WeightChain& chain, const Absences& absences,
+                                        Discount discount, const Actions& actions,
+                                        WeightCycleTimes* times) {
+    WeightTimeline timeline(chain, absences, discount);
+    Steps steps(chain, timeline);
+    std::int64_t barrier = 0;
     for (int step = 0; step < most_steps; ++step) {
         for (const Action& action : actions) {
             if (!timeline.take(action)) return std::nullopt;
         }
-        first_event.push_back(events.size());
-        const auto first = std::find_if(
-            events.begin() + static_cast<std::ptrdiff_t>(first_event[static_cast<std::size_t>(step)]),
-            events.end(), [&](const Event& event) {
-                return event.kind == EventKind::backward && event.layer == chain.layers - 1;
-            });
-        first_start.push_back(first->start);
+        steps.end_step();
         if (step == 0) barrier = timeline.end_of_all();
-        if (step > 0 && is_repeated(step)) {
-            const std::int64_t origin = first_start[static_cast<std::size_t>(step)];
-            const std::int64_t period = origin - first_start[static_cast<std::size_t>(step - 1)];
-            report(step, origin, period);
-            return period;
-        }
+        if (!steps.is_repeated()) continue;
+        const std::int64_t period = steps.last_period();
+        if (times) *times = steps.wrap(steps.last(), steps.last_origin(), period);
+        return period;
     }
-    report(0, 0, barrier);
+    if (times) *times = steps.wrap(0, 0, barrier);
     return barrier;
 }
 
