@@ -66,7 +66,9 @@ sanitize:
 	  build/sanitize/bin/python -m pytest -k "not beyond_all_memory" \
 	  tests/solvers/test_kernels.py tests/solvers/test_rotor_exact.py tests/solvers/test_revolve.py \
 	  tests/solvers/test_unrestricted.py tests/solvers/test_pofo_program.py \
-	  tests/solvers/test_offload_kernel.py tests/solvers/test_offload_cut_bound.py
+	  tests/solvers/test_offload_kernel.py tests/solvers/test_offload_cut_bound.py \
+	  tests/solvers/test_weight_selection.py tests/solvers/test_weight_scheduler.py \
+	  tests/solvers/test_weight_local_search.py
 
 clean:
 	rm -rf .venv build demo

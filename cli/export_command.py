@@ -11,6 +11,7 @@ import typer
 
 from jettison.cli.arguments import (
     AlphaOption,
+    BandwidthOption,
     InstanceName,
     MemoryOption,
     ProblemName,
@@ -19,6 +20,9 @@ from jettison.cli.arguments import (
 from jettison.cli.posed_problem import Resources, make_problem
 from jettison.instances.errors import InputError
 from jettison.instances.remat_graph import RematGraph
+from jettison.instances.weight_offload import WeightOffload
+
+_WRITTEN = (RematGraph.problem, WeightOffload.problem)
 
 
 class CheckmateForm(StrEnum):
@@ -37,6 +41,7 @@ def export(
     ],
     memory: MemoryOption = None,
     alpha: AlphaOption = None,
+    bandwidth: BandwidthOption = None,
     form: Annotated[
         CheckmateForm, typer.Option(help="How the rows of FREE are written.")
     ] = CheckmateForm.DISAGGREGATED,
@@ -44,23 +49,31 @@ def export(
     """Write the integer program of a problem as MPS or LP.
 
     remat-graph is written as Checkmate's ILP; a chain is turned into its graph first.
+    weight-offload is written as the MILP that bounds its time, as corrected.
     """
-    if problem != RematGraph.problem:
+    if problem not in _WRITTEN:
         raise InputError(
             f"{problem!r} is not written as a model file",
             field="PROBLEM",
-            expected="write remat-graph; a chain is turned into its graph",
+            expected=f"write {' or '.join(_WRITTEN)}; for remat-graph a chain becomes its graph",
         )
     checked_output(output)
-    posed = make_problem(problem, instance, Resources(memory, alpha))
-    assert isinstance(posed, RematGraph)
+    posed = make_problem(problem, instance, Resources(memory, alpha, bandwidth))
 
-    from jettison.formulations.checkmate import Aggregated, Checkmate, Disaggregated
     from jettison.formulations.export import write_model
     from jettison.formulations.from_pulp import from_pulp
 
-    chosen = Aggregated() if form is CheckmateForm.AGGREGATED else Disaggregated()
-    model = from_pulp(Checkmate(form=chosen).build(posed).problem).model
+    if isinstance(posed, WeightOffload):
+        from jettison.formulations.weight_offload_milp import WeightOffloadMilp
+
+        written = WeightOffloadMilp().build(posed).problem
+    else:
+        assert isinstance(posed, RematGraph)
+        from jettison.formulations.checkmate import Aggregated, Checkmate, Disaggregated
+
+        chosen = Aggregated() if form is CheckmateForm.AGGREGATED else Disaggregated()
+        written = Checkmate(form=chosen).build(posed).problem
+    model = from_pulp(written).model
     write_model(model, output)
     sys.stderr.write(
         f"wrote {output}: {model.num_rows} rows, {model.num_columns} columns, "

@@ -3,6 +3,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+IDLE_LINK: int
+MOST_OFFLOADED_LAYERS: int
 MOST_STAGES: int
 
 def persistent_program(
@@ -129,7 +131,9 @@ class PersistentSearch:
     def states(self) -> int: ...
 
 def select_weights(
-    excess_bytes: NDArray[np.int64], weight_bytes: NDArray[np.int64]
+    excess_bytes: NDArray[np.int64],
+    weight_bytes: NDArray[np.int64],
+    time_limit_s: float | None = None,
 ) -> list[tuple[int, int]] | None: ...
 
 class WeightScheduler:
@@ -143,8 +147,61 @@ class WeightScheduler:
         memory_bytes: int,
     ) -> None: ...
     def best_cut(
-        self, absences: NDArray[np.uint8], has_discount: bool
+        self,
+        absences: NDArray[np.uint8],
+        has_discount: bool,
+        time_limit_s: float | None = None,
     ) -> tuple[int, int] | None: ...
     def schedule(
         self, absences: NDArray[np.uint8], has_discount: bool, cut: int
     ) -> tuple[int, list[tuple[int, int, int]]] | None: ...
+
+def weight_cycle_beginnings(
+    layer: NDArray[np.int32],
+    backward: NDArray[np.int32],
+    duration_ns: NDArray[np.int64],
+    working_bytes: NDArray[np.int64],
+    resting_bytes: NDArray[np.int64],
+    weight_bytes: NDArray[np.int64],
+    transfer_ns: NDArray[np.int64],
+    memory_bytes: int,
+    bytes_per_s: int,
+    most: int,
+) -> list[tuple[int, int, int, int, int]]: ...
+def sweep_weight_cycle(
+    layer: NDArray[np.int32],
+    backward: NDArray[np.int32],
+    duration_ns: NDArray[np.int64],
+    working_bytes: NDArray[np.int64],
+    resting_bytes: NDArray[np.int64],
+    weight_bytes: NDArray[np.int64],
+    transfer_ns: NDArray[np.int64],
+    memory_bytes: int,
+    bytes_per_s: int,
+    beginnings: NDArray[np.int64],
+    period_ns: int,
+    most_labels: int,
+    time_limit_s: float | None = None,
+) -> tuple[
+    bool,
+    int | None,
+    list[tuple[int, int, int]],
+    list[tuple[int, int, int]],
+    int,
+    int,
+]: ...
+
+class PlanSearch:
+    period_ns: int
+    tried: int
+    tried_in_vain: int
+    def __init__(
+        self,
+        scheduler: WeightScheduler,
+        absences: NDArray[np.uint8],
+        cut: int,
+        floor_ns: int,
+        seed: int,
+    ) -> None: ...
+    def run(self, changes: int, time_limit_s: float | None = None) -> None: ...
+    def schedule(self) -> tuple[int, list[tuple[int, int, int]]] | None: ...

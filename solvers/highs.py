@@ -18,7 +18,7 @@ import lazy_loader as lazy
 import numpy as np
 
 from jettison.formulations.array_model import ArrayModel, Floats
-from jettison.solvers.highs_options import HighsOptions
+from jettison.solvers.highs_options import HighsOptions, LinearAlgorithm
 from jettison.solvers.model_solution import (
     ModelSolution,
     Progress,
@@ -180,6 +180,10 @@ class _Run:
         if self.options.time_limit_s is not None:
             passed = time.perf_counter() - self.started
             _set_option(highs, "time_limit", max(0.0, self.options.time_limit_s - passed))
+        interior = self.options.linear_algorithm is LinearAlgorithm.INTERIOR
+        if interior and not self.model.integer.any():
+            _set_option(highs, "solver", "ipm")
+            _set_option(highs, "run_crossover", "off")
         if self.options.node_limit is not None:
             _set_option(highs, "mip_max_nodes", self.options.node_limit)
         if self.options.feasibility_tolerance is not None:
@@ -248,8 +252,10 @@ def _read_solution(
     if model.integer.any():
         dual_bound = _finite(info.mip_dual_bound)
     elif ending.status == status.kOptimal:
-        # An optimal basis is its own bound: the dual objective equals the primal one.
-        dual_bound = objective
+        # An optimal basis is its own bound: the dual objective equals the primal one. A point from
+        # the interior has no basis.
+        if options.linear_algorithm is LinearAlgorithm.CHOOSE:
+            dual_bound = objective
         row_duals = np.array(ending.solution.row_dual, dtype=float)
         reduced_costs = np.array(ending.solution.col_dual, dtype=float)
     record.add_progress(Progress(seconds, objective, dual_bound, nodes))

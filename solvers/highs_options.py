@@ -6,6 +6,7 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,20 @@ _RANGES: tuple[tuple[str, Callable[[Any], float], float, float, str], ...] = (
     ("seed", operator.index, 0, _LARGEST_INT, f"write an integer, 0 to {_LARGEST_INT}"),
     ("feasibility_tolerance", float, 1e-10, 1e-2, "write 1e-10 to 1e-2, or None"),
 )
+
+
+class LinearAlgorithm(StrEnum):
+    """How HiGHS solves linear programs.
+
+    ``choose``
+        As it likes: as a rule by the simplex method, and the end is a basis.
+    ``interior``
+        By its interior point method without crossover: faster for large models. Multipliers are
+        those of a point close to an optimum, for `exact_dual_bound` to evaluate.
+    """
+
+    CHOOSE = "choose"
+    INTERIOR = "interior"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -48,6 +63,8 @@ class HighsOptions:
     feasibility_tolerance
         By how much a row, bound or integrality may be violated, absolute; None for HiGHS's own:
         1e-6 for integer models, 1e-7 for linear programs.
+    linear_algorithm
+        How to solve linear programs; integer models choose for themselves.
     start
         A point to start an integer model from, shape (n,); NaN where HiGHS is to find the value.
         A point that cannot be completed to a feasible one is ignored.
@@ -64,6 +81,7 @@ class HighsOptions:
     threads: int = 1
     seed: int = 0
     feasibility_tolerance: float | None = None
+    linear_algorithm: LinearAlgorithm = LinearAlgorithm.CHOOSE
     start: ArrayLike | None = None
 
     def __post_init__(self) -> None:
@@ -79,6 +97,7 @@ class HighsOptions:
             if not least <= value <= most:
                 raise InputError(f"{given!r}", field=field, expected=expected)
             object.__setattr__(self, field, value)
+        object.__setattr__(self, "linear_algorithm", LinearAlgorithm(self.linear_algorithm))
 
     def start_for(self, model: ArrayModel) -> Floats | None:
         """Return the start as an array.

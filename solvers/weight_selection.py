@@ -50,7 +50,9 @@ class Choice(NamedTuple):
 
 
 def select_choices(
-    problem: WeightOffload, memory_bytes: int | None = None
+    problem: WeightOffload,
+    memory_bytes: int | None = None,
+    time_limit_s: float | None = None,
 ) -> tuple[Choice, ...] | None:
     """Return the choices in the order in which they are made, or None if all are not enough.
 
@@ -60,16 +62,26 @@ def select_choices(
         Chain and memory.
     memory_bytes
         The memory to select for, if not that of the problem.
+    time_limit_s
+        Wall-clock seconds; None for no limit.
+
+    Raises
+    ------
+    TimeoutError
+        When the time is up.
 
     Notes
     -----
-    Time :math:`O(c L D)` for c choices, L layers and D different sizes of weights.
+    Time :math:`O(c L^2)` for c choices and L layers at most. As profits only fall, but for the
+    second choices, few of them are computed again after a choice.
     """
     limit_bytes = problem.memory_bytes if memory_bytes is None else memory_bytes
     cycle = problem.cycle
     # What is not above the limit counts as 0, however far below it is.
     excess_bytes = [max(excess, 0) for excess in cycle.excess_bytes(limit_bytes)]
-    chosen = select_weights(np.array(excess_bytes, np.int64), np.array(cycle.weight_bytes, np.int64))
+    chosen = select_weights(
+        np.array(excess_bytes, np.int64), np.array(cycle.weight_bytes, np.int64), time_limit_s
+    )
     if chosen is None:
         return None
     return tuple(Choice(layer + 1, Absence(absence)) for layer, absence in chosen)

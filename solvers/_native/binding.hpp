@@ -106,5 +106,6 @@ void bind_contents_search(nb::module_& m);
 void bind_offload_cut(nb::module_& m);
 void bind_pofo_program(nb::module_& m);
 void bind_weight_offload(nb::module_& m);
+void bind_weight_sweep(nb::module_& m);
 
 }  // namespace jettison::binding

@@ -20,4 +20,5 @@ NB_MODULE(_kernels, m) {
     bind_offload_cut(m);
     bind_pofo_program(m);
     bind_weight_offload(m);
+    bind_weight_sweep(m);
 }

@@ -1,8 +1,10 @@
 #include "weight_selection.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
-#include <map>
+#include <limits>
+#include <queue>
 
 namespace jettison {
 namespace {
@@ -25,6 +27,21 @@ struct Profit {
     }
 };
 
+struct Candidate {
+    Profit profit;
+    Choice choice;
+    std::size_t age;  // the number of choices made when its profit was right
+
+    // Of equal profits the larger layer, then d = 1.
+    bool operator<(const Candidate& other) const {
+        if (profit < other.profit) return true;
+        if (other.profit < profit) return false;
+        return choice < other.choice;
+    }
+};
+
+// Profits fall while choices are made, but for that of a layer's second choice, which is entered
+// again. So one that was right some time ago is a bound, and only the largest have to be computed.
 class Selection {
 public:
     Selection(const std::vector<std::int64_t>& excess_bytes,
@@ -33,7 +50,9 @@ public:
         for (auto& bytes : excess_) bytes = std::max<std::int64_t>(bytes, 0);
         chosen_.assign(2 * layers_, false);
         for (std::size_t layer = 0; layer < layers_; ++layer) {
-            if (weight_[layer] > 0) covered_by_size_.try_emplace(weight_[layer]);
+            if (weight_[layer] == 0) continue;
+            enter(static_cast<std::int32_t>(layer), 0);
+            enter(static_cast<std::int32_t>(layer), 1);
         }
     }
 
@@ -41,57 +60,71 @@ public:
         return *std::max_element(excess_.begin(), excess_.end()) == 0;
     }
 
-    // The most profitable choice; of equal ones the larger layer, then d = 1.
-    std::optional<Choice> best() {
-        for (auto& [bytes, sums] : covered_by_size_) {
-            sums.assign(1, 0);
-            for (const auto excess : excess_) sums.push_back(sums.back() + std::min(excess, bytes));
-        }
-        std::optional<Choice> best;
-        Profit most(0, 1);
-        for (std::size_t layer = layers_; layer-- > 0;) {
-            if (weight_[layer] == 0) continue;
-            const auto& sums = covered_by_size_.at(weight_[layer]);
-            for (const std::size_t d : {std::size_t{1}, std::size_t{0}}) {
-                if (chosen_[2 * layer + d]) continue;
-                wide benefit = sums[forward(layer)] - sums[backward(layer) + 1];
-                if (d == 1) {
-                    benefit = sums[2 * layers_] - sums[forward(layer) + 1] + sums[backward(layer)];
-                }
-                // The second absence of a layer needs no upload of its own.
-                if (chosen_[2 * layer + 1 - d]) benefit *= 2;
-                const Profit profit(benefit, weight_[layer]);
-                if (!best || most < profit) {
-                    best = Choice(static_cast<std::int32_t>(layer), static_cast<std::int32_t>(d));
-                    most = profit;
+    // Makes the most profitable choice; nothing if there is none left.
+    std::optional<Choice> choose() {
+        while (!candidates_.empty()) {
+            const Candidate best = candidates_.top();
+            candidates_.pop();
+            const auto [layer, d] = best.choice;
+            if (chosen_[place(layer, d)]) continue;
+            if (best.age < age_) {
+                enter(layer, d);
+                continue;
+            }
+            ++age_;
+            chosen_[place(layer, d)] = true;
+            const std::int64_t bytes = weight_[static_cast<std::size_t>(layer)];
+            for (const auto& [from, to] : covered(layer, d)) {
+                for (std::size_t at = from; at < to; ++at) {
+                    excess_[at] = std::max<std::int64_t>(excess_[at] - bytes, 0);
                 }
             }
+            if (!chosen_[place(layer, 1 - d)]) enter(layer, 1 - d);
+            return best.choice;
         }
-        return best;
-    }
-
-    void choose(const Choice& choice) {
-        const auto layer = static_cast<std::size_t>(choice.first);
-        chosen_[2 * layer + static_cast<std::size_t>(choice.second)] = true;
-        for (std::size_t at = 0; at < 2 * layers_; ++at) {
-            const bool is_outside = at < backward(layer) || at > forward(layer);
-            const bool is_inside = at > backward(layer) && at < forward(layer);
-            if (choice.second == 1 ? is_outside : is_inside) {
-                excess_[at] = std::max<std::int64_t>(excess_[at] - weight_[layer], 0);
-            }
-        }
+        return std::nullopt;
     }
 
 private:
-    std::size_t backward(std::size_t layer) const { return layers_ - 1 - layer; }
-    std::size_t forward(std::size_t layer) const { return layers_ + layer; }
+    using Range = std::pair<std::size_t, std::size_t>;
 
+    static std::size_t place(std::int32_t layer, std::int32_t d) {
+        return 2 * static_cast<std::size_t>(layer) + static_cast<std::size_t>(d);
+    }
+
+    // The operations that run while the weights are absent.
+    std::array<Range, 2> covered(std::int32_t layer, std::int32_t d) const {
+        const std::size_t backward = layers_ - 1 - static_cast<std::size_t>(layer);
+        const std::size_t forward = layers_ + static_cast<std::size_t>(layer);
+        if (d == 1) return {Range{0, backward}, Range{forward + 1, 2 * layers_}};
+        return {Range{backward + 1, forward}, Range{0, 0}};
+    }
+
+    void enter(std::int32_t layer, std::int32_t d) {
+        const std::int64_t bytes = weight_[static_cast<std::size_t>(layer)];
+        wide benefit = 0;
+        for (const auto& [from, to] : covered(layer, d)) {
+            // Few enough of them do not overflow.
+            const auto few = static_cast<std::size_t>(most_bytes / bytes);
+            for (std::size_t first = from; first < to; first += few) {
+                const std::size_t last = to - first < few ? to : first + few;
+                std::int64_t sum = 0;
+                for (std::size_t at = first; at < last; ++at) sum += std::min(excess_[at], bytes);
+                benefit += sum;
+            }
+        }
+        // The second absence of a layer needs no upload of its own.
+        if (chosen_[place(layer, 1 - d)]) benefit *= 2;
+        candidates_.push({Profit(benefit, bytes), Choice(layer, d), age_});
+    }
+
+    static constexpr std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max();
     std::vector<std::int64_t> excess_;
     const std::vector<std::int64_t>& weight_;
     std::size_t layers_;
+    std::size_t age_ = 0;
     std::vector<bool> chosen_;
-    // For each size the sums of min(E_o, size) over the first operations.
-    std::map<std::int64_t, std::vector<wide>> covered_by_size_;
+    std::priority_queue<Candidate> candidates_;
 };
 
 }  // namespace
@@ -103,10 +136,9 @@ std::optional<std::vector<Choice>> select_choices(const std::vector<std::int64_t
     std::vector<Choice> choices;
     while (!selection.is_done()) {
         poll();
-        const auto best = selection.best();
-        if (!best) return std::nullopt;
-        selection.choose(*best);
-        choices.push_back(*best);
+        const auto choice = selection.choose();
+        if (!choice) return std::nullopt;
+        choices.push_back(*choice);
     }
     return choices;
 }

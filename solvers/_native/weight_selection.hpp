@@ -13,7 +13,7 @@ namespace jettison {
 using Choice = std::pair<std::int32_t, std::int32_t>;
 
 // The choices in the order in which they are made; nothing where all of them are not enough.
-// `excess_bytes` is of each operation of the cycle. O(c L D) for c choices and D different sizes.
+// `excess_bytes` is of each operation of the cycle. O(c L^2) for c choices, mostly far less.
 std::optional<std::vector<Choice>> select_choices(const std::vector<std::int64_t>& excess_bytes,
                                                   const std::vector<std::int64_t>& weight_bytes,
                                                   const std::function<void()>& poll);

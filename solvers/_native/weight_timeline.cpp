@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 namespace jettison {
 namespace {
@@ -17,12 +18,12 @@ std::int64_t first_bytes(const WeightChain& chain, const Absences& absences) {
     return used;
 }
 
-void sort(std::vector<Event>& events) {
-    // What is deleted at a moment makes room for what starts then.
-    std::stable_sort(events.begin(), events.end(), [](const Event& one, const Event& other) {
-        return std::make_tuple(one.start, one.kind != EventKind::remove) <
-               std::make_tuple(other.start, other.kind != EventKind::remove);
-    });
+// What is deleted at a moment makes room for what starts then.
+bool comes_before(const std::pair<std::int64_t, Event>& one,
+                  const std::pair<std::int64_t, Event>& other) {
+    return std::make_tuple(one.second.start, one.first, one.second.kind != EventKind::remove) <
+           std::make_tuple(other.second.start, other.first,
+                           other.second.kind != EventKind::remove);
 }
 
 }  // namespace
@@ -143,13 +144,21 @@ void WeightTimeline::remove(std::int32_t layer, std::int64_t time) {
     weights.removed = time;
 }
 
+bool WeightTimeline::is_as_at_first() const {
+    for (std::size_t layer = 0; layer < weights_.size(); ++layer) {
+        const bool was_present = !(absences_[layer] & after_forward);
+        if (weights_[layer].is_present != was_present || weights_[layer].is_leaving) return false;
+    }
+    return true;
+}
+
 std::optional<std::int64_t> find_period(const WeightChain& chain, const Absences& absences,
                                         Discount discount, const Actions& actions,
                                         WeightCycleTimes* times) {
     WeightTimeline timeline(chain, absences, discount);
     std::vector<std::size_t> first_event{0};
     std::vector<std::int64_t> first_start;
-    std::int64_t barrier = 0;
+    std::optional<std::int64_t> barrier;
     const auto& events = timeline.events();
     const auto is_repeated = [&](int step) {
         const std::size_t before = first_event[static_cast<std::size_t>(step - 1)];
@@ -168,19 +177,26 @@ std::optional<std::int64_t> find_period(const WeightChain& chain, const Absences
         }
         return true;
     };
+    // Time is cut off to nanoseconds before it is wrapped: their parts only say what comes first.
     const auto report = [&](int step, std::int64_t origin, std::int64_t period) {
         if (times == nullptr) return;
-        times->period = period;
+        const std::int64_t ticks = chain.ticks_per_ns;
+        times->period_ns = (origin + period) / ticks - origin / ticks;
+        times->events.clear();
+        std::vector<std::pair<std::int64_t, Event>> wrapped;
         const auto at = static_cast<std::size_t>(step);
-        times->events.assign(
-            events.begin() + static_cast<std::ptrdiff_t>(first_event[at]),
-            events.begin() + static_cast<std::ptrdiff_t>(first_event[at + 1]));
-        for (Event& event : times->events) {
-            event.start -= origin;
-            while (event.start < 0) event.start += period;
-            while (event.start >= period && period > 0) event.start -= period;
+        for (std::size_t place = first_event[at]; place < first_event[at + 1]; ++place) {
+            Event event = events[place];
+            std::int64_t since = event.start - origin;
+            event.start = event.start / ticks - origin / ticks;
+            for (; since < 0; since += period) event.start += times->period_ns;
+            for (; since >= period && period > 0; since -= period) {
+                event.start -= times->period_ns;
+            }
+            wrapped.emplace_back(since, event);
         }
-        sort(times->events);
+        std::stable_sort(wrapped.begin(), wrapped.end(), comes_before);
+        for (const auto& [since, event] : wrapped) times->events.push_back(event);
     };
     for (int step = 0; step < most_steps; ++step) {
         for (const Action& action : actions) {
@@ -193,7 +209,7 @@ std::optional<std::int64_t> find_period(const WeightChain& chain, const Absences
                 return event.kind == EventKind::backward && event.layer == chain.layers - 1;
             });
         first_start.push_back(first->start);
-        if (step == 0) barrier = timeline.end_of_all();
+        if (step == 0 && timeline.is_as_at_first()) barrier = timeline.end_of_all();
         if (step > 0 && is_repeated(step)) {
             const std::int64_t origin = first_start[static_cast<std::size_t>(step)];
             const std::int64_t period = origin - first_start[static_cast<std::size_t>(step - 1)];
@@ -201,7 +217,7 @@ std::optional<std::int64_t> find_period(const WeightChain& chain, const Absences
             return period;
         }
     }
-    report(0, 0, barrier);
+    if (barrier) report(0, 0, *barrier);
     return barrier;
 }
 

@@ -70,6 +70,8 @@ public:
         return std::max({processor_free_, uploads_free_, prefetches_free_});
     }
     const std::vector<Event>& events() const { return events_; }
+    // Whether all weights are where they were at the beginning.
+    bool is_as_at_first() const;
 
 private:
     bool compute(std::int32_t operation);
@@ -101,15 +103,15 @@ private:
     std::int64_t prefetches_free_ = 0;
 };
 
-// A period, and its events by time. The first operation starts at 0.
+// A period, and its events by time, in nanoseconds. The first operation starts at 0.
 struct WeightCycleTimes {
-    std::int64_t period;
+    std::int64_t period_ns;
     std::vector<Event> events;
 };
 
 // Runs the actions again and again until a step is like the one before; nothing where an action is
 // not possible. Where no step is like the one before, the first is taken, and everything waits for
-// its end.
+// its end; nothing if it leaves weights elsewhere than it found them.
 std::optional<std::int64_t> find_period(const WeightChain& chain, const Absences& absences,
                                         Discount discount, const Actions& actions,
                                         WeightCycleTimes* times);

@@ -161,6 +161,8 @@ def test_too_little_memory_ends_with_3_and_the_least_that_would_do(weights: Term
     assert found["least_memory_bytes"] == LEAST_BYTES
     enough = weights.json("solve", *ARGUMENTS, "--memory", f"{LEAST_BYTES}B")
     assert enough["peak_bytes"] == LEAST_BYTES
+    code, _, _ = weights.run("bound", *ARGUMENTS, "--memory", f"{LEAST_BYTES - 1}B")
+    assert code == 3
 
 
 def test_compare_lists_every_method_in_every_memory_and_draws(weights: Terminal) -> None:

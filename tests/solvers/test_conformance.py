@@ -41,6 +41,11 @@ MAKES_ANOTHER_PLAN = {
     # With transfers at once their plans, which are optimal in another model, are timed anew.
     ("remat-offload-chain", "pofo"),
     ("remat-offload-chain", "offload-only"),
+    # Their selections, which ignore the times of transfers, depend on the memory.
+    ("weight-offload", "greedy"),
+    ("weight-offload", "greedy-no-discount"),
+    ("weight-offload", "margin-sweep"),
+    ("weight-offload", "local-search"),
 }
 
 CASES = [

@@ -1,0 +1,44 @@
+"""Lower bounds on the time of weight offloading from models with O(L) columns.
+
+The models are in `jettison.formulations.weight_offload_aggregated`. Where the greedy algorithm
+finds a step without waiting, no bound is above the base time, and none is built
+(`weight_without_waiting`). Otherwise the linear relaxation is solved by HiGHS, and its multipliers
+are evaluated in exact arithmetic (`exact_dual_bound`): that bound is proved whatever the solver
+did. The time that is left goes into the model with its integers; that bound rests on the solver. It
+ends as soon as a point of the model shows that no more can be proved.
+"""
+
+from __future__ import annotations
+
+from jettison.formulations.weight_offload_aggregated import Aggregated, Layers
+from jettison.instances.weight_offload import WeightOffload
+from jettison.solvers.clock import Clock
+from jettison.solvers.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.weight_model_bound import bound_by_model, settled_without_model
+
+
+def bound_weight_fluid(problem: Problem, options: SolveOptions) -> Outcome:
+    """Bound the time by AGG: the layers' inventories together, parts of layers may be absent.
+
+    At the time limit and on Ctrl-C the bounds found by then are returned.
+    """
+    assert isinstance(problem, WeightOffload)
+    return _bounded(problem, options, Layers.FLUID, "agg")
+
+
+def bound_weight_whole(problem: Problem, options: SolveOptions) -> Outcome:
+    """Bound the time by AGGINT: layers of the most frequent size are absent as a whole.
+
+    At the time limit and on Ctrl-C the bounds found by then are returned.
+    """
+    assert isinstance(problem, WeightOffload)
+    return _bounded(problem, options, Layers.WHOLE, "aggint")
+
+
+def _bounded(problem: WeightOffload, options: SolveOptions, layers: Layers, method: str) -> Outcome:
+    clock = Clock(options.time_limit_s)
+    settled = settled_without_model(problem, method, clock)
+    if settled is not None:
+        return settled
+    built = Aggregated(layers).build(problem)
+    return bound_by_model(built.model, built.scale, method, options, clock)

@@ -1,0 +1,217 @@
+r"""The least period of a short step with offloaded weights: sweeps over events, period by period.
+
+For a period :math:`T` the question is whether a schedule :math:`\le T` exists. It is answered for
+ascending :math:`T`, with steps that double, and by halving once there is a schedule. Each "no"
+raises the bound, each "yes" brings a schedule; so both hold whenever the search is stopped.
+
+What is searched
+----------------
+If there is a valid schedule of integer period :math:`T`, there is one with these properties.
+
+1. *Weights of no bytes never move.* Without their events a schedule stays valid.
+2. *Between two uses weights are absent at most once.* Of two absences, the prefetch of the first
+   and the deletion of the second can be left out: the weights stay away. So what has been
+   prefetched stays until it is used.
+3. *At most one upload between two backwards, and only if a deletion follows before the second.* A
+   second one carries what the host has; one that no deletion needs can be left out.
+4. *Weights are deleted at once:* when the last use before the deletion and the upload that it
+   needs have both ended. Leaving earlier only frees memory, and nothing used them in between.
+5. *Of absent weights of equal size, the ones needed first are prefetched first.* Let i be
+   prefetched at x and j, absent at x too and needed before i, at y > x. Exchange the two
+   prefetches: j comes earlier, i comes at y, before j's use and so before its own, and memory is
+   what it was. Every exchange raises the sum of (time of the prefetch) x (place of the next use),
+   and there are finitely many orders.
+6. *Everything starts at the cut, or at a moment at which something ends.* Let the schedule be cut
+   right before an operation starts, and keep what is left of the transfers there. List all starts,
+   deletions and ends in their order. Memory and all rules depend on the order only, and each time
+   is bounded below by those before it in the list and by start plus duration. In the least solution
+   of these inequalities every time is 0 or a start plus a duration, so a moment at which something
+   really ends. What then ends before its place in the list only frees memory, a lane, or weights.
+   No time is later than before, so the walk still ends by T, with no more left of the transfers.
+   With integer durations all times are integers.
+
+A *label* is a state: what has started, who is on the links, which weights are resident, of which
+the host has the newest copy, and which have been uploaded and still owe their deletion; with the
+times now and at which the operation and the transfers end. A sweep makes all labels in the order of
+time. One with the same contents and no later times serves in place of another one.
+
+Closing the walk
+----------------
+A walk has to end in the state in which it began: one sweep starts from all states at the cut, and
+each label carries the set of the beginnings that lead to it. What is left of a transfer at the cut
+is not known. Let :math:`r` be a vector of what is left (up and down), :math:`W(r)` what is left
+after T by a walk W of the same class. W is monotone, and the step can repeat if
+:math:`W(r) \le r`. Sweeps begin with r = 0. If W(r) is not below r, the class is tried again from
+:math:`r \vee W(r)`, its least elements first. That misses nothing: let :math:`V(r_V) \le r_V`. As
+long as :math:`r \le r_V`, a walk that is no later than V is found from r, with
+:math:`W(r) \le V(r) \le V(r_V) \le r_V`, so the next beginning is still below r_V; and it is above
+r, or the walk is closed. No beginnings are left: no schedule within T exists. If all sweeps cut off
+by their estimate only, the least estimate above T is the next bound.
+
+Where sizes share no divisor a walk that takes a nanosecond more than T can raise r by one at a
+time; after `MOST_ROUNDS` the question stays open, and the bound below it.
+
+Estimate
+--------
+A lower bound on the end of a walk from a label: operations run in order; absent weights come one
+after the other before their first use; an operation that does not fit beside what is resident waits
+for uploads of as many bytes as have to leave, less those that a forward leaves copied on the host.
+
+The problem is NP-hard in the strong sense (Theorem 1 of the paper); time and memory are exponential
+in L. All of it is exact in integers. The kernel is `_native/weight_sweep.cpp`.
+
+Source: the problem is OFF(L, M, beta) of the paper on weight offloading, which gives no exact
+method.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jettison.instances.weight_offload import WeightOffload
+from jettison.schedules.cyclic_schedule import CyclicSchedule
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers import _kernels
+from jettison.solvers.bound import Bound, Evidence
+from jettison.solvers.clock import Clock
+from jettison.solvers.layer_to_layer import layer_to_layer
+from jettison.solvers.least_weight_memory import weight_infeasibility
+from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.status import Termination
+from jettison.solvers.weight_beginnings import Beginning, CutCycle, best_cut
+from jettison.solvers.weight_sweep import seek_step
+
+MOST_BEGINNINGS = 200_000
+# About 150 bytes each; the first questions get fewer.
+MOST_LABELS = 8_000_000
+FEW_LABELS = 125_000
+MOST_ROUNDS = 100
+
+
+@dataclass
+class _Bracket:
+    """What is known so far, and reported."""
+
+    options: SolveOptions
+    clock: Clock
+    schedule: CyclicSchedule
+    lower_ns: int
+    labels: int = 0
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the bound is as close as was asked for."""
+        upper_ns = self.schedule.period_ns
+        return upper_ns - self.lower_ns <= int(self.options.gap * upper_ns)
+
+    def report(self) -> None:
+        if self.options.on_progress is not None:
+            self.options.on_progress(
+                Progress(self.clock.seconds, self.schedule.period_ns, self.lower_ns)
+            )
+
+
+def least_simple_bound_ns(problem: WeightOffload) -> int:
+    r"""Return :math:`\max(\sum_k u_k, \lceil \max_k E_k / \beta \rceil)`; O(L).
+
+    The weights that are absent while operation k runs, at least :math:`E_k` bytes, are uploaded and
+    prefetched once in every period.
+    """
+    excess_bytes = max(0, *problem.cycle.excess_bytes(problem.memory_bytes))
+    return max(problem.instance.base_time_ns, problem.link.transfer_ns(excess_bytes))
+
+
+def solve_weight_exact(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return the fastest schedule, proved, of up to about ten layers.
+
+    Returns
+    -------
+    Outcome
+        With a bound that meets the period unless a limit was hit; or the proof that nothing fits.
+        Where there are too many layers, the schedule of L2L and a simple bound.
+    """
+    assert isinstance(problem, WeightOffload)
+    refused = weight_infeasibility(problem)
+    if refused is not None:
+        return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
+    bracket = _Bracket(
+        options,
+        Clock(options.time_limit_s),
+        layer_to_layer(problem),
+        least_simple_bound_ns(problem),
+    )
+    try:
+        termination = _close(problem, bracket)
+    except KeyboardInterrupt:
+        termination = Termination.INTERRUPTED
+    except MemoryError:
+        termination = Termination.MEMORY_LIMIT
+    bound = Bound(
+        time_ns=bracket.lower_ns,
+        valid_for=ScheduleClass.ALL,
+        evidence=Evidence.EXACT,
+        method="exact",
+    )
+    return Outcome(
+        termination=termination,
+        schedule=bracket.schedule,
+        bounds=(bound,),
+        work={"labels": bracket.labels},
+    )
+
+
+def _close(problem: WeightOffload, bracket: _Bracket) -> Termination:
+    """Search until the bracket is closed or a limit is hit."""
+    bracket.report()
+    if problem.cycle.num_layers > _kernels.MOST_OFFLOADED_LAYERS:
+        return Termination.NODE_LIMIT
+    found = best_cut(problem, MOST_BEGINNINGS)
+    if found is None:
+        return Termination.NODE_LIMIT
+    settled = _ask_for_periods(bracket, *found)
+    if not bracket.is_closed:
+        return Termination.TIME_LIMIT if bracket.clock.left_s == 0 else Termination.NODE_LIMIT
+    exact = settled and bracket.lower_ns == bracket.schedule.period_ns
+    return Termination.COMPLETED if exact else Termination.GAP_REACHED
+
+
+def _ask_for_periods(bracket: _Bracket, cut: CutCycle, beginnings: list[Beginning]) -> bool:
+    """Ask for one period after the other; return whether every question was answered.
+
+    A longer period is a larger search. So a question that takes many labels is put off: a shorter
+    period is tried, and only the shortest one of all with more labels.
+    """
+    lowest_ns, stride_ns, most_labels, settled = bracket.lower_ns, 0, FEW_LABELS, True
+    while not bracket.is_closed and lowest_ns < bracket.schedule.period_ns:
+        middle_ns = (lowest_ns + bracket.schedule.period_ns - 1) // 2
+        period_ns = min(lowest_ns + stride_ns, middle_ns)
+        sweep = seek_step(
+            cut,
+            beginnings,
+            period_ns,
+            bracket.clock,
+            most_labels=most_labels,
+            most_rounds=MOST_ROUNDS,
+        )
+        bracket.labels += sweep.labels
+        if bracket.clock.left_s == 0 and sweep.schedule is None and sweep.next_ns is None:
+            return False
+        if sweep.schedule is not None:
+            bracket.schedule = sweep.schedule
+            stride_ns //= 2
+        elif sweep.next_ns is not None:
+            lowest_ns = min(sweep.next_ns, bracket.schedule.period_ns)
+            if settled:
+                bracket.lower_ns = lowest_ns
+            stride_ns = max(2 * stride_ns, bracket.lower_ns // 1000, 1)
+        elif sweep.labels <= most_labels:
+            # Too many rounds: a nanosecond at a time would take for ever.
+            lowest_ns, settled = period_ns + 1, False
+        elif period_ns > lowest_ns:
+            stride_ns = (period_ns - lowest_ns) // 4
+        elif most_labels < MOST_LABELS:
+            most_labels *= 4
+        else:
+            return False
+        bracket.report()
+    return settled

@@ -1,0 +1,114 @@
+"""Local search for weight offloading, from the best schedule of the other methods.
+
+It starts with the best of L2L, Greedy, Greedy* and all margins. A plan is what is absent, and the
+order of all operations and transfers; its period is that of the steps in which everything starts as
+soon as this order allows. A change moves a transfer in the order, which also decides on early
+uploads and the cut, or makes, drops or swaps choices. It is accepted if the period grows by no more
+than a threshold that falls to nothing over a round of changes; each round starts from the best
+plan. The search ends at a simple lower bound, or when many changes were in vain.
+
+The result is the same for a seed if no time limit ends it.
+"""
+
+from __future__ import annotations
+
+from jettison.instances.weight_offload import WeightOffload
+from jettison.solvers.clock import Clock
+from jettison.solvers.least_weight_memory import weight_infeasibility
+from jettison.solvers.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.status import Termination
+from jettison.solvers.weight_margin import MarginSweep
+from jettison.solvers.weight_scheduler import Discount, PlanSearch, WeightScheduler
+from jettison.solvers.weight_selection import select_choices
+
+# How many changes may be in vain for each layer, and how many come between two looks at the clock
+# and the progress.
+MOST_IN_VAIN = 1_000
+CHANGES = 1_000
+
+
+class WeightSearch:
+    """The sweep over margins, and the local search from where it ends.
+
+    Attributes
+    ----------
+    sweep
+        Its incumbent is the best schedule of all.
+    changes
+        How many changes have been tried.
+    """
+
+    def __init__(self, problem: WeightOffload, options: SolveOptions) -> None:
+        self.sweep = MarginSweep(problem)
+        self.changes = 0
+        self._problem = problem
+        self._options = options
+        self._clock = Clock(options.time_limit_s)
+
+    def run(self) -> None:
+        """Search until nothing more is to be expected.
+
+        Raises
+        ------
+        TimeoutError, OverflowError
+            As the sweep does.
+        """
+        for _ in self.sweep.run(self._clock):
+            if self._is_over():
+                return
+        incumbent = self.sweep.incumbent
+        scheduler = WeightScheduler(self._problem)
+        choices = select_choices(self._problem)
+        # In the least memory and more, all choices together are enough.
+        assert choices is not None
+        incumbent.offer(scheduler.schedule(choices, Discount.NOT_USED, self._clock.left_s))
+        search = scheduler.search(
+            self.sweep.choices or choices, incumbent.floor_ns, self._options.seed
+        )
+        try:
+            while search.tried_in_vain < MOST_IN_VAIN * len(self._problem.instance):
+                search.run(CHANGES, self._clock.left_s)
+                if search.period_ns < incumbent.period_ns:
+                    incumbent.offer(search.schedule)
+                if self._is_over():
+                    return
+        finally:
+            self._keep(search)
+
+    def _keep(self, search: PlanSearch) -> None:
+        self.changes = search.tried
+        self.sweep.incumbent.offer(search.schedule)
+
+    def _is_over(self) -> bool:
+        incumbent = self.sweep.incumbent
+        if self._options.on_progress is not None:
+            self._options.on_progress(incumbent.progress(self._clock))
+        if incumbent.is_within(self._options.gap):
+            return True
+        if not self._clock.left_s:
+            raise TimeoutError
+        return False
+
+
+def solve_local_search(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return the best schedule found, or the proof that none fits."""
+    assert isinstance(problem, WeightOffload)
+    refused = weight_infeasibility(problem)
+    if refused is not None:
+        return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
+    search = WeightSearch(problem, options)
+    termination = Termination.COMPLETED
+    try:
+        search.run()
+    except OverflowError:
+        # The times do not fit the kernel: L2L is what is left.
+        termination = Termination.COMPLETED
+    except TimeoutError:
+        termination = Termination.TIME_LIMIT
+    except KeyboardInterrupt:
+        termination = Termination.INTERRUPTED
+    return Outcome(
+        termination=termination,
+        schedule=search.sweep.incumbent.schedule,
+        work={"margins": search.sweep.tried, "changes": search.changes},
+    )

@@ -1,0 +1,59 @@
+r"""A lower bound on the time of weight offloading: the paper's MILP, corrected and strengthened.
+
+The model is in `jettison.formulations.weight_offload_milp`, with all its inequalities. It bounds
+through the solver's dual bound alone: the objective of a run that hit its time limit is none.
+
+A schedule without waiting is a point of the model whose objective is 0, and then no bound is above
+the base time. So the paper's greedy algorithm is asked first, with room to spare
+(`weight_without_waiting`). Where it finds such a step, which is the case on fast links, the model
+need not be solved, nor built.
+
+The relaxation comes next, in exact arithmetic (`exact_dual_bound`), then the model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jettison.formulations.from_pulp import from_pulp
+from jettison.formulations.weight_offload_milp import Cut, WeightOffloadMilp
+from jettison.instances.weight_offload import WeightOffload
+from jettison.solvers.clock import Clock
+from jettison.solvers.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.status import Termination
+from jettison.solvers.weight_model_bound import (
+    bound_by_model,
+    settled_without_model,
+)
+
+# A model of three million coefficients takes some minutes and 5 GB to write down.
+_MOST_COEFFICIENTS = 3_000_000
+# To write the model down and to hand it over, measured.
+_SECONDS_PER_COEFFICIENT = 1e-5
+
+
+def bound_weight_milp(problem: Problem, options: SolveOptions) -> Outcome:
+    """Bound the time by the paper's MILP; at the time limit by what has been proved.
+
+    Models of more than three million coefficients, and those that take longer to write down than
+    the time limit, are declined with a note.
+    """
+    assert isinstance(problem, WeightOffload)
+    clock = Clock(options.time_limit_s)
+    settled = settled_without_model(problem, "milp", clock)
+    if settled is not None:
+        return settled
+    milp = WeightOffloadMilp(cuts=frozenset(Cut))
+    coefficients = milp.estimated_coefficients(problem)
+    declined = Outcome(
+        termination=Termination.MEMORY_LIMIT,
+        note=f"the model has about {coefficients:,} coefficients, too many to write down within "
+        "the limits; use agg",
+    )
+    if coefficients > _MOST_COEFFICIENTS:
+        return declined
+    if coefficients * _SECONDS_PER_COEFFICIENT > clock.left_s:
+        return replace(declined, termination=Termination.TIME_LIMIT)
+    built = milp.build(problem)
+    model = from_pulp(built.problem).model
+    return bound_by_model(model, built.scale, "milp", options, clock)
