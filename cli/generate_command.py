@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -37,6 +38,15 @@ app = typer.Typer(
 _FAMILY_HELP = "; ".join(
     f"{family.name} ({family.answer}: {family.summary})" for family in FAMILIES.values()
 )
+
+
+class PartitionModel(StrEnum):
+    """The integer programs of 3-PARTITION."""
+
+    ANY_GROUP = ModelKind.ANY_GROUP.value
+    LED_BY_LARGEST = ModelKind.LED_BY_LARGEST.value
+    TRIPLES = ModelKind.TRIPLES.value
+
 
 GroupsOption = Annotated[
     int, typer.Option("--groups", metavar="M", help="Number of groups; there are 3 M items.")
@@ -77,7 +87,7 @@ FormatOption = Annotated[
     ),
 ]
 ModelOption = Annotated[
-    ModelKind,
+    PartitionModel,
     typer.Option(
         "--model",
         help="The integer program of mps and lp: items to numbered groups, items to the largest "
@@ -97,7 +107,7 @@ def generate_partitions(
     seed: SeedOption = 0,
     count: CountOption = 1,
     formats: FormatOption = "json",
-    model: ModelOption = ModelKind.ANY_GROUP,
+    model: ModelOption = PartitionModel.ANY_GROUP,
 ) -> None:
     """Group 3 M items in threes of sum V (3-PARTITION).
 
@@ -113,7 +123,7 @@ def generate_partitions(
         (seed, count),
         output,
         _read_formats(formats),
-        model,
+        ModelKind(model.value),
     )
 
 
@@ -132,16 +142,9 @@ def generate_weight_offload(
     """Offload weights as fast as 3-PARTITION allows.
 
     Each chain comes with the 3-PARTITION that it is made from, and that one's certificate. Memory
-    and bandwidth are in the index. On yes the shortest period is 2 M V ns, on no it is longer.
+    and bandwidth are in the index. On yes the shortest period is 2 M V ns, on no it is longer. As
+    mps and lp stands the mixed-integer bound on the period, whose objective is idle time.
     """
-    chosen = _read_formats(formats)
-    if chosen != (FileFormat.JSON,):
-        raise InputError(
-            formats,
-            field="format",
-            expected="weight-offload is written as json only: a mixed-integer program is a bound "
-            "on its period and no statement of it",
-        )
     _generate(
         SetProblem.WEIGHT_OFFLOAD,
         family_of(family, answer),
@@ -149,8 +152,8 @@ def generate_weight_offload(
         _read_moduli(moduli),
         (seed, count),
         output,
-        chosen,
-        ModelKind.ANY_GROUP,
+        _read_formats(formats),
+        ModelKind.OFFLOAD_BOUND,
     )
 
 
@@ -162,7 +165,7 @@ def generate_triplets(
     seed: SeedOption = 0,
     count: CountOption = 1,
     formats: FormatOption = "json",
-    model: ModelOption = ModelKind.ANY_GROUP,
+    model: ModelOption = PartitionModel.ANY_GROUP,
 ) -> None:
     """Fill bins of 1000 with three items each (Falkenauer).
 
@@ -176,7 +179,7 @@ def generate_triplets(
         (seed, count),
         output,
         _read_formats(formats),
-        model,
+        ModelKind(model.value),
     )
 
 

@@ -35,8 +35,6 @@ from jettison.instances.three_partition_certificate import Answer
 from jettison.instances.three_partition_offload import shortest_period_ns
 
 _SCHEMAS = "jettison.instances"
-# The assignment models have 9 m^2 coefficients or more, and a coefficient has a name and a blank.
-_LEAST_MODEL_BYTES = 6 * 9
 
 Claim = tuple[str, str]
 
@@ -175,8 +173,8 @@ def _check_size(
 ) -> None:
     """Refuse model files that are too short to be worth writing the model again."""
     for suffix in layout.formats:
-        name = f"{instance.name}.{suffix}"
-        least = _LEAST_MODEL_BYTES * instance.groups**2 if layout.model.is_assignment else 1
+        name = layout.model_file(instance.name, suffix)
+        least = layout.model.least_bytes(instance.groups)
         if suffix is not FileFormat.JSON and (name not in listed or listed[name]["bytes"] < least):
             raise _unlike(folder / name, "it cannot hold the model of its instance")
 
@@ -188,7 +186,7 @@ def _check_text(path: Path, text: str) -> None:
 
 def _derived(layout: SetLayout, instance: ThreePartition, name: str) -> str:
     """Say what a file is that was made from an instance."""
-    if layout.problem is SetProblem.WEIGHT_OFFLOAD:
+    if layout.problem is SetProblem.WEIGHT_OFFLOAD and name.endswith(".json"):
         least = shortest_period_ns(instance)
         word = "is" if instance.answer is Answer.YES else "is more than"
         return f"weight offloading by Theorem 1, whose shortest period {word} {least} ns"
