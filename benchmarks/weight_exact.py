@@ -26,7 +26,8 @@ from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.cyclic_schedule import CyclicSchedule
 from jettison.solvers.layer_to_layer import layer_to_layer
 from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.weight_exact import least_simple_bound_ns, solve_weight_exact
+from jettison.solvers.weight_closed_form import closed_form_ns
+from jettison.solvers.weight_exact import solve_weight_exact
 
 BANDWIDTHS = (500_000_000, 1_000_000_000, 2_000_000_000)
 
@@ -84,7 +85,7 @@ def measure(problem: WeightOffload, limit_s: float) -> Row:
         labels=outcome.work["labels"],
         gap=(schedule.period_ns - bound.time_ns) / schedule.period_ns,
         l2l=layer_to_layer(problem).period_ns / schedule.period_ns,
-        simple=least_simple_bound_ns(problem) / schedule.period_ns,
+        simple=closed_form_ns(problem) / schedule.period_ns,
     )
 
 

@@ -24,7 +24,7 @@ from jettison.solvers.highs import solve_model
 from jettison.solvers.highs_options import HighsOptions, LinearAlgorithm
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.solve import solve_with
-from jettison.solvers.weight_incumbent import simple_floor_ns
+from jettison.solvers.weight_closed_form import closed_form_ns
 from jettison.solvers.weight_model_bound import relaxed_bound_ns
 from jettison.solvers.weight_scheduler import WeightScheduler
 from jettison.solvers.weight_selection import select_choices
@@ -107,7 +107,7 @@ def compare_heuristics(problem: WeightOffload) -> None:
     print(
         f"{problem.instance.name:>26} {problem.link.bytes_per_s // MIB:>6} "
         + " ".join(f"{ratio:>8.4f}" for ratio in times)
-        + f" {simple_floor_ns(problem) / base_ns:>8.4f} {seconds:>7.2f}",
+        + f" {closed_form_ns(problem) / base_ns:>8.4f} {seconds:>7.2f}",
         flush=True,
     )
 

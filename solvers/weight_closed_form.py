@@ -27,10 +27,11 @@ import math
 from collections.abc import Sequence
 
 from jettison.instances.weight_offload import WeightOffload
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.least_weight_memory import weight_infeasibility
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.status import Termination
-from jettison.solvers.weight_model_bound import exact_bound
 
 _MOST_SUMS = 2**23
 
@@ -41,7 +42,12 @@ def bound_weight_closed_form(problem: Problem, options: SolveOptions) -> Outcome
     refused = weight_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
-    bound = exact_bound(closed_form_ns(problem), "closed-form")
+    bound = Bound(
+        time_ns=closed_form_ns(problem),
+        valid_for=ScheduleClass.ALL,
+        evidence=Evidence.EXACT,
+        method="closed-form",
+    )
     return Outcome(termination=Termination.COMPLETED, bounds=(bound,))
 
 

@@ -67,7 +67,7 @@ method.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.cyclic_schedule import CyclicSchedule
@@ -80,6 +80,8 @@ from jettison.solvers.least_weight_memory import weight_infeasibility
 from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
 from jettison.solvers.status import Termination
 from jettison.solvers.weight_beginnings import Beginning, CutCycle, best_cut, cuts_by_room
+from jettison.solvers.weight_closed_form import closed_form_ns
+from jettison.solvers.weight_local_search import solve_local_search
 from jettison.solvers.weight_recut import improve_by_cuts
 from jettison.solvers.weight_sweep import Sweep, SweepEnd, seek_step
 
@@ -114,16 +116,6 @@ class _Bracket:
             )
 
 
-def least_simple_bound_ns(problem: WeightOffload) -> int:
-    r"""Return :math:`\max(\sum_k u_k, \lceil \max_k E_k / \beta \rceil)`; O(L).
-
-    The weights that are absent while operation k runs, at least :math:`E_k` bytes, are uploaded and
-    prefetched once in every period.
-    """
-    excess_bytes = max(0, *problem.cycle.excess_bytes(problem.memory_bytes))
-    return max(problem.instance.base_time_ns, problem.link.transfer_ns(excess_bytes))
-
-
 def solve_weight_exact(problem: Problem, options: SolveOptions) -> Outcome:
     """Return the fastest schedule, proved, of up to about eight layers.
 
@@ -131,7 +123,7 @@ def solve_weight_exact(problem: Problem, options: SolveOptions) -> Outcome:
     -------
     Outcome
         With a bound that meets the period unless a limit was hit; or the proof that nothing fits.
-        Where there are too many layers, the schedule of L2L and a simple bound.
+        Where there are too many layers, the schedule of `local-search` and the closed form.
     """
     assert isinstance(problem, WeightOffload)
     refused = weight_infeasibility(problem)
@@ -141,7 +133,7 @@ def solve_weight_exact(problem: Problem, options: SolveOptions) -> Outcome:
         options,
         Clock(options.time_limit_s),
         layer_to_layer(problem),
-        least_simple_bound_ns(problem),
+        closed_form_ns(problem),
     )
     try:
         termination = _close(problem, bracket)
@@ -167,20 +159,39 @@ def _close(problem: WeightOffload, bracket: _Bracket) -> Termination:
     """Search until the bracket is closed or a limit is hit."""
     bracket.report()
     if problem.cycle.num_layers > _kernels.MOST_OFFLOADED_LAYERS:
-        return Termination.NODE_LIMIT
-    found = best_cut(problem, MOST_BEGINNINGS)
-    if found is None or len(found[1]) > FEW_BEGINNINGS:
-        _improve(problem, bracket)
-    if found is not None:
-        _ask_for_periods(bracket, *found)
+        _search_locally(problem, bracket)
+    else:
+        found = best_cut(problem, MOST_BEGINNINGS)
+        if found is None or len(found[1]) > FEW_BEGINNINGS:
+            _search_locally(problem, bracket)
+            _improve(problem, bracket)
+        if found is not None:
+            _ask_for_periods(bracket, *found)
     if not bracket.is_closed:
         return Termination.TIME_LIMIT if bracket.clock.left_s == 0 else Termination.NODE_LIMIT
     is_exact = bracket.lower_ns == bracket.schedule.period_ns
     return Termination.COMPLETED if is_exact else Termination.GAP_REACHED
 
 
-def _improve(problem: WeightOffload, bracket: _Bracket) -> None:
+def _search_locally(problem: WeightOffload, bracket: _Bracket) -> None:
     """Find a good schedule with up to a quarter of the time: long periods are large searches."""
+    limit_s = bracket.options.time_limit_s
+    options = replace(
+        bracket.options,
+        time_limit_s=None if limit_s is None else limit_s / 4,
+        on_progress=None,
+    )
+    outcome = solve_local_search(problem, options)
+    assert isinstance(outcome.schedule, CyclicSchedule)
+    if outcome.schedule.period_ns < bracket.schedule.period_ns:
+        bracket.schedule = outcome.schedule
+    bracket.report()
+    if outcome.termination is Termination.INTERRUPTED:
+        raise KeyboardInterrupt
+
+
+def _improve(problem: WeightOffload, bracket: _Bracket) -> None:
+    """Cut the schedule and sweep from its state, with up to a quarter of the time."""
     limit_s = bracket.options.time_limit_s
     clock = Clock(None if limit_s is None else limit_s / 4)
 

@@ -7,23 +7,7 @@ from jettison.schedules.cyclic_schedule import CyclicSchedule
 from jettison.solvers.clock import Clock
 from jettison.solvers.layer_to_layer import layer_to_layer
 from jettison.solvers.outcome import Progress
-
-
-def simple_floor_ns(problem: WeightOffload) -> int:
-    r"""Return a lower bound on the period of every schedule, in O(L).
-
-    It is the time of all operations, or that of the prefetches if they take longer: all that is
-    absent at :math:`B_L` and :math:`F_L` is so between F and B of its layer, all that is absent at
-    :math:`B_1` and :math:`F_1` between B and F, and each comes back once.
-    """
-    cycle = problem.cycle
-    excess_bytes = cycle.excess_bytes(problem.memory_bytes)
-    last, first = cycle.backward_index(cycle.num_layers), cycle.backward_index(1)
-    prefetched_bytes = sum(
-        max(excess_bytes[backward], excess_bytes[forward], 0)
-        for backward, forward in ((last, len(cycle) - 1), (first, first + 1))
-    )
-    return max(problem.instance.base_time_ns, problem.link.transfer_ns(prefetched_bytes))
+from jettison.solvers.weight_closed_form import closed_form_ns
 
 
 class WeightIncumbent:
@@ -36,13 +20,13 @@ class WeightIncumbent:
     schedule
         The best so far; that of L2L, which always fits, before anything is offered.
     floor_ns
-        A simple lower bound: nothing can be faster.
+        The closed form: nothing can be faster.
     """
 
     def __init__(self, problem: WeightOffload) -> None:
         self.problem = problem
         self.schedule = layer_to_layer(problem)
-        self.floor_ns = simple_floor_ns(problem)
+        self.floor_ns = closed_form_ns(problem)
 
     @property
     def period_ns(self) -> int:

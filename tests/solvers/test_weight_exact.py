@@ -15,7 +15,8 @@ from jettison.solvers.layer_to_layer import layer_to_layer
 from jettison.solvers.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.solve import solve_with
 from jettison.solvers.status import Termination
-from jettison.solvers.weight_exact import least_simple_bound_ns, solve_weight_exact
+from jettison.solvers.weight_closed_form import closed_form_ns
+from jettison.solvers.weight_exact import solve_weight_exact
 from tests.oracles.cyclic_referee import CyclicReferee
 from tests.oracles.weight_offload_brute_force import least_period_ns
 from tests.oracles.weight_offload_samples import sample
@@ -93,7 +94,7 @@ def test_the_simple_bound_counts_what_the_link_must_carry() -> None:
         for number in (1, 2)
     )
     problem = WeightOffload(Chain("c", 0, stages), 16, 10**9)
-    assert least_simple_bound_ns(problem) == 8
+    assert closed_form_ns(problem) == 8
     # The optimum too is 16: w_2 moves out while w_1 moves in (8 ns), and the other way round.
     assert period_ns(solve_weight_exact(problem, EXACT)) == 16
 
@@ -146,7 +147,7 @@ def test_too_many_layers_get_a_schedule_and_a_simple_bound() -> None:
     assert result.termination is Termination.NODE_LIMIT
     assert result.replay is not None
     assert result.replay.valid
-    assert result.lower_bound_ns == least_simple_bound_ns(problem)
+    assert result.lower_bound_ns == closed_form_ns(problem)
 
 
 def test_too_little_memory_is_refused_with_what_would_do() -> None:
