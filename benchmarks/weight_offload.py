@@ -2,7 +2,7 @@
 
 Each benchmark is a function that prints its table; name those that should run. CPU seconds are of
 this process. Times are in units of the step without waiting. "floor" is the simple bound that ends
-the searches; give better bounds by another benchmark.
+the searches.
 """
 
 from __future__ import annotations

@@ -22,8 +22,9 @@ std::optional<WeightPlan> explicit_plan(const WeightChain& chain, const Absences
                                         std::int32_t cut);
 
 // Changes a plan at random: moves a transfer in the order, or makes, drops or swaps choices. A new
-// plan is accepted if it is no slower than the current one, or than the current one some changes
-// ago (late acceptance: Burke and Bykov 2017).
+// plan is accepted if it is slower than the current one by no more than a random part of a
+// threshold, which falls to nothing over a round of changes (threshold accepting: Dueck and Scheuer
+// 1990). Every round starts from the best plan.
 class WeightSearch {
 public:
     // The plan has to be possible.

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from jettison.instances.generators.published_transformers import PUBLISHED_ROWS, published_chain
+from jettison.instances.generators.published_transformers import (
+    PUBLISHED_ROWS,
+    PublishedRow,
+    published_chain,
+)
 from jettison.instances.weight_offload import WeightOffload
 from jettison.solvers.outcome import Progress, SolveOptions
 from jettison.solvers.solve import solve, solve_with
@@ -17,7 +21,7 @@ TIGHT = WeightOffload(chain_of(*[(10, 20, 100)] * 12), "40%", "2GB/s")
 
 
 @pytest.mark.parametrize("row", PUBLISHED_ROWS, ids=lambda row: row.name)
-def test_a_margin_removes_all_waiting_from_table_1(row) -> None:  # type: ignore[no-untyped-def]
+def test_a_margin_removes_all_waiting_from_table_1(row: PublishedRow) -> None:
     problem = WeightOffload(published_chain(row), f"{row.memory_mib}MiB", "12000MiB/s")
     assert solve(problem, "margin-sweep").time_ns == problem.instance.base_time_ns
 
