@@ -311,7 +311,7 @@ METHODS = (
         "weight-offload",
         Promise.EXACT,
         "the paper on weight offloading poses the problem; sweeps over events, period by period",
-        "the fastest of all schedules, proved: up to about 8 layers, 12 equal ones, in seconds",
+        "the fastest of all schedules, proved: up to about 8 layers in seconds",
         "weight_exact:solve_weight_exact",
     ),
     Method(

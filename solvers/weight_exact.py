@@ -125,7 +125,7 @@ def least_simple_bound_ns(problem: WeightOffload) -> int:
 
 
 def solve_weight_exact(problem: Problem, options: SolveOptions) -> Outcome:
-    """Return the fastest schedule, proved, of up to about ten layers.
+    """Return the fastest schedule, proved, of up to about eight layers.
 
     Returns
     -------
