@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -30,13 +31,22 @@ from jettison.instances.generators.three_partition_family import (
 from jettison.instances.json_file import json_text
 
 app = typer.Typer(
-    help="Generate hard instances whose answer is known and proved, for testing solvers.",
+    help="Generate hard instances of known answer, with proofs.",
     no_args_is_help=True,
 )
 
 _FAMILY_HELP = "; ".join(
     f"{family.name} ({family.answer}: {family.summary})" for family in FAMILIES.values()
 )
+
+
+class PartitionModel(StrEnum):
+    """The integer programs of 3-PARTITION."""
+
+    ANY_GROUP = ModelKind.ANY_GROUP.value
+    LED_BY_LARGEST = ModelKind.LED_BY_LARGEST.value
+    TRIPLES = ModelKind.TRIPLES.value
+
 
 GroupsOption = Annotated[
     int, typer.Option("--groups", metavar="M", help="Number of groups; there are 3 M items.")
@@ -77,7 +87,7 @@ FormatOption = Annotated[
     ),
 ]
 ModelOption = Annotated[
-    ModelKind,
+    PartitionModel,
     typer.Option(
         "--model",
         help="The integer program of mps and lp: items to numbered groups, items to the largest "
@@ -97,9 +107,14 @@ def generate_partitions(
     seed: SeedOption = 0,
     count: CountOption = 1,
     formats: FormatOption = "json",
-    model: ModelOption = ModelKind.ANY_GROUP,
+    model: ModelOption = PartitionModel.ANY_GROUP,
 ) -> None:
-    """Generate 3-PARTITION: whether 3 M items can be grouped in threes that each sum to V."""
+    """Group 3 M items in threes of sum V (3-PARTITION).
+
+    Every instance comes with its answer and a certificate that `jettison verify` checks: the groups
+    for yes, an argument that needs no search for no. The folder also holds the answers in MIPLIB's
+    .solu format, and an index with the SHA-256 of every file.
+    """
     _generate(
         SetProblem.THREE_PARTITION,
         family_of(family, answer),
@@ -108,7 +123,7 @@ def generate_partitions(
         (seed, count),
         output,
         _read_formats(formats),
-        model,
+        ModelKind(model.value),
     )
 
 
@@ -124,19 +139,12 @@ def generate_weight_offload(
     count: CountOption = 1,
     formats: FormatOption = "json",
 ) -> None:
-    """Generate weight offloading from 3-PARTITION: whether a period of 2 M units is possible.
+    """Offload weights as fast as 3-PARTITION allows.
 
     Each chain comes with the 3-PARTITION that it is made from, and that one's certificate. Memory
-    and bandwidth are in the index. On yes the shortest period is 2 M V ns, on no it is longer.
+    and bandwidth are in the index. On yes the shortest period is 2 M V ns, on no it is longer. As
+    mps and lp stands the mixed-integer bound on the period, whose objective is idle time.
     """
-    chosen = _read_formats(formats)
-    if chosen != (FileFormat.JSON,):
-        raise InputError(
-            formats,
-            field="format",
-            expected="weight-offload is written as json only: a mixed-integer program is a bound "
-            "on its period and no statement of it",
-        )
     _generate(
         SetProblem.WEIGHT_OFFLOAD,
         family_of(family, answer),
@@ -144,8 +152,8 @@ def generate_weight_offload(
         _read_moduli(moduli),
         (seed, count),
         output,
-        chosen,
-        ModelKind.ANY_GROUP,
+        _read_formats(formats),
+        ModelKind.OFFLOAD_BOUND,
     )
 
 
@@ -157,9 +165,12 @@ def generate_triplets(
     seed: SeedOption = 0,
     count: CountOption = 1,
     formats: FormatOption = "json",
-    model: ModelOption = ModelKind.ANY_GROUP,
+    model: ModelOption = PartitionModel.ANY_GROUP,
 ) -> None:
-    """Generate Falkenauer's triplets: bins of V = 1000 that three items fill exactly."""
+    """Fill bins of 1000 with three items each (Falkenauer).
+
+    These are 3-PARTITION instances of answer yes with one large and two small items per group.
+    """
     _generate(
         SetProblem.THREE_PARTITION,
         FAMILIES["triplets"],
@@ -168,7 +179,7 @@ def generate_triplets(
         (seed, count),
         output,
         _read_formats(formats),
-        model,
+        ModelKind(model.value),
     )
 
 

@@ -28,8 +28,11 @@ from jettison.instances.three_partition_offload import (
 
 INDEX = "index.json"
 LARGEST_COUNT = 1000
-# PuLP takes about a kilobyte for each of the 9 m^2 coefficients.
+# PuLP takes about a kilobyte for each of the 9 m^2 coefficients, or of the some 600 m^2 of a bound.
 LARGEST_MODEL_GROUPS = 200
+LARGEST_BOUND_GROUPS = 20
+# A coefficient has a name and a blank.
+_LEAST_COEFFICIENT_BYTES = 6
 
 
 class SetProblem(StrEnum):
@@ -53,11 +56,13 @@ class ModelKind(StrEnum):
     ANY_GROUP = "any-group"
     LED_BY_LARGEST = "led-by-largest"
     TRIPLES = "triples"
+    OFFLOAD_BOUND = "offload-bound"
 
-    @property
-    def is_assignment(self) -> bool:
-        """Whether it assigns items to groups."""
-        return self is not ModelKind.TRIPLES
+    def least_bytes(self, groups: int) -> int:
+        """Return the bytes that the file of a model of so many groups has at least."""
+        if self is ModelKind.TRIPLES:
+            return 1
+        return _LEAST_COEFFICIENT_BYTES * 9 * groups**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,9 @@ class SetLayout:
             if self.problem is SetProblem.WEIGHT_OFFLOAD:
                 found.append(f"{instance.name}.json")
             found += [
-                f"{instance.name}.{item}" for item in self.formats if item is not FileFormat.JSON
+                self.model_file(instance.name, item)
+                for item in self.formats
+                if item is not FileFormat.JSON
             ]
         return found
 
@@ -116,18 +123,29 @@ class SetLayout:
         """
         if self.problem is SetProblem.WEIGHT_OFFLOAD:
             chain = weight_offload_of(instance).instance
-            return {
+            found = {
                 f"{instance.name}.json": json_text(chain.to_json()),
                 f"{instance.name}.three-partition.json": json_text(instance.to_json()),
             }
-        found = {f"{instance.name}.json": json_text(instance.to_json())}
+        else:
+            found = {f"{instance.name}.json": json_text(instance.to_json())}
         models = [item for item in self.formats if item is not FileFormat.JSON]
         if models:
             from jettison.formulations.model_text import TEXT_FORMATS
 
             model = _model(instance, self.model)
-            found |= {f"{instance.name}.{item}": TEXT_FORMATS[item](model) for item in models}
+            found |= {
+                self.model_file(instance.name, item): TEXT_FORMATS[item](model) for item in models
+            }
         return found
+
+    def model_name(self, name: str) -> str:
+        """Return the name of the integer program of an instance; a bound is another problem."""
+        return f"{name}-bound" if self.model is ModelKind.OFFLOAD_BOUND else name
+
+    def model_file(self, name: str, suffix: FileFormat) -> str:
+        """Return the name of the file of the integer program of an instance."""
+        return f"{self.model_name(name)}.{suffix}"
 
     def certificate_file(self, name: str) -> str:
         """Return the name of the file that holds the certificate of an instance."""
@@ -173,7 +191,8 @@ class SetLayout:
     def solutions(self, instances: Sequence[ThreePartition]) -> str:
         """Return the answers as MIPLIB writes them, one line for each instance.
 
-        Times are whole nanoseconds, so that a period above the shortest is at least 1 ns above.
+        Times are whole nanoseconds, so that a period above the shortest is at least 1 ns above. The
+        objective of a bound is idle time: at least 0, and at most that of a schedule.
         """
         lines = []
         for instance in instances:
@@ -184,6 +203,9 @@ class SetLayout:
                 shortest = shortest_period_ns(instance)
                 word, value = ("opt", shortest) if is_yes else ("bestdual", shortest + 1)
                 lines.append(f"={word}= {instance.name} {value}\n")
+                if len(self.formats) > 1:
+                    name = self.model_name(instance.name)
+                    lines.append(f"=opt= {name} 0\n" if is_yes else f"=unkn= {name}\n")
         return "".join(lines)
 
 
@@ -264,13 +286,15 @@ def _model(instance: ThreePartition, kind: ModelKind) -> Any:
         ThreePartitionAssignment,
     )
     from jettison.formulations.three_partition_triples import three_partition_triples
+    from jettison.formulations.weight_offload_milp import WeightOffloadMilp
 
-    if instance.groups > LARGEST_MODEL_GROUPS:
+    is_bound = kind is ModelKind.OFFLOAD_BOUND
+    most = LARGEST_BOUND_GROUPS if is_bound else LARGEST_MODEL_GROUPS
+    if instance.groups > most:
         raise InputError(
             f"the model of {instance.groups} groups",
             field="format",
-            expected=f"mps and lp are written for up to {LARGEST_MODEL_GROUPS} groups: "
-            "write --format json",
+            expected=f"mps and lp are written for up to {most} groups: write --format json",
         )
     match kind:
         case ModelKind.ANY_GROUP:
@@ -279,6 +303,9 @@ def _model(instance: ThreePartition, kind: ModelKind) -> Any:
             built = ThreePartitionAssignment(LedByLargest()).build(instance)
         case ModelKind.TRIPLES:
             return three_partition_triples(instance).model
+        case ModelKind.OFFLOAD_BOUND:
+            bound = WeightOffloadMilp().build(weight_offload_of(instance))
+            return from_pulp(bound.problem).model
         case other:
             assert_never(other)
     return from_pulp(built.problem).model

@@ -24,10 +24,11 @@ def verify(
         ),
     ],
 ) -> None:
-    """Check certificates in exact integers, without a solver, and say what each file proves.
+    """Check certificates without a solver.
 
-    Of a folder every byte is checked: a file that is missing, added or changed is an error. Exit
-    status 0 means that everything holds.
+    All arithmetic is in exact integers; one line per file says what is proved. Of a folder every
+    byte is checked: a file that is missing, added or changed is an error. Exit status 0 means that
+    everything holds.
     """
     for name, claim in _claims(path):
         sys.stdout.write(f"{name}: {claim}\n")

@@ -35,8 +35,6 @@ from jettison.instances.three_partition_certificate import Answer
 from jettison.instances.three_partition_offload import shortest_period_ns
 
 _SCHEMAS = "jettison.instances"
-# The assignment models have 9 m^2 coefficients or more, and a coefficient has a name and a blank.
-_LEAST_MODEL_BYTES = 6 * 9
 
 Claim = tuple[str, str]
 
@@ -91,14 +89,27 @@ def verify_set(folder: Path) -> Iterator[Claim]:
     # 3.0 is 3.
     expected = layout.index(
         instances,
-        [file_entry(name, (folder / name).read_bytes()) for name in layout.names(instances)],
+        [file_entry(name, _data(folder / name)) for name in layout.names(instances)],
     )
     if json_text(expected) != written:
         raise _unlike(folder / INDEX, "it does not describe the instances of the folder")
     yield INDEX, f"{len(listed)} files, all as listed, and no others"
 
 
+def _data(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        reason = error.strerror or "unknown reason"
+        raise InputError(
+            f"cannot read the file: {reason}", source=str(path), expected="check the folder"
+        ) from None
+
+
 def _read_index(path: Path) -> tuple[dict[str, Any], str]:
+    if path.exists() and not path.is_file():
+        # A pipe would be waited for.
+        raise _not_plain(path)
     index = read_json(path)
     check_header(index, {"instance-set": 1}, str(path))
     check_schema(index, _SCHEMAS, "instance-set.schema.json", str(path))
@@ -119,11 +130,7 @@ def _check_listing(folder: Path, expected: Set[str]) -> None:
         )
     for name, entry in sorted(found.items()):
         if entry.is_symlink() or not entry.is_file():
-            raise InputError(
-                "this is not a plain file",
-                source=str(folder / name),
-                expected="a set holds plain files",
-            )
+            raise _not_plain(folder / name)
 
 
 def _check_hash(path: Path, entry: Mapping[str, Any]) -> None:
@@ -134,7 +141,7 @@ def _check_hash(path: Path, entry: Mapping[str, Any]) -> None:
             source=str(path),
             expected=f"the index lists {entry['bytes']}, and {LARGEST_FILE_BYTES} is the most",
         )
-    if file_entry(path.name, path.read_bytes()) != entry:
+    if file_entry(path.name, _data(path)) != entry:
         raise InputError(
             "the SHA-256 is not the listed one",
             source=str(path),
@@ -166,24 +173,30 @@ def _check_size(
 ) -> None:
     """Refuse model files that are too short to be worth writing the model again."""
     for suffix in layout.formats:
-        name = f"{instance.name}.{suffix}"
-        least = _LEAST_MODEL_BYTES * instance.groups**2 if layout.model.is_assignment else 1
+        name = layout.model_file(instance.name, suffix)
+        least = layout.model.least_bytes(instance.groups)
         if suffix is not FileFormat.JSON and (name not in listed or listed[name]["bytes"] < least):
             raise _unlike(folder / name, "it cannot hold the model of its instance")
 
 
 def _check_text(path: Path, text: str) -> None:
-    if not path.is_file() or path.read_bytes() != text.encode("ascii"):
+    if not path.is_file() or _data(path) != text.encode("ascii"):
         raise _unlike(path, "it is not what its instance makes of it")
 
 
 def _derived(layout: SetLayout, instance: ThreePartition, name: str) -> str:
     """Say what a file is that was made from an instance."""
-    if layout.problem is SetProblem.WEIGHT_OFFLOAD:
+    if layout.problem is SetProblem.WEIGHT_OFFLOAD and name.endswith(".json"):
         least = shortest_period_ns(instance)
         word = "is" if instance.answer is Answer.YES else "is more than"
         return f"weight offloading by Theorem 1, whose shortest period {word} {least} ns"
     return f"the model {layout.model} of {instance.name}"
+
+
+def _not_plain(path: Path) -> InputError:
+    return InputError(
+        "this is not a plain file", source=str(path), expected="a set holds plain files"
+    )
 
 
 def _unlike(path: Path, problem: str) -> InputError:

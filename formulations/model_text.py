@@ -13,6 +13,7 @@ from types import MappingProxyType
 import numpy as np
 
 from jettison.formulations.array_model import ArrayModel
+from jettison.instances.errors import InputError
 
 _TERMS_PER_LINE = 8
 
@@ -27,7 +28,18 @@ def lp_text(model: ArrayModel) -> str:
 
     A row with two different limits becomes two rows whose names end in ``lo`` and ``up``; a row
     without a limit is left out.
+
+    Raises
+    ------
+    InputError
+        If the model has no columns: the format has no way to write a row without one.
     """
+    if not model.num_columns:
+        raise InputError(
+            f"the model {model.name} has no columns",
+            field="format",
+            expected="the LP format cannot hold it: write mps",
+        )
     return "".join(f"{line}\n" for line in _lp_lines(model))
 
 

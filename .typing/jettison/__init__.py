@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from jettison.instances.remat_chain import RematChain
     from jettison.instances.remat_graph import RematGraph
     from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
+    from jettison.instances.three_partition import ThreePartition
     from jettison.instances.weight_offload import WeightOffload
     from jettison.schedules.chain_schedule import (
         ChainOperation,
@@ -70,6 +71,7 @@ __all__ = [
     "Result",
     "ScheduleClass",
     "Stage",
+    "ThreePartition",
     "Transfer",
     "TransferOperation",
     "TransferOperationKind",
@@ -102,6 +104,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "instances.remat_chain": ["RematChain"],
         "instances.remat_graph": ["RematGraph"],
         "instances.remat_offload_chain": ["RematOffloadChain", "Transfers"],
+        "instances.three_partition": ["ThreePartition"],
         "instances.weight_offload": ["WeightOffload"],
         "schedules.chain_schedule": ["ChainOperation", "ChainOperationKind", "ChainSchedule"],
         "schedules.cyclic_event": ["CyclicEvent", "CyclicEventKind"],

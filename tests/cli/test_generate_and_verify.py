@@ -335,11 +335,29 @@ def test_a_folder_that_holds_something_is_left_alone(run: Run, tmp_path: Path) -
     assert run("verify", empty)[0] == 0
 
 
-def test_models_of_weight_offload_are_refused(run: Run, tmp_path: Path) -> None:
-    words = ("--groups", "3", "--target", "99", "--answer", "yes", "--format", "json,mps")
+def test_the_bound_of_weight_offload_is_written_beside_the_chain(run: Run, tmp_path: Path) -> None:
+    for answer, line in (("yes", "=opt= {}-bound 0\n"), ("no", "=unkn= {}-bound\n")):
+        folder = tmp_path / answer
+        words = ("--groups", "3", "--target", "99", "--answer", answer, "--format", "json,mps,lp")
+        code, _, err = run("generate", "weight-offload", *words, "-o", folder)
+        assert code == 0, err
+        [entry] = json.loads((folder / "index.json").read_text())["instances"]
+        [solutions] = folder.glob("*.solu")
+        assert solutions.read_text().endswith(line.format(entry["name"]))
+        code, out, _ = run("verify", folder)
+        assert code == 0
+        assert f"{entry['name']}-bound.mps: the model offload-bound of {entry['name']}\n" in out
+        path = folder / f"{entry['name']}-bound.lp"
+        path.write_text(path.read_text().replace("+ 1 ", "+ 2 ", 1))
+        seal(folder)
+        assert "not what its instance makes of it" in run("verify", folder)[2]
+
+
+def test_the_bound_of_many_groups_is_refused(run: Run, tmp_path: Path) -> None:
+    words = ("--groups", "21", "--target", "99", "--answer", "yes", "--format", "json,mps")
     code, _, err = run("generate", "weight-offload", *words, "-o", tmp_path / "new")
     assert code == 2
-    assert "format: json,mps; weight-offload is written as json only" in err
+    assert "format: the model of 21 groups; mps and lp are written for up to 20" in err
 
 
 @pytest.mark.parametrize(

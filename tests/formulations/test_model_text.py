@@ -13,6 +13,7 @@ from jettison.formulations.array_model_builder import ArrayModelBuilder
 from jettison.formulations.from_pulp import from_pulp
 from jettison.formulations.model_text import TEXT_FORMATS
 from jettison.formulations.three_partition_assignment import ThreePartitionAssignment
+from jettison.instances.errors import InputError
 from jettison.instances.three_partition import ThreePartition
 
 FORMATS = ("lp", "mps")
@@ -100,6 +101,16 @@ def test_a_model_has_the_bytes_that_it_had_on_other_machines(suffix: str, sha256
     instance = ThreePartition("two", (26, 33, 41, 30, 34, 36), 100)
     text = TEXT_FORMATS[suffix](from_pulp(ThreePartitionAssignment().build(instance).problem).model)
     assert hashlib.sha256(text.encode("ascii")).hexdigest() == sha256
+
+
+def test_a_model_without_columns_is_mps_only(tmp_path: Path) -> None:
+    model = ArrayModelBuilder("empty")
+    model.add_row("impossible", [], [], lower=1)
+    path = tmp_path / "model.mps"
+    path.write_text(TEXT_FORMATS["mps"](model.build()), encoding="ascii")
+    assert read_back(path).num_row_ == 1
+    with pytest.raises(InputError, match="has no columns"):
+        TEXT_FORMATS["lp"](model.build())
 
 
 @pytest.mark.parametrize("suffix", FORMATS)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from jettison.instances.chain import Chain, Stage
 from jettison.instances.errors import InputError
 from jettison.instances.generators.three_partition_family import (
     FAMILIES,
@@ -13,12 +14,14 @@ from jettison.instances.generators.three_partition_family import (
 from jettison.instances.three_partition import Partition, ThreePartition
 from jettison.instances.three_partition_certificate import PlantedTriples
 from jettison.instances.three_partition_offload import weight_offload_of
+from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.cyclic_event import CyclicEvent, CyclicEventKind
 from jettison.schedules.cyclic_schedule import CyclicSchedule
 from jettison.schedules.three_partition_schedule import (
     partition_of_schedule,
     schedule_of_partition,
 )
+from tests.oracles.three_partition_brute_force import has_three_partition
 
 
 def yes_instance(groups: int, target: int, seed: int) -> tuple[ThreePartition, Partition]:
@@ -103,6 +106,39 @@ def test_a_schedule_with_an_upload_at_another_time_is_refused() -> None:
         events = sorted([*others, moved], key=lambda item: item.start_ns)
         with pytest.raises(InputError, match="is not valid"):
             partition_of_schedule(instance, replace(schedule, events=tuple(events)))
+
+
+def test_items_outside_the_interval_have_a_schedule_of_2m_without_any_partition() -> None:
+    # Theorem 1 as printed, for V = 5 and the items 1, 1, 1, 1, 1, 5, which are layers 5 to 10. The
+    # groups {1, 1, 1, 1, 1} and {5} are uploaded in B_4 and B_2; there are no two triples of sum 5.
+    weights = (5, 0, 5, 0, 1, 1, 1, 1, 1, 5)
+    stages = tuple(
+        Stage(
+            name=f"layer {layer}",
+            forward_ns=10 if layer == 4 else 0,
+            backward_ns=5 if layer in {2, 4} else 0,
+            output_bytes=0,
+            saved_bytes=0,
+            weight_bytes=weight,
+        )
+        for layer, weight in enumerate(weights, start=1)
+    )
+    problem = WeightOffload(Chain("printed", 0, stages), 15, 10**9)
+    kinds = {kind.value: kind for kind in CyclicEventKind}
+    text = """
+        0 B 10, 0 B 9, 0 B 8, 0 B 7, 0 B 6, 0 B 5, 0 B 4, 0 prefetch 3, 0 upload 5, 1 upload 6,
+        2 upload 7, 3 upload 8, 4 upload 9, 5 delete 5, 5 delete 6, 5 delete 7, 5 delete 8,
+        5 delete 9, 5 B 3, 5 B 2, 5 prefetch 1, 5 upload 10, 10 delete 10, 10 B 1, 10 F 1, 10 F 2,
+        10 F 3, 10 F 4, 10 upload 1, 10 prefetch 5, 11 prefetch 6, 12 prefetch 7, 13 prefetch 8,
+        14 prefetch 9, 15 delete 1, 15 upload 3, 15 prefetch 10, 20 delete 3, 20 F 5, 20 F 6,
+        20 F 7, 20 F 8, 20 F 9, 20 F 10
+    """
+    words = [entry.split() for entry in text.split(",")]
+    events = tuple(CyclicEvent(kinds[kind], int(layer), int(ns)) for ns, kind, layer in words)
+    replay = CyclicSchedule(20, events).replay(problem.cycle, problem.link, problem.memory_bytes)
+    assert replay.violations == ()
+    assert replay.peak_bytes == 15
+    assert not has_three_partition(weights[4:], 5)
 
 
 def test_one_byte_less_of_memory_breaks_the_schedule() -> None:
