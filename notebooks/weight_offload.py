@@ -338,7 +338,6 @@ def draw_bandwidths(table: pd.DataFrame) -> Figure:
             )
         axes.set_xscale("log", base=2)
         axes.set_yscale("log", base=2)
-        axes.set_ylim(0.97)
         axes.set_ylim(0.97, 7)
         axes.set_yticks([1, 1.25, 1.5, 2, 3, 4, 6])
         axes.minorticks_off()
