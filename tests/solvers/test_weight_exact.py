@@ -79,9 +79,9 @@ def test_random_steps_of_up_to_six_layers_are_solved(layers: int) -> None:
         assert result.time_ns <= layer_to_layer(problem).period_ns
 
 
-def test_the_simple_bound_counts_what_the_link_must_carry() -> None:
-    # Two layers of 8 bytes and no time. B_2 with its gradient takes 16 of 16 bytes: 8 bytes are
-    # absent, and every period brings them back in 8 ns.
+def test_it_starts_from_what_the_link_must_carry() -> None:
+    # Two layers of 8 bytes and no time. B_2 with its gradient takes 16 of 16 bytes, and so does
+    # B_1: both layers come back in every period, in 8 ns each.
     stages = tuple(
         Stage(
             name=f"layer {number}",
@@ -94,8 +94,8 @@ def test_the_simple_bound_counts_what_the_link_must_carry() -> None:
         for number in (1, 2)
     )
     problem = WeightOffload(Chain("c", 0, stages), 16, 10**9)
-    assert closed_form_ns(problem) == 8
-    # The optimum too is 16: w_2 moves out while w_1 moves in (8 ns), and the other way round.
+    assert closed_form_ns(problem) == 16
+    # The optimum is 16 too: w_2 moves out while w_1 moves in (8 ns), and the other way round.
     assert period_ns(solve_weight_exact(problem, EXACT)) == 16
 
 
