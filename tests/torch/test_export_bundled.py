@@ -53,6 +53,7 @@ def test_an_export_writes_the_instance_and_an_index_that_matches_it(tmp_path: Pa
             "model": "gpt2",
             "batch": 2,
             "input_shape": [2, 8],
+            "source": "torch-profile",
             "file_sha256": hashlib.sha256(content).hexdigest(),
         }
     ]
