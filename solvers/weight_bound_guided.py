@@ -36,6 +36,7 @@ from jettison.solvers.highs_options import HighsOptions
 from jettison.solvers.least_weight_memory import weight_infeasibility
 from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
 from jettison.solvers.status import SolverError, Termination
+from jettison.solvers.weight_incumbent import run_to_its_end
 from jettison.solvers.weight_margin import MarginSweep
 from jettison.solvers.weight_model_bound import bound_by_model
 from jettison.solvers.weight_scheduler import WeightScheduler
@@ -61,18 +62,7 @@ def solve_bound_guided(problem: Problem, options: SolveOptions) -> Outcome:
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     search = _Search(problem, options)
-    termination = Termination.COMPLETED
-    try:
-        for _ in search.run():
-            search.report()
-            if search.is_close_enough:
-                break
-            if not search.clock.left_s:
-                raise TimeoutError
-    except TimeoutError:
-        termination = Termination.TIME_LIMIT
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
+    termination = run_to_its_end(search.run_until_close)
     return Outcome(
         termination=termination,
         schedule=search.sweep.incumbent.schedule,
@@ -109,6 +99,21 @@ class _Search:
         if self.options.on_progress is not None:
             period_ns = self.sweep.incumbent.period_ns
             self.options.on_progress(Progress(self.clock.seconds, period_ns, self.bound_ns))
+
+    def run_until_close(self) -> None:
+        """Search until schedule and bound are close enough.
+
+        Raises
+        ------
+        TimeoutError
+            When the time is up.
+        """
+        for _ in self.run():
+            self.report()
+            if self.is_close_enough:
+                return
+            if not self.clock.left_s:
+                raise TimeoutError
 
     def run(self) -> Iterator[None]:
         """Yield after each step."""

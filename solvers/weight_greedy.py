@@ -7,13 +7,15 @@ Where the kernel cannot do it in 64-bit integers, or is stopped, the schedule is
 from __future__ import annotations
 
 from jettison.instances.weight_offload import WeightOffload
+from jettison.schedules.cyclic_schedule import CyclicSchedule
 from jettison.solvers.clock import Clock
 from jettison.solvers.layer_to_layer import layer_to_layer
 from jettison.solvers.least_weight_memory import weight_infeasibility
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.status import Termination
+from jettison.solvers.weight_incumbent import run_to_its_end
 from jettison.solvers.weight_scheduler import Discount, WeightScheduler
-from jettison.solvers.weight_selection import select_choices
+from jettison.solvers.weight_selection import Choice, select_choices
 
 
 def solve_greedy(problem: Problem, options: SolveOptions) -> Outcome:
@@ -31,22 +33,30 @@ def _solve(problem: Problem, options: SolveOptions, discount: Discount) -> Outco
     refused = weight_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
-    clock, termination = Clock(options.time_limit_s), Termination.COMPLETED
-    choices, schedule = None, None
-    try:
-        choices = select_choices(problem, time_limit_s=clock.left_s)
-        # In the least memory and more, all choices together are enough.
-        assert choices is not None
-        schedule = WeightScheduler(problem).schedule(choices, discount, clock.left_s)
-    except OverflowError:
-        # The times do not fit the kernel; L2L does without it.
-        termination = Termination.COMPLETED
-    except TimeoutError:
-        termination = Termination.TIME_LIMIT
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
+    search = _Greedy(problem, discount, Clock(options.time_limit_s))
+    termination = run_to_its_end(search.run)
+    schedule = search.schedule
     return Outcome(
         termination=termination,
         schedule=schedule or layer_to_layer(problem),
-        work={"choices": len(choices or ()), "layer_to_layer": int(schedule is None)},
+        work={"choices": len(search.choices), "layer_to_layer": int(schedule is None)},
     )
+
+
+class _Greedy:
+    """The two algorithms, and what they have found."""
+
+    def __init__(self, problem: WeightOffload, discount: Discount, clock: Clock) -> None:
+        self.choices: tuple[Choice, ...] = ()
+        self.schedule: CyclicSchedule | None = None
+        self._problem = problem
+        self._discount = discount
+        self._clock = clock
+
+    def run(self) -> None:
+        choices = select_choices(self._problem, time_limit_s=self._clock.left_s)
+        # In the least memory and more, all choices together are enough.
+        assert choices is not None
+        self.choices = choices
+        scheduler = WeightScheduler(self._problem)
+        self.schedule = scheduler.schedule(choices, self._discount, self._clock.left_s)

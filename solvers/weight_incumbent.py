@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.cyclic_schedule import CyclicSchedule
 from jettison.solvers.clock import Clock
 from jettison.solvers.layer_to_layer import layer_to_layer
 from jettison.solvers.outcome import Progress
+from jettison.solvers.status import Termination
 from jettison.solvers.weight_closed_form import closed_form_ns
+
+
+def run_to_its_end(search: Callable[[], None]) -> Termination:
+    """Run a search that keeps its best schedule, and say what ended it."""
+    try:
+        search()
+    except OverflowError:
+        # The times do not fit the kernels: L2L, which does without them, is what is left.
+        return Termination.COMPLETED
+    except TimeoutError:
+        return Termination.TIME_LIMIT
+    except KeyboardInterrupt:
+        return Termination.INTERRUPTED
+    return Termination.COMPLETED
 
 
 class WeightIncumbent:

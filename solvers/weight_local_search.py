@@ -17,6 +17,7 @@ from jettison.solvers.clock import Clock
 from jettison.solvers.least_weight_memory import weight_infeasibility
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.status import Termination
+from jettison.solvers.weight_incumbent import run_to_its_end
 from jettison.solvers.weight_margin import MarginSweep
 from jettison.solvers.weight_scheduler import Discount, PlanSearch, WeightScheduler
 from jettison.solvers.weight_selection import select_choices
@@ -97,16 +98,7 @@ def solve_local_search(problem: Problem, options: SolveOptions) -> Outcome:
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     search = WeightSearch(problem, options)
-    termination = Termination.COMPLETED
-    try:
-        search.run()
-    except OverflowError:
-        # The times do not fit the kernel: L2L is what is left.
-        termination = Termination.COMPLETED
-    except TimeoutError:
-        termination = Termination.TIME_LIMIT
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
+    termination = run_to_its_end(search.run)
     return Outcome(
         termination=termination,
         schedule=search.sweep.incumbent.schedule,

@@ -18,7 +18,7 @@ from jettison.solvers.clock import Clock
 from jettison.solvers.least_weight_memory import weight_infeasibility
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.status import Termination
-from jettison.solvers.weight_incumbent import WeightIncumbent
+from jettison.solvers.weight_incumbent import WeightIncumbent, run_to_its_end
 from jettison.solvers.weight_scheduler import WeightScheduler
 from jettison.solvers.weight_selection import Choice, select_choices
 
@@ -86,22 +86,17 @@ def solve_margin_sweep(problem: Problem, options: SolveOptions) -> Outcome:
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     clock, sweep = Clock(options.time_limit_s), MarginSweep(problem)
-    termination = Termination.COMPLETED
-    try:
+
+    def search() -> None:
         for _ in sweep.run(clock):
             if options.on_progress is not None:
                 options.on_progress(sweep.incumbent.progress(clock))
             if sweep.incumbent.is_within(options.gap):
-                break
+                return
             if not clock.left_s:
                 raise TimeoutError
-    except OverflowError:
-        # The times do not fit the kernel: L2L is what is left.
-        termination = Termination.COMPLETED
-    except TimeoutError:
-        termination = Termination.TIME_LIMIT
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
+
+    termination = run_to_its_end(search)
     return Outcome(
         termination=termination,
         schedule=sweep.incumbent.schedule,

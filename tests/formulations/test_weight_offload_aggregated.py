@@ -23,6 +23,7 @@ from jettison.solvers.highs_options import HighsOptions
 from jettison.solvers.weight_model_bound import relaxed_bound_ns
 from tests.oracles.weight_offload_brute_force import least_period_ns
 from tests.oracles.weight_offload_samples import sample
+from tests.weight_layers import layers_in
 
 EXACT = HighsOptions(gap=0, feasibility_tolerance=1e-9)
 
@@ -103,38 +104,14 @@ def test_no_bound_is_above_the_fastest_step_with_equal_layers() -> None:
 def test_layers_that_move_as_a_whole_prove_more() -> None:
     # Three layers of 2 bytes in 7: each backward needs 2 more, so that a byte has to be absent, and
     # then it is a layer. Half a layer may be back early in the fluid model.
-    stages = tuple(
-        Stage(
-            name=f"layer {number}",
-            forward_ns=0,
-            backward_ns=backward_ns,
-            output_bytes=0,
-            saved_bytes=0,
-            weight_bytes=2,
-        )
-        for number, backward_ns in enumerate((2, 1, 1), start=1)
-    )
-    problem = WeightOffload(Chain("equal", 0, stages), 7, 10**9)
+    problem = layers_in(7, (0, 2, 0, 2), (0, 1, 0, 2), (0, 1, 0, 2))
     assert both_bounds_ns(Aggregated(Layers.FLUID).build(problem)) == (4, 5)
     assert both_bounds_ns(Aggregated(Layers.WHOLE).build(problem)) == (5, 6)
     assert least_period_ns(problem) == 8
 
 
 def test_an_order_of_layers_is_no_valid_row() -> None:
-    # (forward ns, backward ns, saved bytes, weight bytes) at a byte per ns in 11 bytes.
-    rows = ((0, 0, 1, 3), (0, 0, 1, 1), (0, 0, 0, 1), (2, 2, 0, 3))
-    stages = tuple(
-        Stage(
-            name=f"layer {number}",
-            forward_ns=forward_ns,
-            backward_ns=backward_ns,
-            output_bytes=0,
-            saved_bytes=saved_bytes,
-            weight_bytes=weight_bytes,
-        )
-        for number, (forward_ns, backward_ns, saved_bytes, weight_bytes) in enumerate(rows, 1)
-    )
-    problem = WeightOffload(Chain("unequal", 0, stages), 11, 10**9)
+    problem = layers_in(11, (0, 0, 1, 3), (0, 0, 1, 1), (0, 0, 0, 1), (2, 2, 0, 3))
     assert least_period_ns(problem) == 7
     built = Aggregated(Layers.FLUID).build(problem)
     assert built.scale.time_from_solver_ns(optimum(built.model)) == 6

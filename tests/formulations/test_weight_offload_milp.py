@@ -18,7 +18,6 @@ from jettison.formulations.weight_offload_milp import (
     WeightOffloadMilp,
     WeightOffloadMilpModel,
 )
-from jettison.instances.chain import Chain, Stage
 from jettison.instances.generators.published_transformers import PUBLISHED_ROWS, published_chain
 from jettison.instances.weight_offload import WeightOffload
 from jettison.solvers.highs import solve_model
@@ -31,6 +30,7 @@ from tests.formulations.weight_points import Unrolled
 from tests.oracles.weight_offload_brute_force import fastest_step, least_period_ns
 from tests.oracles.weight_offload_samples import as_schedule, sample
 from tests.tiny import EQUAL_LAYERS, UNEQUAL_LAYERS
+from tests.weight_layers import layers_in
 
 ALL_CUTS = frozenset(Cut)
 EXACT = HighsOptions(gap=0, feasibility_tolerance=1e-9)
@@ -63,22 +63,6 @@ def without_rows(model: ArrayModel, word: str) -> ArrayModel:
     )
 
 
-def layers(memory_bytes: int, *rows: tuple[int, int, int, int]) -> WeightOffload:
-    """Pose (forward ns, backward ns, saved bytes, weight bytes) per layer at a byte per ns."""
-    stages = tuple(
-        Stage(
-            name=f"layer {number}",
-            forward_ns=forward,
-            backward_ns=backward,
-            output_bytes=0,
-            saved_bytes=saved,
-            weight_bytes=weights,
-        )
-        for number, (forward, backward, saved, weights) in enumerate(rows, start=1)
-    )
-    return WeightOffload(Chain("c", 0, stages), memory_bytes, 10**9)
-
-
 def theorem_1(numbers: tuple[int, ...], third: int) -> WeightOffload:
     """The instance of Theorem 1 for 3-PARTITION into sets of sum `third`, a unit of time in us."""
     parts = len(numbers) // 3
@@ -90,7 +74,7 @@ def theorem_1(numbers: tuple[int, ...], third: int) -> WeightOffload:
         backward_ns = 1000 if layer <= 2 * parts and layer % 2 == 0 else 0
         forward_ns = 1000 * parts if layer == 2 * parts else 0
         rows.append((forward_ns, backward_ns, 0, weight))
-    problem = layers((parts + 1) * third, *rows)
+    problem = layers_in((parts + 1) * third, *rows)
     return replace(problem, bandwidth=third * 10**6)
 
 
@@ -178,7 +162,7 @@ def test_counting_the_running_layer_twice_breaks_theorem_1() -> None:
 def test_with_the_first_sign_of_6_as_printed_nothing_leaves() -> None:
     # 2 + 3 bytes of weights and 3 of the larger gradient, and one byte less: w_1 has to be absent
     # when B_2 starts. For the model half of it may be back by then, the rest comes during B_2.
-    problem = layers(7, (1, 1, 0, 2), (1, 1, 0, 3))
+    problem = layers_in(7, (1, 1, 0, 2), (1, 1, 0, 3))
     assert bound_ns(problem, WeightOffloadMilp()) == 4
     printed = frozenset({PrintedRow.LEAVING})
     assert bound_ns(problem, WeightOffloadMilp(printed=printed)) is None
@@ -186,14 +170,14 @@ def test_with_the_first_sign_of_6_as_printed_nothing_leaves() -> None:
 
 def test_a_range_of_5_that_leaves_out_an_operation_proves_less() -> None:
     # As printed what is deleted while F_3 runs need not come back: its time is saved.
-    problem = layers(8, (0, 2, 2, 2), (2, 1, 0, 3), (1, 2, 1, 1))
+    problem = layers_in(8, (0, 2, 2, 2), (2, 1, 0, 3), (1, 2, 1, 1))
     assert bound_ns(problem, WeightOffloadMilp()) == 11
     printed = frozenset({PrintedRow.CYCLE})
     assert bound_ns(problem, WeightOffloadMilp(printed=printed)) == 10
 
 
 def test_between_the_last_forward_and_its_backward_there_is_one_interval() -> None:
-    _, model = built(layers(7, (1, 1, 0, 2), (1, 1, 0, 3)), WeightOffloadMilp())
+    _, model = built(layers_in(7, (1, 1, 0, 2), (1, 1, 0, 3)), WeightOffloadMilp())
     row = model.row_names.index("late_2")
     columns = model.indices[model.indptr[row] : model.indptr[row + 1]]
     assert {model.column_names[column] for column in columns} == {"D_2_3", "gone1_2"}
@@ -202,7 +186,7 @@ def test_between_the_last_forward_and_its_backward_there_is_one_interval() -> No
 def test_without_3_the_bound_is_weaker_and_valid() -> None:
     # B_1 fills the memory with w_1 and its gradient, 3 + 3. So w_2 leaves between B_2 and B_1, and
     # its upload is waited for: 1 ns more than all operations. Without (3) it goes beside B_2.
-    problem = layers(6, (1, 0, 0, 3), (3, 1, 0, 1))
+    problem = layers_in(6, (1, 0, 0, 3), (3, 1, 0, 1))
     found, model = built(problem, WeightOffloadMilp())
     solution = solve_model(without_rows(model, "apart"), EXACT)
     assert solution.dual_bound is not None

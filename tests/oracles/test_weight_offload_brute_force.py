@@ -6,48 +6,32 @@ import random
 
 import pytest
 
-from jettison.instances.chain import Chain, Stage
 from jettison.instances.weight_offload import WeightOffload
 from jettison.solvers.layer_to_layer import layer_to_layer
 from tests.oracles.weight_offload_brute_force import fastest_step, least_period_ns
 from tests.oracles.weight_offload_by_enumeration import least_period_by_enumeration
 from tests.oracles.weight_offload_samples import as_schedule, sample
-
-
-def layers(memory_bytes: int, *rows: tuple[int, int, int, int]) -> WeightOffload:
-    """Pose (forward ns, backward ns, saved bytes, weight bytes) per layer at a byte per ns."""
-    stages = tuple(
-        Stage(
-            name=f"layer {number}",
-            forward_ns=forward,
-            backward_ns=backward,
-            output_bytes=0,
-            saved_bytes=saved,
-            weight_bytes=weights,
-        )
-        for number, (forward, backward, saved, weights) in enumerate(rows, start=1)
-    )
-    return WeightOffload(Chain("c", 0, stages), memory_bytes, 10**9)
+from tests.weight_layers import layers_in
 
 
 @pytest.mark.parametrize(
     ("problem", "period_ns"),
     [
         # One layer: its weights never need to leave.
-        (layers(4, (1, 2, 0, 2)), 3),
+        (layers_in(4, (1, 2, 0, 2)), 3),
         # 2 + 2 of gradients do not fit in 3.
-        (layers(3, (1, 2, 0, 2)), None),
+        (layers_in(3, (1, 2, 0, 2)), None),
         # All weights and the larger gradient: 2 + 3 + 3.
-        (layers(8, (1, 1, 0, 2), (1, 1, 0, 3)), 4),
+        (layers_in(8, (1, 1, 0, 2), (1, 1, 0, 3)), 4),
         # One byte less. B_2 needs 6 of 7: w_1 (2 bytes) is absent, and comes only after B_2: B_1
         # waits 2 ns for it. F_1 and F_2 hide its upload, after which it leaves: 4 + 2.
-        (layers(7, (1, 1, 0, 2), (1, 1, 0, 3)), 6),
+        (layers_in(7, (1, 1, 0, 2), (1, 1, 0, 3)), 6),
         # No time but that of the link. B_2 needs all 8 bytes for w_2 and its gradient. Then w_2 is
         # uploaded while w_1 comes (4 ns), w_2 leaves, and B_1 needs all 8 bytes. Then w_1 is
         # uploaded while w_2 comes (4 ns); F_1 runs, w_1 leaves, F_2 runs. L2L takes 16.
-        (layers(8, (0, 0, 0, 4), (0, 0, 0, 4)), 8),
+        (layers_in(8, (0, 0, 0, 4), (0, 0, 0, 4)), 8),
         # Weights of no bytes and operations of no time take nothing.
-        (layers(0, (0, 0, 0, 0), (0, 0, 0, 0)), 0),
+        (layers_in(0, (0, 0, 0, 0), (0, 0, 0, 0)), 0),
     ],
 )
 def test_least_periods_derived_by_hand(problem: WeightOffload, period_ns: int | None) -> None:

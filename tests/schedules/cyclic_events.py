@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from jettison.instances.chain import Chain, Stage
 from jettison.instances.weight_cycle import WeightCycle
 from jettison.schedules.cyclic_event import CyclicEvent, CyclicEventKind
 from jettison.schedules.cyclic_schedule import CyclicSchedule
+from tests.weight_layers import weight_chain
 
 
 def cyclic(period_ns: int, text: str) -> CyclicSchedule:
@@ -23,15 +23,4 @@ def cyclic(period_ns: int, text: str) -> CyclicSchedule:
 
 def layers(*rows: tuple[int, int, int, int]) -> WeightCycle:
     """Build a cycle of (forward ns, backward ns, saved bytes, weight bytes) per layer."""
-    stages = tuple(
-        Stage(
-            name=f"layer {number}",
-            forward_ns=forward,
-            backward_ns=backward,
-            output_bytes=0,
-            saved_bytes=saved,
-            weight_bytes=weights,
-        )
-        for number, (forward, backward, saved, weights) in enumerate(rows, start=1)
-    )
-    return WeightCycle(Chain("c", 0, stages))
+    return WeightCycle(weight_chain(*rows))

@@ -21,6 +21,7 @@ from jettison.solvers.weight_closed_form import closed_form_ns, least_sum
 from tests.oracles.weight_offload_brute_force import least_period_ns
 from tests.oracles.weight_offload_samples import sample
 from tests.tiny import EQUAL_LAYERS
+from tests.weight_layers import layers_in
 
 METHODS = ("milp", "agg", "aggint", "closed-form")
 MODELS = METHODS[:-1]
@@ -40,18 +41,7 @@ def published(name: str, bandwidth: str) -> WeightOffload:
 
 def layers(memory_bytes: int, *weights: int) -> WeightOffload:
     """Pose layers that take no time and save nothing, at a byte per ns."""
-    stages = tuple(
-        Stage(
-            name=f"layer {number}",
-            forward_ns=0,
-            backward_ns=0,
-            output_bytes=0,
-            saved_bytes=0,
-            weight_bytes=size,
-        )
-        for number, size in enumerate(weights, start=1)
-    )
-    return WeightOffload(Chain("c", 0, stages), memory_bytes, 10**9)
+    return layers_in(memory_bytes, *((0, 0, 0, size) for size in weights))
 
 
 def test_the_closed_form_counts_whole_layers_at_both_ends() -> None:

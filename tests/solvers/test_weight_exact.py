@@ -20,6 +20,7 @@ from jettison.solvers.weight_exact import solve_weight_exact
 from tests.oracles.cyclic_referee import CyclicReferee
 from tests.oracles.weight_offload_brute_force import least_period_ns
 from tests.oracles.weight_offload_samples import sample
+from tests.weight_layers import layers_in
 
 EXACT = SolveOptions(time_limit_s=20, gap=0)
 
@@ -82,18 +83,7 @@ def test_random_steps_of_up_to_six_layers_are_solved(layers: int) -> None:
 def test_it_starts_from_what_the_link_must_carry() -> None:
     # Two layers of 8 bytes and no time. B_2 with its gradient takes 16 of 16 bytes, and so does
     # B_1: both layers come back in every period, in 8 ns each.
-    stages = tuple(
-        Stage(
-            name=f"layer {number}",
-            forward_ns=0,
-            backward_ns=0,
-            output_bytes=0,
-            saved_bytes=0,
-            weight_bytes=8,
-        )
-        for number in (1, 2)
-    )
-    problem = WeightOffload(Chain("c", 0, stages), 16, 10**9)
+    problem = layers_in(16, (0, 0, 0, 8), (0, 0, 0, 8))
     assert closed_form_ns(problem) == 16
     # The optimum is 16 too: w_2 moves out while w_1 moves in (8 ns), and the other way round.
     assert period_ns(solve_weight_exact(problem, EXACT)) == 16

@@ -8,27 +8,14 @@ from collections.abc import Iterator
 from jettison.instances.chain import Chain, Stage
 from jettison.instances.weight_cycle import WeightCycle
 from jettison.instances.weight_offload import WeightOffload
+from tests.weight_layers import weight_chain
 
 BANDWIDTHS = (100_000_000, 300_000_000, 1_000_000_000, 2_000_000_000, 5_000_000_000)
 
 
 def chain_of(*layers: tuple[int, int, int], saved_bytes: int = 0) -> Chain:
     """Return layers of (forward ns, backward ns, weight bytes); equation (1) holds."""
-    return Chain(
-        "layers",
-        0,
-        tuple(
-            Stage(
-                name=f"layer {number}",
-                forward_ns=forward_ns,
-                backward_ns=backward_ns,
-                output_bytes=0,
-                saved_bytes=saved_bytes,
-                weight_bytes=weight_bytes,
-            )
-            for number, (forward_ns, backward_ns, weight_bytes) in enumerate(layers, start=1)
-        ),
-    )
+    return weight_chain(*((forward, backward, saved_bytes, w) for forward, backward, w in layers))
 
 
 def random_chain(generator: random.Random) -> Chain:
