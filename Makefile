@@ -38,8 +38,9 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# One process for each core: most of the time goes into notebooks and solvers.
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 test-torch: install
 	$(BIN)/python -m pip install --quiet $(or $(TORCH),"torch>=2.4")
