@@ -50,6 +50,8 @@ bench: install
 	$(BIN)/python benchmarks/chain_dp.py
 	$(BIN)/python benchmarks/exact_search.py
 	$(BIN)/python benchmarks/pofo_kernel.py
+	$(BIN)/python benchmarks/weight_offload.py greedy relaxations thousand_layers
+	$(BIN)/python benchmarks/weight_exact.py 3 4 5 6
 
 notebooks: install
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[notebooks]"
