@@ -10,12 +10,18 @@ ends as soon as a point of the model shows that no more can be proved.
 
 from __future__ import annotations
 
-from jettison.formulations.weight_offload_aggregated import Aggregated, Layers
+from jettison.formulations.weight_offload_aggregated import Aggregated, AggregatedModel, Layers
 from jettison.instances.weight_offload import WeightOffload
 from jettison.solvers.clock import Clock
 from jettison.solvers.highs_options import LinearAlgorithm
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
-from jettison.solvers.weight_model_bound import bound_by_model, settled_without_model
+from jettison.solvers.status import Termination
+from jettison.solvers.weight_model_bound import (
+    bound_by_model,
+    relaxed_bound_ns,
+    settled_without_model,
+    solve_relaxation,
+)
 
 # Above, the interior point method is faster: 3 s in place of 12 at 1000 layers.
 _MOST_ROWS_FOR_SIMPLEX = 5000
@@ -39,13 +45,32 @@ def bound_weight_whole(problem: Problem, options: SolveOptions) -> Outcome:
     return _bounded(problem, options, Layers.WHOLE, "aggint")
 
 
+def relaxed_fluid_ns(problem: WeightOffload, options: SolveOptions, clock: Clock) -> int:
+    """Return what the relaxation of AGG proves in exact arithmetic; the base time without one.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If Ctrl-C is pressed.
+    """
+    if not problem.cycle.total_weight_bytes:
+        return problem.instance.base_time_ns
+    built = Aggregated(Layers.FLUID).build(problem)
+    relaxation = solve_relaxation(built.model, options, clock, _algorithm(built))
+    if relaxation.termination is Termination.INTERRUPTED:
+        raise KeyboardInterrupt
+    return relaxed_bound_ns(built.model, built.scale, relaxation)
+
+
 def _bounded(problem: WeightOffload, options: SolveOptions, layers: Layers, method: str) -> Outcome:
     clock = Clock(options.time_limit_s)
     settled = settled_without_model(problem, method, clock)
     if settled is not None:
         return settled
     built = Aggregated(layers).build(problem)
-    algorithm = LinearAlgorithm.CHOOSE
-    if built.model.num_rows > _MOST_ROWS_FOR_SIMPLEX:
-        algorithm = LinearAlgorithm.INTERIOR
-    return bound_by_model(built.model, built.scale, method, options, clock, algorithm)
+    return bound_by_model(built.model, built.scale, method, options, clock, _algorithm(built))
+
+
+def _algorithm(built: AggregatedModel) -> LinearAlgorithm:
+    is_large = built.model.num_rows > _MOST_ROWS_FOR_SIMPLEX
+    return LinearAlgorithm.INTERIOR if is_large else LinearAlgorithm.CHOOSE

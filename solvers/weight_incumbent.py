@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.cyclic_schedule import CyclicSchedule
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.clock import Clock
 from jettison.solvers.layer_to_layer import layer_to_layer
 from jettison.solvers.outcome import Progress
@@ -37,18 +39,36 @@ class WeightIncumbent:
     schedule
         The best so far; that of L2L, which always fits, before anything is offered.
     floor_ns
-        The closed form: nothing can be faster.
+        A lower bound: nothing can be faster.
+    floor_method
+        Which one it is: the closed form, or what has been proved since.
     """
 
     def __init__(self, problem: WeightOffload) -> None:
         self.problem = problem
         self.schedule = layer_to_layer(problem)
         self.floor_ns = closed_form_ns(problem)
+        self.floor_method = "closed-form"
 
     @property
     def period_ns(self) -> int:
         """The period of the best so far."""
         return self.schedule.period_ns
+
+    @property
+    def floor(self) -> Bound:
+        """The floor as a bound; it was computed in exact arithmetic."""
+        return Bound(
+            time_ns=self.floor_ns,
+            valid_for=ScheduleClass.ALL,
+            evidence=Evidence.EXACT,
+            method=self.floor_method,
+        )
+
+    def raise_floor(self, time_ns: int, method: str) -> None:
+        """Keep a lower bound from exact arithmetic if it is larger."""
+        if time_ns > self.floor_ns:
+            self.floor_ns, self.floor_method = time_ns, method
 
     def offer(self, schedule: CyclicSchedule | None) -> None:
         """Keep the schedule if it is faster."""

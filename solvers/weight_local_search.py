@@ -5,18 +5,22 @@ order of all operations and transfers; its period is that of the steps in which 
 soon as this order allows. A change moves a transfer in the order, which also decides on early
 uploads and the cut, or makes, drops or swaps choices. It is accepted if the period grows by no more
 than a threshold that falls to nothing over a round of changes; each round starts from the best
-plan. The search ends at a simple lower bound, or when many changes were in vain.
+plan. The search ends at a lower bound, that of the relaxation of AGG in exact arithmetic, or when
+many changes were in vain.
 
 The result is the same for a seed if no time limit ends it.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from jettison.instances.weight_offload import WeightOffload
 from jettison.solvers.clock import Clock
 from jettison.solvers.least_weight_memory import weight_infeasibility
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.status import Termination
+from jettison.solvers.weight_aggregated_bound import relaxed_fluid_ns
 from jettison.solvers.weight_incumbent import run_to_its_end
 from jettison.solvers.weight_margin import MarginSweep
 from jettison.solvers.weight_scheduler import Discount, PlanSearch, WeightScheduler
@@ -26,6 +30,8 @@ from jettison.solvers.weight_selection import select_choices
 # and the progress.
 MOST_IN_VAIN = 1_000
 CHANGES = 1_000
+# Of the time that is left after the sweep, for a lower bound.
+SHARE_OF_BOUND = 0.2
 
 
 class WeightSearch:
@@ -57,6 +63,9 @@ class WeightSearch:
         for _ in self.sweep.run(self._clock):
             if self._is_over():
                 return
+        self._raise_floor()
+        if self._is_over():
+            return
         incumbent = self.sweep.incumbent
         scheduler = WeightScheduler(self._problem)
         choices = select_choices(self._problem)
@@ -75,6 +84,13 @@ class WeightSearch:
                     return
         finally:
             self._keep(search)
+
+    def _raise_floor(self) -> None:
+        """Prove how good the best schedule can be: the search ends there, and reports it."""
+        clock = Clock(self._clock.left_s * SHARE_OF_BOUND)
+        unseen = replace(self._options, on_progress=None)
+        floor_ns = relaxed_fluid_ns(self._problem, unseen, clock)
+        self.sweep.incumbent.raise_floor(floor_ns, "agg")
 
     def _keep(self, search: PlanSearch) -> None:
         self.changes = search.tried
@@ -102,5 +118,6 @@ def solve_local_search(problem: Problem, options: SolveOptions) -> Outcome:
     return Outcome(
         termination=termination,
         schedule=search.sweep.incumbent.schedule,
+        bounds=(search.sweep.incumbent.floor,),
         work={"margins": search.sweep.tried, "changes": search.changes},
     )

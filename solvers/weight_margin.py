@@ -100,5 +100,6 @@ def solve_margin_sweep(problem: Problem, options: SolveOptions) -> Outcome:
     return Outcome(
         termination=termination,
         schedule=sweep.incumbent.schedule,
+        bounds=(sweep.incumbent.floor,),
         work={"margins": sweep.tried, "choices": len(sweep.choices)},
     )

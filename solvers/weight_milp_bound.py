@@ -59,6 +59,9 @@ def bound_weight_milp(problem: Problem, options: SolveOptions) -> Outcome:
         return declined
     if coefficients * _SECONDS_PER_COEFFICIENT > clock.left_s:
         return replace(declined, termination=Termination.TIME_LIMIT)
-    built = milp.build(problem)
-    model = from_pulp(built.problem).model
+    try:
+        built = milp.build(problem)
+        model = from_pulp(built.problem).model
+    except KeyboardInterrupt:
+        return Outcome(termination=Termination.INTERRUPTED)
     return bound_by_model(model, built.scale, "milp", options, clock)

@@ -99,7 +99,7 @@ def bound_by_model(
     work = {"rows": model.num_rows, "columns": model.num_columns, "nodes": 0}
     found = ModelBound(exact_ns, Termination.INTERRUPTED)
     try:
-        relaxation = _relaxation(model, options, clock, linear_algorithm)
+        relaxation = solve_relaxation(model, options, clock, linear_algorithm)
         exact_ns = relaxed_bound_ns(model, scale, relaxation)
         found = ModelBound(exact_ns, relaxation.termination)
         if options.on_progress is not None:
@@ -116,7 +116,7 @@ def bound_by_model(
     return Outcome(termination=found.termination, bounds=tuple(bounds), work=work, note=found.note)
 
 
-def _relaxation(
+def solve_relaxation(
     model: ArrayModel, options: SolveOptions, clock: Clock, algorithm: LinearAlgorithm
 ) -> ModelSolution:
     """Solve the relaxation; what its multipliers prove does not depend on tolerances."""
