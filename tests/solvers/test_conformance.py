@@ -47,6 +47,8 @@ MAKES_ANOTHER_PLAN = {
     ("weight-offload", "margin-sweep"),
     ("weight-offload", "local-search"),
     ("weight-offload", "bound-guided"),
+    # What it evicts, and with it all that follows, depends on the memory.
+    ("remat-graph", "dtr"),
 }
 
 CASES = [
