@@ -355,6 +355,14 @@ METHODS = (
         "graph_dtr:solve_dtr",
     ),
     Method(
+        "lp-rounding",
+        "remat-graph",
+        Promise.HEURISTIC,
+        "Checkmate, MLSys 2020, Section 5 (two-phase rounding)",
+        "checkpoints rounded from the linear relaxation, by thresholds and by draws",
+        "graph_lp_rounding:solve_lp_rounding",
+    ),
+    Method(
         "ap-chen-greedy",
         "remat-graph",
         Promise.HEURISTIC,
