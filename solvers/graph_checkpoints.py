@@ -10,7 +10,7 @@ Given all :math:`S_t`, what stage :math:`t` must compute is
 
 the least set that satisfies (dependency) and (checkpoint) of `jettison.formulations.checkmate`.
 Each stage has its own, and no durations are below 0: the least sets together are the optimal
-:math:`R` for this :math:`S` (Checkmate, MLSys 2020, Section 5, has it for its rounding).
+:math:`R` for this :math:`S` (Checkmate, MLSys 2020, uses it for its rounding).
 
 The schedule frees earlier than :math:`S` says wherever it can: a value that no later computation
 reads goes at once (`GraphSchedule.from_computations`). The replay has the last word on memory.

@@ -1,6 +1,6 @@
 r"""Checkpoints between segments of the forward graph: Chen's two heuristics on any graph.
 
-Source: Chen et al. 2016, arXiv:1604.06174, for chains; Checkmate (MLSys 2020), Section 6.1, for
+Source: Chen et al. 2016, arXiv:1604.06174, for chains; Checkmate (Jain et al., MLSys 2020), for
 graphs: *linearised*, where every forward node may be a checkpoint and the topological order stands
 for the chain, and *AP*, where only the articulation points of the forward graph may.
 

@@ -1,7 +1,7 @@
 """Checkpoint the last node only: a baseline of Checkmate.
 
-Source: Checkmate (Jain et al., MLSys 2020), Table 1 and the released code: between stages nothing
-is in memory but the value of the stage before. The last value of each kept node stays besides.
+Source: the released code of Checkmate (Jain et al., MLSys 2020): between stages nothing is in
+memory but the value of the stage before. The values of kept nodes stay besides.
 """
 
 from __future__ import annotations

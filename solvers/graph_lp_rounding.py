@@ -1,6 +1,6 @@
 r"""Rounding of Checkmate's linear relaxation: thresholds, and draws.
 
-Source: Checkmate (Jain et al., MLSys 2020), Section 5, *two-phase rounding*. The relaxation of the
+Source: Checkmate (Jain et al., MLSys 2020), *two-phase rounding*. The relaxation of the
 ILP (`jettison.formulations.checkmate`) has a solution :math:`S^*`. It is rounded to checkpoints,
 and these lead to the least recomputation (`jettison.solvers.graph_checkpoints`):
 

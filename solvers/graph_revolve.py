@@ -1,7 +1,7 @@
 r"""revolve on the linearised forward graph, for every number of snapshots.
 
-Source: Griewank and Walther (2000), Algorithm 799, for chains of equal steps; Checkmate (MLSys
-2020), Section 6.1, compares with it on linearised graphs.
+Source: Griewank and Walther (2000), Algorithm 799, for chains of equal steps; Checkmate (Jain et
+al., MLSys 2020) compares with it on linearised graphs.
 
 The :math:`L` forward nodes stand for a chain. With :math:`s` snapshots, one of them the first
 value, :math:`\beta(s, r) = \binom{s + r}{s}` steps can be reversed if no step runs more than

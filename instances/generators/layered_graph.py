@@ -1,4 +1,4 @@
-r"""Random layered graphs, as MOCCASIN (Bartan et al., ICML 2023) and its sources schedule them.
+r"""Random layered graphs like those that MOCCASIN (Bartan et al., ICML 2023) schedules.
 
 A graph of :math:`N` nodes: one source, one sink, and layers in between. Widths of layers vary
 evenly between a quarter and seven quarters of their mean. Every node reads one node of the layer
