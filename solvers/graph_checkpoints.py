@@ -19,12 +19,13 @@ reads goes at once (`GraphSchedule.from_computations`). The replay has the last 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 from jettison.instances.graph import Graph
 from jettison.schedules.graph_schedule import GraphSchedule
 
-Stays = Callable[[int, int], bool]
-"""Whether a value (second) that is in memory stays until a stage (first) begins."""
+Stays = Callable[[int, AbstractSet[int]], AbstractSet[int]]
+"""What stays, of the values in memory, until a stage (first) begins."""
 
 
 def schedule_of_checkpoints(graph: Graph, stored: Sequence[Collection[int]]) -> GraphSchedule:
@@ -53,14 +54,18 @@ def schedule_of_checkpoints(graph: Graph, stored: Sequence[Collection[int]]) -> 
 def schedule_of_plan(graph: Graph, stays: Stays) -> GraphSchedule:
     r"""Return the schedule that recomputes what each stage needs and keeps what the plan says.
 
-    The plan is asked about every value that is in memory after a stage. The value of a kept node
-    stays as soon as it is computed. :math:`O(n (n + |E|))`.
+    The plan is asked after every stage. The value of a kept node stays as soon as it is computed.
+    :math:`O(n (n + |E|))`.
     """
-    stored: list[set[int]] = [set()]
-    for stage in range(len(graph) - 1):
-        present = stored[-1] | set(_closure(graph, {stage}, stored[-1]))
-        stored.append({i for i in present if graph.nodes[i].keep or stays(stage + 1, i)})
-    return schedule_of_checkpoints(graph, stored)
+    kept = frozenset(i for i, node in enumerate(graph.nodes) if node.keep)
+    present: AbstractSet[int] = frozenset()
+    computations: list[int] = []
+    for stage in range(len(graph)):
+        computed = _closure(graph, {stage}, present)
+        computations.extend(computed)
+        present = present | set(computed)
+        present = stays(stage + 1, present) | (present & kept)
+    return GraphSchedule.from_computations(graph, computations)
 
 
 def forward_nodes(graph: Graph) -> tuple[int, ...]:

@@ -49,7 +49,9 @@ def segmented_schedule(graph: Graph, checkpoints: Collection[int]) -> GraphSched
         Positions of forward nodes.
     """
     chosen = frozenset(checkpoints)
-    return schedule_of_plan(graph, lambda stage, node: node in chosen or stage - 1 not in chosen)
+    return schedule_of_plan(
+        graph, lambda stage, present: present & chosen if stage - 1 in chosen else present
+    )
 
 
 def sqrt_checkpoints(candidates: Sequence[int]) -> tuple[int, ...]:

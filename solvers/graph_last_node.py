@@ -19,7 +19,7 @@ def last_node_schedule(graph: Graph) -> GraphSchedule:
 
     :math:`O(n (n + |E|))` time, :math:`O(n^2)` operations.
     """
-    return schedule_of_plan(graph, lambda stage, node: node == stage - 1)
+    return schedule_of_plan(graph, lambda stage, present: present & {stage - 1})
 
 
 def solve_last_node(problem: Problem, options: SolveOptions) -> Outcome:

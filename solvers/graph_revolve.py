@@ -21,6 +21,7 @@ stage needs it (`jettison.solvers.graph_checkpoints`).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from math import comb
 
 from jettison.instances.graph import Graph
@@ -32,35 +33,31 @@ from jettison.solvers.graph_plans import fastest_that_fits
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 
 
-def snapshots(steps: int, most: int, value: int) -> frozenset[int]:
-    r"""Return the values held while the backward reads `value`, ascending from 0.
+def snapshots(steps: int, most: int) -> tuple[frozenset[int], ...]:
+    r"""Return, for each value of the chain, the values held while the backward reads it.
 
     Parameters
     ----------
     steps
         Number of values of the chain, :math:`L`.
     most
-        Number of snapshots, :math:`s \ge 1`.
-    value
-        From 0 to `steps` - 1.
+        Number of snapshots, :math:`s \ge 1`; value 0 is always one.
+
+    Notes
+    -----
+    :math:`O(L (s + r))`.
     """
-    first, behind, left = 0, steps, most
-    held = {0}
-    while behind - first > 1 and left > 1:
-        length = behind - first
-        repetitions = 0
-        while comb(left + repetitions, left) < length:
-            repetitions += 1
-        ahead = min(
-            comb(left + repetitions - 1, left), length - comb(left + repetitions - 2, left - 1)
-        )
-        if value >= first + ahead:
-            first += ahead
-            left -= 1
-            held.add(first)
-        else:
-            behind = first + ahead
-    return frozenset(held)
+    held: list[frozenset[int]] = [frozenset()] * steps
+    parts = [(0, steps, most, frozenset({0}))]
+    while parts:
+        first, behind, left, there = parts.pop()
+        if behind - first <= 1 or left == 1:
+            held[first:behind] = [there] * (behind - first)
+            continue
+        snapshot = first + _steps_ahead(behind - first, left)
+        parts.append((first, snapshot, left, there))
+        parts.append((snapshot, behind, left - 1, there | {snapshot}))
+    return tuple(held)
 
 
 def revolve_schedule(graph: Graph, most: int) -> GraphSchedule:
@@ -74,16 +71,21 @@ def revolve_schedule(graph: Graph, most: int) -> GraphSchedule:
         Number of snapshots, at least 1.
     """
     count = len(forward_nodes(graph))
-    held = [snapshots(count, most, value) for value in range(count)]
+    held = snapshots(count, most)
+    reads = _values_read(graph, count)
+    gradients = frozenset(range(count, len(graph)))
     last_forward_use = [
         max((user for user in users if user < count), default=-1) for users in graph.users
     ]
-    reads = _values_read(graph, count)
 
-    def stays(stage: int, node: int) -> bool:
-        if node >= count or node in held[reads[stage]] or node in graph.inputs[stage]:
-            return True
-        return stage < count and last_forward_use[node] >= stage
+    def stays(stage: int, present: AbstractSet[int]) -> AbstractSet[int]:
+        if stage == len(graph):
+            return present
+        if stage < count:
+            unread = {node for node in present if last_forward_use[node] >= stage}
+            return (present & held[-1]) | unread
+        here = held[reads[stage]] if count else frozenset()
+        return present & (here | gradients | set(graph.inputs[stage]))
 
     return schedule_of_plan(graph, stays)
 
@@ -93,6 +95,15 @@ def solve_linearized_griewank(problem: Problem, options: SolveOptions) -> Outcom
     assert isinstance(problem, RematGraph)
     schedules = _schedules(problem.instance)
     return fastest_that_fits(problem, "linearized-griewank", schedules, options)
+
+
+def _steps_ahead(length: int, left: int) -> int:
+    """Return how far from the first value of a part its next snapshot lies."""
+    repetitions = 0
+    while comb(left + repetitions, left) < length:
+        repetitions += 1
+    within = comb(left + repetitions - 1, left)
+    return min(within, length - comb(left + repetitions - 2, left - 1))
 
 
 def _schedules(graph: Graph) -> Iterator[GraphSchedule]:

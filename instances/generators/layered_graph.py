@@ -44,7 +44,7 @@ from jettison.instances.graph import Graph, Node
 from jettison.instances.provenance import Provenance
 
 GENERATOR_VERSION = 1
-LARGEST_NODES = 100_000
+LARGEST_NODES = 10_000
 _LARGEST_AMOUNT = 2**40
 _EVEN = 2**16
 
@@ -66,7 +66,7 @@ class LayeredGraphs:
     Attributes
     ----------
     nodes
-        All nodes, at least 4; even with `Passes.TRAINING`, and then at least 8.
+        All nodes, 4 to 10 000; even with `Passes.TRAINING`, and then at least 8.
     layers
         Layers between source and sink; 0 stands for :math:`2 \sqrt n` of the `n` nodes of a
         forward graph, but at most as many as there are nodes for.
@@ -124,6 +124,8 @@ class LayeredGraphs:
 
     def draw(self, seed: int) -> Graph:
         """Return the graph of this seed, its nodes in a random topological order.
+
+        Time linear in the number of pairs of nodes in adjacent layers.
 
         Parameters
         ----------

@@ -127,8 +127,7 @@ def test_the_snapshots_are_those_of_fewest_advances(most: int) -> None:
         # To read a value, run on from the nearest snapshot that is there, and leave new ones.
         there: frozenset[int] = frozenset({0})
         advances = 0
-        for value in reversed(range(steps)):
-            held = snapshots(steps, most, value)
+        for value, held in reversed(list(enumerate(snapshots(steps, most)))):
             assert len(held) <= most
             there &= held
             advances += value - max(there)

@@ -54,7 +54,7 @@ def test_what_is_stored_in_vain_is_freed_early() -> None:
 
 def test_kept_values_stay_without_being_asked_for() -> None:
     graph = _graph((), (0,), (1,), (1, 2), keep=1)
-    schedule = schedule_of_plan(graph, lambda stage, node: False)
+    schedule = schedule_of_plan(graph, lambda stage, present: frozenset())
     # 0; 0 and 1, which stays; 2 from it; 2 again and 3.
     assert schedule.computations == (0, 0, 1, 2, 2, 3)
     assert schedule.replay(graph).valid
