@@ -1,4 +1,4 @@
-"""`jettison generate`: instances whose answer is known, for testing solvers."""
+"""`jettison generate`: hard instances of known answer, and random graphs, for testing solvers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from jettison.cli.arguments import checked_output
 from jettison.cli.instance_set import (
     INDEX,
     LARGEST_COUNT,
@@ -20,7 +21,9 @@ from jettison.cli.instance_set import (
     file_entry,
     write_folder,
 )
+from jettison.instances.catalog import save
 from jettison.instances.errors import InputError
+from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
 from jettison.instances.generators.three_partition_family import (
     FAMILIES,
     Family,
@@ -31,7 +34,7 @@ from jettison.instances.generators.three_partition_family import (
 from jettison.instances.json_file import json_text
 
 app = typer.Typer(
-    help="Generate hard instances of known answer, with proofs.",
+    help="Generate hard instances of known answer, with proofs, and random graphs.",
     no_args_is_help=True,
 )
 
@@ -181,6 +184,64 @@ def generate_triplets(
         _read_formats(formats),
         ModelKind(model.value),
     )
+
+
+@app.command("layered-graph")
+def generate_layered_graph(
+    nodes: Annotated[int, typer.Option("--nodes", metavar="N", help="Number of nodes.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The graph to write (.json).")
+    ],
+    seed: SeedOption = 0,
+    layers: Annotated[
+        int,
+        typer.Option(
+            "--layers",
+            metavar="L",
+            help="Layers between source and sink; 0: twice the square root of the nodes.",
+        ),
+    ] = 0,
+    density: Annotated[
+        int,
+        typer.Option(
+            "--density", metavar="PERCENT", help="Of pairs in adjacent layers that have an edge."
+        ),
+    ] = 20,
+    skips: Annotated[
+        int, typer.Option("--skips", metavar="PERCENT", help="Of edges that skip a layer or more.")
+    ] = 14,
+    least_ns: Annotated[
+        int, typer.Option("--least-ns", metavar="NS", help="Shortest duration.")
+    ] = 0,
+    most_ns: Annotated[int, typer.Option("--most-ns", metavar="NS", help="Longest one.")] = 1000,
+    size: Annotated[
+        int,
+        typer.Option(
+            "--size", metavar="BYTES", help="Standard deviation of sizes; the mean is .8."
+        ),
+    ] = 2560,
+    passes: Annotated[
+        Passes,
+        typer.Option("--passes", help="The forward graph alone, or mirrored by a backward one."),
+    ] = Passes.FORWARD,
+) -> None:
+    """Draw a random layered graph for remat-graph.
+
+    The defaults have the statistics of the random layered graphs that MOCCASIN was measured on.
+    """
+    checked_output(output)
+    graph = LayeredGraphs(
+        nodes=nodes,
+        layers=layers,
+        density_percent=density,
+        skip_percent=skips,
+        least_ns=least_ns,
+        most_ns=most_ns,
+        size_bytes=size,
+        passes=passes,
+    ).draw(seed)
+    save(graph, output)
+    sys.stderr.write(f"wrote {output}: graph {graph.name}, {len(graph)} nodes\n")
 
 
 def _generate(

@@ -57,11 +57,11 @@ def solve_checkmate(problem: Problem, options: SolveOptions) -> Outcome:
     """
     assert isinstance(problem, RematGraph)
     clock = Clock(options.time_limit_s)
-    declined = _declined(problem, options)
+    too_large = declined(problem, options)
     refused = _too_little_memory(problem)
     if refused is not None:
-        return refused if declined else _with_least_memory(refused, problem, options, clock)
-    return _memory_for_everything(problem) or declined or _search(problem, options, clock)
+        return refused if too_large else _with_least_memory(refused, problem, options, clock)
+    return _memory_for_everything(problem) or too_large or _search(problem, options, clock)
 
 
 def bound_checkmate_lp(problem: Problem, options: SolveOptions) -> Outcome:
@@ -75,7 +75,7 @@ def bound_checkmate_lp(problem: Problem, options: SolveOptions) -> Outcome:
         # Storing everything is a point of the relaxation, and none has a negative objective.
         bound = replace(_bound(problem, "checkmate-lp", extra_ns=0), evidence=Evidence.EXACT)
         return Outcome(termination=Termination.COMPLETED, bounds=(bound,))
-    settled = _too_little_memory(problem) or _declined(problem, options)
+    settled = _too_little_memory(problem) or declined(problem, options)
     if settled is not None:
         return settled
     built = Checkmate().build(problem)
@@ -139,7 +139,7 @@ def _memory_for_everything(problem: RematGraph) -> Outcome | None:
     return Outcome(termination=Termination.COMPLETED, schedule=store_all_schedule(problem.instance))
 
 
-def _declined(problem: RematGraph, options: SolveOptions) -> Outcome | None:
+def declined(problem: RematGraph, options: SolveOptions) -> Outcome | None:
     """Decline a model that would not fit into this machine's memory or into the time limit."""
     coefficients = Checkmate().estimated_coefficients(problem.instance)
     size = f"Checkmate's model of this graph has about {coefficients:,} coefficients"

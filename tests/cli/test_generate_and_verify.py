@@ -406,3 +406,22 @@ def test_a_three_partition_is_no_instance_of_the_other_problems(run: Run, no_set
     code, _, err = run("solve", "remat-chain", path, "--memory", "50%")
     assert code == 2
     assert "is a 3-PARTITION; give a chain or a graph" in err
+
+
+def test_a_layered_graph_is_drawn_and_solved(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "layered.json"
+    code, _, told = run("generate", "layered-graph", "--nodes", "12", "--seed", "3", "-o", path)
+    assert code == 0
+    assert "12 nodes" in told
+    first = path.read_bytes()
+    run("generate", "layered-graph", "--nodes", "12", "--seed", "3", "-o", path)
+    assert path.read_bytes() == first
+    code, out, _ = run("solve", "remat-graph", path, "--memory", "100%", "--json")
+    assert code == 0
+    assert json.loads(out)["status"] == "optimal"
+
+
+def test_a_layered_graph_of_too_few_nodes_is_refused(run: Run, tmp_path: Path) -> None:
+    code, _, told = run("generate", "layered-graph", "--nodes", "3", "-o", tmp_path / "g.json")
+    assert code == 2
+    assert "nodes" in told

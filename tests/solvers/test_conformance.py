@@ -47,6 +47,10 @@ MAKES_ANOTHER_PLAN = {
     ("weight-offload", "margin-sweep"),
     ("weight-offload", "local-search"),
     ("weight-offload", "bound-guided"),
+    # What it evicts, and with it all that follows, depends on the memory.
+    ("remat-graph", "dtr"),
+    # Another relaxation is rounded for another memory.
+    ("remat-graph", "lp-rounding"),
 }
 
 CASES = [

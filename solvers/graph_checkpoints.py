@@ -1,0 +1,86 @@
+r"""The least recomputation for given checkpoints, and which checkpoints a plan leads to.
+
+Stages are Checkmate's: stage :math:`t` recomputes some nodes before :math:`t` and then computes
+:math:`t` for the first time. Let :math:`S_t` be the nodes in memory when stage :math:`t` begins.
+Given all :math:`S_t`, what stage :math:`t` must compute is
+
+.. math::
+    R_t = \{t\} \cup (S_{t+1} \setminus S_t) \cup
+        \{ i \notin S_t : i \text{ is an input of a node of } R_t \} ,
+
+the least set that satisfies (dependency) and (checkpoint) of `jettison.formulations.checkmate`.
+Each stage has its own, and no durations are below 0: the least sets together are the optimal
+:math:`R` for this :math:`S` (Checkmate, MLSys 2020, uses it for its rounding).
+
+The schedule frees earlier than :math:`S` says wherever it can: a value that no later computation
+reads goes at once (`GraphSchedule.from_computations`). The replay has the last word on memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Set as AbstractSet
+
+from jettison.instances.graph import Graph
+from jettison.schedules.graph_schedule import GraphSchedule
+
+Stays = Callable[[int, AbstractSet[int]], AbstractSet[int]]
+"""What stays, of the values in memory, until a stage (first) begins."""
+
+
+def schedule_of_checkpoints(graph: Graph, stored: Sequence[Collection[int]]) -> GraphSchedule:
+    r"""Return the schedule of least recomputation for what is stored between stages.
+
+    Parameters
+    ----------
+    graph
+        The instance.
+    stored
+        For each stage the nodes that are in memory when it begins, all of them before the stage.
+        Kept nodes need not be among them; their last values stay in any case.
+
+    Notes
+    -----
+    :math:`O(n (n + |E|))`.
+    """
+    computations: list[int] = []
+    for stage in range(len(graph)):
+        present = set(stored[stage])
+        following = set(stored[stage + 1]) if stage + 1 < len(graph) else set()
+        computations.extend(_closure(graph, {stage} | (following - present), present))
+    return GraphSchedule.from_computations(graph, computations)
+
+
+def schedule_of_plan(graph: Graph, stays: Stays) -> GraphSchedule:
+    r"""Return the schedule that recomputes what each stage needs and keeps what the plan says.
+
+    The plan is asked after every stage. The value of a kept node stays as soon as it is computed.
+    :math:`O(n (n + |E|))`.
+    """
+    kept = frozenset(i for i, node in enumerate(graph.nodes) if node.keep)
+    present: AbstractSet[int] = frozenset()
+    computations: list[int] = []
+    for stage in range(len(graph)):
+        computed = _closure(graph, {stage}, present)
+        computations.extend(computed)
+        present = present | set(computed)
+        present = stays(stage + 1, present) | (present & kept)
+    return GraphSchedule.from_computations(graph, computations)
+
+
+def forward_nodes(graph: Graph) -> tuple[int, ...]:
+    """Return the nodes before the first backward one: the linearised forward graph."""
+    first = next((i for i, node in enumerate(graph.nodes) if node.backward), len(graph))
+    return tuple(range(first))
+
+
+def _closure(graph: Graph, wanted: Iterable[int], present: Collection[int]) -> list[int]:
+    """Return the wanted nodes and all that must be computed for them, ascending."""
+    needed = set(wanted)
+    open_nodes = list(needed)
+    while open_nodes:
+        for source in graph.inputs[open_nodes.pop()]:
+            if source not in needed and source not in present:
+                needed.add(source)
+                open_nodes.append(source)
+    return sorted(needed)

@@ -1,0 +1,136 @@
+r"""Checkpoints between segments of the forward graph: Chen's two heuristics on any graph.
+
+Source: Chen et al. 2016, arXiv:1604.06174, for chains; Checkmate (Jain et al., MLSys 2020), for
+graphs: *linearised*, where every forward node may be a checkpoint and the topological order stands
+for the chain, and *AP*, where only the articulation points of the forward graph may.
+
+The forward order is cut behind each checkpoint. At a cut all values but the checkpoints are
+dropped; between cuts, in the last segment and in the backward pass each value stays to its last
+read. What a stage needs and is not there is recomputed from the nearest values that are
+(`jettison.solvers.graph_checkpoints`). So the first backward that reads into a segment brings the
+whole segment back, once, as on a chain; and an edge that skips a cut costs a recomputation.
+
+* sqrt: :math:`\lceil \sqrt k \rceil` groups of equal length out of the :math:`k` candidates, the
+  longer ones first; the last of each group is a checkpoint.
+* greedy: sizes are summed up along the forward order, and the first candidate at which the sum is
+  above :math:`b` bytes becomes a checkpoint and starts a new sum. All :math:`b` are tried that
+  make a difference, from one that makes no checkpoint downwards.
+
+Corrections
+-----------
+* Checkmate's code takes every :math:`\lfloor \sqrt k \rfloor`-th candidate, the last one included,
+  which is a checkpoint behind which no segment begins.
+* It makes each stage find its inputs in memory when it begins, so that they are recomputed a stage
+  early and beside the checkpoints; here a stage recomputes what it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from math import isqrt
+
+from jettison.instances.graph import Graph
+from jettison.instances.remat_graph import RematGraph
+from jettison.schedules.graph_schedule import GraphSchedule
+from jettison.solvers.articulation_points import articulation_points
+from jettison.solvers.graph_checkpoints import forward_nodes, schedule_of_plan
+from jettison.solvers.graph_plans import fastest_that_fits
+from jettison.solvers.outcome import Outcome, Problem, SolveOptions
+
+
+def segmented_schedule(graph: Graph, checkpoints: Collection[int]) -> GraphSchedule:
+    """Drop, behind each checkpoint of the forward graph, all values but the checkpoints.
+
+    Parameters
+    ----------
+    graph
+        The instance.
+    checkpoints
+        Positions of forward nodes.
+    """
+    chosen = frozenset(checkpoints)
+    return schedule_of_plan(
+        graph, lambda stage, present: present & chosen if stage - 1 in chosen else present
+    )
+
+
+def sqrt_checkpoints(candidates: Sequence[int]) -> tuple[int, ...]:
+    """Return the last of each group of about the square root of the candidates, but for the end."""
+    if not candidates:
+        return ()
+    groups = isqrt(len(candidates) - 1) + 1
+    length, longer = divmod(len(candidates), groups)
+    ends = [(k + 1) * length + min(k + 1, longer) for k in range(groups - 1)]
+    return tuple(candidates[end - 1] for end in ends)
+
+
+def greedy_checkpoints(graph: Graph, candidates: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    r"""Yield the checkpoints for each threshold that makes a difference, the largest first.
+
+    The first choice is empty. At most as many as there are different sums of sizes, and each takes
+    :math:`O(n)`.
+    """
+    allowed = frozenset(candidates)
+    last = max(candidates, default=-1)
+    # Sums are compared with this many bytes; None is more than all of them.
+    threshold: int | None = None
+    while threshold is None or threshold >= 0:
+        chosen: list[int] = []
+        total = 0
+        largest_below = -1
+        for node in range(last + 1):
+            total += graph.nodes[node].output_bytes
+            if node not in allowed:
+                continue
+            if threshold is not None and total > threshold:
+                chosen.append(node)
+                total = 0
+            else:
+                largest_below = max(largest_below, total)
+        yield tuple(chosen)
+        # The least threshold at which nothing changes is the largest sum that was let pass.
+        threshold = largest_below - 1
+
+
+def solve_chen_sqrt(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return the schedule with about the square root of the forward nodes in segments."""
+    assert isinstance(problem, RematGraph)
+    # The last forward node is the end of the last segment.
+    checkpoints = sqrt_checkpoints(forward_nodes(problem.instance))
+    return _sqrt(problem, "chen-sqrt", checkpoints, options)
+
+
+def solve_ap_chen_sqrt(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return the schedule with about the square root of the articulation points in segments."""
+    assert isinstance(problem, RematGraph)
+    # A segment without a checkpoint at its end reaches beyond the last articulation point.
+    checkpoints = sqrt_checkpoints(articulation_points(problem.instance))
+    return _sqrt(problem, "ap-chen-sqrt", checkpoints, options)
+
+
+def solve_chen_greedy(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return the fastest schedule that fits, over all sizes of segments of the forward order."""
+    assert isinstance(problem, RematGraph)
+    return _greedy(problem, "chen-greedy", forward_nodes(problem.instance)[:-1], options)
+
+
+def solve_ap_chen_greedy(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return the fastest schedule that fits, with checkpoints at articulation points only."""
+    assert isinstance(problem, RematGraph)
+    return _greedy(problem, "ap-chen-greedy", articulation_points(problem.instance), options)
+
+
+def _sqrt(
+    problem: RematGraph, method: str, checkpoints: Collection[int], options: SolveOptions
+) -> Outcome:
+    schedule = segmented_schedule(problem.instance, checkpoints)
+    return fastest_that_fits(problem, method, [schedule], options)
+
+
+def _greedy(
+    problem: RematGraph, method: str, candidates: Sequence[int], options: SolveOptions
+) -> Outcome:
+    graph = problem.instance
+    choices = greedy_checkpoints(graph, candidates)
+    schedules = (segmented_schedule(graph, checkpoints) for checkpoints in choices)
+    return fastest_that_fits(problem, method, schedules, options)

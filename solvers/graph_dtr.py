@@ -1,0 +1,193 @@
+r"""Dynamic tensor rematerialization: evict what is stale, large and cheap, without looking ahead.
+
+Source: Kirisame et al., ICLR 2021, arXiv:2006.09616, the heuristic :math:`h_{DTR}` and eager
+eviction. Nodes are computed for the first time in the order of the graph. An operation needs its
+inputs in memory: those that were evicted are computed again first, in ascending order, each with
+its own inputs. Where an output and its workspace do not fit, values are evicted, one by one, each
+time one with the least
+
+.. math::
+    h(i) = \frac{C_i + \sum_{j \in e^*(i)} C_j}{M_i \cdot (\text{now} - \text{last access of } i)}
+
+with durations :math:`C`, sizes :math:`M`, and :math:`e^*(i)` all evicted values that
+are reached from :math:`i` over evicted values only, along inputs or along users. Time runs in
+nanoseconds of the step; a value that was accessed just now counts as 1 ns old. Fractions are
+compared exactly, ties go to the first node, and nothing is random: the same problem gives the same
+schedule everywhere. A value whose users have all been computed for the first time is evicted as
+soon as nothing that is about to run needs it.
+
+What differs from the paper: a framework learns of a training step while it runs, and deallocation
+comes from the program. Here users are known, but only to tell whether there is one left. The
+values of kept nodes are never evicted, as parameters are not in the paper.
+
+The heuristic fails where what is needed at once does not fit, and where recomputing begets
+recomputing; it gives up when it has computed 200 times as many nodes as there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from jettison.instances.graph import Graph
+from jettison.instances.remat_graph import RematGraph
+from jettison.schedules.graph_schedule import GraphSchedule
+from jettison.solvers.clock import Clock
+from jettison.solvers.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.status import Termination
+
+_MOST_COMPUTATIONS_PER_NODE = 200
+
+
+class _StoppedError(Exception):
+    """The heuristic does not go on."""
+
+    def __init__(self, termination: Termination, reason: str) -> None:
+        super().__init__(reason)
+        self.outcome = Outcome(termination=termination, note=reason)
+
+
+def solve_dtr(problem: Problem, options: SolveOptions) -> Outcome:
+    """Run the step eagerly within the memory; the schedule is what it did.
+
+    :math:`O(k n (n + |E|))` for `k` evictions. At the time limit and on Ctrl-C there is none.
+    """
+    assert isinstance(problem, RematGraph)
+    graph = problem.instance
+    runtime = _Runtime(graph, problem.memory_bytes, Clock(options.time_limit_s))
+    try:
+        for node in range(len(graph)):
+            runtime.run(node)
+    except _StoppedError as stopped:
+        return stopped.outcome
+    except KeyboardInterrupt:
+        return Outcome(termination=Termination.INTERRUPTED, note="the step was not run to its end")
+    return Outcome(
+        termination=Termination.COMPLETED,
+        schedule=GraphSchedule.from_computations(graph, runtime.computations),
+        work={"evictions": runtime.evictions},
+    )
+
+
+@dataclass
+class _Runtime:
+    """What a framework knows while the step runs.
+
+    Attributes
+    ----------
+    last_access_ns
+        Of each value in memory.
+    evictions
+        How many values went to make room.
+    locks
+        For each node, how many operations that wait to run need its value.
+    """
+
+    graph: Graph
+    memory_bytes: int
+    clock: Clock
+    now_ns: int = 0
+    evictions: int = 0
+    stored_bytes: int = 0
+    computations: list[int] = field(default_factory=list)
+    computed: set[int] = field(default_factory=set)
+    last_access_ns: dict[int, int] = field(default_factory=dict)
+    locks: list[int] = field(init=False)
+    waiting_users: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.locks = [0] * len(self.graph)
+        self.waiting_users = [len(users) for users in self.graph.users]
+
+    def run(self, target: int) -> None:
+        """Compute a node, and before it whatever is missing for it."""
+        # Each entry waits for its inputs; a list in place of recursion, for deep graphs.
+        waiting = [target]
+        self._lock(target)
+        while waiting:
+            node = waiting[-1]
+            missing = next((i for i in self.graph.inputs[node] if i not in self.last_access_ns), -1)
+            if missing >= 0:
+                self._lock(missing)
+                waiting.append(missing)
+                continue
+            self._compute(node)
+            self._unlock(waiting.pop())
+
+    def _lock(self, node: int) -> None:
+        for source in self.graph.inputs[node]:
+            self.locks[source] += 1
+
+    def _unlock(self, node: int) -> None:
+        sources = self.graph.inputs[node]
+        for source in sources:
+            self.locks[source] -= 1
+        for candidate in (*sources, node):
+            if self._is_evictable(candidate) and self.waiting_users[candidate] == 0:
+                self._evict(candidate)
+
+    def _compute(self, node: int) -> None:
+        if len(self.computations) >= _MOST_COMPUTATIONS_PER_NODE * len(self.graph):
+            raise _StoppedError(
+                Termination.COMPLETED,
+                f"dtr gave up after {len(self.computations)} computations: it recomputes what it "
+                "has just evicted",
+            )
+        item = self.graph.nodes[node]
+        needed = item.output_bytes + item.workspace_bytes
+        while self.stored_bytes + needed > self.memory_bytes:
+            self._evict(self._least_valuable(node))
+            self.evictions += 1
+        self.now_ns += item.duration_ns
+        self.stored_bytes += item.output_bytes
+        self.computations.append(node)
+        for value in (*self.graph.inputs[node], node):
+            self.last_access_ns[value] = self.now_ns
+        if node not in self.computed:
+            self.computed.add(node)
+            for source in self.graph.inputs[node]:
+                self.waiting_users[source] -= 1
+
+    def _is_evictable(self, node: int) -> bool:
+        return (
+            node in self.last_access_ns
+            and self.locks[node] == 0
+            and not self.graph.nodes[node].keep
+        )
+
+    def _evict(self, node: int) -> None:
+        del self.last_access_ns[node]
+        self.stored_bytes -= self.graph.nodes[node].output_bytes
+
+    def _least_valuable(self, about_to_run: int) -> int:
+        if not self.clock.left_s:
+            raise _StoppedError(Termination.TIME_LIMIT, "the step was not run to its end")
+        best: tuple[int, int, int] | None = None
+        for node in sorted(self.last_access_ns):
+            size = self.graph.nodes[node].output_bytes
+            if size == 0 or not self._is_evictable(node):
+                continue
+            age_ns = max(self.now_ns - self.last_access_ns[node], 1)
+            cost, weight = self._cost_ns(node), size * age_ns
+            # cost / weight < best cost / best weight, in integers.
+            if best is None or cost * best[1] < best[0] * weight:
+                best = (cost, weight, node)
+        if best is None:
+            name = self.graph.nodes[about_to_run].name
+            raise _StoppedError(
+                Termination.COMPLETED, f"dtr has nothing left to evict when it computes {name!r}"
+            )
+        return best[2]
+
+    def _cost_ns(self, node: int) -> int:
+        """Return the duration of a node and of its evicted neighbourhood."""
+        reached = {node}
+        for neighbours in (self.graph.inputs, self.graph.users):
+            # Up along inputs, then down along users, and not down from what was found above.
+            open_nodes = [node]
+            while open_nodes:
+                for other in neighbours[open_nodes.pop()]:
+                    evicted = other in self.computed and other not in self.last_access_ns
+                    if evicted and other not in reached:
+                        reached.add(other)
+                        open_nodes.append(other)
+        return sum(self.graph.nodes[other].duration_ns for other in reached)
