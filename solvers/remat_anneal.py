@@ -44,9 +44,9 @@ from jettison.solvers.graph_memory_floor import memory_for_everything, too_littl
 from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
 from jettison.solvers.status import Termination
 
-ROUNDS = 5
+ROUNDS = 6
 # Moves between two looks at the clock and the progress.
-MOVES = 20_000
+MOVES = 5_000
 
 
 def solve_anneal(problem: Problem, options: SolveOptions) -> Outcome:
@@ -60,7 +60,7 @@ def solve_anneal(problem: Problem, options: SolveOptions) -> Outcome:
         return settled
     graph = problem.instance
     clock = Clock(options.time_limit_s)
-    search = _search(problem, options.seed)
+    search = annealing_of(problem, options.seed)
     termination = _run_to_its_end(search, graph, options, clock)
     work = {"moves": search.tried}
     if search.time_ns is None:
@@ -76,7 +76,8 @@ def solve_anneal(problem: Problem, options: SolveOptions) -> Outcome:
     )
 
 
-def _search(problem: RematGraph, seed: int) -> _kernels.RematAnneal:
+def annealing_of(problem: RematGraph, seed: int) -> _kernels.RematAnneal:
+    """Return the search for a problem, before its first move."""
     graph = problem.instance
     return _kernels.RematAnneal(
         duration_ns=np.array([node.duration_ns for node in graph.nodes], dtype=np.int64),

@@ -8,8 +8,8 @@ namespace jettison {
 namespace {
 
 // Lengths of rounds in moves for each node, and the least one.
-constexpr std::int64_t first_moves_per_node = 50;
-constexpr std::int64_t least_moves = 4'000;
+constexpr std::int64_t first_moves_per_node = 30;
+constexpr std::int64_t least_moves = 300;
 constexpr std::int64_t longer_each_round = 3;
 // Temperatures, as shares of the mean duration or size of a node.
 constexpr double first_temperature = 1.0;
@@ -18,7 +18,7 @@ constexpr double last_temperature = 0.002;
 constexpr double time_weight_for_memory = 0.01;
 // The price and the temperature change after so many moves.
 constexpr std::int64_t moves_per_price = 200;
-constexpr double price_factor = 1.05;
+constexpr double price_factor = 1.1;
 constexpr double least_fitting = 0.2;
 constexpr double most_fitting = 0.5;
 constexpr int most_draws = 24;
@@ -68,8 +68,8 @@ void RematAnneal::run(std::int64_t moves, const std::function<void()>& poll) {
 void RematAnneal::begin_round() {
     moves_in_round_ = std::max(first_moves_per_node * graph_.nodes, least_moves);
     for (std::int32_t k = 0; k < round_; ++k) moves_in_round_ *= longer_each_round;
-    const bool is_again = goal_ == Goal::memory;
-    goal_ = !has_best_ && round_ > 0 && !is_again ? Goal::memory : Goal::time;
+    const bool sought_memory = goal_ == Goal::memory;
+    goal_ = !has_best_ && round_ > 0 && !sought_memory ? Goal::memory : Goal::time;
     double first = first_temperature;
     if (has_best_) {
         restore(best_);
@@ -81,7 +81,7 @@ void RematAnneal::begin_round() {
         unit = mean_bytes_;
         time_weight_ = time_weight_for_memory * mean_bytes_ / mean_ns_;
         price_ = 1;
-    } else if (is_again) {
+    } else if (sought_memory) {
         price_ = mean_ns_ / mean_bytes_;
     }
     temperature_ = first * unit;
@@ -140,9 +140,9 @@ void RematAnneal::step() {
             drop();
             evict();
         }
-    } else if (draw < 45) {
+    } else if (draw < 30) {
         drop();
-    } else if (draw < 65) {
+    } else if (draw < 60) {
         shift();
     } else {
         drop();

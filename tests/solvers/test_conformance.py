@@ -47,6 +47,8 @@ MAKES_ANOTHER_PLAN = {
     ("weight-offload", "margin-sweep"),
     ("weight-offload", "local-search"),
     ("weight-offload", "bound-guided"),
+    # Its random changes depend on the memory.
+    ("remat-graph", "anneal"),
 }
 
 CASES = [
