@@ -34,7 +34,7 @@ from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.checkmate_highs import highs_options
 from jettison.solvers.clock import Clock
-from jettison.solvers.graph_baselines import store_all_schedule
+from jettison.solvers.graph_memory_floor import memory_for_everything, too_little_memory
 from jettison.solvers.highs import solve_model
 from jettison.solvers.least_graph_memory import least_staged_memory, staged_memory_bound
 from jettison.solvers.model_solution import ModelSolution
@@ -58,10 +58,10 @@ def solve_checkmate(problem: Problem, options: SolveOptions) -> Outcome:
     assert isinstance(problem, RematGraph)
     clock = Clock(options.time_limit_s)
     too_large = declined(problem, options)
-    refused = _too_little_memory(problem)
+    refused = too_little_memory(problem)
     if refused is not None:
         return refused if too_large else _with_least_memory(refused, problem, options, clock)
-    return _memory_for_everything(problem) or too_large or _search(problem, options, clock)
+    return memory_for_everything(problem) or too_large or _search(problem, options, clock)
 
 
 def bound_checkmate_lp(problem: Problem, options: SolveOptions) -> Outcome:
@@ -75,7 +75,7 @@ def bound_checkmate_lp(problem: Problem, options: SolveOptions) -> Outcome:
         # Storing everything is a point of the relaxation, and none has a negative objective.
         bound = replace(_bound(problem, "checkmate-lp", extra_ns=0), evidence=Evidence.EXACT)
         return Outcome(termination=Termination.COMPLETED, bounds=(bound,))
-    settled = _too_little_memory(problem) or declined(problem, options)
+    settled = too_little_memory(problem) or declined(problem, options)
     if settled is not None:
         return settled
     built = Checkmate().build(problem)
@@ -101,21 +101,6 @@ def bound_checkmate_lp(problem: Problem, options: SolveOptions) -> Outcome:
     return replace(outcome, bounds=(_bound(problem, "checkmate-lp", extra_ns),))
 
 
-def _too_little_memory(problem: RematGraph) -> Outcome | None:
-    """Prove, from sizes alone, that no schedule of any kind fits, if they say so."""
-    graph = problem.instance
-    if problem.memory_bytes >= graph.least_peak_bound_bytes:
-        return None
-    return Outcome(
-        termination=Termination.COMPLETED,
-        infeasibility=Infeasibility(
-            valid_for=ScheduleClass.ALL,
-            least_memory_bytes=graph.least_peak_bound_bytes,
-            is_exact=graph.least_peak_bound_bytes == graph.store_all_peak_bytes,
-        ),
-    )
-
-
 def _with_least_memory(
     refused: Outcome, problem: RematGraph, options: SolveOptions, clock: Clock
 ) -> Outcome:
@@ -130,13 +115,6 @@ def _with_least_memory(
             refused.infeasibility, least_memory_bytes=least.peak_bytes, is_exact=True
         ),
     )
-
-
-def _memory_for_everything(problem: RematGraph) -> Outcome | None:
-    """Return the schedule without recomputation if it fits; no other is faster."""
-    if problem.memory_bytes < problem.instance.store_all_peak_bytes:
-        return None
-    return Outcome(termination=Termination.COMPLETED, schedule=store_all_schedule(problem.instance))
 
 
 def declined(problem: RematGraph, options: SolveOptions) -> Outcome | None:

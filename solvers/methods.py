@@ -331,6 +331,14 @@ METHODS = (
         "checkmate:bound_checkmate_lp",
     ),
     Method(
+        "anneal",
+        "remat-graph",
+        Promise.HEURISTIC,
+        "simulated annealing: Kirkpatrick et al. 1983; staged as Checkmate's schedules",
+        "adds, moves and drops recomputations; thousands of nodes",
+        "remat_anneal:solve_anneal",
+    ),
+    Method(
         "store-all",
         "remat-graph",
         Promise.HEURISTIC,

@@ -51,6 +51,8 @@ MAKES_ANOTHER_PLAN = {
     ("remat-graph", "dtr"),
     # Another relaxation is rounded for another memory.
     ("remat-graph", "lp-rounding"),
+    # Its random changes depend on the memory.
+    ("remat-graph", "anneal"),
 }
 
 CASES = [

@@ -1,0 +1,111 @@
+// A staged schedule of a graph as a set of recomputations, changed one by one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace jettison {
+
+// Nodes in a topological order, with their inputs and users in rows of ascending positions.
+struct RecomputedGraph {
+    std::int32_t nodes = 0;
+    std::vector<std::int64_t> duration_ns;
+    std::vector<std::int64_t> output_bytes;
+    std::vector<std::int64_t> workspace_bytes;
+    std::vector<std::uint8_t> keep;
+    std::vector<std::int32_t> input_start;
+    std::vector<std::int32_t> inputs;
+    std::vector<std::int32_t> user_start;
+    std::vector<std::int32_t> users;
+};
+
+// Fills the users from the inputs. Throws std::invalid_argument if an input does not come before
+// its node.
+void find_users(RecomputedGraph& graph);
+
+// One computation of a node in the stage of another, which is computed there for the first time.
+struct Recomputation {
+    std::int32_t node;
+    std::int32_t stage;
+};
+
+// Stage and node in one number: computations run in ascending order of it.
+using Moment = std::int64_t;
+
+inline Moment moment(std::int32_t stage, std::int32_t node) {
+    return (static_cast<Moment>(stage) << 32) | node;
+}
+inline std::int32_t stage_of(Moment when) { return static_cast<std::int32_t>(when >> 32); }
+inline std::int32_t node_of(Moment when) { return static_cast<std::int32_t>(when & 0xffffffff); }
+
+// Every set of recomputations (node, stage), node < stage, is a schedule: a value lives from its
+// computation to its last read before its node is computed again, the last one of a kept node to
+// the end. What changes is the time and the memory of each computation.
+class RematState {
+public:
+    // So many computations are never exceeded; the sum of excesses relies on it.
+    static constexpr std::size_t most_computations = std::size_t{1} << 20;
+
+    // The sizes have to add up to less than 2^60.
+    RematState(const RecomputedGraph& graph, std::int64_t memory_bytes);
+
+    // Puts a recomputation in, or takes one out; each is the exact inverse of the other. Time
+    // linear in the number of computations while the values concerned live, vectorized.
+    void add(Recomputation one);
+    void remove(Recomputation one);
+
+    std::int64_t time_ns() const { return time_ns_; }
+    // Sum over all computations of what they use above the limit, each rounded up to a multiple of
+    // the unit, in units. The unit is a byte if the sizes add up to less than 2^42 bytes.
+    std::int64_t excess() const { return excess_; }
+    const std::vector<Recomputation>& recomputations() const { return recomputations_; }
+    std::size_t computations() const { return moments_.size(); }
+    bool is_full() const { return moments_.size() >= most_computations; }
+    std::vector<std::int32_t> sequence() const;
+    std::int64_t peak_bytes() const;
+
+    // The first computation above the limit from this place on, around the end if need be;
+    // `computations()` if there is none.
+    std::size_t above_limit(std::size_t from) const;
+    Moment moment_at(std::size_t place) const { return moments_[place]; }
+
+    // A computation of a node: its stage, and when its value is read for the last time: the moment
+    // itself if never, a moment after the last stage if the value stays to the end.
+    struct Computation {
+        std::int32_t stage;
+        std::int32_t place;  // among the recomputations; -1 for the first computation
+        Moment last_read;
+    };
+
+    // Of all computations of a node the last one in this stage or before. It has to exist.
+    const Computation& computed_by(std::int32_t node, std::int32_t stage) const {
+        return computed_[static_cast<std::size_t>(node)][covering(node, stage)];
+    }
+    // The one whose value is in memory, or was last, at this moment; null before the first.
+    const Computation* computed_at(std::int32_t node, Moment when) const;
+    // The stage of the next read of a node's value after this moment; `nodes` if there is none.
+    std::int32_t next_read_stage(std::int32_t node, Moment after) const;
+
+private:
+    std::size_t covering(std::int32_t node, std::int32_t stage) const;
+    Moment last_read(std::int32_t node, std::int32_t from_stage, std::int32_t before_stage) const;
+    std::size_t place_of(Moment when) const;
+    std::int64_t excess_of(std::int64_t bytes) const;
+    // Adds bytes to what is used after one moment and up to another, both included or not.
+    void change(std::size_t from, std::size_t to, std::int64_t bytes);
+
+    const RecomputedGraph& graph_;
+    std::int64_t memory_bytes_;
+    int unit_bits_ = 0;
+    std::int64_t time_ns_ = 0;
+    std::int64_t excess_ = 0;
+    // All computations in their order, and the memory that each uses.
+    std::vector<Moment> moments_;
+    std::vector<std::int64_t> used_bytes_;
+    std::vector<std::vector<Computation>> computed_;
+    std::vector<Recomputation> recomputations_;
+};
+
+}  // namespace jettison

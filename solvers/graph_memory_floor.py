@@ -1,0 +1,31 @@
+"""What the memory alone says of rematerialization on a graph: nothing fits, or everything does."""
+
+from __future__ import annotations
+
+from jettison.instances.remat_graph import RematGraph
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.graph_baselines import store_all_schedule
+from jettison.solvers.outcome import Infeasibility, Outcome
+from jettison.solvers.status import Termination
+
+
+def too_little_memory(problem: RematGraph) -> Outcome | None:
+    """Prove, from sizes alone, that no schedule of any kind fits, if they say so."""
+    graph = problem.instance
+    if problem.memory_bytes >= graph.least_peak_bound_bytes:
+        return None
+    return Outcome(
+        termination=Termination.COMPLETED,
+        infeasibility=Infeasibility(
+            valid_for=ScheduleClass.ALL,
+            least_memory_bytes=graph.least_peak_bound_bytes,
+            is_exact=graph.least_peak_bound_bytes == graph.store_all_peak_bytes,
+        ),
+    )
+
+
+def memory_for_everything(problem: RematGraph) -> Outcome | None:
+    """Return the schedule without recomputation if it fits; no other is faster."""
+    if problem.memory_bytes < problem.instance.store_all_peak_bytes:
+        return None
+    return Outcome(termination=Termination.COMPLETED, schedule=store_all_schedule(problem.instance))

@@ -1,0 +1,112 @@
+r"""Simulated annealing over the recomputations of a graph.
+
+A staged schedule is a set of recomputations :math:`(t, v)`, :math:`v < t`: node `v` is computed
+again in the stage in which `t` is computed for the first time. All computations run in ascending
+order of (stage, node). A value lives from its computation to its last read before its node is
+computed again; the last value of a kept node lives to the end, one that nothing reads only while it
+is computed. Whatever the set is, every input is in memory when it is needed: only the time and the
+memory change. With :math:`m_e` the memory that computation `e` uses (the values alive, its own one
+and its workspace) the search minimizes
+
+.. math:: \sum_e C_{v(e)} + \lambda \sum_e \max(0, m_e - B),
+
+where the price :math:`\lambda` is adapted so that between a fifth and a half of the states fit.
+The moves:
+
+* evict: a value alive above the limit and not read there is recomputed for its next use, and with
+  it up to :math:`2^r - 1` of the ancestors that are no longer in memory, `r` drawn uniformly; the
+  other inputs stay for longer;
+* drop: a recomputation is taken out, and in turn all that nobody reads any more;
+* shift: a recomputation moves to another stage;
+* drop and evict in one.
+
+The temperature falls geometrically, from the mean duration to 0.002 times that, in rounds that
+become three times as long each. A round starts from the best schedule known, every other one at a
+fifth of the temperature. While no state fits, a round of another kind comes in between: it
+minimizes the memory above the limit, and the time only by the way, and ends when a state fits.
+
+Times and bytes are exact 64-bit integers: sizes add up to less than 2^60, a node is computed at
+most once in each stage, and there are at most 2^20 computations, of which the memory above the
+limit is summed up in bytes (in larger units, rounded up, where sizes add up to 2^42 or more). The
+result is the same for a seed if no time limit ends the search.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jettison.instances.graph import Graph
+from jettison.instances.remat_graph import RematGraph
+from jettison.schedules.graph_schedule import GraphSchedule
+from jettison.solvers import _kernels
+from jettison.solvers.clock import Clock
+from jettison.solvers.graph_memory_floor import memory_for_everything, too_little_memory
+from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.status import Termination
+
+ROUNDS = 6
+# Moves between two looks at the clock and the progress.
+MOVES = 5_000
+
+
+def solve_anneal(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return the fastest staged schedule found, or a note that none was.
+
+    Only sizes prove that nothing fits; a search in vain proves nothing.
+    """
+    assert isinstance(problem, RematGraph)
+    settled = too_little_memory(problem) or memory_for_everything(problem)
+    if settled is not None:
+        return settled
+    graph = problem.instance
+    clock = Clock(options.time_limit_s)
+    search = annealing_of(problem, options.seed)
+    termination = _run_to_its_end(search, graph, options, clock)
+    work = {"moves": search.tried}
+    if search.time_ns is None:
+        return Outcome(
+            termination=termination,
+            work=work,
+            note="no schedule was found that fits; that does not prove that there is none",
+        )
+    return Outcome(
+        termination=termination,
+        schedule=GraphSchedule.from_computations(graph, search.computations),
+        work=work,
+    )
+
+
+def annealing_of(problem: RematGraph, seed: int) -> _kernels.RematAnneal:
+    """Return the search for a problem, before its first move."""
+    graph = problem.instance
+    return _kernels.RematAnneal(
+        duration_ns=np.array([node.duration_ns for node in graph.nodes], dtype=np.int64),
+        output_bytes=np.array([node.output_bytes for node in graph.nodes], dtype=np.int64),
+        workspace_bytes=np.array([node.workspace_bytes for node in graph.nodes], dtype=np.int64),
+        keep=np.array([node.keep for node in graph.nodes], dtype=np.uint8),
+        input_start=np.cumsum([0, *map(len, graph.inputs)], dtype=np.int32),
+        inputs=np.array([source for row in graph.inputs for source in row], dtype=np.int32),
+        memory_bytes=problem.memory_bytes,
+        floor_ns=graph.base_time_ns,
+        rounds=ROUNDS,
+        seed=seed,
+    )
+
+
+def _run_to_its_end(
+    search: _kernels.RematAnneal, graph: Graph, options: SolveOptions, clock: Clock
+) -> Termination:
+    """Search until all rounds are over, the time is up or the user interrupts."""
+    try:
+        while not search.is_over:
+            search.run(MOVES, None if options.time_limit_s is None else clock.left_s)
+            time_ns = search.time_ns
+            if options.on_progress is not None:
+                options.on_progress(Progress(clock.seconds, time_ns, graph.base_time_ns))
+            if time_ns is not None and time_ns - graph.base_time_ns <= options.gap * time_ns:
+                return Termination.GAP_REACHED
+    except TimeoutError:
+        return Termination.TIME_LIMIT
+    except KeyboardInterrupt:
+        return Termination.INTERRUPTED
+    return Termination.COMPLETED
