@@ -58,7 +58,7 @@ def solve_checkmate(problem: Problem, options: SolveOptions) -> Outcome:
     assert isinstance(problem, RematGraph)
     clock = Clock(options.time_limit_s)
     declined = _declined(problem, options)
-    refused = _too_little_memory(problem)
+    refused = too_little_memory(problem)
     if refused is not None:
         return refused if declined else _with_least_memory(refused, problem, options, clock)
     return _memory_for_everything(problem) or declined or _search(problem, options, clock)
@@ -75,7 +75,7 @@ def bound_checkmate_lp(problem: Problem, options: SolveOptions) -> Outcome:
         # Storing everything is a point of the relaxation, and none has a negative objective.
         bound = replace(_bound(problem, "checkmate-lp", extra_ns=0), evidence=Evidence.EXACT)
         return Outcome(termination=Termination.COMPLETED, bounds=(bound,))
-    settled = _too_little_memory(problem) or _declined(problem, options)
+    settled = too_little_memory(problem) or _declined(problem, options)
     if settled is not None:
         return settled
     built = Checkmate().build(problem)
@@ -101,7 +101,7 @@ def bound_checkmate_lp(problem: Problem, options: SolveOptions) -> Outcome:
     return replace(outcome, bounds=(_bound(problem, "checkmate-lp", extra_ns),))
 
 
-def _too_little_memory(problem: RematGraph) -> Outcome | None:
+def too_little_memory(problem: RematGraph) -> Outcome | None:
     """Prove, from sizes alone, that no schedule of any kind fits, if they say so."""
     graph = problem.instance
     if problem.memory_bytes >= graph.least_peak_bound_bytes:
