@@ -43,6 +43,7 @@ from jettison.solvers.checkmate_highs import highs_options
 from jettison.solvers.clock import Clock
 from jettison.solvers.exact_dual_bound import exact_dual_bound
 from jettison.solvers.highs import solve_model
+from jettison.solvers.highs_child import solve_in_child
 from jettison.solvers.highs_options import HighsOptions
 from jettison.solvers.model_solution import ModelSolution
 from jettison.solvers.model_solution import Progress as ModelProgress
@@ -58,6 +59,10 @@ _NEW_SLOTS = 8
 # The first share of one run; a cut takes hundredths of a second up to some hundred nodes.
 _FIRST_SHARE_S = 2.0
 _MOST_COLUMNS = 100_000
+# Larger integer models run in a process of their own, which takes some tenths of a second: within
+# this one HiGHS has taken 24 s where 2 s were allowed.
+_COLUMNS_FOR_A_CHILD = 2_000
+_SECONDS_TO_END = 1.0
 
 
 def bound_graph_cuts(problem: Problem, options: SolveOptions) -> Outcome:
@@ -201,7 +206,7 @@ class _Search:
 
     def _prove_by_relaxation(self, built: WindowedModel) -> int:
         """Raise the exact bound by the relaxation's multipliers; return what they prove."""
-        solution = solve_model(built.model.relaxed(), self._highs_options(math.inf))
+        solution = solve_model(built.model.relaxed(), self._highs_options(self.clock.left_s))
         if solution.termination is Termination.INTERRUPTED:
             raise KeyboardInterrupt
         if solution.row_duals is None:
@@ -246,10 +251,20 @@ class _Search:
             if why is not None:
                 stop.set()
 
-        options = self._highs_options(share_s)
+        seconds = min(share_s, self.clock.left_s)
+        options = self._highs_options(seconds)
         if start is not None and start.values is not None:
             options = replace(options, start=start.values)
-        solution = solve_model(built.model, options, watch, stop=stop)
+        if built.model.num_columns > _COLUMNS_FOR_A_CHILD:
+            # It cannot be stopped by `watch`. Its gap, which leaves the base time out, is stricter.
+            solution = solve_in_child(
+                built.model,
+                replace(options, gap=self.options.gap),
+                wall_limit_s=seconds + _SECONDS_TO_END,
+                on_progress=watch,
+            )
+        else:
+            solution = solve_model(built.model, options, watch, stop=stop)
         if why is not None and solution.termination is Termination.INTERRUPTED:
             solution = replace(solution, termination=why)
         proved_ns = self._proved_ns(built, solution)
@@ -268,9 +283,8 @@ class _Search:
             return self.base_ns
         return self.base_ns + max(0, built.time_scale.bound_from_model(solution.dual_bound))
 
-    def _highs_options(self, share_s: float) -> HighsOptions:
-        options = highs_options(self.options, self.clock, gap=0)
-        return replace(options, time_limit_s=min(share_s, self.clock.left_s))
+    def _highs_options(self, time_limit_s: float) -> HighsOptions:
+        return replace(highs_options(self.options, self.clock, gap=0), time_limit_s=time_limit_s)
 
     def _excess(self, computations: Sequence[int]) -> StageExcess:
         return StageExcess(self.problem.instance, self.problem.memory_bytes, computations)

@@ -203,6 +203,18 @@ def test_a_model_that_has_a_point_is_not_believed_infeasible(
     assert outcome.note == "HiGHS calls a model infeasible that has a point"
 
 
+def test_a_large_model_is_solved_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph_cut_bound, "_COLUMNS_FOR_A_CHILD", 1)
+
+    def only_relaxations(model: ArrayModel, options: HighsOptions) -> ModelSolution:
+        assert not model.integer.any()
+        return solve_model(model, options)
+
+    monkeypatch.setattr(graph_cut_bound, "solve_model", only_relaxations)
+    outcome = bound_graph_cuts(RematGraph(SKIP, 7), EXACT)
+    assert (outcome.termination, largest_ns(outcome)) == (Termination.COMPLETED, 7)
+
+
 def test_progress_never_falls() -> None:
     seen: list[Progress] = []
     outcome = bound_graph_cuts(RematGraph(SKIP, 7), replace(EXACT, on_progress=seen.append))
