@@ -139,8 +139,7 @@ class GraphSchedule:
                 recorder.broken_at_end(Rule.UNFINISHED, f"{node.name} is never computed")
             elif node.keep and position not in resident:
                 recorder.broken_at_end(Rule.NOT_KEPT, node.name)
-        staged = _is_staged(self.computations)
-        return recorder.verdict(ScheduleClass.STAGED if staged else ScheduleClass.ALL)
+        return recorder.verdict(_narrowest_class(self.computations))
 
 
 def _without_unread(graph: Graph, computations: Sequence[int]) -> list[int]:
@@ -167,6 +166,13 @@ def _last_reads(graph: Graph, computations: Sequence[int]) -> list[int]:
                 last_read[place_of[source]] = place
         place_of[node] = place
     return last_read
+
+
+def _narrowest_class(computations: Sequence[int]) -> ScheduleClass:
+    if _is_staged(computations):
+        return ScheduleClass.STAGED
+    first = list(dict.fromkeys(computations))
+    return ScheduleClass.IN_ORDER if first == sorted(first) else ScheduleClass.ALL
 
 
 def _is_staged(computations: Sequence[int]) -> bool:

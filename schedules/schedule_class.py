@@ -19,6 +19,9 @@ class ScheduleClass(StrEnum):
     ``staged``
         On graphs: first computations follow the order of the instance, and between two of them
         each node is recomputed at most once, in that order (Checkmate's frontier-advancing form).
+    ``in-order``
+        On graphs: first computations follow the order of the instance, and nodes are recomputed as
+        often, and in whatever order, as inputs allow. Staged schedules are among them.
     ``all schedules``
         Every valid schedule of the problem.
     """
@@ -26,8 +29,11 @@ class ScheduleClass(StrEnum):
     PERSISTENT = "persistent"
     POFO = "pofo"
     STAGED = "staged"
+    IN_ORDER = "in-order"
     ALL = "all schedules"
 
     def covers(self, other: ScheduleClass) -> bool:
         """Tell whether every schedule of class `other` belongs to this class."""
+        if self is ScheduleClass.IN_ORDER and other is ScheduleClass.STAGED:
+            return True
         return self is ScheduleClass.ALL or self is other

@@ -339,6 +339,14 @@ METHODS = (
         "remat_anneal:solve_anneal",
     ),
     Method(
+        "cut-bound",
+        "remat-graph",
+        Promise.BOUND,
+        "Checkmate's problem; frontier rows at the stages that need most memory",
+        "what a few stages' memory forces to be computed again; for the order of the graph",
+        "graph_cut_bound:bound_graph_cuts",
+    ),
+    Method(
         "store-all",
         "remat-graph",
         Promise.HEURISTIC,

@@ -30,9 +30,9 @@ class Move(NamedTuple):
 class State(NamedTuple):
     """What matters of the past.
 
-    `progress` says what has been computed: any set of nodes for all schedules; for staged ones the
-    node that is next for the first time and the last node that was recomputed since the previous
-    first time (-1 for none).
+    `progress` says what has been computed: any set of nodes for all schedules; for those in order
+    the node that is next for the first time; for staged ones that node and the last one that was
+    recomputed since the previous first time (-1 for none).
     """
 
     resident: frozenset[int]
@@ -47,6 +47,11 @@ def least_time_ns(graph: Graph, memory_bytes: int) -> int | None:
 def least_staged_time_ns(graph: Graph, memory_bytes: int) -> int | None:
     """Least time of a staged schedule within the memory; None if none exists."""
     return _least_time(graph, memory_bytes, State(frozenset(), (0, -1)), _staged_moves)
+
+
+def least_in_order_time_ns(graph: Graph, memory_bytes: int) -> int | None:
+    """Least time of a schedule whose first computations follow the order; None if none exists."""
+    return _least_time(graph, memory_bytes, State(frozenset(), 0), _in_order_moves)
 
 
 def least_memory_bytes(graph: Graph) -> int:
@@ -97,7 +102,7 @@ def _dijkstra(
 
 
 def _finished(graph: Graph, state: State) -> bool:
-    everything = (frozenset(range(len(graph))), (len(graph), -1))
+    everything = (frozenset(range(len(graph))), len(graph), (len(graph), -1))
     kept = {i for i, node in enumerate(graph.nodes) if node.keep}
     return state.progress in everything and kept <= state.resident
 
@@ -108,6 +113,16 @@ def _moves(graph: Graph, state: State) -> Iterator[Move]:
     yield from _frees(graph, state)
     for i in range(len(graph)):
         yield from _compute(graph, state, i, computed | {i})
+
+
+def _in_order_moves(graph: Graph, state: State) -> Iterator[Move]:
+    frontier = state.progress
+    assert isinstance(frontier, int)
+    yield from _frees(graph, state)
+    for i in range(frontier):
+        yield from _compute(graph, state, i, frontier)
+    if frontier < len(graph):
+        yield from _compute(graph, state, frontier, frontier + 1)
 
 
 def _staged_moves(graph: Graph, state: State) -> Iterator[Move]:

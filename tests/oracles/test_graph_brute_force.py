@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jettison.instances.graph import Graph, Node
 from tests.oracles.graph_brute_force import (
+    least_in_order_time_ns,
     least_memory_bytes,
     least_staged_memory_bytes,
     least_staged_time_ns,
@@ -100,6 +101,8 @@ def test_recomputations_of_one_stage_follow_the_order_of_the_graph() -> None:
     # b first, then a, d, c, e: nothing is computed twice.
     assert least_time_ns(graph, 6) == 5
     assert least_staged_time_ns(graph, 6) is None
+    # In order: a, c (6 bytes), c goes, d, a goes, b cannot be beside d; then a, d, c again and e.
+    assert least_in_order_time_ns(graph, 6) == 8
     # In 7 bytes a and c fit beside d; d (1) stays while b (6) runs, and c is recomputed.
     assert least_staged_time_ns(graph, 7) == 6
 

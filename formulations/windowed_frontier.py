@@ -1,0 +1,359 @@
+r"""What must be computed again between a few chosen first computations of a graph's step.
+
+With one cut it is a model of at most :math:`2n` binaries; with every node a cut it has one memory
+row for each first computation; and with all slots besides it is exact (`residency`).
+
+Nodes are counted from 0 to :math:`n-1`, as in `Graph`; :math:`\mathrm{in}(k)` are the inputs of
+:math:`k` and :math:`\mathrm{us}(i)` the users of :math:`i`. Durations are :math:`C_i`, outputs
+:math:`M_i`, workspaces :math:`W_i`, the memory is :math:`B`, the set of kept nodes :math:`K`.
+
+*Cuts* are nodes :math:`t_1 < \dots < t_k`. *Window* :math:`w` goes from the end of the first
+computation of :math:`t_w` to the end of that of :math:`t_{w+1}`, the last one to the end of the
+step. The nodes :math:`t_w < j \le t_{w+1}` are computed in it for the first time (up to
+:math:`n-1` in the last). What its first computations read of what is there before,
+
+.. math::
+    N_w = \{p \le t_w : p \in \mathrm{in}(j),\, t_w < j \le t_{w+1}\}
+        \;\bigl(\cup\, \{i \in K : i \le t_k\} \text{ if } w = k\bigr),
+
+and what the later windows need, with all ancestors, is the *needed set* :math:`A_w`, from the last
+window down: the least set with :math:`N_w \subseteq A_w`,
+:math:`A_{w+1} \cap \{0, \dots, t_w\} \subseteq A_w` and the inputs of its members.
+
+Columns
+-------
+For every window and :math:`i \in A_w`, with :math:`t = t_w` in the names:
+
+============================ ==============================================================
+:math:`R_{w,i}`, ``R_t_i``   :math:`i` is computed, again, in window :math:`w`; binary
+:math:`S_{w,i}`, ``S_t_i``   the value of :math:`i` is in memory when window :math:`w` begins
+                             and is read before :math:`i` is computed next, or is kept; binary
+============================ ==============================================================
+
+Model
+-----
+.. math::
+    \text{(objective)} \quad & \min \sum_w \sum_{i \in A_w} C_i R_{w,i} \\
+    \text{(need)} \quad & S_{w,p} + R_{w,p} \ge 1 && \forall w,\; p \in N_w \\
+    \text{(again)} \quad & S_{w,p} + R_{w,p} \ge R_{w,i}
+        && \forall w,\; i \in A_w,\; p \in \mathrm{in}(i) \\
+    \text{(stay)} \quad & S_{w+1,i} \le S_{w,i} + R_{w,i}
+        && \forall w < k,\; i \in A_{w+1},\; i \le t_w \\
+    \text{(memory)} \quad & M_t + W_t + \sum_{p \in \mathrm{in}(t)} M_p
+        + \sum_{i \in A_w,\; i < t,\; i \notin \mathrm{in}(t)} M_i S_{w,i} \le B
+        && \forall w,\; t = t_w
+
+Rows are named ``need_t_p``, ``again_t_i_p``, ``stay_u_i`` with :math:`u = t_{w+1}`, ``memory_t``.
+The time of a step is at least :math:`\sum_i C_i` and the optimum.
+
+Proof, for all schedules whose first computations follow the order of the graph
+-------------------------------------------------------------------------------
+Nothing is assumed of recomputations: any number of times, in any order, of any node. Take a valid
+schedule, and let the columns be what they say.
+
+1. In window :math:`w`, a computation that reads :math:`p \le t_w` finds it in memory. Either it was
+   there when the window began and has not been computed in between (:math:`S_{w,p} = 1`), or it was
+   computed in the window (:math:`R_{w,p} = 1`): (need) for first computations, (again) for others.
+   A kept node is in memory at the end, which is the same for the last window.
+2. What is in memory at the end of the first computation of :math:`t_{w+1}`, and is older than
+   :math:`t_w`, was there when the window began or was computed in it. If it was there only, it has
+   not been computed since, and is read or kept later: (stay).
+3. While :math:`t` is computed for the first time, its output, its workspace and its inputs are in
+   memory, and every other value of an :math:`i < t` that is in memory when :math:`t` ends, since
+   nothing else is computed meanwhile: (memory).
+4. All :math:`i \in A_w` have been computed when window :math:`w` begins. Its windows are disjoint
+   in time, so the objective counts no computation twice, and no first one.
+
+Leaving the columns out whose :math:`i \notin A_w` relaxes (memory); no other row has any. More cuts
+never lower the optimum: given a point for more cuts, merge two windows into
+:math:`\max(R_{w,i}, R_{w+1,i})` and keep :math:`S_{w,i}`. With :math:`t_w = n - 1` the last window
+holds recomputations after the last first computation, which kept nodes may need.
+
+Slots
+-----
+A *slot* :math:`(t, q)`, where :math:`t-1 = t_w` and :math:`t = t_{w+1}` are both cuts, is the
+moment of stage :math:`t` at which :math:`q \in A_w` is computed again or would be. Its row holds
+for *staged* schedules, which compute ascending nodes between two first computations:
+
+.. math::
+    \text{(slot)} \quad & M_q (R_{w,q} + S_{w,q}) + W_q R_{w,q} + \sum_{i > q} M_i S_{w,i}
+        + \sum_{i < q} M_i L_{t,q,i} \le B \\
+    \text{(later)} \quad & L_{t,q,i} \ge S_{w+1,i}, \quad
+        L_{t,q,i} \ge R_{w,j} \;\; \forall j \in \mathrm{us}(i),\; q \le j < t, \quad
+        L_{t,q,i} = 1 \text{ if } t \in \mathrm{us}(i)
+
+over :math:`i \in A_w`. :math:`L_{t,q,i} \in [0, 1]`, ``L_t_q_i``, says that :math:`i` is in memory
+at the slot because something reads it from there on; it is no column where it is 1 or has one term.
+Rows are ``slot_t_q``, ``later_t_q_i`` (for :math:`S`) and ``later_t_q_i_j``. In a model with slots
+:math:`R_{w,i} = 0` if :math:`t_w = n - 1`: a staged schedule ends with its last first computation.
+
+Take a staged schedule that leaves out recomputations that nobody reads and frees after the last
+read (`GraphSchedule.from_computations`); every staged schedule can be brought to that form without
+more time or memory. A value that :math:`S_{w,i} = 1` finds in stage :math:`t` is read in it by a
+node after :math:`i`, or stays beyond; so it is not computed in that stage, and is in memory at
+every slot up to :math:`i`. A value of an :math:`i < q` that is read at :math:`q` or later, or
+stays, is in memory at slot :math:`q`, for in this stage :math:`i` had its turn. So the row counts
+values that are in memory together: while :math:`q` is computed, or, if it is not, at the end of the
+operation before, which had room for them.
+
+Amounts enter as in `checkmate`: multiples of their greatest common divisor, to which :math:`B` is
+rounded down, over a power of two (`IntegerScale`). Where a unit is more than that divisor, amounts
+are rounded down, which relaxes.
+
+Size: :math:`2 \sum_w |A_w|` columns and about :math:`\sum_w |E|` rows; `num_columns` says how many
+before any row is written.
+"""
+
+# The symbols of the model are the names of the code.
+# ruff: noqa: N806
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from jettison.formulations.array_model import ArrayModel, Floats
+from jettison.formulations.array_model_builder import ArrayModelBuilder
+from jettison.formulations.integer_scale import IntegerScale
+from jettison.formulations.needed_sets import kept_until, needed_sets, read_in_window
+from jettison.instances.errors import InputError
+from jettison.instances.graph import Graph
+from jettison.instances.remat_graph import RematGraph
+from jettison.schedules.schedule_class import ScheduleClass
+
+
+@dataclass(frozen=True)
+class WindowedModel:
+    """A built model, and how to read its values.
+
+    Attributes
+    ----------
+    graph
+        The instance.
+    cuts
+        The nodes after whose first computations the windows begin.
+    model
+        The model.
+    recomputed
+        For each window, the column R of each needed node.
+    memory_scale, time_scale
+        For the rows of memory, and for the objective.
+    """
+
+    graph: Graph
+    cuts: tuple[int, ...]
+    model: ArrayModel
+    recomputed: tuple[dict[int, int], ...]
+    memory_scale: IntegerScale
+    time_scale: IntegerScale
+
+    def computations(self, values: Floats) -> tuple[int, ...]:
+        """Return the computations, in order, that an integer point of the model suggests.
+
+        What a window computes again comes as late in it as it can: before the first of its users
+        in the window, or at the end of it. Every node follows its inputs, so the sequence becomes
+        a valid schedule (`GraphSchedule.from_computations`) but for its memory, which the model
+        knows only at the cuts and slots. :math:`O(k (n + |E|))` for `k` cuts.
+
+        Parameters
+        ----------
+        values
+            Value of each column.
+        """
+        count = len(self.graph)
+        again: list[list[int]] = [[] for _ in range(count + 1)]
+        ends = (*self.cuts[1:], count)
+        for start, end, columns in zip(self.cuts, ends, self.recomputed, strict=True):
+            stage_of: dict[int, int] = {}
+            for node in sorted(columns, reverse=True):
+                if values[columns[node]] < 0.5:
+                    continue
+                stages = [
+                    user if user > start else stage_of[user]
+                    for user in self.graph.users[node]
+                    if user in stage_of or start < user <= end
+                ]
+                stage_of[node] = min(stages, default=end)
+                again[stage_of[node]].append(node)
+        sequence: list[int] = []
+        for stage, nodes in enumerate(again):
+            sequence.extend(sorted(nodes))
+            if stage < count:
+                sequence.append(stage)
+        return tuple(sequence)
+
+
+@dataclass(frozen=True)
+class WindowedFrontier:
+    """Which cuts and slots the model has; the model is in the docstring of this module.
+
+    Attributes
+    ----------
+    cuts
+        At least one node, ascending, counted from 0.
+    slots
+        Pairs of a node t and an earlier one q; both t - 1 and t must be cuts. A slot at which
+        nothing can be computed again adds nothing.
+
+    Raises
+    ------
+    InputError
+        If cuts do not ascend from 0 on, or the stage of a slot is not between two cuts.
+    """
+
+    cuts: tuple[int, ...]
+    slots: tuple[tuple[int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cuts", tuple(self.cuts))
+        object.__setattr__(self, "slots", tuple(self.slots))
+        ascend = all(earlier < later for earlier, later in pairwise(self.cuts))
+        if not self.cuts or self.cuts[0] < 0 or not ascend:
+            raise InputError(
+                f"{self.cuts}", field="cuts", expected="name at least one node, from 0 on, in order"
+            )
+        known = set(self.cuts)
+        for t, q in self.slots:
+            if not {t - 1, t} <= known or not 0 <= q < t:
+                raise InputError(
+                    f"({t}, {q})", field="slots", expected=f"make {t - 1} and {t} cuts, and q < t"
+                )
+
+    @property
+    def valid_for(self) -> ScheduleClass:
+        """The schedules that are points of the model."""
+        return ScheduleClass.STAGED if self.slots else ScheduleClass.IN_ORDER
+
+    def num_columns(self, graph: Graph) -> int:
+        """Return the number of columns R and S, in O(k (n + |E|)) for k cuts."""
+        return 2 * sum(map(len, needed_sets(graph, self.cuts)))
+
+    def build(self, problem: RematGraph) -> WindowedModel:
+        """Build the model; about 3 µs for each coefficient.
+
+        Raises
+        ------
+        InputError
+            If a cut is no node of the graph.
+        """
+        if self.cuts[-1] >= len(problem.instance):
+            raise InputError(
+                f"{self.cuts[-1]}",
+                field="cuts",
+                expected=f"name nodes of the graph, 0 to {len(problem.instance) - 1}",
+            )
+        return _Writer(self, problem).model()
+
+
+class _Writer:
+    """Adds the columns and the rows, window by window."""
+
+    def __init__(self, options: WindowedFrontier, problem: RematGraph) -> None:
+        graph = problem.instance
+        self.options = options
+        self.graph = graph
+        sizes = [size for node in graph.nodes for size in (node.output_bytes, node.workspace_bytes)]
+        self.memory_scale = IntegerScale.of(sizes)
+        self.time_scale = IntegerScale.of(node.duration_ns for node in graph.nodes)
+        self.limit = self.memory_scale.to_model(problem.memory_bytes)
+        self.outputs = [self.memory_scale.to_model(node.output_bytes) for node in graph.nodes]
+        self.workspaces = [self.memory_scale.to_model(node.workspace_bytes) for node in graph.nodes]
+        self.builder = ArrayModelBuilder("windowed_frontier")
+        self.R: list[dict[int, int]] = []
+        self.S: list[dict[int, int]] = []
+
+    def model(self) -> WindowedModel:
+        cuts = self.options.cuts
+        for t, needed in zip(cuts, needed_sets(self.graph, cuts), strict=True):
+            self._add_columns(t, sorted(needed))
+        for w in range(len(cuts)):
+            self._add_window(w)
+            self._add_memory(w)
+        window_of = {t: w for w, t in enumerate(cuts)}
+        for t, q in self.options.slots:
+            if q in self.R[window_of[t - 1]]:
+                self._add_slot(t, q, window_of[t - 1])
+        return WindowedModel(
+            self.graph,
+            cuts,
+            self.builder.build(),
+            tuple(self.R),
+            self.memory_scale,
+            self.time_scale,
+        )
+
+    def _add_columns(self, t: int, nodes: list[int]) -> None:
+        ends_here = self.options.slots and t == len(self.graph) - 1
+        costs = [self.time_scale.to_model(self.graph.nodes[i].duration_ns) for i in nodes]
+        R = self.builder.add_columns(
+            [f"R_{t}_{i}" for i in nodes], upper=0 if ends_here else 1, cost=costs, integer=True
+        )
+        S = self.builder.add_columns([f"S_{t}_{i}" for i in nodes], upper=1, integer=True)
+        self.R.append(dict(zip(nodes, R.tolist(), strict=True)))
+        self.S.append(dict(zip(nodes, S.tolist(), strict=True)))
+
+    def _add_window(self, w: int) -> None:
+        R, S, cuts, graph = self.R[w], self.S[w], self.options.cuts, self.graph
+        t = cuts[w]
+        is_last = w == len(cuts) - 1
+        needed = read_in_window(graph, t, len(graph) - 1 if is_last else cuts[w + 1])
+        if is_last:
+            needed |= kept_until(graph, t)
+        for p in sorted(needed):
+            self.builder.add_row(f"need_{t}_{p}", [R[p], S[p]], [1, 1], lower=1)
+        for i in R:
+            for p in graph.inputs[i]:
+                self.builder.add_row(f"again_{t}_{i}_{p}", [R[p], S[p], R[i]], [1, 1, -1], lower=0)
+        if is_last:
+            return
+        for i, stored in self.S[w + 1].items():
+            if i <= t:
+                self.builder.add_row(
+                    f"stay_{cuts[w + 1]}_{i}", [R[i], S[i], stored], [1, 1, -1], lower=0
+                )
+
+    def _add_memory(self, w: int) -> None:
+        t = self.options.cuts[w]
+        inputs = self.graph.inputs[t]
+        beside = [i for i in self.S[w] if i < t and i not in inputs]
+        running = self.outputs[t] + self.workspaces[t] + sum(self.outputs[p] for p in inputs)
+        self.builder.add_row(
+            f"memory_{t}",
+            [self.S[w][i] for i in beside],
+            [self.outputs[i] for i in beside],
+            upper=self.limit - running,
+        )
+
+    def _add_slot(self, t: int, q: int, w: int) -> None:
+        R, S = self.R[w], self.S[w]
+        columns = [R[q], S[q]]
+        sizes = [self.outputs[q] + self.workspaces[q], self.outputs[q]]
+        room = self.limit
+        for i in R:
+            if i > q:
+                columns.append(S[i])
+                sizes.append(self.outputs[i])
+            elif i < q and t in self.graph.users[i]:
+                room -= self.outputs[i]
+            elif i < q:
+                reason = self._reason_to_stay(t, q, w, i)
+                if reason is not None:
+                    columns.append(reason)
+                    sizes.append(self.outputs[i])
+        self.builder.add_row(f"slot_{t}_{q}", columns, sizes, upper=room)
+
+    def _reason_to_stay(self, t: int, q: int, w: int, i: int) -> int | None:
+        """Return the column L, or the only term that it would have; None if it has none."""
+        reasons = {
+            f"later_{t}_{q}_{i}_{j}": self.R[w][j]
+            for j in self.graph.users[i]
+            if q <= j < t and j in self.R[w]
+        }
+        if i in self.S[w + 1]:
+            reasons[f"later_{t}_{q}_{i}"] = self.S[w + 1][i]
+        if len(reasons) < 2:
+            return next(iter(reasons.values()), None)
+        later = self.builder.add_column(f"L_{t}_{q}_{i}", upper=1)
+        for name, column in reasons.items():
+            self.builder.add_row(name, [later, column], [1, -1], lower=0)
+        return later

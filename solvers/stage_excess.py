@@ -1,0 +1,77 @@
+"""By how much a schedule of a graph exceeds a memory, stage by stage."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from jettison.instances.graph import Graph
+from jettison.schedules.graph_schedule import GraphOperationKind, GraphSchedule
+
+Slot = tuple[int, int]
+
+
+class StageExcess:
+    """The excess of the schedule that a sequence of computations stands for, by its replay.
+
+    Stage t ends with the first computation of node t, in the order of the graph.
+
+    Parameters
+    ----------
+    graph, memory_bytes
+        The instance and the limit.
+    computations
+        As `GraphSchedule.from_computations` takes them; first ones in the order of the graph.
+
+    Attributes
+    ----------
+    first_bytes
+        What the first computation of a node is above the limit, by node, where it is.
+    again_bytes
+        The same of computing a node again, by stage and node.
+    """
+
+    def __init__(self, graph: Graph, memory_bytes: int, computations: Sequence[int]) -> None:
+        schedule = GraphSchedule.from_computations(graph, computations)
+        steps = schedule.replay(graph).steps
+        self._num_nodes = len(graph)
+        self.first_bytes: dict[int, int] = {}
+        self.again_bytes: dict[Slot, int] = {}
+        stage = 0
+        for operation, step in zip(schedule.operations, steps, strict=True):
+            if operation.kind is GraphOperationKind.FREE:
+                continue
+            above = step.during_bytes - memory_bytes
+            if above > 0 and step.repeated:
+                slot = (stage, operation.node)
+                self.again_bytes[slot] = max(above, self.again_bytes.get(slot, 0))
+            elif above > 0:
+                self.first_bytes[operation.node] = above
+            stage += not step.repeated
+
+    def worst_stages(self) -> list[int]:
+        """Return the nodes whose first computation exceeds the limit, the worst first."""
+        return sorted(self.first_bytes, key=lambda node: (-self.first_bytes[node], node))
+
+    def worst_slots(self) -> list[Slot]:
+        """Return the stages and nodes computed again above the limit, the worst first.
+
+        What is computed after the last first computation has no stage and is left out.
+        """
+        slots = (slot for slot in self.again_bytes if slot[0] < self._num_nodes)
+        return sorted(slots, key=lambda slot: (-self.again_bytes[slot], slot))
+
+    def new_cuts(self, cuts: Collection[int], count: int) -> list[int]:
+        """Return up to `count` cuts to add.
+
+        First computations come first. What exceeds the limit in recomputations only asks for cuts
+        on both sides of their stage, so that what is stored there stands in a row.
+        """
+        found = [node for node in self.worst_stages() if node not in cuts]
+        if not found:
+            beside = [cut for stage, _ in self.worst_slots() for cut in (stage - 1, stage)]
+            found = [cut for cut in beside if cut not in cuts]
+        return list(dict.fromkeys(found))[:count]
+
+    def new_slots(self, slots: Collection[Slot], count: int) -> list[Slot]:
+        """Return up to `count` slots to add."""
+        return [slot for slot in self.worst_slots() if slot not in slots][:count]
