@@ -193,6 +193,24 @@ def test_dtr_counts_what_has_to_be_recomputed_along_with_a_value() -> None:
     assert outcome.schedule.computations == (0, 1, 2, 3, 2, 4)
 
 
+def test_dtr_evicts_what_is_stale_among_equals() -> None:
+    # touch reads a again, and so b is 3 ns old and a as good as new when push takes the room. Both
+    # cost 8 ns: b by itself, a with touch, which is gone.
+    graph = Graph(
+        "stale",
+        (
+            Node(name="a", duration_ns=5, output_bytes=2),
+            Node(name="b", duration_ns=8, output_bytes=2),
+            Node(name="touch", duration_ns=3, output_bytes=0, inputs=("a",)),
+            Node(name="push", duration_ns=0, output_bytes=3),
+            Node(name="end", duration_ns=1, output_bytes=0, inputs=("a", "b")),
+        ),
+    )
+    outcome = solve_dtr(RematGraph(graph, 6), SolveOptions())
+    assert outcome.schedule is not None
+    assert outcome.schedule.computations == (0, 1, 2, 3, 1, 4)
+
+
 def test_dtr_says_where_nothing_is_left_to_evict() -> None:
     outcome = solve_dtr(RematGraph(dtr_graph(1), 4), SolveOptions())
     assert outcome.termination is Termination.COMPLETED
@@ -216,6 +234,17 @@ def test_at_the_time_limit_the_fastest_so_far_is_returned() -> None:
     assert stopped.schedule == slow
     finished = fastest_that_fits(problem, "x", [slow, fast], SolveOptions())
     assert finished.schedule == fast
+
+
+def test_of_two_schedules_of_the_same_time_the_first_is_returned() -> None:
+    graph = dtr_graph(10)
+    first, second = (
+        GraphSchedule.from_computations(graph, computations)
+        for computations in ((0, 1, 2, 0, 3), (0, 2, 0, 1, 3))
+    )
+    assert first.replay(graph).time_ns == second.replay(graph).time_ns
+    outcome = fastest_that_fits(RematGraph(graph, 7), "x", [first, second], SolveOptions())
+    assert outcome.schedule == first
 
 
 def test_an_interrupt_leaves_the_fastest_so_far() -> None:

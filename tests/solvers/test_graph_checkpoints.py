@@ -40,10 +40,9 @@ def test_a_stage_recomputes_what_it_lacks_and_nothing_else() -> None:
 
 
 def test_a_stage_recomputes_what_the_next_one_begins_with() -> None:
-    # Nothing is stored for stage 3; 0 is stored for stage 4, and so stage 3 computes it, as it does
-    # on the way to 2 anyway.
-    stored = [[], [0], [1], [], [0, 3]]
-    assert schedule_of_checkpoints(CHAIN, stored).computations == (0, 1, 2, 0, 1, 2, 3, 4)
+    # 0 goes when stage 2 begins and is stored for stage 4: stage 3 computes it, which only needs 2.
+    stored = [[], [0], [1], [2], [0, 3]]
+    assert schedule_of_checkpoints(CHAIN, stored).computations == (0, 1, 2, 0, 3, 4)
 
 
 def test_what_is_stored_in_vain_is_freed_early() -> None:
