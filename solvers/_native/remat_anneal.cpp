@@ -18,7 +18,7 @@ constexpr double last_temperature = 0.002;
 constexpr double time_weight_for_memory = 0.01;
 // The price and the temperature change after so many moves.
 constexpr std::int64_t moves_per_price = 200;
-constexpr double price_factor = 1.1;
+constexpr double price_factor = 1.05;
 constexpr double least_fitting = 0.2;
 constexpr double most_fitting = 0.5;
 constexpr int most_draws = 24;
@@ -140,9 +140,9 @@ void RematAnneal::step() {
             drop();
             evict();
         }
-    } else if (draw < 30) {
+    } else if (draw < 45) {
         drop();
-    } else if (draw < 60) {
+    } else if (draw < 65) {
         shift();
     } else {
         drop();
