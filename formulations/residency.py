@@ -35,6 +35,7 @@ from dataclasses import dataclass
 from jettison.formulations.windowed_frontier import WindowedFrontier, WindowedModel
 from jettison.instances.graph import Graph
 from jettison.instances.remat_graph import RematGraph
+from jettison.schedules.schedule_class import ScheduleClass
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Residency:
         """Build the model; about 3 µs for each coefficient."""
         stages = range(len(problem.instance))
         slots = tuple((t, q) for t in stages for q in range(t))
-        return WindowedFrontier(tuple(stages), slots).build(problem)
+        return WindowedFrontier(tuple(stages), slots, ScheduleClass.STAGED).build(problem)
 
     def num_slots(self, graph: Graph) -> int:
         """Return the number of pairs of a stage and an earlier node."""
