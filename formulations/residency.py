@@ -24,8 +24,8 @@ So (slot) bounds the memory of every recomputation, and (memory) that of every f
 The objective is the time of the recomputations in :math:`R`, and leaving out those that nobody
 reads only lowers it: the optimum is that of the best staged schedule.
 
-Size: :math:`O(n^2)` binaries, and :math:`O(n^3)` coefficients and columns L where all slots stand;
-for graphs of some dozens of nodes. `num_slots` says how many slots there are.
+Size: :math:`O(n^2)` binaries, :math:`n (n-1) / 2` slots, and :math:`O(n^3)` coefficients and
+columns L; for graphs of some dozens of nodes.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jettison.formulations.windowed_frontier import WindowedFrontier, WindowedModel
-from jettison.instances.graph import Graph
 from jettison.instances.remat_graph import RematGraph
+from jettison.schedules.schedule_class import ScheduleClass
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,7 @@ class Residency:
         """Build the model; about 3 µs for each coefficient."""
         stages = range(len(problem.instance))
         slots = tuple((t, q) for t in stages for q in range(t))
-        return WindowedFrontier(tuple(stages), slots).build(problem)
-
-    def num_slots(self, graph: Graph) -> int:
-        """Return the number of pairs of a stage and an earlier node."""
-        return len(graph) * (len(graph) - 1) // 2
+        return WindowedFrontier(tuple(stages), slots, ScheduleClass.STAGED).build(problem)
 
 
 @dataclass(frozen=True)

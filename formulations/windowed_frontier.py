@@ -28,6 +28,8 @@ For every window and :math:`i \in A_w`, with :math:`t = t_w` in the names:
 :math:`R_{w,i}`, ``R_t_i``   :math:`i` is computed, again, in window :math:`w`; binary
 :math:`S_{w,i}`, ``S_t_i``   the value of :math:`i` is in memory when window :math:`w` begins
                              and is read before :math:`i` is computed next, or is kept; binary
+:math:`Z_{w,i}`, ``Z_t_i``   :math:`i` is computed again in this window or a later one; from 0 to
+                             1, for :math:`w < k` and what one cut at :math:`t` would need
 ============================ ==============================================================
 
 Model
@@ -43,7 +45,16 @@ Model
         + \sum_{i \in A_w,\; i < t,\; i \notin \mathrm{in}(t)} M_i S_{w,i} \le B
         && \forall w,\; t = t_w
 
-Rows are named ``need_t_p``, ``again_t_i_p``, ``stay_u_i`` with :math:`u = t_{w+1}`, ``memory_t``.
+and, so that the linear relaxation cannot spread one recomputation thinly over windows, what one cut
+at :math:`t_w`, :math:`w < k`, would have, where :math:`N'_w` is :math:`N_w` of that cut alone:
+
+.. math::
+    \text{(ever)} \quad & Z_{w,i} \le \sum_{v \ge w} R_{v,i} && \forall i \\
+    \text{(lost)} \quad & Z_{w,p} + S_{w,p} \ge 1 && \forall p \in N'_w \\
+    \text{(path)} \quad & Z_{w,p} + S_{w,p} \ge Z_{w,i} && \forall i,\; p \in \mathrm{in}(i)
+
+Rows are named ``need_t_p``, ``again_t_i_p``, ``stay_u_i`` with :math:`u = t_{w+1}`, ``memory_t``,
+``ever_t_i``, ``lost_t_p`` and ``path_t_i_p``.
 The time of a step is at least :math:`\sum_i C_i` and the optimum.
 
 Proof, for all schedules whose first computations follow the order of the graph
@@ -61,7 +72,10 @@ schedule, and let the columns be what they say.
 3. While :math:`t` is computed for the first time, its output, its workspace and its inputs are in
    memory, and every other value of an :math:`i < t` that is in memory when :math:`t` ends, since
    nothing else is computed meanwhile: (memory).
-4. All :math:`i \in A_w` have been computed when window :math:`w` begins. Its windows are disjoint
+4. With :math:`Z_{w,i} = \max_{v \ge w} R_{v,i}` the rows (lost) and (path) are 1 and (need),
+   (again) for one cut at :math:`t_w`. Integer points of the other rows satisfy them as well: they
+   change the relaxation only.
+5. All :math:`i \in A_w` have been computed when window :math:`w` begins. Its windows are disjoint
    in time, so the objective counts no computation twice, and no first one.
 
 Leaving the columns out whose :math:`i \notin A_w` relaxes (memory); no other row has any. More cuts
@@ -84,8 +98,8 @@ for *staged* schedules, which compute ascending nodes between two first computat
 
 over :math:`i \in A_w`. :math:`L_{t,q,i} \in [0, 1]`, ``L_t_q_i``, says that :math:`i` is in memory
 at the slot because something reads it from there on; it is no column where it is 1 or has one term.
-Rows are ``slot_t_q``, ``later_t_q_i`` (for :math:`S`) and ``later_t_q_i_j``. In a model with slots
-:math:`R_{w,i} = 0` if :math:`t_w = n - 1`: a staged schedule ends with its last first computation.
+Rows are ``slot_t_q``, ``later_t_q_i`` (for :math:`S`) and ``later_t_q_i_j``. In a model for staged
+schedules :math:`R_{w,i} = 0` if :math:`t_w = n - 1`: they end with their last first computation.
 
 Take a staged schedule that leaves out recomputations that nobody reads and frees after the last
 read (`GraphSchedule.from_computations`); every staged schedule can be brought to that form without
@@ -100,12 +114,11 @@ Amounts enter as in `checkmate`: multiples of their greatest common divisor, to 
 rounded down, over a power of two (`IntegerScale`). Where a unit is more than that divisor, amounts
 are rounded down, which relaxes.
 
-Size: :math:`2 \sum_w |A_w|` columns and about :math:`\sum_w |E|` rows; `num_columns` says how many
-before any row is written.
+Size: at most :math:`3 \sum_w |A_w|` columns and :math:`2 \sum_w |E|` rows (path) and (again), slots
+apart; `num_columns` counts before any row is written.
 """
 
 # The symbols of the model are the names of the code.
-# ruff: noqa: N806
 
 from __future__ import annotations
 
@@ -113,9 +126,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from jettison.formulations.array_model import ArrayModel, Floats
-from jettison.formulations.array_model_builder import ArrayModelBuilder
 from jettison.formulations.integer_scale import IntegerScale
-from jettison.formulations.needed_sets import kept_until, needed_sets, read_in_window
+from jettison.formulations.needed_sets import needed_sets
+from jettison.formulations.window_rows import WindowWriter
 from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph
 from jettison.instances.remat_graph import RematGraph
@@ -203,6 +216,7 @@ class WindowedFrontier:
 
     cuts: tuple[int, ...]
     slots: tuple[tuple[int, int], ...] = ()
+    valid_for: ScheduleClass = ScheduleClass.IN_ORDER
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cuts", tuple(self.cuts))
@@ -212,17 +226,19 @@ class WindowedFrontier:
             raise InputError(
                 f"{self.cuts}", field="cuts", expected="name at least one node, from 0 on, in order"
             )
+        classes = (ScheduleClass.STAGED, ScheduleClass.IN_ORDER)
+        if self.valid_for not in classes[: 1 if self.slots else 2]:
+            raise InputError(
+                f"{self.valid_for}",
+                field="valid_for",
+                expected="slots hold for staged schedules, other rows for those in order too",
+            )
         known = set(self.cuts)
         for t, q in self.slots:
             if not {t - 1, t} <= known or not 0 <= q < t:
                 raise InputError(
                     f"({t}, {q})", field="slots", expected=f"make {t - 1} and {t} cuts, and q < t"
                 )
-
-    @property
-    def valid_for(self) -> ScheduleClass:
-        """The schedules that are points of the model."""
-        return ScheduleClass.STAGED if self.slots else ScheduleClass.IN_ORDER
 
     def num_columns(self, graph: Graph) -> int:
         """Return the number of columns R and S, in O(k (n + |E|)) for k cuts."""
@@ -242,118 +258,13 @@ class WindowedFrontier:
                 field="cuts",
                 expected=f"name nodes of the graph, 0 to {len(problem.instance) - 1}",
             )
-        return _Writer(self, problem).model()
-
-
-class _Writer:
-    """Adds the columns and the rows, window by window."""
-
-    def __init__(self, options: WindowedFrontier, problem: RematGraph) -> None:
-        graph = problem.instance
-        self.options = options
-        self.graph = graph
-        sizes = [size for node in graph.nodes for size in (node.output_bytes, node.workspace_bytes)]
-        self.memory_scale = IntegerScale.of(sizes)
-        self.time_scale = IntegerScale.of(node.duration_ns for node in graph.nodes)
-        self.limit = self.memory_scale.to_model(problem.memory_bytes)
-        self.outputs = [self.memory_scale.to_model(node.output_bytes) for node in graph.nodes]
-        self.workspaces = [self.memory_scale.to_model(node.workspace_bytes) for node in graph.nodes]
-        self.builder = ArrayModelBuilder("windowed_frontier")
-        self.R: list[dict[int, int]] = []
-        self.S: list[dict[int, int]] = []
-
-    def model(self) -> WindowedModel:
-        cuts = self.options.cuts
-        for t, needed in zip(cuts, needed_sets(self.graph, cuts), strict=True):
-            self._add_columns(t, sorted(needed))
-        for w in range(len(cuts)):
-            self._add_window(w)
-            self._add_memory(w)
-        window_of = {t: w for w, t in enumerate(cuts)}
-        for t, q in self.options.slots:
-            if q in self.R[window_of[t - 1]]:
-                self._add_slot(t, q, window_of[t - 1])
+        staged = self.valid_for is ScheduleClass.STAGED
+        writer = WindowWriter(problem, self.cuts, self.slots, staged=staged)
         return WindowedModel(
-            self.graph,
-            cuts,
-            self.builder.build(),
-            tuple(self.R),
-            self.memory_scale,
-            self.time_scale,
+            graph=problem.instance,
+            cuts=self.cuts,
+            model=writer.model(),
+            recomputed=tuple(writer.R),
+            memory_scale=writer.memory_scale,
+            time_scale=writer.time_scale,
         )
-
-    def _add_columns(self, t: int, nodes: list[int]) -> None:
-        ends_here = self.options.slots and t == len(self.graph) - 1
-        costs = [self.time_scale.to_model(self.graph.nodes[i].duration_ns) for i in nodes]
-        R = self.builder.add_columns(
-            [f"R_{t}_{i}" for i in nodes], upper=0 if ends_here else 1, cost=costs, integer=True
-        )
-        S = self.builder.add_columns([f"S_{t}_{i}" for i in nodes], upper=1, integer=True)
-        self.R.append(dict(zip(nodes, R.tolist(), strict=True)))
-        self.S.append(dict(zip(nodes, S.tolist(), strict=True)))
-
-    def _add_window(self, w: int) -> None:
-        R, S, cuts, graph = self.R[w], self.S[w], self.options.cuts, self.graph
-        t = cuts[w]
-        is_last = w == len(cuts) - 1
-        needed = read_in_window(graph, t, len(graph) - 1 if is_last else cuts[w + 1])
-        if is_last:
-            needed |= kept_until(graph, t)
-        for p in sorted(needed):
-            self.builder.add_row(f"need_{t}_{p}", [R[p], S[p]], [1, 1], lower=1)
-        for i in R:
-            for p in graph.inputs[i]:
-                self.builder.add_row(f"again_{t}_{i}_{p}", [R[p], S[p], R[i]], [1, 1, -1], lower=0)
-        if is_last:
-            return
-        for i, stored in self.S[w + 1].items():
-            if i <= t:
-                self.builder.add_row(
-                    f"stay_{cuts[w + 1]}_{i}", [R[i], S[i], stored], [1, 1, -1], lower=0
-                )
-
-    def _add_memory(self, w: int) -> None:
-        t = self.options.cuts[w]
-        inputs = self.graph.inputs[t]
-        beside = [i for i in self.S[w] if i < t and i not in inputs]
-        running = self.outputs[t] + self.workspaces[t] + sum(self.outputs[p] for p in inputs)
-        self.builder.add_row(
-            f"memory_{t}",
-            [self.S[w][i] for i in beside],
-            [self.outputs[i] for i in beside],
-            upper=self.limit - running,
-        )
-
-    def _add_slot(self, t: int, q: int, w: int) -> None:
-        R, S = self.R[w], self.S[w]
-        columns = [R[q], S[q]]
-        sizes = [self.outputs[q] + self.workspaces[q], self.outputs[q]]
-        room = self.limit
-        for i in R:
-            if i > q:
-                columns.append(S[i])
-                sizes.append(self.outputs[i])
-            elif i < q and t in self.graph.users[i]:
-                room -= self.outputs[i]
-            elif i < q:
-                reason = self._reason_to_stay(t, q, w, i)
-                if reason is not None:
-                    columns.append(reason)
-                    sizes.append(self.outputs[i])
-        self.builder.add_row(f"slot_{t}_{q}", columns, sizes, upper=room)
-
-    def _reason_to_stay(self, t: int, q: int, w: int, i: int) -> int | None:
-        """Return the column L, or the only term that it would have; None if it has none."""
-        reasons = {
-            f"later_{t}_{q}_{i}_{j}": self.R[w][j]
-            for j in self.graph.users[i]
-            if q <= j < t and j in self.R[w]
-        }
-        if i in self.S[w + 1]:
-            reasons[f"later_{t}_{q}_{i}"] = self.S[w + 1][i]
-        if len(reasons) < 2:
-            return next(iter(reasons.values()), None)
-        later = self.builder.add_column(f"L_{t}_{q}_{i}", upper=1)
-        for name, column in reasons.items():
-            self.builder.add_row(name, [later, column], [1, -1], lower=0)
-        return later

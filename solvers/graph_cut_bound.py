@@ -128,7 +128,8 @@ class _Search:
         share_s = _FIRST_SHARE_S
         start: ModelSolution | None = None
         while self.clock.left_s:
-            frontier = WindowedFrontier(tuple(sorted(cuts)), tuple(sorted(slots)))
+            valid_for = ScheduleClass.STAGED if slots else ScheduleClass.IN_ORDER
+            frontier = WindowedFrontier(tuple(sorted(cuts)), tuple(sorted(slots)), valid_for)
             if frontier.num_columns(graph) > _MOST_COLUMNS:
                 self.note = f"a model of more than {_MOST_COLUMNS:,} columns was not built"
                 return Termination.MEMORY_LIMIT

@@ -1,0 +1,165 @@
+"""The columns and rows of `windowed_frontier`, whose docstring has the model."""
+
+# The symbols of the model are the names of the code.
+# ruff: noqa: N806
+
+from __future__ import annotations
+
+from jettison.formulations.array_model import ArrayModel
+from jettison.formulations.array_model_builder import ArrayModelBuilder
+from jettison.formulations.integer_scale import IntegerScale
+from jettison.formulations.needed_sets import kept_until, needed_sets, read_in_window
+from jettison.instances.remat_graph import RematGraph
+
+
+class WindowWriter:
+    """Adds the columns and the rows, window by window.
+
+    Parameters
+    ----------
+    problem
+        The instance and its memory.
+    cuts, slots
+        As in `WindowedFrontier`.
+    staged
+        Whether nothing is computed after the last first computation.
+
+    Attributes
+    ----------
+    R, S
+        For each window, the columns of each needed node.
+    memory_scale, time_scale
+        What the model counts in.
+    """
+
+    def __init__(
+        self,
+        problem: RematGraph,
+        cuts: tuple[int, ...],
+        slots: tuple[tuple[int, int], ...],
+        *,
+        staged: bool,
+    ) -> None:
+        graph = problem.instance
+        self.cuts = cuts
+        self.slots = slots
+        self.staged = staged
+        self.graph = graph
+        sizes = [size for node in graph.nodes for size in (node.output_bytes, node.workspace_bytes)]
+        self.memory_scale = IntegerScale.of(sizes)
+        self.time_scale = IntegerScale.of(node.duration_ns for node in graph.nodes)
+        self.limit = self.memory_scale.to_model(problem.memory_bytes)
+        self.outputs = [self.memory_scale.to_model(node.output_bytes) for node in graph.nodes]
+        self.workspaces = [self.memory_scale.to_model(node.workspace_bytes) for node in graph.nodes]
+        self.builder = ArrayModelBuilder("windowed_frontier")
+        self.R: list[dict[int, int]] = []
+        self.S: list[dict[int, int]] = []
+
+    def model(self) -> ArrayModel:
+        """Write everything, and return the model."""
+        for t, needed in zip(self.cuts, needed_sets(self.graph, self.cuts), strict=True):
+            self._add_columns(t, sorted(needed))
+        for w in range(len(self.cuts)):
+            self._add_window(w)
+            self._add_memory(w)
+        for w in range(len(self.cuts) - 1):
+            self._add_closure(w)
+        window_of = {t: w for w, t in enumerate(self.cuts)}
+        for t, q in self.slots:
+            if q in self.R[window_of[t - 1]]:
+                self._add_slot(t, q, window_of[t - 1])
+        return self.builder.build()
+
+    def _add_columns(self, t: int, nodes: list[int]) -> None:
+        ends_here = self.staged and t == len(self.graph) - 1
+        costs = [self.time_scale.to_model(self.graph.nodes[i].duration_ns) for i in nodes]
+        R = self.builder.add_columns(
+            [f"R_{t}_{i}" for i in nodes], upper=0 if ends_here else 1, cost=costs, integer=True
+        )
+        S = self.builder.add_columns([f"S_{t}_{i}" for i in nodes], upper=1, integer=True)
+        self.R.append(dict(zip(nodes, R.tolist(), strict=True)))
+        self.S.append(dict(zip(nodes, S.tolist(), strict=True)))
+
+    def _add_window(self, w: int) -> None:
+        R, S, cuts, graph = self.R[w], self.S[w], self.cuts, self.graph
+        t = cuts[w]
+        is_last = w == len(cuts) - 1
+        needed = read_in_window(graph, t, len(graph) - 1 if is_last else cuts[w + 1])
+        if is_last:
+            needed |= kept_until(graph, t)
+        for p in sorted(needed):
+            self.builder.add_row(f"need_{t}_{p}", [R[p], S[p]], [1, 1], lower=1)
+        for i in R:
+            for p in graph.inputs[i]:
+                self.builder.add_row(f"again_{t}_{i}_{p}", [R[p], S[p], R[i]], [1, 1, -1], lower=0)
+        if is_last:
+            return
+        for i, stored in self.S[w + 1].items():
+            if i <= t:
+                self.builder.add_row(
+                    f"stay_{cuts[w + 1]}_{i}", [R[i], S[i], stored], [1, 1, -1], lower=0
+                )
+
+    def _add_memory(self, w: int) -> None:
+        t = self.cuts[w]
+        inputs = self.graph.inputs[t]
+        beside = [i for i in self.S[w] if i < t and i not in inputs]
+        running = self.outputs[t] + self.workspaces[t] + sum(self.outputs[p] for p in inputs)
+        self.builder.add_row(
+            f"memory_{t}",
+            [self.S[w][i] for i in beside],
+            [self.outputs[i] for i in beside],
+            upper=self.limit - running,
+        )
+
+    def _add_closure(self, w: int) -> None:
+        t, S, graph = self.cuts[w], self.S[w], self.graph
+        (needed,) = needed_sets(graph, (t,))
+        names = [f"Z_{t}_{i}" for i in sorted(needed)]
+        columns = self.builder.add_columns(names, upper=1).tolist()
+        Z = dict(zip(sorted(needed), columns, strict=True))
+        for i, once in Z.items():
+            windows = [R[i] for R in self.R[w:] if i in R]
+            self.builder.add_row(
+                f"ever_{t}_{i}", [once, *windows], [-1, *(1 for _ in windows)], lower=0
+            )
+        lost = read_in_window(graph, t, len(graph) - 1) | kept_until(graph, t)
+        for p in sorted(lost):
+            self.builder.add_row(f"lost_{t}_{p}", [Z[p], S[p]], [1, 1], lower=1)
+        for i, once in Z.items():
+            for p in graph.inputs[i]:
+                self.builder.add_row(f"path_{t}_{i}_{p}", [Z[p], S[p], once], [1, 1, -1], lower=0)
+
+    def _add_slot(self, t: int, q: int, w: int) -> None:
+        R, S = self.R[w], self.S[w]
+        columns = [R[q], S[q]]
+        sizes = [self.outputs[q] + self.workspaces[q], self.outputs[q]]
+        room = self.limit
+        for i in R:
+            if i > q:
+                columns.append(S[i])
+                sizes.append(self.outputs[i])
+            elif i < q and t in self.graph.users[i]:
+                room -= self.outputs[i]
+            elif i < q:
+                reason = self._reason_to_stay(t, q, w, i)
+                if reason is not None:
+                    columns.append(reason)
+                    sizes.append(self.outputs[i])
+        self.builder.add_row(f"slot_{t}_{q}", columns, sizes, upper=room)
+
+    def _reason_to_stay(self, t: int, q: int, w: int, i: int) -> int | None:
+        """Return the column L, or the only term that it would have; None if it has none."""
+        reasons = {
+            f"later_{t}_{q}_{i}_{j}": self.R[w][j]
+            for j in self.graph.users[i]
+            if q <= j < t and j in self.R[w]
+        }
+        if i in self.S[w + 1]:
+            reasons[f"later_{t}_{q}_{i}"] = self.S[w + 1][i]
+        if len(reasons) < 2:
+            return next(iter(reasons.values()), None)
+        later = self.builder.add_column(f"L_{t}_{q}_{i}", upper=1)
+        for name, column in reasons.items():
+            self.builder.add_row(name, [later, column], [1, -1], lower=0)
+        return later
