@@ -24,8 +24,8 @@ So (slot) bounds the memory of every recomputation, and (memory) that of every f
 The objective is the time of the recomputations in :math:`R`, and leaving out those that nobody
 reads only lowers it: the optimum is that of the best staged schedule.
 
-Size: :math:`O(n^2)` binaries, :math:`n (n-1) / 2` slots, and :math:`O(n^3)` coefficients and columns
-L; for graphs of some dozens of nodes.
+Size: :math:`O(n^2)` binaries, :math:`n (n-1) / 2` slots, and :math:`O(n^3)` coefficients and
+columns L; for graphs of some dozens of nodes.
 """
 
 from __future__ import annotations
