@@ -97,7 +97,7 @@ def _drawn(chance: random.Random, name: str, inputs: tuple[str, ...]) -> Node:
 def measure(problem: RematGraph, seed: int, limit_s: float) -> Run:
     graph = problem.instance
     started = time.process_time()
-    search = annealing_of(problem, seed)
+    search = annealing_of(problem, seed, problem.instance.base_time_ns)
     first_s = last_s = float("nan")
     best_ns = None
     while not search.is_over and time.process_time() - started < limit_s:

@@ -21,7 +21,7 @@ of the durations, so every bound is rounded up to one, the solver's after it has
 tolerance (`IntegerScale`).
 
 If the schedule of a round that was solved to its end fits, the bound is the optimum of its class;
-the schedule is not handed out, for this method promises a bound only.
+`graph_exact` hands the schedule out.
 
 One cut has at most :math:`2n` binaries, so graphs of some thousands of nodes are no trouble;
 models of more than a hundred thousand columns R and S are not built.
@@ -36,6 +36,7 @@ from dataclasses import replace
 
 from jettison.formulations.windowed_frontier import WindowedFrontier, WindowedModel
 from jettison.instances.remat_graph import RematGraph
+from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.checkmate_highs import highs_options
@@ -82,7 +83,7 @@ def bound_graph_cuts(problem: Problem, options: SolveOptions) -> Outcome:
     refused = too_little_memory(problem)
     if refused is not None:
         return refused
-    search = _Search(problem, options, clock)
+    search = CutSearch(problem, options, clock, "cut-bound")
     try:
         termination = search.run()
     except KeyboardInterrupt:
@@ -91,10 +92,27 @@ def bound_graph_cuts(problem: Problem, options: SolveOptions) -> Outcome:
     return search.outcome(termination)
 
 
-class _Search:
-    """The rounds, and the best bounds so far."""
+class CutSearch:
+    """The rounds, and the best bounds so far.
 
-    def __init__(self, problem: RematGraph, options: SolveOptions, clock: Clock) -> None:
+    Parameters
+    ----------
+    problem, options, clock
+        As for the method.
+    method
+        What to call the bounds.
+
+    Attributes
+    ----------
+    schedule
+        What the last round's point became, if it fits; None before.
+    """
+
+    def __init__(
+        self, problem: RematGraph, options: SolveOptions, clock: Clock, method: str
+    ) -> None:
+        self.schedule: GraphSchedule | None = None
+        self._method = method
         self.problem = problem
         self.options = options
         self.clock = clock
@@ -106,6 +124,7 @@ class _Search:
         self.note: str | None = None
 
     def outcome(self, termination: Termination) -> Outcome:
+        """Return the bounds so far."""
         bounds = [self._bound(self.exact_ns, ScheduleClass.IN_ORDER, Evidence.EXACT)]
         for valid_for, time_ns in self.solver_ns.items():
             if time_ns > max(bound.time_ns for bound in bounds):
@@ -119,6 +138,13 @@ class _Search:
         )
 
     def run(self) -> Termination:
+        """Add cuts and slots until a schedule fits, nothing fits, or the time is up.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            On Ctrl-C between two runs of HiGHS; within one it ends the search.
+        """
         graph = self.problem.instance
         stages = self._excess(range(len(graph))).worst_stages()
         if not stages:
@@ -155,7 +181,11 @@ class _Search:
     ) -> bool:
         """Add cuts, or slots if there are no cuts to add; tell whether there were any."""
         assert solution.values is not None
-        excess = self._excess(built.computations(solution.values))
+        computations = built.computations(solution.values)
+        excess = self._excess(computations)
+        if excess.is_none:
+            self.schedule = GraphSchedule.from_computations(built.graph, computations)
+            return False
         new_cuts = excess.new_cuts(cuts, _NEW_CUTS)
         if new_cuts:
             cuts.update(new_cuts)
@@ -291,7 +321,7 @@ class _Search:
         return StageExcess(self.problem.instance, self.problem.memory_bytes, computations)
 
     def _bound(self, time_ns: int, valid_for: ScheduleClass, evidence: Evidence) -> Bound:
-        return Bound(time_ns=time_ns, valid_for=valid_for, evidence=evidence, method="cut-bound")
+        return Bound(time_ns=time_ns, valid_for=valid_for, evidence=evidence, method=self._method)
 
     def _report(self) -> None:
         if self.options.on_progress is not None:

@@ -315,6 +315,14 @@ METHODS = (
         "weight_exact:solve_weight_exact",
     ),
     Method(
+        "exact",
+        "remat-graph",
+        Promise.EXACT_STAGED,
+        "Checkmate's problem; frontier rows and slots where they are needed",
+        "models of few cuts, more where their schedules exceed the memory; annealing if time ends",
+        "graph_exact:solve_graph_exact",
+    ),
+    Method(
         "checkmate",
         "remat-graph",
         Promise.EXACT_STAGED,

@@ -38,7 +38,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from jettison.instances.graph import Graph
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.solvers import _kernels
@@ -63,8 +62,8 @@ def solve_anneal(problem: Problem, options: SolveOptions) -> Outcome:
         return settled
     graph = problem.instance
     clock = Clock(options.time_limit_s)
-    search = annealing_of(problem, options.seed)
-    termination = _run_to_its_end(search, graph, options, clock)
+    search = annealing_of(problem, options.seed, graph.base_time_ns)
+    termination = run_annealing(search, graph.base_time_ns, options, clock)
     work = {"moves": search.tried}
     if search.time_ns is None:
         return Outcome(
@@ -79,8 +78,8 @@ def solve_anneal(problem: Problem, options: SolveOptions) -> Outcome:
     )
 
 
-def annealing_of(problem: RematGraph, seed: int) -> _kernels.RematAnneal:
-    """Return the search for a problem, before its first move."""
+def annealing_of(problem: RematGraph, seed: int, floor_ns: int) -> _kernels.RematAnneal:
+    """Return the search for a problem, before its first move; it ends at a time of `floor_ns`."""
     graph = problem.instance
     return _kernels.RematAnneal(
         duration_ns=np.array([node.duration_ns for node in graph.nodes], dtype=np.int64),
@@ -90,14 +89,14 @@ def annealing_of(problem: RematGraph, seed: int) -> _kernels.RematAnneal:
         input_start=np.cumsum([0, *map(len, graph.inputs)], dtype=np.int32),
         inputs=np.array([source for row in graph.inputs for source in row], dtype=np.int32),
         memory_bytes=problem.memory_bytes,
-        floor_ns=graph.base_time_ns,
+        floor_ns=floor_ns,
         rounds=ROUNDS,
         seed=seed,
     )
 
 
-def _run_to_its_end(
-    search: _kernels.RematAnneal, graph: Graph, options: SolveOptions, clock: Clock
+def run_annealing(
+    search: _kernels.RematAnneal, floor_ns: int, options: SolveOptions, clock: Clock
 ) -> Termination:
     """Search until all rounds are over, the time is up or the user interrupts."""
     try:
@@ -105,8 +104,8 @@ def _run_to_its_end(
             search.run(MOVES, None if options.time_limit_s is None else clock.left_s)
             time_ns = search.time_ns
             if options.on_progress is not None:
-                options.on_progress(Progress(clock.seconds, time_ns, graph.base_time_ns))
-            if time_ns is not None and time_ns - graph.base_time_ns <= options.gap * time_ns:
+                options.on_progress(Progress(clock.seconds, time_ns, floor_ns))
+            if time_ns is not None and time_ns - floor_ns <= options.gap * time_ns:
                 return Termination.GAP_REACHED
     except TimeoutError:
         return Termination.TIME_LIMIT

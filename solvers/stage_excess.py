@@ -48,6 +48,11 @@ class StageExcess:
                 self.first_bytes[operation.node] = above
             stage += not step.repeated
 
+    @property
+    def is_none(self) -> bool:
+        """Whether the schedule fits."""
+        return not self.first_bytes and not self.again_bytes
+
     def worst_stages(self) -> list[int]:
         """Return the nodes whose first computation exceeds the limit, the worst first."""
         return sorted(self.first_bytes, key=lambda node: (-self.first_bytes[node], node))

@@ -1,0 +1,60 @@
+"""The least recomputation of a graph: equal to the brute force, and something at any time."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+from hypothesis import given, settings
+
+from jettison.instances.remat_graph import RematGraph
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.outcome import SolveOptions
+from jettison.solvers.solve import solve_with
+from jettison.solvers.status import Termination
+from tests.oracles.graph_brute_force import least_in_order_time_ns, least_staged_time_ns
+from tests.solvers.test_graph_cut_bound import BACKWARDS, SKIP
+from tests.tight_graphs import tight_remat_graphs
+
+EXACT = SolveOptions(time_limit_s=None, gap=0)
+
+
+@settings(max_examples=150, deadline=None)
+@given(tight_remat_graphs(max_nodes=5))
+def test_it_is_the_optimum_of_the_class_that_its_bound_holds_for(problem: RematGraph) -> None:
+    result = solve_with(problem, "exact", EXACT)
+    graph, memory_bytes = problem.instance, problem.memory_bytes
+    if result.schedule is None:
+        assert result.status in {"infeasible", "infeasible-staged"}
+        assert least_staged_time_ns(graph, memory_bytes) is None
+        return
+    assert result.status in {"optimal", "optimal-in-order", "optimal-staged"}
+    assert result.bound is not None
+    if result.bound.valid_for is ScheduleClass.STAGED:
+        assert result.time_ns == least_staged_time_ns(graph, memory_bytes)
+    else:
+        assert result.time_ns == least_in_order_time_ns(graph, memory_bytes)
+
+
+def test_a_schedule_that_is_in_order_but_not_staged_is_not_promised() -> None:
+    # In 6 bytes only a schedule that recomputes d before c fits: no staged one does.
+    result = solve_with(RematGraph(BACKWARDS, 6), "exact", EXACT)
+    assert result.status == "infeasible-staged"
+
+
+def test_when_the_rounds_do_not_end_the_annealing_finds_a_schedule() -> None:
+    # a is computed again for d: 2 ns more than the 5 ns of all operations.
+    problem = RematGraph(SKIP, 7)
+    with patch(
+        "jettison.solvers.graph_cut_bound.CutSearch.run", return_value=Termination.TIME_LIMIT
+    ):
+        result = solve_with(problem, "exact", SolveOptions(time_limit_s=5))
+    assert result.time_ns == 7
+    assert result.lower_bound_ns == 5
+    assert result.status == "feasible"
+
+
+def test_an_interrupt_keeps_the_bounds() -> None:
+    with patch("jettison.solvers.graph_cut_bound.CutSearch.run", side_effect=KeyboardInterrupt):
+        result = solve_with(RematGraph(SKIP, 7), "exact", EXACT)
+    assert result.termination is Termination.INTERRUPTED
+    assert result.lower_bound_ns == 5
