@@ -157,7 +157,7 @@ def test_a_graph_is_solved_bounded_and_drawn(terminal: Terminal) -> None:
         "solve", "remat-graph", "graph.json", "--memory", "90%", "-o", "g.json",
         "--plot", "memory.png", "--grid", "grid.png",
     )  # fmt: skip
-    assert found["status"] in {"optimal", "optimal-staged"}
+    assert found["status"] in {"optimal", "optimal-in-order", "optimal-staged"}
     assert found["peak_bytes"] <= found["memory_bytes"]
     judged = terminal.json(
         "bound", "remat-graph", "graph.json", "--memory", "90%", "--schedule", "g.json"
