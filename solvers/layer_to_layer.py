@@ -24,6 +24,7 @@ from jettison.schedules.cyclic_schedule import CyclicSchedule
 from jettison.solvers.least_weight_memory import weight_infeasibility
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.status import Termination
+from jettison.solvers.weight_closed_form import closed_form_bound
 
 
 class _Timeline:
@@ -95,4 +96,8 @@ def solve_layer_to_layer(problem: Problem, options: SolveOptions) -> Outcome:
     refused = weight_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
-    return Outcome(termination=Termination.COMPLETED, schedule=layer_to_layer(problem))
+    return Outcome(
+        termination=Termination.COMPLETED,
+        schedule=layer_to_layer(problem),
+        bounds=(closed_form_bound(problem),),
+    )

@@ -174,9 +174,8 @@ class Result:
 
         ``optimal``, ``optimal-persistent``, ``optimal-in-order``, ``optimal-staged``,
         ``feasible``, ``infeasible``, ``infeasible-persistent``, ``infeasible-staged``; without a
-        schedule or a proof of none
-        ``bounded`` (the method proved a bound), ``not-found`` (its schedule does not fit) or
-        ``unknown`` (it hit a limit).
+        schedule or a proof of none ``bounded`` (the method proved a bound), ``not-found`` (its
+        schedule does not fit) or ``unknown`` (it hit a limit).
         """
         schedule_class = ScheduleClass.ALL
         if self.answer is Answer.INFEASIBLE and self.infeasibility is not None:

@@ -66,7 +66,7 @@ def solve_bound_guided(problem: Problem, options: SolveOptions) -> Outcome:
     return Outcome(
         termination=termination,
         schedule=search.sweep.incumbent.schedule,
-        bounds=search.bounds,
+        bounds=(search.sweep.incumbent.floor, *search.bounds),
         work={"margins": search.sweep.tried, "selections": len(search.seen)},
     )
 

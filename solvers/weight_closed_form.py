@@ -42,17 +42,21 @@ def bound_weight_closed_form(problem: Problem, options: SolveOptions) -> Outcome
     refused = weight_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
-    bound = Bound(
+    return Outcome(termination=Termination.COMPLETED, bounds=(closed_form_bound(problem),))
+
+
+def closed_form_bound(problem: WeightOffload) -> Bound:
+    """Return the bound with what it is worth, for a problem that has a schedule."""
+    return Bound(
         time_ns=closed_form_ns(problem),
         valid_for=ScheduleClass.ALL,
         evidence=Evidence.EXACT,
         method="closed-form",
     )
-    return Outcome(termination=Termination.COMPLETED, bounds=(bound,))
 
 
 def closed_form_ns(problem: WeightOffload) -> int:
-    """Return the bound, for a problem that has a schedule."""
+    """Return its time, for a problem that has a schedule."""
     cycle = problem.cycle
     excess_bytes = cycle.excess_bytes(problem.memory_bytes)
     both_ends_bytes = 0

@@ -123,7 +123,7 @@ def solve_weight_exact(problem: Problem, options: SolveOptions) -> Outcome:
     -------
     Outcome
         With a bound that meets the period unless a limit was hit; or the proof that nothing fits.
-        Where there are too many layers, the schedule of `local-search` and the closed form.
+        Where there are too many layers, the schedule and the bound of `local-search`.
     """
     assert isinstance(problem, WeightOffload)
     refused = weight_infeasibility(problem)
@@ -185,6 +185,8 @@ def _search_locally(problem: WeightOffload, bracket: _Bracket) -> None:
     assert isinstance(outcome.schedule, CyclicSchedule)
     if outcome.schedule.period_ns < bracket.schedule.period_ns:
         bracket.schedule = outcome.schedule
+    # Its bounds come from exact arithmetic as well.
+    bracket.lower_ns = max(bracket.lower_ns, *(bound.time_ns for bound in outcome.bounds))
     bracket.report()
     if outcome.termination is Termination.INTERRUPTED:
         raise KeyboardInterrupt

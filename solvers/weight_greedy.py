@@ -13,6 +13,7 @@ from jettison.solvers.layer_to_layer import layer_to_layer
 from jettison.solvers.least_weight_memory import weight_infeasibility
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.status import Termination
+from jettison.solvers.weight_closed_form import closed_form_bound
 from jettison.solvers.weight_incumbent import run_to_its_end
 from jettison.solvers.weight_scheduler import Discount, WeightScheduler
 from jettison.solvers.weight_selection import Choice, select_choices
@@ -39,6 +40,7 @@ def _solve(problem: Problem, options: SolveOptions, discount: Discount) -> Outco
     return Outcome(
         termination=termination,
         schedule=schedule or layer_to_layer(problem),
+        bounds=(closed_form_bound(problem),),
         work={"choices": len(search.choices), "layer_to_layer": int(schedule is None)},
     )
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.cyclic_schedule import CyclicSchedule
-from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.clock import Clock
 from jettison.solvers.layer_to_layer import layer_to_layer
 from jettison.solvers.outcome import Progress
 from jettison.solvers.status import Termination
-from jettison.solvers.weight_closed_form import closed_form_ns
+from jettison.solvers.weight_closed_form import closed_form_bound
 
 
 def run_to_its_end(search: Callable[[], None]) -> Termination:
@@ -38,17 +37,14 @@ class WeightIncumbent:
         What the schedules are for.
     schedule
         The best so far; that of L2L, which always fits, before anything is offered.
-    floor_ns
-        A lower bound: nothing can be faster.
-    floor_method
-        Which one it is: the closed form, or what has been proved since.
+    floor
+        A lower bound from exact arithmetic: the closed form, or what has been proved since.
     """
 
     def __init__(self, problem: WeightOffload) -> None:
         self.problem = problem
         self.schedule = layer_to_layer(problem)
-        self.floor_ns = closed_form_ns(problem)
-        self.floor_method = "closed-form"
+        self.floor = closed_form_bound(problem)
 
     @property
     def period_ns(self) -> int:
@@ -56,19 +52,14 @@ class WeightIncumbent:
         return self.schedule.period_ns
 
     @property
-    def floor(self) -> Bound:
-        """The floor as a bound; it was computed in exact arithmetic."""
-        return Bound(
-            time_ns=self.floor_ns,
-            valid_for=ScheduleClass.ALL,
-            evidence=Evidence.EXACT,
-            method=self.floor_method,
-        )
+    def floor_ns(self) -> int:
+        """The time of the floor: nothing can be faster."""
+        return self.floor.time_ns
 
     def raise_floor(self, time_ns: int, method: str) -> None:
         """Keep a lower bound from exact arithmetic if it is larger."""
         if time_ns > self.floor_ns:
-            self.floor_ns, self.floor_method = time_ns, method
+            self.floor = replace(self.floor, time_ns=time_ns, method=method)
 
     def offer(self, schedule: CyclicSchedule | None) -> None:
         """Keep the schedule if it is faster."""
