@@ -30,6 +30,9 @@ from jettison.solvers.result import Result, link_of
 from jettison.solvers.solve import compare_all
 from jettison.solvers.status import Termination
 
+# Methods side by side differ in the later digits.
+_DIGITS = 5
+
 
 def compare(
     problem: ProblemName,
@@ -116,10 +119,10 @@ def _print(results: list[Result]) -> None:
             format_bytes(result.problem.memory_bytes),
             *([f"{link_of(result.problem)}"] if has_link else []),
             result.method,
-            "-" if result.time_ns is None else format_ns(result.time_ns),
+            "-" if result.time_ns is None else format_ns(result.time_ns, _DIGITS),
             _overhead(result),
             "-" if result.peak_bytes is None else format_bytes(result.peak_bytes),
-            "-" if result.lower_bound_ns is None else format_ns(result.lower_bound_ns),
+            "-" if result.lower_bound_ns is None else format_ns(result.lower_bound_ns, _DIGITS),
             "-" if result.bound is None else str(result.bound.valid_for),
             percent(result.gap),
             result.status,
@@ -141,8 +144,9 @@ def _print(results: list[Result]) -> None:
         "status",
         " seconds",
     ]
-    title = f"{first.problem} {first.instance.name}, {format_ns(first.instance.base_time_ns)} "
-    print_table(columns, rows, title=title + f"without {baseline(first)}")
+    base = format_ns(first.instance.base_time_ns, _DIGITS)
+    title = f"{first.problem} {first.instance.name}, {base} without {baseline(first)}"
+    print_table(columns, rows, title=title)
 
 
 def _overhead(result: Result) -> str:

@@ -36,7 +36,8 @@ from jettison.schedules.chain_schedule import ChainSchedule
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.offload_schedule import OffloadSchedule
 from jettison.schedules.schedule_file import save_schedule
-from jettison.solvers.methods import Promise, find_method
+from jettison.solvers.method import Promise
+from jettison.solvers.methods import find_method
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.result import Result
 from jettison.solvers.solve import solve_with

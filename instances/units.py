@@ -78,9 +78,9 @@ def format_bytes(amount_bytes: int) -> str:
     return f"{amount_bytes} B"
 
 
-def format_ns(duration_ns: int) -> str:
-    """Write a duration for a person: ``12.3 ms``."""
+def format_ns(duration_ns: int, digits: int = 4) -> str:
+    """Write a duration for a person, with so many significant digits: ``12.3 ms``."""
     for unit in ("s", "ms", "us"):
         if abs(duration_ns) >= NANOSECOND_UNITS[unit]:
-            return f"{duration_ns / NANOSECOND_UNITS[unit]:.4g} {unit}"
+            return f"{duration_ns / NANOSECOND_UNITS[unit]:.{digits}g} {unit}"
     return f"{duration_ns} ns"

@@ -11,7 +11,8 @@ from jettison.instances.errors import InputError
 from jettison.schedules.any_schedule import Schedule
 from jettison.schedules.replay import Replay
 from jettison.solvers.bound import Bound, best_bound
-from jettison.solvers.methods import Promise, find_method, methods_of
+from jettison.solvers.method import Promise
+from jettison.solvers.methods import find_method, methods_of
 from jettison.solvers.outcome import Problem, SolveOptions
 from jettison.solvers.result import (
     Result,

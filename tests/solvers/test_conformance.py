@@ -19,7 +19,8 @@ from jettison.instances.remat_graph import RematGraph
 from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
 from jettison.instances.weight_cycle import WeightCycle
 from jettison.instances.weight_offload import WeightOffload
-from jettison.solvers.methods import METHODS, Method, Promise, methods_of
+from jettison.solvers.method import Method, Promise
+from jettison.solvers.methods import METHODS, methods_of
 from jettison.solvers.outcome import Problem, SolveOptions
 from jettison.solvers.solve import compare_with, solve_with
 from tests.tiny import CHAINS, GRAPHS, WEIGHT_CHAINS

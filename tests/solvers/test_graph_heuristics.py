@@ -11,7 +11,8 @@ from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
 from jettison.instances.graph import Graph, Node
 from jettison.instances.importers.networkx import import_networkx_graph
 from jettison.instances.remat_graph import RematGraph
-from jettison.solvers.methods import Method, Promise, methods_of
+from jettison.solvers.method import Method, Promise
+from jettison.solvers.methods import methods_of
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.solve import solve_with
 from tests.oracles.graph_brute_force import least_time_ns

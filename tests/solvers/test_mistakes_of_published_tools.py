@@ -20,7 +20,8 @@ from jettison.solvers import checkmate
 from jettison.solvers.graph_lp_rounding import round_by_thresholds
 from jettison.solvers.highs import solve_model
 from jettison.solvers.highs_options import HighsOptions
-from jettison.solvers.methods import Promise, methods_of
+from jettison.solvers.method import Promise
+from jettison.solvers.methods import methods_of
 from jettison.solvers.model_solution import ModelSolution
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.solve import solve_with

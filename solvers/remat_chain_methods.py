@@ -1,0 +1,81 @@
+"""The methods of remat-chain, the default one first."""
+
+from __future__ import annotations
+
+from jettison.solvers.method import Method, Promise
+
+METHODS = (
+    Method(
+        "rotor-exact",
+        "remat-chain",
+        Promise.EXACT_PERSISTENT,
+        "RR-9302, Theorem 1",
+        "the best persistent schedule to the byte: coarse grids, finer ones, then step functions",
+        "rotor_exact:solve_rotor_exact",
+    ),
+    Method(
+        "rotor",
+        "remat-chain",
+        Promise.EXACT_PERSISTENT,
+        "RR-9302, Algorithms 1 and 2",
+        "dynamic program over memory slots, with a floor and a ceiling",
+        "rotor:solve_rotor",
+        "rotor:solve_rotor_curve",
+    ),
+    Method(
+        "unrestricted",
+        "remat-chain",
+        Promise.EXACT,
+        "RR-9302, Section 4.1 poses the question; A* over memory contents",
+        "the fastest of all schedules, persistent or not, of a chain of at most 29 stages",
+        "unrestricted:solve_unrestricted",
+    ),
+    Method(
+        "cut-bound",
+        "remat-chain",
+        Promise.BOUND,
+        "POFO's cut bound without offloading, carried on from cut to cut",
+        "what each backward's memory forces to be computed again; holds for all schedules",
+        "chain_cut_bound:bound_chain_cut",
+    ),
+    Method(
+        "store-all",
+        "remat-chain",
+        Promise.HEURISTIC,
+        "folklore",
+        "save everything, recompute nothing",
+        "chain_baselines:solve_store_all",
+    ),
+    Method(
+        "revolve",
+        "remat-chain",
+        Promise.HEURISTIC,
+        "Griewank and Walther 2008; RR-9302, Section 5.3",
+        "the best schedule that checkpoints inputs of stages only",
+        "revolve:solve_revolve",
+    ),
+    Method(
+        "periodic",
+        "remat-chain",
+        Promise.HEURISTIC,
+        "RR-9302, Section 5.3 (sequential)",
+        "equal segments, the best number of them",
+        "chain_baselines:solve_periodic",
+    ),
+    Method(
+        "chen-sqrt",
+        "remat-chain",
+        Promise.HEURISTIC,
+        "Chen et al. 2016, arXiv:1604.06174",
+        "segments of about the square root of the length",
+        "chain_baselines:solve_chen_sqrt",
+    ),
+    Method(
+        "recompute-all",
+        "remat-chain",
+        Promise.HEURISTIC,
+        "POFO, Section 4 (defines the lowest memory)",
+        "save the input only, restart from it for every backward",
+        "chain_baselines:solve_recompute_all",
+    ),
+)
