@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "origin_sets.hpp"
+#include "walk_estimate.hpp"
 
 namespace jettison {
 namespace {
@@ -16,49 +17,6 @@ namespace {
 constexpr std::int64_t polled_every = 4096;
 constexpr std::size_t most_set_bytes = std::size_t{1} << 30;
 constexpr std::int32_t no_label = -1;
-__extension__ typedef __int128 Wide;
-
-std::size_t at(std::int32_t value) { return static_cast<std::size_t>(value); }
-std::uint32_t bit(std::int32_t layer) { return std::uint32_t{1} << layer; }
-
-// What is where, without times.
-struct Place {
-    std::int32_t started = 0;
-    bool running = false;
-    std::int32_t up = idle_link;
-    std::int32_t down = idle_link;
-    std::uint32_t resident = 0;
-    std::uint32_t hosted = 0;
-    std::uint32_t owed = 0;
-
-    // 16 bits each for the three sets; 5, 1, 5 and 5 bits for the rest.
-    std::uint64_t word() const {
-        return contents() | static_cast<std::uint64_t>(started) |
-               static_cast<std::uint64_t>(running) << 5;
-    }
-    std::uint64_t contents() const {
-        return static_cast<std::uint64_t>(up) << 6 | static_cast<std::uint64_t>(down) << 11 |
-               static_cast<std::uint64_t>(resident) << 16 |
-               static_cast<std::uint64_t>(hosted) << 32 | static_cast<std::uint64_t>(owed) << 48;
-    }
-};
-
-// Now, and when the operation and the transfers end; now where there is none.
-struct Times {
-    std::int64_t now = 0;
-    std::int64_t operation = 0;
-    std::int64_t up = 0;
-    std::int64_t down = 0;
-
-    bool operator==(const Times& other) const {
-        return now == other.now && operation == other.operation && up == other.up &&
-               down == other.down;
-    }
-    bool no_later_than(const Times& other) const {
-        return now <= other.now && operation <= other.operation && up <= other.up &&
-               down <= other.down;
-    }
-};
 
 // How a label was reached: something that started, then what was deleted.
 struct Arrival {
@@ -85,14 +43,8 @@ public:
           beginnings_(beginnings),
           period_ns_(period_ns),
           operations_(2 * cycle.layers),
+          estimate_(cycle),
           sets_(beginnings.size()) {
-        const std::uint32_t words = bit(cycle_.layers);
-        size_.resize(words);
-        for (std::uint32_t set = 1; set < words; ++set) {
-            std::int32_t low = 0;
-            while ((set >> low & 1) == 0) ++low;
-            size_[set] = size_[set & (set - 1)] + cycle_.weight_bytes[at(low)];
-        }
         place_of_.assign(at(2 * cycle_.layers), 0);
         for (std::int32_t k = 0; k < operations_; ++k) {
             place_of_[at(2 * cycle_.layer[at(k)] + cycle_.backward[at(k)])] = k;
@@ -213,7 +165,7 @@ private:
         if (!place.running) times.operation = times.now;
         if (place.up == idle_link) times.up = times.now;
         if (place.down == idle_link) times.down = times.now;
-        const std::int64_t least_ns = estimate(place, times);
+        const std::int64_t least_ns = estimate_.end_ns(place, times);
         if (least_ns > period_ns_) {
             answer_.next_ns = std::min(answer_.next_ns, least_ns);
             return;
@@ -285,7 +237,7 @@ private:
         const std::int32_t layer = cycle_.layer[k];
         const std::uint32_t one = bit(layer);
         if ((place.resident & one) == 0 || place.down == layer) return;
-        if (size_[place.resident] + cycle_.working_bytes[k] > cycle_.memory_bytes) return;
+        if (estimate_.size_bytes(place.resident) + cycle_.working_bytes[k] > cycle_.memory_bytes) return;
         if (cycle_.backward[k] != 0) {
             // An upload without a deletion before the next backward is useless.
             if (place.up == layer || (place.owed & one) != 0) return;
@@ -340,7 +292,7 @@ private:
         const std::int64_t other_bytes =
             now.running ? cycle_.working_bytes[last] : cycle_.resting_bytes[last];
         const std::int64_t room =
-            cycle_.memory_bytes - other_bytes - size_[now.resident];
+            cycle_.memory_bytes - other_bytes - estimate_.size_bytes(now.resident);
         std::uint32_t seen = 0;
         for (std::int32_t step = 0; step < operations_; ++step) {
             const std::int32_t k = (now.started + step) % operations_;
@@ -378,51 +330,6 @@ private:
         const std::int32_t backward = place_of_[at(2 * layer + 1)];
         return (forward - started + 2 * operations_) % operations_ <
                (backward - started + 2 * operations_) % operations_;
-    }
-
-    std::int64_t transfer_ns(std::int64_t bytes) const {
-        const Wide ticks = static_cast<Wide>(bytes) * 1000000000;
-        return static_cast<std::int64_t>((ticks + cycle_.bytes_per_s - 1) / cycle_.bytes_per_s);
-    }
-
-    // A lower bound on the end of the walk: see "Estimate" in the Python module.
-    std::int64_t estimate(const Place& place, const Times& times) const {
-        std::int64_t now = times.operation;
-        std::int64_t arrives = times.down;
-        std::uint32_t brought = place.resident;
-        // Used from now on, last by a forward: these can leave as they are.
-        std::uint32_t forwarded = 0;
-        if (place.running && cycle_.backward[at(place.started - 1)] == 0) {
-            forwarded |= bit(cycle_.layer[at(place.started - 1)]);
-        }
-        const std::int64_t up_bytes =
-            place.up == idle_link ? 0 : cycle_.weight_bytes[at(place.up)];
-        for (std::int32_t k = place.started; k < operations_; ++k) {
-            const std::int32_t layer = cycle_.layer[at(k)];
-            const std::uint32_t one = bit(layer);
-            if ((brought & one) == 0) {
-                brought |= one;
-                arrives += cycle_.transfer_ns[at(layer)];
-                now = std::max(now, arrives);
-            } else if (place.down == layer) {
-                now = std::max(now, times.down);
-            }
-            const std::int64_t leave = size_[place.resident | one] + cycle_.working_bytes[at(k)] -
-                                       cycle_.memory_bytes -
-                                       size_[place.resident & place.hosted & forwarded & ~one];
-            if (leave > 0) {
-                const std::int64_t rest = std::max<std::int64_t>(leave - up_bytes, 0);
-                now = std::max(now, times.up + (rest > 0 ? transfer_ns(rest) : 0));
-            }
-            if (cycle_.backward[at(k)] != 0) {
-                if (place.up == layer) now = std::max(now, times.up);
-                forwarded &= ~one;
-            } else {
-                forwarded |= one;
-            }
-            now += cycle_.duration_ns[at(k)];
-        }
-        return now;
     }
 
     bool closes(std::int32_t id) {
@@ -483,8 +390,8 @@ private:
     const std::vector<Beginning>& beginnings_;
     std::int64_t period_ns_;
     std::int32_t operations_;
+    WalkEstimate estimate_;
     OriginSets sets_;
-    std::vector<std::int64_t> size_;        // of every set of layers
     std::vector<std::int32_t> place_of_;    // of F (even) and B (odd) of every layer
     std::vector<OriginSets::Id> not_stale_;
     std::vector<OriginSets::Id> not_absent_;
