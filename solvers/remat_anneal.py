@@ -25,6 +25,9 @@ become three times as long each. A round starts from the best schedule known, ev
 fifth of the temperature. While no state fits, a round of another kind comes in between: it
 minimizes the memory above the limit, and the time only by the way, and ends when a state fits.
 
+A schedule from elsewhere can be a start: the rounds begin anew from it, the first one at the lower
+temperature. If it fits it is known from then on, if not the round repairs it.
+
 To add or remove a recomputation takes time linear in the number of computations during which the
 values concerned live, plus the squared degree of the node: a microsecond to some tens.
 

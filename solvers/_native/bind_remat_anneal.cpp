@@ -66,6 +66,10 @@ void run(RematAnneal& search, std::int64_t moves, std::optional<double> time_lim
     search.run(moves, std::ref(watch));
 }
 
+void start_from(RematAnneal& search, const Vector<std::int32_t>& computations) {
+    search.start_from(copy(computations, computations.size(), "computations"));
+}
+
 }  // namespace
 
 void bind_remat_anneal(nb::module_& m) {
@@ -76,7 +80,9 @@ void bind_remat_anneal(nb::module_& m) {
              nb::arg("keep").noconvert(), nb::arg("input_start").noconvert(),
              nb::arg("inputs").noconvert(), nb::arg("memory_bytes"), nb::arg("floor_ns"),
              nb::arg("rounds"), nb::arg("seed"))
+        .def("start_from", &start_from, nb::arg("computations").noconvert())
         .def("run", &run, nb::arg("moves"), nb::arg("time_limit_s") = nb::none())
+        .def_prop_rw("floor_ns", &RematAnneal::floor_ns, &RematAnneal::set_floor_ns)
         .def_prop_ro("is_over", &RematAnneal::is_over)
         .def_prop_ro("time_ns",
                      [](const RematAnneal& search) {

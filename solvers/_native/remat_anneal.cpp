@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <utility>
 
 namespace jettison {
@@ -35,6 +36,32 @@ bool is_before(Recomputation a, Recomputation b) {
     return moment(a.stage, a.node) < moment(b.stage, b.node);
 }
 
+// The recomputations of a staged schedule. Between two first computations, which follow the order
+// of the graph, come recomputations of earlier nodes, ascending; none after the last one.
+std::vector<Recomputation> recomputations_of(const std::vector<std::int32_t>& sequence,
+                                             std::int32_t nodes) {
+    if (sequence.size() > RematState::most_computations) {
+        throw std::invalid_argument("computations: too many");
+    }
+    std::vector<Recomputation> found;
+    std::int32_t stage = 0;
+    std::int32_t previous = -1;
+    for (const std::int32_t node : sequence) {
+        if (stage == nodes || node <= previous || node > stage) {
+            throw std::invalid_argument("computations: no staged schedule of this graph");
+        }
+        if (node == stage) {
+            ++stage;
+            previous = -1;
+        } else {
+            found.push_back({node, stage});
+            previous = node;
+        }
+    }
+    if (stage < nodes) throw std::invalid_argument("computations: a node is never computed");
+    return found;
+}
+
 }  // namespace
 
 RematAnneal::RematAnneal(RecomputedGraph graph, std::int64_t memory_bytes, std::int64_t floor_ns,
@@ -50,6 +77,23 @@ RematAnneal::RematAnneal(RecomputedGraph graph, std::int64_t memory_bytes, std::
       is_planned_(at(graph_.nodes), 0) {
     while (most_halvings_ < 10 && (1 << most_halvings_) < graph_.nodes) ++most_halvings_;
     price_ = mean_ns_ / mean_bytes_;
+    record();
+}
+
+void RematAnneal::start_from(const std::vector<std::int32_t>& sequence) {
+    const std::vector<Recomputation> wanted = recomputations_of(sequence, graph_.nodes);
+    restore(wanted);
+    for (const Recomputation one : wanted) {
+        // What nobody reads only gets in the way; dropping it may have dropped others before.
+        const auto& computation = state_.computed_by(one.node, one.stage);
+        if (computation.stage == one.stage && is_unread(one.node, one.stage)) {
+            remove_with_unread(one);
+        }
+    }
+    changes_.clear();
+    moves_ = 0;
+    round_ = 0;
+    is_started_ = true;
     record();
 }
 
@@ -71,10 +115,13 @@ void RematAnneal::begin_round() {
     const bool sought_memory = goal_ == Goal::memory;
     goal_ = !has_best_ && round_ > 0 && !sought_memory ? Goal::memory : Goal::time;
     double first = first_temperature;
-    if (has_best_) {
+    if (is_started_) {
+        first = first_temperature_from_best;
+    } else if (has_best_) {
         restore(best_);
         if (round_ % 2 == 1) first = first_temperature_from_best;
     }
+    is_started_ = false;
     double unit = mean_ns_;
     time_weight_ = 1;
     if (goal_ == Goal::memory) {

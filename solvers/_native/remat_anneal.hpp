@@ -24,6 +24,14 @@ public:
     RematAnneal(const RematAnneal&) = delete;
     RematAnneal& operator=(const RematAnneal&) = delete;
 
+    // Abandons the round and begins anew with the shortest one, from a staged schedule, given by
+    // the nodes that it computes in order. It need not fit, and counts as any other state if it
+    // does. Throws std::invalid_argument if it is no staged schedule of the graph.
+    void start_from(const std::vector<std::int32_t>& sequence);
+
+    std::int64_t floor_ns() const { return floor_ns_; }
+    void set_floor_ns(std::int64_t floor_ns) { floor_ns_ = floor_ns; }
+
     // Tries so many moves, or fewer if the search ends. `poll` may throw between two moves.
     void run(std::int64_t moves, const std::function<void()>& poll);
 
@@ -93,6 +101,8 @@ private:
     bool has_best_ = false;
     std::int64_t best_ns_ = 0;
     std::vector<Recomputation> best_;
+    // Whether the state is a start that was given and no round has begun from it yet.
+    bool is_started_ = false;
 
     std::vector<Change> changes_;
     std::vector<Recomputation> planned_;

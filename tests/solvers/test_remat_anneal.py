@@ -14,11 +14,13 @@ import pytest
 
 from jettison.instances.graph import Graph, Node
 from jettison.instances.remat_graph import RematGraph
+from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.replay import Replay
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers import _kernels
+from jettison.solvers.graph_baselines import recompute_all_schedule
 from jettison.solvers.outcome import Progress, SolveOptions
-from jettison.solvers.remat_anneal import solve_anneal
+from jettison.solvers.remat_anneal import annealing_of, solve_anneal
 from jettison.solvers.result import Result
 from jettison.solvers.solve import solve, solve_with
 from jettison.solvers.status import Termination
@@ -271,6 +273,109 @@ def test_a_schedule_that_needs_no_search_is_there_before_it() -> None:
 def test_the_kernel_refuses_what_would_read_past_its_arrays(changed: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"."):
         kernel(**changed)
+
+
+# f0 f1 f2 f3 b3 b2 b1 b0 take 12 ns. Here f0 and f1 come again before b1, and f0 before b0, which
+# leaves at most four values in memory: f0 to f3.
+TWICE = np.array([0, 1, 2, 3, 4, 5, 0, 1, 6, 0, 7], np.int32)
+
+
+def test_a_start_that_fits_is_the_best_known_at_once() -> None:
+    search = annealing_of(RematGraph(training_step(4), 4), 0, 12)
+    assert search.time_ns is None
+    search.start_from(np.array([0, 1, 2, 3, 4, 5, 0, 6, 7], np.int32))
+    # f0 once more.
+    assert search.time_ns == 13
+    search.start_from(TWICE)
+    assert search.time_ns == 13
+    assert search.computations == [0, 1, 2, 3, 4, 5, 0, 6, 7]
+
+
+def test_what_nobody_reads_is_left_out_of_a_start() -> None:
+    search = annealing_of(RematGraph(training_step(4), 4), 0, 12)
+    # Of the f0, f1 and f2 before b0 only f0 is read in the end; f3 before b1 is not read either.
+    search.start_from(np.array([0, 1, 2, 3, 4, 5, 0, 1, 3, 6, 0, 1, 2, 7], np.int32))
+    assert search.time_ns == 15
+    assert search.computations == TWICE.tolist()
+
+
+def test_a_start_that_does_not_fit_is_repaired() -> None:
+    graph = drawn(5, 60)
+    start = recompute_all_schedule(graph)
+    memory_bytes = start.replay(graph).peak_bytes - 1
+    search = annealing_of(RematGraph(graph, memory_bytes), 0, graph.base_time_ns)
+    search.start_from(np.array(start.computations, np.int32))
+    assert search.time_ns is None
+    search.run(20_000)
+    assert search.time_ns is not None
+    found = GraphSchedule.from_computations(graph, search.computations).replay(graph, memory_bytes)
+    assert found.valid
+    assert found.time_ns == search.time_ns < start.replay(graph).time_ns
+
+
+def test_a_start_opens_a_search_again_that_was_over() -> None:
+    graph = training_step(12)
+    search = annealing_of(RematGraph(graph, 8), 0, graph.base_time_ns)
+    search.run(10**7)
+    assert search.is_over
+    best_ns = search.time_ns
+    tried = search.tried
+    assert best_ns is not None
+    search.start_from(np.array(recompute_all_schedule(graph).computations, np.int32))
+    assert not search.is_over
+    search.run(100)
+    assert search.tried == tried + 100
+    assert search.time_ns is not None
+    assert search.time_ns <= best_ns
+
+
+def test_a_seed_and_the_same_starts_give_the_same_schedule_again() -> None:
+    graph = drawn(5, 40)
+    memory_bytes = (graph.least_peak_bound_bytes + graph.store_all_peak_bytes) // 2
+    problem = RematGraph(graph, memory_bytes)
+    start = np.array(recompute_all_schedule(graph).computations, np.int32)
+
+    def searched() -> tuple[int | None, list[int]]:
+        search = annealing_of(problem, 3, graph.base_time_ns)
+        search.run(1000)
+        search.start_from(start)
+        search.run(5000)
+        return search.time_ns, search.computations
+
+    first = searched()
+    assert first == searched()
+    assert first[0] is not None
+
+
+def test_a_floor_that_rises_to_the_best_known_ends_the_search() -> None:
+    search = annealing_of(RematGraph(training_step(4), 4), 0, 12)
+    search.start_from(np.array([0, 1, 2, 3, 4, 5, 0, 6, 7], np.int32))
+    assert search.floor_ns == 12
+    assert not search.is_over
+    search.floor_ns = 13
+    assert search.is_over
+    search.run(1000)
+    assert search.tried == 0
+
+
+@pytest.mark.parametrize(
+    "computations",
+    [
+        [],
+        [0, 1],
+        [0, 2, 1],
+        [0, 1, 0, 0, 2],
+        [0, 1, 1, 0, 2],
+        [0, 1, 2, 1],
+        [0, 1, 2, 3],
+        [0, -1, 1, 2],
+    ],
+)
+def test_a_start_that_is_no_staged_schedule_is_refused(computations: list[int]) -> None:
+    search = kernel()
+    with pytest.raises(ValueError, match="computations"):
+        search.start_from(np.array(computations, np.int32))
+    assert search.computations == [0, 1, 2]
 
 
 def test_ctrl_c_stops_the_kernel() -> None:
