@@ -219,6 +219,28 @@ class RematAnneal:
     @property
     def tried(self) -> int: ...
 
+class RematPeak:
+    def __init__(
+        self,
+        duration_ns: NDArray[np.int64],
+        output_bytes: NDArray[np.int64],
+        workspace_bytes: NDArray[np.int64],
+        keep: NDArray[np.uint8],
+        input_start: NDArray[np.int32],
+        inputs: NDArray[np.int32],
+        stop_at_bytes: int,
+        seed: int,
+    ) -> None: ...
+    def run(self, moves: int, time_limit_s: float | None = None) -> None: ...
+    @property
+    def is_over(self) -> bool: ...
+    @property
+    def peak_bytes(self) -> int: ...
+    @property
+    def computations(self) -> list[int]: ...
+    @property
+    def tried(self) -> int: ...
+
 class PlanSearch:
     period_ns: int
     tried: int

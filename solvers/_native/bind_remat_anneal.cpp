@@ -1,3 +1,6 @@
+#include <functional>
+#include <memory>
+
 #include "binding.hpp"
 #include "remat_anneal.hpp"
 
@@ -19,17 +22,13 @@ void expect_below_limit(const std::vector<std::int64_t>& amounts, std::int64_t t
     }
 }
 
-void make(RematAnneal* place, const Amounts& duration_ns, const Amounts& output_bytes,
-          const Amounts& workspace_bytes, const Vector<std::uint8_t>& keep,
-          const Vector<std::int32_t>& input_start, const Vector<std::int32_t>& inputs,
-          std::int64_t memory_bytes, std::int64_t floor_ns, std::int32_t rounds,
-          std::uint64_t seed) {
+RecomputedGraph checked_graph(const Amounts& duration_ns, const Amounts& output_bytes,
+                              const Amounts& workspace_bytes, const Vector<std::uint8_t>& keep,
+                              const Vector<std::int32_t>& input_start,
+                              const Vector<std::int32_t>& inputs) {
     const std::size_t n = duration_ns.size();
-    if (n == 0 || n >= RematState::most_computations || rounds < 0 || rounds > 20) {
-        throw std::invalid_argument("no nodes, too many, or the rounds are out of range");
-    }
-    if (memory_bytes < 0 || memory_bytes >= most_in_all) {
-        throw std::invalid_argument("memory_bytes: range");
+    if (n == 0 || n >= RematState::most_computations) {
+        throw std::invalid_argument("duration_ns: no nodes, or too many");
     }
     RecomputedGraph graph;
     graph.nodes = static_cast<std::int32_t>(n);
@@ -57,10 +56,39 @@ void make(RematAnneal* place, const Amounts& duration_ns, const Amounts& output_
         }
     }
     find_users(graph);
-    new (place) RematAnneal(std::move(graph), memory_bytes, floor_ns, rounds, seed);
+    return graph;
 }
 
-void run(RematAnneal& search, std::int64_t moves, std::optional<double> time_limit_s) {
+std::int64_t checked_memory(std::int64_t memory_bytes) {
+    if (memory_bytes < 0 || memory_bytes >= most_in_all) {
+        throw std::invalid_argument("memory: range");
+    }
+    return memory_bytes;
+}
+
+void make_anneal(RematAnneal* place, const Amounts& duration_ns, const Amounts& output_bytes,
+                 const Amounts& workspace_bytes, const Vector<std::uint8_t>& keep,
+                 const Vector<std::int32_t>& input_start, const Vector<std::int32_t>& inputs,
+                 std::int64_t memory_bytes, std::int64_t floor_ns, std::int32_t rounds,
+                 std::uint64_t seed) {
+    if (rounds < 0 || rounds > 20) throw std::invalid_argument("rounds: range");
+    RecomputedGraph graph =
+        checked_graph(duration_ns, output_bytes, workspace_bytes, keep, input_start, inputs);
+    new (place)
+        RematAnneal(std::move(graph), checked_memory(memory_bytes), floor_ns, rounds, seed);
+}
+
+void make_peak(RematPeak* place, const Amounts& duration_ns, const Amounts& output_bytes,
+               const Amounts& workspace_bytes, const Vector<std::uint8_t>& keep,
+               const Vector<std::int32_t>& input_start, const Vector<std::int32_t>& inputs,
+               std::int64_t stop_at_bytes, std::uint64_t seed) {
+    auto graph = std::make_shared<const RecomputedGraph>(
+        checked_graph(duration_ns, output_bytes, workspace_bytes, keep, input_start, inputs));
+    new (place) RematPeak(std::move(graph), checked_memory(stop_at_bytes), seed);
+}
+
+template <typename Search>
+void run(Search& search, std::int64_t moves, std::optional<double> time_limit_s) {
     nb::gil_scoped_release unlocked;
     Watch watch(time_limit_s);
     search.run(moves, std::ref(watch));
@@ -75,13 +103,13 @@ void start_from(RematAnneal& search, const Vector<std::int32_t>& computations) {
 void bind_remat_anneal(nb::module_& m) {
     nb::class_<RematAnneal>(m, "RematAnneal")
         // No conversions: one that does not fit its type would wrap around in silence.
-        .def("__init__", &make, nb::arg("duration_ns").noconvert(),
+        .def("__init__", &make_anneal, nb::arg("duration_ns").noconvert(),
              nb::arg("output_bytes").noconvert(), nb::arg("workspace_bytes").noconvert(),
              nb::arg("keep").noconvert(), nb::arg("input_start").noconvert(),
              nb::arg("inputs").noconvert(), nb::arg("memory_bytes"), nb::arg("floor_ns"),
              nb::arg("rounds"), nb::arg("seed"))
         .def("start_from", &start_from, nb::arg("computations").noconvert())
-        .def("run", &run, nb::arg("moves"), nb::arg("time_limit_s") = nb::none())
+        .def("run", &run<RematAnneal>, nb::arg("moves"), nb::arg("time_limit_s") = nb::none())
         .def_prop_rw("floor_ns", &RematAnneal::floor_ns, &RematAnneal::set_floor_ns)
         .def_prop_ro("is_over", &RematAnneal::is_over)
         .def_prop_ro("time_ns",
@@ -90,6 +118,16 @@ void bind_remat_anneal(nb::module_& m) {
                      })
         .def_prop_ro("computations", &RematAnneal::best_sequence)
         .def_prop_ro("tried", &RematAnneal::tried);
+    nb::class_<RematPeak>(m, "RematPeak")
+        .def("__init__", &make_peak, nb::arg("duration_ns").noconvert(),
+             nb::arg("output_bytes").noconvert(), nb::arg("workspace_bytes").noconvert(),
+             nb::arg("keep").noconvert(), nb::arg("input_start").noconvert(),
+             nb::arg("inputs").noconvert(), nb::arg("stop_at_bytes"), nb::arg("seed"))
+        .def("run", &run<RematPeak>, nb::arg("moves"), nb::arg("time_limit_s") = nb::none())
+        .def_prop_ro("is_over", &RematPeak::is_over)
+        .def_prop_ro("peak_bytes", &RematPeak::best_bytes)
+        .def_prop_ro("computations", &RematPeak::best_sequence)
+        .def_prop_ro("tried", &RematPeak::tried);
 }
 
 }  // namespace jettison::binding

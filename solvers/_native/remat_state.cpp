@@ -81,6 +81,12 @@ std::int64_t RematState::excess_of(std::int64_t bytes) const {
     return bytes > memory_bytes_ ? ((bytes - memory_bytes_ - 1) >> unit_bits_) + 1 : 0;
 }
 
+void RematState::set_memory_bytes(std::int64_t memory_bytes) {
+    memory_bytes_ = memory_bytes;
+    excess_ = 0;
+    for (const std::int64_t bytes : used_bytes_) excess_ += excess_of(bytes);
+}
+
 std::size_t RematState::covering(std::int32_t node, std::int32_t stage) const {
     const auto& list = computed_[at(node)];
     if (list.back().stage <= stage) return list.size() - 1;

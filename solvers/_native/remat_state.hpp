@@ -51,6 +51,10 @@ public:
     // The sizes have to add up to less than 2^60.
     RematState(const RecomputedGraph& graph, std::int64_t memory_bytes);
 
+    std::int64_t memory_bytes() const { return memory_bytes_; }
+    // Changes the limit. Time linear in the number of computations.
+    void set_memory_bytes(std::int64_t memory_bytes);
+
     // Puts a recomputation in, or takes one out; each is the exact inverse of the other. Time
     // linear in the number of computations while the values concerned live, vectorized.
     void add(Recomputation one);
