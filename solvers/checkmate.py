@@ -32,7 +32,7 @@ from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound, Evidence
-from jettison.solvers.checkmate_highs import highs_options
+from jettison.solvers.checkmate_highs import MOST_COEFFICIENTS, highs_options
 from jettison.solvers.clock import Clock
 from jettison.solvers.graph_memory_floor import memory_for_everything, too_little_memory
 from jettison.solvers.highs import solve_model
@@ -42,8 +42,6 @@ from jettison.solvers.model_solution import Progress as ModelProgress
 from jettison.solvers.outcome import Infeasibility, Outcome, Problem, Progress, SolveOptions
 from jettison.solvers.status import Answer, Termination
 
-# Five million coefficients take about 3 GB as a PuLP problem and 6 GB more inside HiGHS.
-_MOST_COEFFICIENTS = 5_000_000
 # To write the model down and to hand it over, measured; a slower machine overshoots its limit.
 _SECONDS_PER_COEFFICIENT = 1e-5
 
@@ -121,10 +119,10 @@ def declined(problem: RematGraph, options: SolveOptions) -> Outcome | None:
     """Decline a model that would not fit into this machine's memory or into the time limit."""
     coefficients = Checkmate().estimated_coefficients(problem.instance)
     size = f"Checkmate's model of this graph has about {coefficients:,} coefficients"
-    if coefficients > _MOST_COEFFICIENTS:
+    if coefficients > MOST_COEFFICIENTS:
         return Outcome(
             termination=Termination.MEMORY_LIMIT,
-            note=f"{size}, more than the {_MOST_COEFFICIENTS:,} that are tried; use another method",
+            note=f"{size}, more than the {MOST_COEFFICIENTS:,} that are tried; use another method",
         )
     seconds = coefficients * _SECONDS_PER_COEFFICIENT
     if options.time_limit_s is not None and seconds > options.time_limit_s:

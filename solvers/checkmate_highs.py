@@ -6,6 +6,8 @@ from jettison.solvers.clock import Clock
 from jettison.solvers.highs_options import HighsOptions
 from jettison.solvers.outcome import SolveOptions
 
+# Five million coefficients take about 3 GB as a PuLP problem and 6 GB more inside HiGHS.
+MOST_COEFFICIENTS = 5_000_000
 # HiGHS's own 1e-6, of a binary with a coefficient of 1024, would be a thousandth: too many bytes.
 _FEASIBILITY_TOLERANCE = 1e-9
 

@@ -1,12 +1,14 @@
 r"""The least memory in which a staged schedule of a graph exists.
 
-Checkmate's model with the memory as its objective. The solver's bound is rounded up to a multiple
-of the greatest common divisor of the sizes, as every peak is one; where the peak of a replayed
-schedule meets it, the least memory is known.
+First `least_peak_anneal` looks for a schedule with a small peak, for half of the time at most; then
+comes Checkmate's model with the memory as its objective, unless it has too many coefficients. The
+solver's bound is rounded up to a multiple of the greatest common divisor of the sizes, as every
+peak is one; where the peak of a replayed schedule meets it, the least memory is known.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from jettison.formulations.checkmate import Checkmate, CheckmateModel, Peak
@@ -14,11 +16,15 @@ from jettison.formulations.from_pulp import from_pulp
 from jettison.instances.graph import Graph
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.graph_schedule import GraphSchedule
-from jettison.solvers.checkmate_highs import highs_options
+from jettison.solvers.checkmate_highs import MOST_COEFFICIENTS, highs_options
 from jettison.solvers.clock import Clock
 from jettison.solvers.graph_baselines import store_all_schedule
 from jettison.solvers.highs import solve_model
+from jettison.solvers.least_peak_anneal import least_peak_by_annealing
 from jettison.solvers.outcome import SolveOptions
+from jettison.solvers.status import Termination
+
+_SHARE_OF_ANNEALING = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +70,18 @@ def least_staged_memory(
     known = _known(graph, not_below_bytes)
     if known.is_exact:
         return known
+    half = Clock(None if math.isinf(clock.left_s) else clock.left_s * _SHARE_OF_ANNEALING)
+    annealed = least_peak_by_annealing(graph, options, half, stop_at_bytes=known.lower_bytes)
+    known = LeastMemory(
+        # A schedule refutes whatever claims more than its peak.
+        lower_bytes=min(known.lower_bytes, annealed.peak_bytes),
+        schedule=annealed.schedule,
+        peak_bytes=annealed.peak_bytes,
+    )
+    is_interrupted = annealed.termination is Termination.INTERRUPTED
+    is_too_large = Checkmate().estimated_coefficients(graph) > MOST_COEFFICIENTS
+    if known.is_exact or is_interrupted or is_too_large:
+        return known
     built = _least_peak_model(graph, known)
     model = from_pulp(built.problem).model
     solution = solve_model(model, highs_options(options, clock, gap=0))
@@ -76,7 +94,6 @@ def least_staged_memory(
             schedule, peak_bytes = found, found_bytes
     if solution.dual_bound is not None:
         lower_bytes = max(lower_bytes, built.memory_scale.bound_from_model(solution.dual_bound))
-    # A schedule refutes whatever claims more than its peak.
     return LeastMemory(
         lower_bytes=min(lower_bytes, peak_bytes), schedule=schedule, peak_bytes=peak_bytes
     )

@@ -39,12 +39,11 @@ result is the same for a seed if no time limit ends the search.
 
 from __future__ import annotations
 
-import numpy as np
-
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.solvers import _kernels
 from jettison.solvers.clock import Clock
+from jettison.solvers.graph_arrays import graph_arrays
 from jettison.solvers.graph_memory_floor import memory_for_everything, too_little_memory
 from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
 from jettison.solvers.status import Termination
@@ -83,14 +82,8 @@ def solve_anneal(problem: Problem, options: SolveOptions) -> Outcome:
 
 def annealing_of(problem: RematGraph, seed: int, floor_ns: int) -> _kernels.RematAnneal:
     """Return the search for a problem, before its first move; it ends at a time of `floor_ns`."""
-    graph = problem.instance
     return _kernels.RematAnneal(
-        duration_ns=np.array([node.duration_ns for node in graph.nodes], dtype=np.int64),
-        output_bytes=np.array([node.output_bytes for node in graph.nodes], dtype=np.int64),
-        workspace_bytes=np.array([node.workspace_bytes for node in graph.nodes], dtype=np.int64),
-        keep=np.array([node.keep for node in graph.nodes], dtype=np.uint8),
-        input_start=np.cumsum([0, *map(len, graph.inputs)], dtype=np.int32),
-        inputs=np.array([source for row in graph.inputs for source in row], dtype=np.int32),
+        **graph_arrays(problem.instance),
         memory_bytes=problem.memory_bytes,
         floor_ns=floor_ns,
         rounds=ROUNDS,

@@ -1,0 +1,148 @@
+"""Annealing towards the least peak: never below the brute force, and nearly always equal to it."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+from jettison.instances.generators.layered_graph import LayeredGraphs
+from jettison.instances.graph import Graph, Node
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers import _kernels
+from jettison.solvers.clock import Clock
+from jettison.solvers.graph_arrays import graph_arrays
+from jettison.solvers.least_peak_anneal import LeastPeak, least_peak_by_annealing
+from jettison.solvers.outcome import SolveOptions
+from jettison.solvers.status import Termination
+from tests.oracles.graph_brute_force import least_staged_memory_bytes
+
+
+def drawn(seed: int, count: int) -> Graph:
+    """Draw a graph whose nodes read up to two earlier ones, and whose last one reads the first."""
+    chance = random.Random(seed)
+    nodes = []
+    for node in range(count):
+        sources = set(chance.sample(range(node), min(node, chance.randint(0, 2))))
+        if node == count - 1:
+            sources.add(0)
+        nodes.append(
+            Node(
+                name=f"n{node}",
+                duration_ns=chance.randint(0, 9),
+                output_bytes=chance.randint(0, 9),
+                inputs=tuple(f"n{source}" for source in sorted(sources)),
+                workspace_bytes=chance.choice((0, 0, 3)),
+                keep=chance.random() < 0.2,
+            )
+        )
+    return Graph(f"drawn {seed}", tuple(nodes))
+
+
+def ladder(layers: int) -> Graph:
+    """Forwards of one byte each and backwards that read them."""
+    forward = [
+        Node(
+            name=f"f{layer}",
+            duration_ns=1,
+            output_bytes=1,
+            inputs=(f"f{layer - 1}",) if layer else (),
+        )
+        for layer in range(layers)
+    ]
+    backward = [
+        Node(
+            name=f"b{layer}",
+            duration_ns=1,
+            output_bytes=1,
+            inputs=(f"f{layer}",) + ((f"b{layer + 1}",) if layer < layers - 1 else ()),
+        )
+        for layer in reversed(range(layers))
+    ]
+    return Graph(f"{layers} layers", (*forward, *backward))
+
+
+def least_peak(graph: Graph, seed: int = 0, stop_at_bytes: int | None = None) -> LeastPeak:
+    stop = graph.least_peak_bound_bytes if stop_at_bytes is None else stop_at_bytes
+    return least_peak_by_annealing(graph, SolveOptions(seed=seed), Clock(None), stop)
+
+
+def test_tiny_graphs_need_what_the_brute_force_says_and_never_less() -> None:
+    exact = tried = 0
+    for seed in range(80):
+        graph = drawn(seed, 4 + seed % 5)
+        least_bytes = least_staged_memory_bytes(graph)
+        if least_bytes == graph.store_all_peak_bytes:
+            continue
+        found = least_peak(graph, seed)
+        replay = found.schedule.replay(graph, found.peak_bytes)
+        assert replay.valid
+        assert replay.peak_bytes == found.peak_bytes >= least_bytes
+        assert replay.schedule_class is ScheduleClass.STAGED
+        exact += found.peak_bytes == least_bytes
+        tried += 1
+    assert tried >= 20
+    assert exact >= 0.9 * tried  # all of them, when this was written
+
+
+def test_sixteen_layers_need_three_values() -> None:
+    # A backward, its forward and the backward before it. That much does: each backward is kept for
+    # the next one, and in between the forwards run from the first one, two of them at a time.
+    graph = ladder(16)
+    found = least_peak(graph)
+    assert graph.store_all_peak_bytes == 17
+    assert found.peak_bytes == graph.least_peak_bound_bytes == 3
+    assert found.termination is Termination.COMPLETED
+
+
+def test_the_least_peak_of_a_larger_graph_is_replayed() -> None:
+    graph = LayeredGraphs(nodes=60).draw(1)
+    found = least_peak(graph, stop_at_bytes=7 * graph.store_all_peak_bytes // 10)
+    assert found.peak_bytes <= 7 * graph.store_all_peak_bytes // 10
+    assert found.schedule.replay(graph, found.peak_bytes).valid
+
+
+def test_where_the_schedule_without_recomputation_is_small_enough_it_is_the_answer() -> None:
+    graph = ladder(4)
+    found = least_peak(graph, stop_at_bytes=graph.store_all_peak_bytes)
+    assert found.schedule.computations == tuple(range(8))
+
+
+def test_a_seed_gives_the_same_schedule_again() -> None:
+    graph = LayeredGraphs(nodes=30).draw(2)
+    assert least_peak(graph, 5) == least_peak(graph, 5)
+
+
+def test_without_time_the_schedule_without_recomputation_is_left() -> None:
+    graph = ladder(40)
+    found = least_peak_by_annealing(graph, SolveOptions(), Clock(1e-9), 0)
+    assert found.termination is Termination.TIME_LIMIT
+    assert found.peak_bytes == graph.store_all_peak_bytes
+
+
+def test_ctrl_c_keeps_the_best_so_far() -> None:
+    # No schedule of this graph gets down to 0 bytes, and the search takes seconds to give up.
+    graph = LayeredGraphs(nodes=1000).draw(0)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    found = least_peak_by_annealing(graph, SolveOptions(), Clock(None), 0)
+    timer.join()
+    assert found.termination is Termination.INTERRUPTED
+    assert found.schedule.replay(graph, found.peak_bytes).valid
+
+
+@pytest.mark.parametrize("stop_at_bytes", [-1, 2**60])
+def test_the_kernel_refuses_what_no_peak_can_be(stop_at_bytes: int) -> None:
+    with pytest.raises(ValueError, match="memory"):
+        _kernels.RematPeak(**graph_arrays(ladder(3)), stop_at_bytes=stop_at_bytes, seed=0)
+
+
+def test_the_kernel_refuses_arrays_that_do_not_match() -> None:
+    arrays = graph_arrays(ladder(3))
+    arrays["keep"] = np.zeros(2, np.uint8)
+    with pytest.raises(ValueError, match="keep"):
+        _kernels.RematPeak(**arrays, stop_at_bytes=1, seed=0)
