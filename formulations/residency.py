@@ -32,7 +32,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jettison.formulations.windowed_frontier import WindowedFrontier, WindowedModel
+from jettison.formulations.windowed_frontier import WindowedFrontier
+from jettison.formulations.windowed_model import WindowedModel
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.schedule_class import ScheduleClass
 

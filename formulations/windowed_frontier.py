@@ -125,75 +125,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from jettison.formulations.array_model import ArrayModel, Floats
-from jettison.formulations.integer_scale import IntegerScale
 from jettison.formulations.needed_sets import needed_sets
 from jettison.formulations.window_rows import WindowWriter
+from jettison.formulations.windowed_model import WindowedModel
 from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.schedule_class import ScheduleClass
-
-
-@dataclass(frozen=True)
-class WindowedModel:
-    """A built model, and how to read its values.
-
-    Attributes
-    ----------
-    graph
-        The instance.
-    cuts
-        The nodes after whose first computations the windows begin.
-    model
-        The model.
-    recomputed
-        For each window, the column R of each needed node.
-    memory_scale, time_scale
-        For the rows of memory, and for the objective.
-    """
-
-    graph: Graph
-    cuts: tuple[int, ...]
-    model: ArrayModel
-    recomputed: tuple[dict[int, int], ...]
-    memory_scale: IntegerScale
-    time_scale: IntegerScale
-
-    def computations(self, values: Floats) -> tuple[int, ...]:
-        """Return the computations, in order, that an integer point of the model suggests.
-
-        What a window computes again comes as late in it as it can: before the first of its users
-        in the window, or at the end of it. Every node follows its inputs, so the sequence becomes
-        a valid schedule (`GraphSchedule.from_computations`) but for its memory, which the model
-        knows only at the cuts and slots. :math:`O(k (n + |E|))` for `k` cuts.
-
-        Parameters
-        ----------
-        values
-            Value of each column.
-        """
-        count = len(self.graph)
-        again: list[list[int]] = [[] for _ in range(count + 1)]
-        ends = (*self.cuts[1:], count)
-        for start, end, columns in zip(self.cuts, ends, self.recomputed, strict=True):
-            stage_of: dict[int, int] = {}
-            for node in sorted(columns, reverse=True):
-                if values[columns[node]] < 0.5:
-                    continue
-                stages = [
-                    user if user > start else stage_of[user]
-                    for user in self.graph.users[node]
-                    if user in stage_of or start < user <= end
-                ]
-                stage_of[node] = min(stages, default=end)
-                again[stage_of[node]].append(node)
-        sequence: list[int] = []
-        for stage, nodes in enumerate(again):
-            sequence.extend(sorted(nodes))
-            if stage < count:
-                sequence.append(stage)
-        return tuple(sequence)
 
 
 @dataclass(frozen=True)
@@ -265,6 +203,7 @@ class WindowedFrontier:
             cuts=self.cuts,
             model=writer.model(),
             recomputed=tuple(writer.R),
+            stored=tuple(writer.S),
             memory_scale=writer.memory_scale,
             time_scale=writer.time_scale,
         )

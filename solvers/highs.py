@@ -18,7 +18,7 @@ import lazy_loader as lazy
 import numpy as np
 
 from jettison.formulations.array_model import ArrayModel, Floats
-from jettison.solvers.highs_options import HighsOptions, LinearAlgorithm
+from jettison.solvers.highs_options import HighsOptions, IntegerSearch, LinearAlgorithm
 from jettison.solvers.model_solution import (
     ModelSolution,
     Progress,
@@ -184,6 +184,10 @@ class _Run:
         if interior and not self.model.integer.any():
             _set_option(highs, "solver", "ipm")
             _set_option(highs, "run_crossover", "off")
+        if self.options.integer_search is IntegerSearch.PROVE:
+            _set_option(highs, "mip_heuristic_effort", 0.0)
+            # So many cutting planes are kept beside those in the relaxation.
+            _set_option(highs, "mip_pool_soft_limit", 1)
         if self.options.node_limit is not None:
             _set_option(highs, "mip_max_nodes", self.options.node_limit)
         if self.options.feasibility_tolerance is not None:

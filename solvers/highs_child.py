@@ -54,6 +54,7 @@ def solve_in_child(
     memory_limit_bytes: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     on_incumbent: Callable[[Floats], None] | None = None,
+    stop: threading.Event | None = None,
 ) -> ModelSolution:
     """Solve `model` with HiGHS in a child process that cannot outstay its limits.
 
@@ -70,6 +71,8 @@ def solve_in_child(
     memory_limit_bytes
         Most address space that the child may use (``RLIMIT_AS``; about 120 MiB are taken before the
         model arrives); None for no limit.
+    stop
+        Ends the run, as Ctrl-C does, at the first report of the child after it was set.
 
     Raises
     ------
@@ -98,7 +101,7 @@ def solve_in_child(
     child = _Child(model, options, memory_limit_bytes, wall_limit_s)
     record = RunRecord(model, on_progress, on_incumbent)
     try:
-        return child.result(record)
+        return child.result(record, stop)
     except KeyboardInterrupt:
         child.ask_to_stop()
         return child.result(record)
@@ -138,8 +141,9 @@ class _Child:
         self._talk = threading.Thread(target=self._converse, args=request, daemon=True)
         self._talk.start()
 
-    def result(self, record: RunRecord) -> ModelSolution:
+    def result(self, record: RunRecord, stop: threading.Event | None = None) -> ModelSolution:
         """Pass reports on to `record` until the child ends; call again if it was left early."""
+        is_asked = False
         while not (self._closed.is_set() and self._messages.empty()):
             left_s = None if self._early_end else max(0.0, self._deadline - time.perf_counter())
             try:
@@ -159,6 +163,9 @@ class _Child:
                     raise SolverError(header["reason"])
                 case "solution":
                     return decode_solution(header, arrays, record, self._seconds())
+            if stop is not None and stop.is_set() and not is_asked:
+                self.ask_to_stop()
+                is_asked = True
         return record.as_solution(self._early_end or self._cause_of_death(), self._seconds())
 
     def ask_to_stop(self) -> None:

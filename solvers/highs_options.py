@@ -42,6 +42,20 @@ class LinearAlgorithm(StrEnum):
     INTERIOR = "interior"
 
 
+class IntegerSearch(StrEnum):
+    """What HiGHS puts its time into in integer models.
+
+    ``choose``
+        As it likes: heuristics and many rounds of cutting planes before the first branching.
+    ``prove``
+        Into the bound, for models with a good `start`: no heuristics, and no more than a few
+        cutting planes at a time.
+    """
+
+    CHOOSE = "choose"
+    PROVE = "prove"
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HighsOptions:
     """How to run HiGHS.
@@ -65,6 +79,8 @@ class HighsOptions:
         1e-6 for integer models, 1e-7 for linear programs.
     linear_algorithm
         How to solve linear programs; integer models choose for themselves.
+    integer_search
+        What the time goes into where there are integers.
     start
         A point to start an integer model from, shape (n,); NaN where HiGHS is to find the value.
         A point that cannot be completed to a feasible one is ignored.
@@ -82,6 +98,7 @@ class HighsOptions:
     seed: int = 0
     feasibility_tolerance: float | None = None
     linear_algorithm: LinearAlgorithm = LinearAlgorithm.CHOOSE
+    integer_search: IntegerSearch = IntegerSearch.CHOOSE
     start: ArrayLike | None = None
 
     def __post_init__(self) -> None:
@@ -98,6 +115,7 @@ class HighsOptions:
                 raise InputError(f"{given!r}", field=field, expected=expected)
             object.__setattr__(self, field, value)
         object.__setattr__(self, "linear_algorithm", LinearAlgorithm(self.linear_algorithm))
+        object.__setattr__(self, "integer_search", IntegerSearch(self.integer_search))
 
     def start_for(self, model: ArrayModel) -> Floats | None:
         """Return the start as an array.

@@ -9,6 +9,9 @@ from jettison.schedules.graph_schedule import GraphOperationKind, GraphSchedule
 
 Slot = tuple[int, int]
 
+# Stages so close to a worse one are not cut as well.
+_REACH = 3
+
 
 class StageExcess:
     """The excess of the schedule that a sequence of computations stands for, by its replay.
@@ -66,17 +69,23 @@ class StageExcess:
         return sorted(slots, key=lambda slot: (-self.again_bytes[slot], slot))
 
     def new_cuts(self, cuts: Collection[int], count: int) -> list[int]:
-        """Return up to `count` cuts to add.
+        """Return up to `count` cuts to add, of stages whose first computation exceeds the limit.
 
-        First computations come first. What exceeds the limit in recomputations only asks for cuts
-        on both sides of their stage, so that what is stored there stands in a row.
+        Of stages close to each other only the worst is one: a cut there takes most of the excess
+        of the others away.
         """
-        found = [node for node in self.worst_stages() if node not in cuts]
-        if not found:
-            beside = [cut for stage, _ in self.worst_slots() for cut in (stage - 1, stage)]
-            found = [cut for cut in beside if cut not in cuts]
-        return list(dict.fromkeys(found))[:count]
+        excess = {node: above for node, above in self.first_bytes.items() if node not in cuts}
+        peaks = [
+            node
+            for node in self.worst_stages()
+            if node in excess
+            and all(
+                (excess.get(other, 0), -other) <= (excess[node], -node)
+                for other in range(node - _REACH, node + _REACH + 1)
+            )
+        ]
+        return peaks[:count]
 
     def new_slots(self, slots: Collection[Slot], count: int) -> list[Slot]:
-        """Return up to `count` slots to add."""
+        """Return up to `count` slots to add, the worst first."""
         return [slot for slot in self.worst_slots() if slot not in slots][:count]

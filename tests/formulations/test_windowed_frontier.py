@@ -14,7 +14,8 @@ from jettison.formulations.checkmate import Checkmate
 from jettison.formulations.from_pulp import from_pulp
 from jettison.formulations.needed_sets import needed_sets
 from jettison.formulations.residency import Frontier, Residency
-from jettison.formulations.windowed_frontier import WindowedFrontier, WindowedModel
+from jettison.formulations.windowed_frontier import WindowedFrontier
+from jettison.formulations.windowed_model import WindowedModel
 from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph, Node
 from jettison.instances.remat_graph import RematGraph

@@ -1,0 +1,336 @@
+r"""Rounds of cuts and slots that bring a bound and a schedule of a graph's step together.
+
+The models are those of `formulations.windowed_frontier`. Without slots they relax the problem for
+every schedule whose first computations follow the order of the graph, whatever is computed again,
+how often and in which order; with slots, for staged schedules. The search
+
+1. anneals until a schedule is known (`graph_incumbent`);
+2. looks at the step without recomputation, and solves the linear relaxation of one cut at each of
+   the stages that need most memory; its multipliers, evaluated in exact arithmetic, are a bound
+   that no tolerance of the solver can spoil (`exact_dual_bound`);
+3. solves the best few of them with their integers, and goes on with the best one;
+4. brings the best point to a schedule (`WindowedModel.computations`), replays it, and makes stages
+   where it exceeds the memory most cuts as well; where only recomputations exceed it, it adds slots
+   and the cuts on both sides of them. In between it anneals from that schedule;
+5. does the same again, until the schedule of a model that was solved to its end fits, or the bound
+   meets the best schedule.
+
+A run of HiGHS starts from the best schedule, which is a point of every model of its class, and
+leaves the search for better points to the annealing. One that does not end within its share of the
+time is left with the bound that it has; its share doubles when its point asks for no cut.
+
+Each round's bound is valid, and the largest of each class counts. Integers enter exactly: the
+objective is a multiple of the greatest common divisor of the durations, so every bound is rounded
+up to one, the solver's after it has been lowered by its tolerance (`IntegerScale`).
+
+One cut has at most :math:`2n` binaries, so graphs of some thousands of nodes are no trouble;
+models of more than a hundred thousand columns R and S are not built.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+
+from jettison.formulations.windowed_frontier import WindowedFrontier
+from jettison.formulations.windowed_model import WindowedModel
+from jettison.instances.remat_graph import RematGraph
+from jettison.schedules.graph_schedule import GraphSchedule
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.bound import Bound, Evidence
+from jettison.solvers.checkmate_highs import highs_options
+from jettison.solvers.clock import Clock
+from jettison.solvers.exact_dual_bound import exact_dual_bound
+from jettison.solvers.graph_incumbent import GraphIncumbent
+from jettison.solvers.highs import solve_model
+from jettison.solvers.highs_child import solve_in_child
+from jettison.solvers.highs_options import HighsOptions, IntegerSearch
+from jettison.solvers.model_solution import ModelSolution
+from jettison.solvers.model_solution import Progress as ModelProgress
+from jettison.solvers.outcome import Infeasibility, Outcome, Progress, SolveOptions
+from jettison.solvers.stage_excess import Slot, StageExcess
+from jettison.solvers.status import Answer, Termination
+
+# Stages whose relaxations are solved, and those of them that are solved with their integers.
+_STAGES_LOOKED_AT = 16
+_STAGES_SOLVED = 3
+_NEW_CUTS = 2
+_NEW_SLOTS = 8
+# Of one run: at least so many seconds, and a share of those that are left. A cut takes hundredths
+# of a second up to some hundred nodes.
+_LEAST_SHARE_S = 2.0
+_SHARE_OF_LEFT = 0.3
+_MOST_COLUMNS = 100_000
+# Larger integer models run in a process of their own, which takes some tenths of a second: within
+# this one HiGHS has taken 24 s where 2 s were allowed.
+_COLUMNS_FOR_A_CHILD = 2_000
+_SECONDS_TO_END = 1.0
+
+
+class CutSearch:
+    """The rounds, the best bounds and the best schedule so far.
+
+    Parameters
+    ----------
+    problem, options, clock
+        As for the method.
+    method
+        What to call the bounds.
+
+    Attributes
+    ----------
+    incumbent
+        The best schedule, and the annealing that betters it.
+    """
+
+    def __init__(
+        self, problem: RematGraph, options: SolveOptions, clock: Clock, method: str
+    ) -> None:
+        self._method = method
+        self.problem = problem
+        self.options = options
+        self.clock = clock
+        self.incumbent = GraphIncumbent(problem, options.seed, clock)
+        self.base_ns = problem.instance.base_time_ns
+        self.exact_ns = self.base_ns
+        self.solver_ns = {ScheduleClass.IN_ORDER: self.base_ns, ScheduleClass.STAGED: self.base_ns}
+        self.infeasibility: Infeasibility | None = None
+        self.work = {"models": 0, "cuts": 0, "slots": 0, "columns": 0, "nodes": 0}
+        self.note: str | None = None
+
+    @property
+    def bound_ns(self) -> int:
+        """The largest bound for staged schedules."""
+        return max(self.exact_ns, *self.solver_ns.values())
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the best schedule is as close to the bound as was asked for."""
+        time_ns = self.incumbent.time_ns
+        return time_ns is not None and time_ns - self.bound_ns <= self.options.gap * time_ns
+
+    def outcome(self, termination: Termination) -> Outcome:
+        """Return the bounds so far."""
+        bounds = [self._bound(self.exact_ns, ScheduleClass.IN_ORDER, Evidence.EXACT)]
+        for valid_for, time_ns in self.solver_ns.items():
+            if time_ns > max(bound.time_ns for bound in bounds):
+                bounds.append(self._bound(time_ns, valid_for, Evidence.SOLVER))
+        return Outcome(
+            termination=termination,
+            bounds=tuple(bounds),
+            infeasibility=self.infeasibility,
+            work={**self.work, "moves": self.incumbent.moves},
+            note=self.note,
+        )
+
+    def run(self) -> Termination:
+        """Add cuts and slots until a schedule fits, nothing fits, or the time is up.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            On Ctrl-C between two runs of HiGHS; within one it ends the search.
+        """
+        self.incumbent.find_first()
+        self.report()
+        graph = self.problem.instance
+        stages = self._excess(range(len(graph))).worst_stages()
+        if not stages:
+            return Termination.COMPLETED
+        cuts = {self._best_stage(stages)}
+        slots: set[Slot] = set()
+        least_share_s = _LEAST_SHARE_S
+        while self.clock.left_s and not self.is_settled:
+            valid_for = ScheduleClass.STAGED if slots else ScheduleClass.IN_ORDER
+            frontier = WindowedFrontier(tuple(sorted(cuts)), tuple(sorted(slots)), valid_for)
+            if frontier.num_columns(graph) > _MOST_COLUMNS:
+                self.note = f"a model of more than {_MOST_COLUMNS:,} columns was not built"
+                return Termination.MEMORY_LIMIT
+            built = frontier.build(self.problem)
+            if not slots:
+                self._prove_by_relaxation(built)
+            solution = self._solve(built, valid_for, self._share_s(least_share_s))
+            if solution.termination in {Termination.INTERRUPTED, Termination.ERROR}:
+                return solution.termination
+            if solution.answer is Answer.INFEASIBLE:
+                return self._no_point(built, valid_for)
+            if solution.values is not None and self._refine(built, solution, cuts, slots):
+                continue
+            if solution.termination.is_regular:
+                return solution.termination
+            least_share_s = 2 * self._share_s(least_share_s)
+        return self._why_it_ended()
+
+    def _share_s(self, least_s: float) -> float:
+        left_s = self.clock.left_s
+        return least_s if math.isinf(left_s) else max(least_s, _SHARE_OF_LEFT * left_s)
+
+    def _why_it_ended(self) -> Termination:
+        if not self.is_settled:
+            return Termination.TIME_LIMIT
+        is_best = self.incumbent.time_ns == self.bound_ns
+        return Termination.COMPLETED if is_best else Termination.GAP_REACHED
+
+    def _refine(
+        self, built: WindowedModel, solution: ModelSolution, cuts: set[int], slots: set[Slot]
+    ) -> bool:
+        """Anneal from a point, and add the cuts and slots that it lacks; tell if it lacks any."""
+        assert solution.values is not None
+        computations = built.computations(solution.values)
+        self.incumbent.improve_from(computations, self.bound_ns)
+        self.report()
+        excess = self._excess(computations)
+        new_cuts = excess.new_cuts(cuts, _NEW_CUTS)
+        if new_cuts:
+            cuts.update(new_cuts)
+            return True
+        if excess.is_none or not solution.termination.is_regular:
+            return False
+        new_slots = excess.new_slots(slots, _NEW_SLOTS)
+        slots.update(new_slots)
+        cuts.update(cut for stage, _ in new_slots for cut in (stage - 1, stage))
+        if new_slots and any(node.keep for node in built.graph.nodes):
+            # Where kept nodes are computed again after the last cut, staged schedules cannot.
+            cuts.add(len(built.graph) - 1)
+        return bool(new_slots)
+
+    def _is_point(self, schedule: GraphSchedule, valid_for: ScheduleClass) -> bool:
+        """Tell whether the schedule is of the class that a model is for."""
+        replay = schedule.replay(self.problem.instance)
+        return valid_for.covers(replay.schedule_class)
+
+    def _no_point(self, built: WindowedModel, valid_for: ScheduleClass) -> Termination:
+        """Note that there is no staged schedule; a model without slots always has a point."""
+        if valid_for is not ScheduleClass.STAGED:
+            self.note = "HiGHS calls a model infeasible that has a point"
+            return Termination.ERROR
+        unit = built.memory_scale.unit
+        self.infeasibility = Infeasibility(
+            valid_for=valid_for,
+            least_memory_bytes=(self.problem.memory_bytes // unit + 1) * unit,
+            is_exact=False,
+            evidence=Evidence.SOLVER,
+        )
+        return Termination.COMPLETED
+
+    def _best_stage(self, stages: Sequence[int]) -> int:
+        """Return the cut that proves most, among the first of `stages`."""
+        relaxed_ns: dict[int, int] = {}
+        for stage in stages[:_STAGES_LOOKED_AT]:
+            if not self.clock.left_s:
+                break
+            relaxed_ns[stage] = self._prove_by_relaxation(self._one_cut(stage))
+        solved_ns: dict[int, int] = {}
+        for stage in sorted(relaxed_ns, key=lambda stage: -relaxed_ns[stage])[:_STAGES_SOLVED]:
+            if not self.clock.left_s:
+                break
+            cut = self._one_cut(stage)
+            solution = self._solve(cut, ScheduleClass.IN_ORDER, _LEAST_SHARE_S)
+            if solution.termination is Termination.INTERRUPTED:
+                raise KeyboardInterrupt
+            solved_ns[stage] = self._proved_ns(cut, solution)
+        ranking = solved_ns or relaxed_ns
+        return max(ranking, key=lambda stage: ranking[stage], default=stages[0])
+
+    def _one_cut(self, stage: int) -> WindowedModel:
+        return WindowedFrontier((stage,)).build(self.problem)
+
+    def _prove_by_relaxation(self, built: WindowedModel) -> int:
+        """Raise the exact bound by the relaxation's multipliers; return what they prove."""
+        solution = solve_model(built.model.relaxed(), self._highs_options(self.clock.left_s))
+        if solution.termination is Termination.INTERRUPTED:
+            raise KeyboardInterrupt
+        if solution.row_duals is None:
+            return self.base_ns
+        proved = exact_dual_bound(built.model, solution.row_duals)
+        scale = built.time_scale
+        found_ns = self.base_ns
+        if proved is not None:
+            found_ns += max(0, math.ceil(proved * scale.factor)) * scale.unit
+        self.exact_ns = max(self.exact_ns, found_ns)
+        self.report()
+        return found_ns
+
+    def _solve(
+        self,
+        built: WindowedModel,
+        valid_for: ScheduleClass,
+        share_s: float,
+    ) -> ModelSolution:
+        """Solve a model with its integers, and raise the bound of a class by what it proves.
+
+        The run ends when no point is left that could raise the bound by more than the gap that was
+        asked for, as a share of the time of the best point, or of the best schedule.
+        """
+        scale = built.time_scale
+        stop = threading.Event()
+        why: Termination | None = None
+
+        def watch(progress: ModelProgress) -> None:
+            nonlocal why
+            if progress.dual_bound is not None:
+                bound_ns = self.base_ns + scale.bound_from_model(progress.dual_bound)
+                self.solver_ns[valid_for] = max(self.solver_ns[valid_for], bound_ns)
+                if self.is_settled:
+                    why = Termination.COMPLETED
+                elif progress.objective is not None:
+                    most_ns = self.base_ns + scale.from_model(progress.objective)
+                    if most_ns <= bound_ns:
+                        why = Termination.COMPLETED
+                    elif most_ns - bound_ns <= self.options.gap * most_ns:
+                        why = Termination.GAP_REACHED
+            self.report()
+            if why is not None:
+                stop.set()
+
+        seconds = min(share_s, self.clock.left_s)
+        options = self._highs_options(seconds)
+        schedule = self.incumbent.schedule
+        if schedule is not None and self._is_point(schedule, valid_for):
+            start = built.point(schedule.computations)
+            options = replace(options, start=start, integer_search=IntegerSearch.PROVE)
+        if built.model.num_columns > _COLUMNS_FOR_A_CHILD:
+            solution = solve_in_child(
+                built.model,
+                options,
+                wall_limit_s=seconds + _SECONDS_TO_END,
+                on_progress=watch,
+                stop=stop,
+            )
+        else:
+            solution = solve_model(built.model, options, watch, stop=stop)
+        if why is not None and solution.termination is Termination.INTERRUPTED:
+            solution = replace(solution, termination=why)
+        proved_ns = self._proved_ns(built, solution)
+        self.solver_ns[valid_for] = max(self.solver_ns[valid_for], proved_ns)
+        self.work["models"] += 1
+        self.work["nodes"] += solution.nodes
+        self.work["cuts"] = max(self.work["cuts"], len(built.cuts))
+        self.work["columns"] = max(self.work["columns"], built.model.num_columns)
+        slots = sum(name.startswith("slot_") for name in built.model.row_names)
+        self.work["slots"] = max(self.work["slots"], slots)
+        self.report()
+        return solution
+
+    def _proved_ns(self, built: WindowedModel, solution: ModelSolution) -> int:
+        if solution.dual_bound is None:
+            return self.base_ns
+        return self.base_ns + max(0, built.time_scale.bound_from_model(solution.dual_bound))
+
+    def _highs_options(self, time_limit_s: float) -> HighsOptions:
+        return replace(highs_options(self.options, self.clock, gap=0), time_limit_s=time_limit_s)
+
+    def _excess(self, computations: Sequence[int]) -> StageExcess:
+        return StageExcess(self.problem.instance, self.problem.memory_bytes, computations)
+
+    def _bound(self, time_ns: int, valid_for: ScheduleClass, evidence: Evidence) -> Bound:
+        return Bound(time_ns=time_ns, valid_for=valid_for, evidence=evidence, method=self._method)
+
+    def report(self) -> None:
+        """Tell the caller the best schedule's time and the best bound."""
+        if self.options.on_progress is not None:
+            self.options.on_progress(
+                Progress(self.clock.seconds, self.incumbent.time_ns, self.bound_ns)
+            )
