@@ -14,9 +14,10 @@ from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.clock import Clock
 from jettison.solvers.remat_anneal import MOVES, annealing_of
 
-# Of a time limit, what may pass before a first schedule is known; and of all time the share that
-# annealing has while a model is worked on.
+# What may pass before a first schedule is known, of the time that is left and at most; and the
+# share of all time that annealing has between models.
 _SHARE_OF_FIRST = 0.1
+_MOST_FOR_FIRST_S = 10.0
 _SHARE_OF_ALL = 0.25
 
 
@@ -54,8 +55,9 @@ class GraphIncumbent:
         return self._search.tried
 
     def find_first(self) -> None:
-        """Anneal until a schedule is known, for a tenth of the time at most."""
-        until_s = self._clock.seconds + _SHARE_OF_FIRST * self._clock.left_s
+        """Anneal until a schedule is known, for a tenth of the time or ten seconds at most."""
+        most_s = min(_MOST_FOR_FIRST_S, _SHARE_OF_FIRST * self._clock.left_s)
+        until_s = self._clock.seconds + most_s
         self._anneal()
         while self.schedule is None and self._clock.seconds < until_s and not self._search.is_over:
             self._anneal()

@@ -15,9 +15,10 @@ from jettison.formulations.array_model import ArrayModel
 from jettison.instances.graph import Graph, Node
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers import graph_cut_bound
+from jettison.solvers import graph_cut_search
 from jettison.solvers.bound import Evidence
 from jettison.solvers.graph_cut_bound import bound_graph_cuts
+from jettison.solvers.graph_incumbent import GraphIncumbent
 from jettison.solvers.highs import solve_model
 from jettison.solvers.highs_options import HighsOptions
 from jettison.solvers.model_solution import ModelSolution
@@ -72,7 +73,7 @@ def watched(
         runs += 1
         return change(runs, solve_model(model, options))
 
-    monkeypatch.setattr(graph_cut_bound, "solve_model", changed)
+    monkeypatch.setattr(graph_cut_search, "solve_model", changed)
 
 
 def largest_ns(outcome: Outcome) -> int:
@@ -122,7 +123,7 @@ def test_slots_prove_more_for_staged_schedules_only() -> None:
 
 
 def test_where_everything_fits_nothing_is_solved(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_cut_bound, "solve_model", None)
+    monkeypatch.setattr(graph_cut_search, "solve_model", None)
     outcome = bound_graph_cuts(RematGraph(SKIP, 8), EXACT)
     assert (outcome.termination, largest_ns(outcome)) == (Termination.COMPLETED, 5)
 
@@ -130,7 +131,7 @@ def test_where_everything_fits_nothing_is_solved(monkeypatch: pytest.MonkeyPatch
 def test_memory_below_one_operation_is_a_proof_for_all_schedules(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(graph_cut_bound, "solve_model", None)
+    monkeypatch.setattr(graph_cut_search, "solve_model", None)
     proof = bound_graph_cuts(RematGraph(SKIP, 6), EXACT).infeasibility
     assert proof is not None
     assert (proof.valid_for, proof.least_memory_bytes) == (ScheduleClass.ALL, 7)
@@ -157,7 +158,8 @@ def test_ctrl_c_keeps_what_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     assert largest_ns(outcome) > SKIP.base_time_ns
 
 
-@pytest.mark.parametrize("run", [1, 2, 3])
+# The second is the model with its integers, and what the schedule shows to be the optimum.
+@pytest.mark.parametrize("run", [1, 2])
 def test_ctrl_c_within_a_run_ends_all(monkeypatch: pytest.MonkeyPatch, run: int) -> None:
     def interrupted(number: int, solution: ModelSolution) -> ModelSolution:
         assert number <= run
@@ -185,7 +187,9 @@ def test_a_run_without_a_point_is_given_more_time(monkeypatch: pytest.MonkeyPatc
 
 
 def test_too_large_a_model_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_cut_bound, "_MOST_COLUMNS", 1)
+    monkeypatch.setattr(graph_cut_search, "_MOST_COLUMNS", 1)
+    # With a schedule the bound of the first cut, which is solved before, would settle it.
+    monkeypatch.setattr(GraphIncumbent, "find_first", lambda _: None)
     outcome = bound_graph_cuts(RematGraph(SKIP, 7), EXACT)
     assert outcome.termination is Termination.MEMORY_LIMIT
     assert outcome.note == "a model of more than 1 columns was not built"
@@ -204,13 +208,13 @@ def test_a_model_that_has_a_point_is_not_believed_infeasible(
 
 
 def test_a_large_model_is_solved_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_cut_bound, "_COLUMNS_FOR_A_CHILD", 1)
+    monkeypatch.setattr(graph_cut_search, "_COLUMNS_FOR_A_CHILD", 1)
 
     def only_relaxations(model: ArrayModel, options: HighsOptions) -> ModelSolution:
         assert not model.integer.any()
         return solve_model(model, options)
 
-    monkeypatch.setattr(graph_cut_bound, "solve_model", only_relaxations)
+    monkeypatch.setattr(graph_cut_search, "solve_model", only_relaxations)
     outcome = bound_graph_cuts(RematGraph(SKIP, 7), EXACT)
     assert (outcome.termination, largest_ns(outcome)) == (Termination.COMPLETED, 7)
 

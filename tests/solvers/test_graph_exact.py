@@ -45,7 +45,7 @@ def test_when_the_rounds_do_not_end_the_annealing_finds_a_schedule() -> None:
     # a is computed again for d: 2 ns more than the 5 ns of all operations.
     problem = RematGraph(SKIP, 7)
     with patch(
-        "jettison.solvers.graph_cut_bound.CutSearch.run", return_value=Termination.TIME_LIMIT
+        "jettison.solvers.graph_cut_search.CutSearch.run", return_value=Termination.TIME_LIMIT
     ):
         result = solve_with(problem, "exact", SolveOptions(time_limit_s=5))
     assert result.time_ns == 7
@@ -54,7 +54,7 @@ def test_when_the_rounds_do_not_end_the_annealing_finds_a_schedule() -> None:
 
 
 def test_an_interrupt_keeps_the_bounds() -> None:
-    with patch("jettison.solvers.graph_cut_bound.CutSearch.run", side_effect=KeyboardInterrupt):
+    with patch("jettison.solvers.graph_cut_search.CutSearch.run", side_effect=KeyboardInterrupt):
         result = solve_with(RematGraph(SKIP, 7), "exact", EXACT)
     assert result.termination is Termination.INTERRUPTED
     assert result.lower_bound_ns == 5
