@@ -1,0 +1,336 @@
+"""The models of a graph's step have one optimum, and the relaxations are in order below it.
+
+Graphs are drawn with a seed: up to six nodes, any of them of no time or no size, with workspaces,
+values that stay to the end, and a backward pass that begins at some node; each in a memory between
+what one operation needs and what the whole step takes.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from functools import cache
+from itertools import pairwise
+from types import ModuleType
+from typing import Protocol
+
+import numpy as np
+import pytest
+
+from jettison.formulations import (
+    checkmate,
+    cut_closure,
+    frontier,
+    residency,
+    restricted,
+    retention_intervals,
+    single_cut,
+    windowed_frontier,
+)
+from jettison.formulations.array_model import ArrayModel
+from jettison.formulations.checkmate import Aggregated, Checkmate, Disaggregated
+from jettison.formulations.cut_closure import ChosenCuts, CutClosure
+from jettison.formulations.from_pulp import from_pulp
+from jettison.formulations.frontier import Frontier
+from jettison.formulations.integer_scale import IntegerScale
+from jettison.formulations.recomputation import (
+    AnyNode,
+    ForwardNodes,
+    ForwardNodesInBackwardStages,
+    Recomputation,
+)
+from jettison.formulations.residency import Residency
+from jettison.formulations.restricted import ChosenSlots, Restricted
+from jettison.formulations.retention_intervals import RetentionIntervals
+from jettison.formulations.single_cut import SingleCut
+from jettison.formulations.windowed_frontier import WindowedFrontier
+from jettison.instances.errors import InputError
+from jettison.instances.graph import Graph, Node
+from jettison.instances.remat_graph import RematGraph
+from jettison.schedules.graph_schedule import GraphSchedule
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.highs import solve_model
+from jettison.solvers.highs_options import HighsOptions
+from tests.oracles.graph_brute_force import least_in_order_time_ns, least_staged_time_ns
+
+EXACT = HighsOptions(gap=0, feasibility_tolerance=1e-9)
+CHOICES: tuple[Recomputation, ...] = (AnyNode(), ForwardNodes(), ForwardNodesInBackwardStages())
+NO_TIME = 10**9
+
+
+class Built(Protocol):
+    """What every builder of an array model returns."""
+
+    @property
+    def graph(self) -> Graph: ...
+    @property
+    def model(self) -> ArrayModel: ...
+    @property
+    def time_scale(self) -> IntegerScale: ...
+
+
+@cache
+def problems() -> tuple[RematGraph, ...]:
+    """Return the graphs, each in one memory."""
+    generator = random.Random(2023)
+    return tuple(drawn(generator, generator.randint(2, 6)) for _ in range(240))
+
+
+def drawn(generator: random.Random, count: int) -> RematGraph:
+    """Draw a graph that looks like a training step, and a memory in which it is not easy."""
+    first_backward = generator.randint(count // 2, count)
+    nodes: list[Node] = []
+    for position in range(count):
+        read = {position - 1} if position and generator.random() < 0.8 else set()
+        if position > 1 and generator.random() < 0.5:
+            read.add(generator.randrange(position - 1))
+        if position == count - 1:
+            read.add(0)
+        nodes.append(
+            Node(
+                name=f"{position}",
+                duration_ns=generator.choice((0, generator.randint(1, 9))),
+                output_bytes=generator.choice((0, *(generator.randint(1, 9),) * 5)),
+                inputs=tuple(f"{source}" for source in sorted(read - {position})),
+                workspace_bytes=generator.choice((0, 0, 0, generator.randint(1, 9))),
+                backward=position >= first_backward,
+                keep=generator.random() < 0.15,
+            )
+        )
+    graph = Graph("drawn", tuple(nodes))
+    least, most = graph.least_peak_bound_bytes, graph.store_all_peak_bytes
+    return RematGraph(graph, generator.randint(least, max(least, most - 1)))
+
+
+def optimum_ns(built: Built) -> int:
+    """Return the base time and the optimum; `NO_TIME` if the model has no point."""
+    objective = solve_model(built.model, EXACT).objective
+    if objective is None:
+        return NO_TIME
+    return built.graph.base_time_ns + built.time_scale.from_model(objective)
+
+
+def checkmate_ns(problem: RematGraph, model: Checkmate) -> int:
+    built = model.build(problem)
+    objective = solve_model(from_pulp(built.problem).model, EXACT).objective
+    if objective is None:
+        return NO_TIME
+    return built.graph.base_time_ns + built.time_scale.from_model(objective)
+
+
+def staged_ns(problem: RematGraph, choice: Recomputation) -> int:
+    """Return the best time of the brute force."""
+    graph = problem.instance
+    found = least_staged_time_ns(
+        graph, problem.memory_bytes, lambda stage, node: choice.permits(graph, stage, node)
+    )
+    return NO_TIME if found is None else found
+
+
+def all_cuts_and_slots(problem: RematGraph, choice: Recomputation) -> WindowedFrontier:
+    stages = range(len(problem.instance))
+    slots = tuple((t, q) for t in stages for q in range(t))
+    return WindowedFrontier(tuple(stages), slots, ScheduleClass.STAGED, choice)
+
+
+@pytest.mark.parametrize("choice", CHOICES, ids=repr)
+def test_exact_models_have_the_optimum_of_the_brute_force(choice: Recomputation) -> None:
+    hard = infeasible = 0
+    for problem in problems()[:: 1 if choice == AnyNode() else 3]:
+        n = len(problem.instance)
+        expected = staged_ns(problem, choice)
+        found = [
+            checkmate_ns(problem, Checkmate(Aggregated(), recomputation=choice)),
+            checkmate_ns(problem, Checkmate(Disaggregated(), recomputation=choice)),
+            optimum_ns(Residency(choice).build(problem)),
+            optimum_ns(all_cuts_and_slots(problem, choice).build(problem)),
+            optimum_ns(RetentionIntervals(n, choice).build(problem)),
+        ]
+        assert found == [expected] * len(found), problem
+        hard += problem.instance.base_time_ns < expected < NO_TIME
+        infeasible += expected == NO_TIME
+    # The cases are no formality.
+    assert hard > 5
+    assert infeasible > 5
+
+
+def test_relaxations_are_in_order_below_the_optimum() -> None:
+    strict = 0
+    for problem in problems()[::2]:
+        graph = problem.instance
+        in_order = least_in_order_time_ns(graph, problem.memory_bytes)
+        every = optimum_ns(Frontier().build(problem))
+        single = max(optimum_ns(SingleCut(t).build(problem)) for t in range(len(graph)))
+        assert single <= every <= (NO_TIME if in_order is None else in_order)
+        assert optimum_ns(CutClosure().build(problem)) == every
+        few = CutClosure(ChosenCuts((len(graph) // 2,)))
+        relaxed = [relaxation(model.build(problem)) for model in (Frontier(), few, CutClosure())]
+        for weaker, stronger in pairwise(relaxed):
+            assert weaker <= stronger + 1e-6
+        strict += relaxed[0] < relaxed[-1] - 1e-6
+    assert strict > 5
+
+
+def relaxation(built: Built) -> float:
+    objective = solve_model(built.model.relaxed(), EXACT).objective
+    return NO_TIME if objective is None else objective
+
+
+def test_all_windows_are_the_frontier_model_with_its_closure() -> None:
+    for problem in problems()[::4]:
+        every_cut = tuple(range(len(problem.instance)))
+        for choice in CHOICES:
+            windowed = WindowedFrontier(every_cut, recomputation=choice).build(problem)
+            assert optimum_ns(windowed) == optimum_ns(Frontier(choice).build(problem))
+
+
+@pytest.mark.parametrize("choice", CHOICES, ids=repr)
+def test_a_single_cut_is_the_window_of_one_cut(choice: Recomputation) -> None:
+    for problem in problems()[::4]:
+        for t in range(len(problem.instance)):
+            single = SingleCut(t, choice).build(problem).model
+            window = WindowedFrontier((t,), recomputation=choice).build(problem).model
+            for field in ("objective", "indptr", "indices", "data", "row_lower", "row_upper"):
+                assert np.array_equal(getattr(single, field), getattr(window, field)), field
+            # The window may compute anything in one of its stages, which some cut does not have.
+            assert np.array_equal(single.column_upper, window.column_upper)
+
+
+def test_the_restricted_model_is_the_best_restricted_schedule_and_an_upper_bound() -> None:
+    choice = ForwardNodesInBackwardStages()
+    slower = 0
+    for problem in problems():
+        graph = problem.instance
+        built = Restricted().build(problem)
+        solution = solve_model(built.model, EXACT)
+        expected = staged_ns(problem, choice)
+        assert optimum_ns(built) == expected
+        best = staged_ns(problem, AnyNode())
+        assert best <= expected
+        slower += best < expected
+        if solution.values is None:
+            continue
+        computations = built.computations(solution.values)
+        replay = GraphSchedule.from_computations(graph, computations).replay(
+            graph, problem.memory_bytes
+        )
+        assert replay.valid
+        assert replay.time_ns == expected
+        assert replay.schedule_class is ScheduleClass.STAGED
+    assert slower > 5
+
+
+def test_without_slots_the_restricted_model_leaves_recomputations_uncounted() -> None:
+    less = 0
+    for problem in problems():
+        none = optimum_ns(Restricted(ChosenSlots()).build(problem))
+        every = optimum_ns(Restricted().build(problem))
+        assert none <= every
+        less += none < every
+    assert less > 0
+
+
+def labels_of(module: ModuleType) -> list[str]:
+    assert module.__doc__ is not None
+    found = re.findall(r"\\text\{\(([a-z\\_]+)\)\}", module.__doc__)
+    return [label.replace("\\", "") for label in dict.fromkeys(found)]
+
+
+def labels(names: Sequence[str]) -> set[str]:
+    return {re.sub(r"(_[0-9]+)+$", "", name) for name in names}
+
+
+# Forward f0, f1 and backward g, h; everything that can be in a row is there.
+FULL = RematGraph(
+    Graph(
+        "full",
+        (
+            Node(name="f0", duration_ns=2, output_bytes=3, keep=True),
+            Node(name="f1", duration_ns=3, output_bytes=4, inputs=("f0",), workspace_bytes=1),
+            Node(name="g", duration_ns=1, output_bytes=3, inputs=("f1",), backward=True),
+            Node(name="h", duration_ns=2, output_bytes=3, inputs=("g", "f1"), backward=True),
+            Node(name="i", duration_ns=2, output_bytes=3, inputs=("h", "f0"), backward=True),
+        ),
+    ),
+    10,
+)
+
+
+@pytest.mark.parametrize(
+    ("module", "model"),
+    [
+        (frontier, Frontier().build(FULL).model),
+        (cut_closure, CutClosure().build(FULL).model),
+        (residency, Residency().build(FULL).model),
+        (restricted, Restricted().build(FULL).model),
+        (single_cut, SingleCut(2).build(FULL).model),
+        (retention_intervals, RetentionIntervals(2).build(FULL).model),
+        (windowed_frontier, all_cuts_and_slots(FULL, AnyNode()).build(FULL).model),
+    ],
+    ids=lambda value: value.__name__.rpartition(".")[2] if isinstance(value, ModuleType) else "",
+)
+def test_rows_and_columns_are_named_as_in_the_docstring(
+    module: ModuleType, model: ArrayModel
+) -> None:
+    equations = labels_of(module)
+    assert equations[0] == "objective"
+    assert labels(model.row_names) == set(equations[1:])
+    assert module.__doc__ is not None
+    for column in labels(model.column_names):
+        assert f"``{column}_" in module.__doc__
+
+
+def test_the_labels_of_checkmates_model_have_a_test_of_their_own() -> None:
+    assert labels_of(checkmate)[0] == "objective"
+
+
+# In 4 bytes, a (3 bytes) stands beside neither x, y nor z (2 bytes each), but each of b, c, d and e
+# reads it beside nothing else: it is computed four times.
+OFTEN = Graph(
+    "often",
+    (
+        Node(name="a", duration_ns=1, output_bytes=3),
+        Node(name="x", duration_ns=5, output_bytes=2),
+        Node(name="b", duration_ns=1, output_bytes=0, inputs=("a",)),
+        Node(name="y", duration_ns=5, output_bytes=2),
+        Node(name="c", duration_ns=1, output_bytes=0, inputs=("a",)),
+        Node(name="z", duration_ns=5, output_bytes=2),
+        Node(name="d", duration_ns=1, output_bytes=0, inputs=("a",)),
+    ),
+)
+
+
+def test_some_graphs_need_more_intervals_than_two_of_a_node() -> None:
+    # 19 ns once; a is lost while x, y and z are computed, and computed again before b, c and d.
+    problem = RematGraph(OFTEN, 4)
+    assert staged_ns(problem, AnyNode()) == 22
+    times = [optimum_ns(RetentionIntervals(c).build(problem)) for c in range(1, 6)]
+    assert times == [NO_TIME, NO_TIME, NO_TIME, 22, 22]
+    assert optimum_ns(RetentionIntervals(1).build(RematGraph(OFTEN, 5))) == 19
+
+
+def test_intervals_are_read_from_slot_to_slot() -> None:
+    built = RetentionIntervals(4).build(RematGraph(OFTEN, 4))
+    values = solve_model(built.model, EXACT).values
+    assert values is not None
+    intervals = built.intervals(values)
+    # a is computed in its own stage 0 and again in the stages of b, c and d: 2, 4 and 6.
+    assert [first for first, _ in intervals[0]] == [(0, 0), (2, 0), (4, 0), (6, 0)]
+    # What b, c and d read is there when they are computed.
+    assert [
+        (stage, stage) <= last for stage, (_, last) in zip((2, 4, 6), intervals[0][1:], strict=True)
+    ]
+    assert built.computations(values) == (0, 1, 0, 2, 3, 0, 4, 5, 0, 6)
+
+
+def test_a_node_without_any_interval_is_refused() -> None:
+    with pytest.raises(InputError, match=r"^per_node: 0; allow each node 1"):
+        RetentionIntervals(0)
+
+
+def test_cuts_beyond_the_graph_are_refused() -> None:
+    with pytest.raises(InputError, match=r"^cuts: 7; name nodes of the graph, 0 to 6"):
+        CutClosure(ChosenCuts((7,))).build(RematGraph(OFTEN, 4))
+    with pytest.raises(InputError, match=r"^cut: 7; name a node of the graph, 0 to 6"):
+        SingleCut(7).build(RematGraph(OFTEN, 4))
