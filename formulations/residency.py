@@ -8,8 +8,8 @@ in the stage, or in a later one. Other symbols are those of `frontier`.
 
 Columns
 -------
-:math:`R` and :math:`S` of `frontier`, with :math:`R_{n,i} = 0`, and for every slot and
-:math:`i \in A_t`, :math:`i < q`, :math:`t \notin \mathrm{us}(i)`:
+:math:`R` and :math:`S` of `frontier`, ``R_t_i`` and ``S_t_i``, with :math:`R_{n,i} = 0`, and for
+every slot and :math:`i \in A_t`, :math:`i < q`, :math:`t \notin \mathrm{us}(i)`:
 
 ================================ ==========================================================
 :math:`L_{t,q,i}`, ``L_t_q_i``   the value of :math:`i` is in memory at the slot because

@@ -74,7 +74,7 @@ class Built(Protocol):
 def problems() -> tuple[RematGraph, ...]:
     """Return the graphs, each in one memory."""
     generator = random.Random(2023)
-    return tuple(drawn(generator, generator.randint(2, 6)) for _ in range(240))
+    return tuple(drawn(generator, generator.randint(2, 6)) for _ in range(200))
 
 
 def drawn(generator: random.Random, count: int) -> RematGraph:
@@ -137,7 +137,7 @@ def all_cuts_and_slots(problem: RematGraph, choice: Recomputation) -> WindowedFr
 @pytest.mark.parametrize("choice", CHOICES, ids=repr)
 def test_exact_models_have_the_optimum_of_the_brute_force(choice: Recomputation) -> None:
     hard = infeasible = 0
-    for problem in problems()[:: 1 if choice == AnyNode() else 3]:
+    for problem in problems()[:: 1 if choice == AnyNode() else 2]:
         n = len(problem.instance)
         expected = staged_ns(problem, choice)
         found = [
@@ -151,13 +151,12 @@ def test_exact_models_have_the_optimum_of_the_brute_force(choice: Recomputation)
         hard += problem.instance.base_time_ns < expected < NO_TIME
         infeasible += expected == NO_TIME
     # The cases are no formality.
-    assert hard > 5
-    assert infeasible > 5
+    assert hard > 3
+    assert infeasible > 3
 
 
 def test_relaxations_are_in_order_below_the_optimum() -> None:
-    strict = 0
-    for problem in problems()[::2]:
+    for problem in problems()[::4]:
         graph = problem.instance
         in_order = least_in_order_time_ns(graph, problem.memory_bytes)
         every = optimum_ns(Frontier().build(problem))
@@ -168,8 +167,25 @@ def test_relaxations_are_in_order_below_the_optimum() -> None:
         relaxed = [relaxation(model.build(problem)) for model in (Frontier(), few, CutClosure())]
         for weaker, stronger in pairwise(relaxed):
             assert weaker <= stronger + 1e-6
-        strict += relaxed[0] < relaxed[-1] - 1e-6
-    assert strict > 5
+
+
+def test_the_closure_stops_the_relaxation_from_spreading_a_recomputation() -> None:
+    # The windows of tests/formulations/test_windowed_frontier.py prove 32 ns on this graph. Without
+    # (ever), (lost) and (path) each stage computes a bit of a node, which proves 23.6 ns.
+    generator = random.Random(32)
+    nodes = [
+        Node(
+            name=f"{i}",
+            duration_ns=generator.randint(1, 9),
+            output_bytes=generator.randint(1, 9),
+            inputs=tuple({f"{i - 1}", f"{generator.randrange(i)}"}) if i else (),
+        )
+        for i in range(16)
+    ]
+    problem = RematGraph(Graph("long", tuple(nodes)), "60%")
+    weak, strong = (relaxation(model.build(problem)) for model in (Frontier(), CutClosure()))
+    assert weak < 24
+    assert strong > 32 - 1e-6
 
 
 def relaxation(built: Built) -> float:
@@ -178,7 +194,7 @@ def relaxation(built: Built) -> float:
 
 
 def test_all_windows_are_the_frontier_model_with_its_closure() -> None:
-    for problem in problems()[::4]:
+    for problem in problems()[::8]:
         every_cut = tuple(range(len(problem.instance)))
         for choice in CHOICES:
             windowed = WindowedFrontier(every_cut, recomputation=choice).build(problem)
@@ -223,7 +239,7 @@ def test_the_restricted_model_is_the_best_restricted_schedule_and_an_upper_bound
 
 def test_without_slots_the_restricted_model_leaves_recomputations_uncounted() -> None:
     less = 0
-    for problem in problems():
+    for problem in problems()[::2]:
         none = optimum_ns(Restricted(ChosenSlots()).build(problem))
         every = optimum_ns(Restricted().build(problem))
         assert none <= every
