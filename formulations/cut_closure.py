@@ -7,7 +7,8 @@ not enough: what is lost there must be computed again later as a whole. Symbols 
 
 Columns
 -------
-Those of `frontier`, ``R_t_i`` and ``S_t_i``, and for every cut :math:`t < n` and :math:`i \in A_{t+1}`:
+Those of `frontier`, ``R_t_i`` and ``S_t_i``, and for every cut :math:`t < n` and
+:math:`i \in A_{t+1}`:
 
 ============================ ==============================================================
 :math:`Z_{t,i}`, ``Z_t_i``   some stage after :math:`t` computes :math:`i` again; from 0 to 1

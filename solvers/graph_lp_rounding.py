@@ -15,6 +15,8 @@ rounded schedule that fits is the answer. Values of kept nodes stay in every cas
 
 No rounded :math:`S` makes an invalid schedule; only its memory may be too much. Floating-point
 numbers decide which schedules are looked at and nothing else.
+
+A relaxation that HiGHS does not end in time is ended with its process, and leaves nothing to round.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from jettison.solvers.clock import Clock
 from jettison.solvers.graph_baselines import solve_store_all
 from jettison.solvers.graph_checkpoints import schedule_of_checkpoints
 from jettison.solvers.graph_plans import fastest_that_fits
-from jettison.solvers.highs import solve_model
+from jettison.solvers.highs_in_time import solve_in_time
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.status import Termination
 
@@ -85,6 +87,7 @@ class _Relaxations:
         self._clock = Clock(options.time_limit_s)
         self.termination = Termination.COMPLETED
         self.solved = 0
+        self._writing_s = 0.0
 
     def schedules(self) -> Iterator[GraphSchedule]:
         """Yield the rounded schedules."""
@@ -103,9 +106,15 @@ class _Relaxations:
         graph = self._problem.instance
         if memory_bytes < graph.least_peak_bound_bytes:
             return None
+        if self._clock.left_s <= self._writing_s:
+            # The models are alike: this one would be written, and no time left to solve it.
+            self.termination = Termination.TIME_LIMIT
+            return None
+        began_s = self._clock.seconds
         built = Checkmate().build(RematGraph(graph, memory_bytes))
         model = from_pulp(built.problem).model.relaxed()
-        solution = solve_model(model, highs_options(self._options, self._clock, gap=0))
+        self._writing_s = self._clock.seconds - began_s
+        solution = solve_in_time(model, highs_options(self._options, self._clock, gap=0))
         if not solution.termination.is_regular:
             self.termination = solution.termination
         if solution.values is None:

@@ -38,6 +38,14 @@ METHODS = (
         "remat_anneal:solve_anneal",
     ),
     Method(
+        "restricted",
+        "remat-graph",
+        Promise.HEURISTIC,
+        "Checkmate's problem; forward operations repeated in the backward pass, nothing else",
+        "an integer program of a quarter of the columns; graphs with marks of the backward pass",
+        "graph_restricted:solve_restricted",
+    ),
+    Method(
         "cut-bound",
         "remat-graph",
         Promise.BOUND,

@@ -19,7 +19,6 @@ import numpy as np
 import pytest
 
 from jettison.formulations import (
-    checkmate,
     cut_closure,
     frontier,
     residency,
@@ -295,10 +294,6 @@ def test_rows_and_columns_are_named_as_in_the_docstring(
     assert module.__doc__ is not None
     for column in labels(model.column_names):
         assert f"``{column}_" in module.__doc__
-
-
-def test_the_labels_of_checkmates_model_have_a_test_of_their_own() -> None:
-    assert labels_of(checkmate)[0] == "objective"
 
 
 # In 4 bytes, a (3 bytes) stands beside neither x, y nor z (2 bytes each), but each of b, c, d and e
