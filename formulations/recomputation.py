@@ -49,3 +49,23 @@ class ForwardNodesInBackwardStages:
         """Tell whether the node is no backward one and the stage no forward one."""
         is_forward = stage < len(graph) and not graph.nodes[stage].backward
         return node < stage and not graph.nodes[node].backward and not is_forward
+
+
+def permits_before_reading(
+    choice: Recomputation, graph: Graph, cut: int, node: int, end: int
+) -> bool:
+    """Tell whether `node` may be computed again after the cut, in time for its next first reader.
+
+    Parameters
+    ----------
+    choice, graph
+        What may be computed again, of what.
+    cut, node
+        A node, and one up to it.
+    end
+        The last stage to look at: up to it, or to the first user of `node` after the cut.
+    """
+    readers = (user for user in graph.users[node] if cut < user <= end)
+    return any(
+        choice.permits(graph, stage, node) for stage in range(cut + 1, next(readers, end) + 1)
+    )

@@ -28,12 +28,14 @@ Model
     \text{(frontier)} \quad & M_t + W_t + \sum_{p \in \mathrm{in}(t)} M_p
         + \sum_{i \in A,\; i < t,\; i \notin \mathrm{in}(t)} M_i S_i \le B
 
+where (lost) is :math:`S_p \ge 1` if :math:`p` may not be computed again before it is read.
+
 Rows are named ``lost_p``, ``path_i_p`` and ``frontier_t``. The time of every schedule whose first
 computations follow the order of the graph is at least :math:`\sum_i C_i` and the optimum, for each
 :math:`t`: the columns of `frontier`, with :math:`Z_i = \max_{\tau > t} R_{\tau,i}` and
 :math:`S_i = S_{t+1,i}`, satisfy these rows, as `cut_closure` shows. The optimum is never more than
 that of `frontier`. The best :math:`t` is, as a rule, where the step without recomputation needs
-most memory. Its matrix is the one of `windowed_frontier` with this cut alone.
+most memory. The matrix is the one of `windowed_frontier` with this cut alone.
 """
 
 # The symbols of the model are the names of the code.
@@ -46,7 +48,7 @@ from dataclasses import dataclass, field
 from jettison.formulations.array_model import ArrayModel
 from jettison.formulations.array_model_builder import ArrayModelBuilder
 from jettison.formulations.integer_scale import IntegerScale
-from jettison.formulations.recomputation import AnyNode, Recomputation
+from jettison.formulations.recomputation import AnyNode, Recomputation, permits_before_reading
 from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph
 from jettison.instances.remat_graph import RematGraph
@@ -122,7 +124,8 @@ class SingleCut:
         for i in A:
             S[i] = model.add_column(f"S_{i}", upper=1, integer=True)
         for p in N:
-            model.add_row(f"lost_{p}", [Z[p], S[p]], [1, 1], lower=1)
+            in_time = permits_before_reading(self.recomputation, graph, t, p, count)
+            model.add_row(f"lost_{p}", [Z[p], S[p]], [in_time, 1], lower=1)
         for i in A:
             for p in graph.inputs[i]:
                 model.add_row(f"path_{i}_{p}", [Z[p], S[p], Z[i]], [1, 1, -1], lower=0)

@@ -9,7 +9,7 @@ from jettison.formulations.array_model import ArrayModel
 from jettison.formulations.array_model_builder import ArrayModelBuilder
 from jettison.formulations.integer_scale import IntegerScale
 from jettison.formulations.needed_sets import kept_until, needed_sets, read_in_window
-from jettison.formulations.recomputation import Recomputation
+from jettison.formulations.recomputation import Recomputation, permits_before_reading
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.schedule_class import ScheduleClass
 
@@ -92,8 +92,10 @@ class WindowWriter:
         needed = read_in_window(graph, t, len(graph) - 1 if is_last else cuts[w + 1])
         if is_last:
             needed |= kept_until(graph, t)
+        end = len(graph) if is_last else cuts[w + 1]
         for p in sorted(needed):
-            self.builder.add_row(f"need_{t}_{p}", [R[p], S[p]], [1, 1], lower=1)
+            in_time = permits_before_reading(self.recomputation, graph, t, p, end)
+            self.builder.add_row(f"need_{t}_{p}", [R[p], S[p]], [in_time, 1], lower=1)
         for i in R:
             for p in graph.inputs[i]:
                 self.builder.add_row(f"again_{t}_{i}_{p}", [R[p], S[p], R[i]], [1, 1, -1], lower=0)

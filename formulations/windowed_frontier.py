@@ -54,6 +54,10 @@ at :math:`t_w`, :math:`w < k`, would have, where :math:`N'_w` is :math:`N_w` of 
     \text{(lost)} \quad & Z_{w,p} + S_{w,p} \ge 1 && \forall p \in N'_w \\
     \text{(path)} \quad & Z_{w,p} + S_{w,p} \ge Z_{w,i} && \forall i,\; p \in \mathrm{in}(i)
 
+Where the choice of recomputations (`Recomputation`) lets no stage of the window compute :math:`i`
+again, :math:`R_{w,i} = 0`, and where it lets none up to the first that reads :math:`p`, (need) is
+:math:`S_{w,p} \ge 1`.
+
 Rows are named ``need_t_p``, ``again_t_i_p``, ``stay_u_i`` with :math:`u = t_{w+1}`, ``memory_t``,
 ``ever_t_i``, ``lost_t_p`` and ``path_t_i_p``.
 The time of a step is at least :math:`\sum_i C_i` and the optimum.

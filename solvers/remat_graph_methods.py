@@ -42,7 +42,7 @@ METHODS = (
         "remat-graph",
         Promise.HEURISTIC,
         "Checkmate's problem; forward operations repeated in the backward pass, nothing else",
-        "an integer program of a quarter of the columns; graphs with marks of the backward pass",
+        "models of few cuts with fewer columns; for graphs whose backward pass is marked",
         "graph_restricted:solve_restricted",
     ),
     Method(

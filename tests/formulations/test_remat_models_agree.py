@@ -212,6 +212,22 @@ def test_a_single_cut_is_the_window_of_one_cut(choice: Recomputation) -> None:
             assert np.array_equal(single.column_upper, window.column_upper)
 
 
+@pytest.mark.parametrize("choice", CHOICES[1:], ids=repr)
+def test_windows_hold_for_a_choice_of_recomputations(choice: Recomputation) -> None:
+    generator = random.Random(7)
+    more = 0
+    for problem in problems()[::2]:
+        n = len(problem.instance)
+        cuts = tuple(sorted(generator.sample(range(n), generator.randint(1, n))))
+        bounds = [
+            optimum_ns(WindowedFrontier(cuts, recomputation=one).build(problem))
+            for one in (AnyNode(), choice)
+        ]
+        assert bounds[0] <= bounds[1] <= staged_ns(problem, choice)
+        more += bounds[0] < bounds[1]
+    assert more > 3
+
+
 def test_the_restricted_model_is_the_best_restricted_schedule_and_an_upper_bound() -> None:
     choice = ForwardNodesInBackwardStages()
     slower = 0
