@@ -42,8 +42,9 @@ one starts; since those of a node are disjoint, they need no index of their own.
 be integer: given :math:`R`, the least :math:`P` is, and it takes the least memory.
 
 Without (intervals), or with :math:`c = n`, the points are the staged schedules: a node has at most
-:math:`n` stages. A smaller :math:`c` forbids some of them; the paper takes 2 or 3, and there are
-graphs whose best schedule computes a node more often. Workspaces and kept nodes are added here.
+:math:`n` stages. A smaller :math:`c` forbids some of them; the paper takes a small one, and there
+are graphs whose best schedule, or only one, computes a node more often. Workspaces and kept nodes
+are added here.
 
 Size: about :math:`n^2 / 2` binaries, :math:`n^3 / 3` columns :math:`P` and as many rows, for a
 comparison on some dozens of nodes. The paper's program has :math:`O(c n)` integer variables.

@@ -45,6 +45,8 @@ _THRESHOLDS = tuple(k / 100 for k in range(5, 100, 10))
 _DRAWS = 50
 _PERCENT_OF_MEMORY = (100, 90, 80, 70, 60)
 _WORD = 2**32
+# Nothing ends the writing of a model, and a busy machine takes up to three times the estimate.
+_SHARE_OF_WRITING = 1 / 3
 
 Shares = tuple[dict[int, float], ...]
 """For each stage, the part of each node in memory when it begins, where it is not 0."""
@@ -53,13 +55,15 @@ Shares = tuple[dict[int, float], ...]
 def solve_lp_rounding(problem: Problem, options: SolveOptions) -> Outcome:
     """Return the fastest schedule that fits, out of all roundings.
 
-    Declines the models that `solve_checkmate` declines. What was rounded before the time limit or
-    Ctrl-C counts.
+    Declines the models that `solve_checkmate` declines, and those whose writing leaves less than
+    two thirds of the time. What was rounded before the time limit or Ctrl-C counts.
     """
     assert isinstance(problem, RematGraph)
     if problem.memory_bytes >= problem.instance.store_all_peak_bytes:
         return solve_store_all(problem, options)
-    refused = declined(problem, options)
+    limit_s = options.time_limit_s
+    for_writing_s = None if limit_s is None else limit_s * _SHARE_OF_WRITING
+    refused = declined(problem, replace(options, time_limit_s=for_writing_s))
     if refused is not None:
         return refused
     relaxations = _Relaxations(problem, options)
