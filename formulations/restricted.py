@@ -57,9 +57,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from jettison.formulations.recomputation import ForwardNodesInBackwardStages
-from jettison.formulations.stage_rows import StageRows, needed_nodes
+from jettison.formulations.stage_rows import StageRows
 from jettison.formulations.staged_model import StagedModel
-from jettison.instances.graph import Graph
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.schedule_class import ScheduleClass
 
@@ -93,15 +92,6 @@ class Restricted:
     """
 
     slots: EverySlot | ChosenSlots = field(default_factory=EverySlot)
-
-    def num_binaries(self, graph: Graph) -> int:
-        r"""Return at most how many binaries the model has, in :math:`O(n (n + |E|))`."""
-        permits = ForwardNodesInBackwardStages().permits
-        return sum(
-            1 + permits(graph, stage, node)
-            for stage, nodes in enumerate(needed_nodes(graph))
-            for node in nodes
-        )
 
     def build(self, problem: RematGraph) -> StagedModel:
         """Build the model; about 3 µs for each coefficient."""
