@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -17,19 +16,17 @@ from jettison.cli.arguments import (
     ProblemName,
     checked_output,
 )
+from jettison.cli.graph_formulation import (
+    CheckmateForm,
+    GraphFormulation,
+    GraphFormulationChoice,
+)
 from jettison.cli.posed_problem import Resources, make_problem
 from jettison.instances.errors import InputError
 from jettison.instances.remat_graph import RematGraph
 from jettison.instances.weight_offload import WeightOffload
 
 _WRITTEN = (RematGraph.problem, WeightOffload.problem)
-
-
-class CheckmateForm(StrEnum):
-    """The two ways to write Checkmate's FREE rows."""
-
-    DISAGGREGATED = "disaggregated"
-    AGGREGATED = "aggregated"
 
 
 def export(
@@ -42,13 +39,30 @@ def export(
     memory: MemoryOption = None,
     alpha: AlphaOption = None,
     bandwidth: BandwidthOption = None,
+    formulation: Annotated[
+        GraphFormulation, typer.Option(help="Of remat-graph: which model to write.")
+    ] = GraphFormulation.CHECKMATE,
     form: Annotated[
-        CheckmateForm, typer.Option(help="How the rows of FREE are written.")
+        CheckmateForm, typer.Option(help="Of checkmate: how the rows of FREE are written.")
     ] = CheckmateForm.DISAGGREGATED,
+    cut: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NODE",
+            help="Of cut-closure, single-cut and windowed-frontier, may stand several times: "
+            "nodes after whose first computation memory is looked at.",
+        ),
+    ] = None,
+    intervals: Annotated[
+        int, typer.Option(metavar="C", help="Of retention-intervals: most computations of a node.")
+    ] = 2,
 ) -> None:
     """Write the integer program of a problem as MPS or LP.
 
-    remat-graph is written as Checkmate's ILP; a chain is turned into its graph first.
+    remat-graph is written as Checkmate's ILP or another formulation; a chain is turned into its
+    graph first. checkmate and residency are exact for staged schedules; restricted and
+    retention-intervals forbid some of them; frontier, cut-closure, windowed-frontier and single-cut
+    are relaxations.
     weight-offload is written as the MILP that bounds its time, as corrected.
     """
     if problem not in _WRITTEN:
@@ -66,14 +80,11 @@ def export(
     if isinstance(posed, WeightOffload):
         from jettison.formulations.weight_offload_milp import WeightOffloadMilp
 
-        written = WeightOffloadMilp().build(posed).problem
+        model = from_pulp(WeightOffloadMilp().build(posed).problem).model
     else:
         assert isinstance(posed, RematGraph)
-        from jettison.formulations.checkmate import Aggregated, Checkmate, Disaggregated
-
-        chosen = Aggregated() if form is CheckmateForm.AGGREGATED else Disaggregated()
-        written = Checkmate(form=chosen).build(posed).problem
-    model = from_pulp(written).model
+        choice = GraphFormulationChoice(formulation, form, tuple(cut or ()), intervals)
+        model = choice.build(posed)
     write_model(model, output)
     sys.stderr.write(
         f"wrote {output}: {model.num_rows} rows, {model.num_columns} columns, "

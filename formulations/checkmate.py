@@ -11,7 +11,9 @@ the set :math:`K` of the kept nodes.
 Columns
 -------
 ================================= =========================================================
-:math:`R_{t,i}`, ``R_t_i``        stage :math:`t` computes :math:`i \le t`
+:math:`R_{t,i}`, ``R_t_i``        stage :math:`t` computes :math:`i \le t`; fixed to 0 for
+                                  :math:`i < t` where the choice of recomputations
+                                  (`Recomputation`) does not permit it
 :math:`S_{t,i}`, ``S_t_i``        :math:`i < t` is in memory when stage :math:`t` begins;
                                   :math:`S_{n,i}`, for :math:`i \in K`: when the last one ends
 :math:`F_{t,i,k}`, ``FREE_t_i_k`` stage :math:`t` frees :math:`i \in \mathrm{in}(k) \cup \{k\}`
@@ -102,6 +104,7 @@ from typing import TYPE_CHECKING, assert_never
 import lazy_loader as lazy
 
 from jettison.formulations.integer_scale import IntegerScale
+from jettison.formulations.recomputation import AnyNode, Recomputation
 from jettison.instances.graph import Graph
 from jettison.instances.remat_graph import RematGraph
 
@@ -188,10 +191,13 @@ class Checkmate:
         How the columns FREE are tied to R and S.
     objective
         What to minimise.
+    recomputation
+        What may be computed again.
     """
 
     form: Disaggregated | Aggregated = field(default_factory=Disaggregated)
     objective: Time | Peak = field(default_factory=Time)
+    recomputation: Recomputation = field(default_factory=AnyNode)
 
     def build(self, problem: RematGraph) -> CheckmateModel:
         """Build the model; about 10 µs for each coefficient."""
@@ -247,6 +253,9 @@ class _Writer:
         self.R = {(t, i): self._binary(f"R_{t}_{i}") for t in stages for i in range(t + 1)}
         self.S = {(t, i): self._binary(f"S_{t}_{i}") for t in stages for i in range(t)}
         self.S |= {(self.count, i): self._binary(f"S_{self.count}_{i}") for i in kept}
+        for (t, i), R in self.R.items():
+            if i < t and not self.options.recomputation.permits(self.graph, t, i):
+                R.upBound = 0
         kind = pulp.LpBinary if self.options.form == Aggregated() else pulp.LpContinuous
         self.FREE = {
             (t, i, k): self.pulp.add_variable(f"FREE_{t}_{i}_{k}", 0, 1, kind)

@@ -9,7 +9,9 @@ from jettison.formulations.array_model import ArrayModel
 from jettison.formulations.array_model_builder import ArrayModelBuilder
 from jettison.formulations.integer_scale import IntegerScale
 from jettison.formulations.needed_sets import kept_until, needed_sets, read_in_window
+from jettison.formulations.recomputation import Recomputation, permits_before_reading
 from jettison.instances.remat_graph import RematGraph
+from jettison.schedules.schedule_class import ScheduleClass
 
 
 class WindowWriter:
@@ -19,10 +21,8 @@ class WindowWriter:
     ----------
     problem
         The instance and its memory.
-    cuts, slots
+    cuts, slots, valid_for, recomputation
         As in `WindowedFrontier`.
-    staged
-        Whether nothing is computed after the last first computation.
 
     Attributes
     ----------
@@ -37,13 +37,14 @@ class WindowWriter:
         problem: RematGraph,
         cuts: tuple[int, ...],
         slots: tuple[tuple[int, int], ...],
-        *,
-        staged: bool,
+        valid_for: ScheduleClass,
+        recomputation: Recomputation,
     ) -> None:
         graph = problem.instance
         self.cuts = cuts
         self.slots = slots
-        self.staged = staged
+        self.staged = valid_for is ScheduleClass.STAGED
+        self.recomputation = recomputation
         self.graph = graph
         sizes = [size for node in graph.nodes for size in (node.output_bytes, node.workspace_bytes)]
         self.memory_scale = IntegerScale.of(sizes)
@@ -57,8 +58,10 @@ class WindowWriter:
 
     def model(self) -> ArrayModel:
         """Write everything, and return the model."""
-        for t, needed in zip(self.cuts, needed_sets(self.graph, self.cuts), strict=True):
-            self._add_columns(t, sorted(needed))
+        needed_in = needed_sets(self.graph, self.cuts)
+        ends = (*self.cuts[1:], len(self.graph) - 1 if self.staged else len(self.graph))
+        for t, end, needed in zip(self.cuts, ends, needed_in, strict=True):
+            self._add_columns(t, range(t + 1, end + 1), sorted(needed))
         for w in range(len(self.cuts)):
             self._add_window(w)
             self._add_memory(w)
@@ -70,11 +73,13 @@ class WindowWriter:
                 self._add_slot(t, q, window_of[t - 1])
         return self.builder.build()
 
-    def _add_columns(self, t: int, nodes: list[int]) -> None:
-        ends_here = self.staged and t == len(self.graph) - 1
+    def _add_columns(self, t: int, stages: range, nodes: list[int]) -> None:
+        """Add R and S of the window after `t`, which has these stages."""
+        permits = self.recomputation.permits
+        permitted = [any(permits(self.graph, stage, i) for stage in stages) for i in nodes]
         costs = [self.time_scale.to_model(self.graph.nodes[i].duration_ns) for i in nodes]
         R = self.builder.add_columns(
-            [f"R_{t}_{i}" for i in nodes], upper=0 if ends_here else 1, cost=costs, integer=True
+            [f"R_{t}_{i}" for i in nodes], upper=permitted, cost=costs, integer=True
         )
         S = self.builder.add_columns([f"S_{t}_{i}" for i in nodes], upper=1, integer=True)
         self.R.append(dict(zip(nodes, R.tolist(), strict=True)))
@@ -87,8 +92,10 @@ class WindowWriter:
         needed = read_in_window(graph, t, len(graph) - 1 if is_last else cuts[w + 1])
         if is_last:
             needed |= kept_until(graph, t)
+        end = len(graph) if is_last else cuts[w + 1]
         for p in sorted(needed):
-            self.builder.add_row(f"need_{t}_{p}", [R[p], S[p]], [1, 1], lower=1)
+            in_time = permits_before_reading(self.recomputation, graph, t, p, end)
+            self.builder.add_row(f"need_{t}_{p}", [R[p], S[p]], [in_time, 1], lower=1)
         for i in R:
             for p in graph.inputs[i]:
                 self.builder.add_row(f"again_{t}_{i}_{p}", [R[p], S[p], R[i]], [1, 1, -1], lower=0)

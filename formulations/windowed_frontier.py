@@ -1,7 +1,8 @@
 r"""What must be computed again between a few chosen first computations of a graph's step.
 
 With one cut it is a model of at most :math:`2n` binaries; with every node a cut it has one memory
-row for each first computation; and with all slots besides it is exact (`residency`).
+row for each first computation (`frontier`, `cut_closure`); and with all slots besides it is exact
+(`residency`), for then each stage is a window of its own and a point becomes a staged schedule.
 
 Nodes are counted from 0 to :math:`n-1`, as in `Graph`; :math:`\mathrm{in}(k)` are the inputs of
 :math:`k` and :math:`\mathrm{us}(i)` the users of :math:`i`. Durations are :math:`C_i`, outputs
@@ -52,6 +53,10 @@ at :math:`t_w`, :math:`w < k`, would have, where :math:`N'_w` is :math:`N_w` of 
     \text{(ever)} \quad & Z_{w,i} \le \sum_{v \ge w} R_{v,i} && \forall i \\
     \text{(lost)} \quad & Z_{w,p} + S_{w,p} \ge 1 && \forall p \in N'_w \\
     \text{(path)} \quad & Z_{w,p} + S_{w,p} \ge Z_{w,i} && \forall i,\; p \in \mathrm{in}(i)
+
+Where the choice of recomputations (`Recomputation`) lets no stage of the window compute :math:`i`
+again, :math:`R_{w,i} = 0`, and where it lets none up to the first that reads :math:`p`, (need) is
+:math:`S_{w,p} \ge 1`.
 
 Rows are named ``need_t_p``, ``again_t_i_p``, ``stay_u_i`` with :math:`u = t_{w+1}`, ``memory_t``,
 ``ever_t_i``, ``lost_t_p`` and ``path_t_i_p``.
@@ -122,10 +127,11 @@ apart; `num_columns` counts before any row is written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from jettison.formulations.needed_sets import needed_sets
+from jettison.formulations.recomputation import AnyNode, Recomputation
 from jettison.formulations.window_rows import WindowWriter
 from jettison.formulations.windowed_model import WindowedModel
 from jettison.instances.errors import InputError
@@ -145,6 +151,10 @@ class WindowedFrontier:
     slots
         Pairs of a node t and an earlier one q; both t - 1 and t must be cuts. A slot at which
         nothing can be computed again adds nothing.
+    valid_for
+        Staged schedules, or all in the order of the graph.
+    recomputation
+        What may be computed again; a window permits what some stage of it does.
 
     Raises
     ------
@@ -155,6 +165,7 @@ class WindowedFrontier:
     cuts: tuple[int, ...]
     slots: tuple[tuple[int, int], ...] = ()
     valid_for: ScheduleClass = ScheduleClass.IN_ORDER
+    recomputation: Recomputation = field(default_factory=AnyNode)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cuts", tuple(self.cuts))
@@ -196,8 +207,7 @@ class WindowedFrontier:
                 field="cuts",
                 expected=f"name nodes of the graph, 0 to {len(problem.instance) - 1}",
             )
-        staged = self.valid_for is ScheduleClass.STAGED
-        writer = WindowWriter(problem, self.cuts, self.slots, staged=staged)
+        writer = WindowWriter(problem, self.cuts, self.slots, self.valid_for, self.recomputation)
         return WindowedModel(
             graph=problem.instance,
             cuts=self.cuts,

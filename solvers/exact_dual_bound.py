@@ -13,6 +13,10 @@ whether or not :math:`y` is optimal or even right. So the multipliers of a solve
 multiples of :math:`2^{-40}`, and the rest is done in integers. A multiplier whose side of its row
 is infinite is dropped.
 
+The terms :math:`(c - A^\top y)_j` are the *reduced costs* at :math:`y`: a point at which column j
+is k away from the limit that the bound takes costs at least k times as much more
+(`reduced_cost_fixing`).
+
 A column without an upper limit bounds nothing if its reduced cost is below zero, be it by
 rounding. Where such a column has a cost above zero, all multipliers are scaled down until its
 reduced cost is not below zero: that costs as little as the rounding.
@@ -21,11 +25,29 @@ reduced cost is not below zero: that costs as little as the rounding.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 
 from jettison.formulations.array_model import ArrayModel, Floats
 
 _MULTIPLIER_BITS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class DualBound:
+    """A lower bound, and what each column adds to it.
+
+    Attributes
+    ----------
+    value
+        The bound.
+    reduced_costs
+        By how much the bound rises for each unit that a column leaves its better limit, negative
+        where that is the upper one; one for each column.
+    """
+
+    value: Fraction
+    reduced_costs: tuple[Fraction, ...]
 
 
 def exact_dual_bound(model: ArrayModel, row_duals: Floats) -> Fraction | None:
@@ -47,6 +69,12 @@ def exact_dual_bound(model: ArrayModel, row_duals: Floats) -> Fraction | None:
     -----
     Linear time in the number of coefficients, in integers of about a hundred bits.
     """
+    proved = dual_bound_with_reduced_costs(model, row_duals)
+    return None if proved is None else proved.value
+
+
+def dual_bound_with_reduced_costs(model: ArrayModel, row_duals: Floats) -> DualBound | None:
+    """Return the bound of `exact_dual_bound` and the reduced costs that it is made of."""
     multipliers = _usable(model, row_duals)
     coefficients, bits = _scaled(model.data.tolist())
     # A^T y, in units of 2^-(bits + _MULTIPLIER_BITS).
@@ -71,15 +99,18 @@ def exact_dual_bound(model: ArrayModel, row_duals: Floats) -> Fraction | None:
         if multiplier:
             limit = model.row_lower[row] if multiplier > 0 else model.row_upper[row]
             bound += row_unit * multiplier * Fraction(limit)
-    for column, product in enumerate(products):
-        reduced = Fraction(model.objective[column]) - scale * unit * product
+    reduced_costs = tuple(
+        Fraction(cost) - scale * unit * product
+        for cost, product in zip(model.objective.tolist(), products, strict=True)
+    )
+    for column, reduced in enumerate(reduced_costs):
         if reduced:
             limit = model.column_lower[column] if reduced > 0 else model.column_upper[column]
             if not math.isfinite(limit):
                 return None
             if limit:
                 bound += reduced * Fraction(limit)
-    return bound
+    return DualBound(bound, reduced_costs)
 
 
 def _usable(model: ArrayModel, row_duals: Floats) -> list[int]:

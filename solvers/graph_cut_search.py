@@ -15,7 +15,8 @@ how often and in which order; with slots, for staged schedules. The search
 5. does the same again, until the schedule of a model that was solved to its end fits, or the bound
    meets the best schedule.
 
-A run of HiGHS starts from the best schedule, which is a point of every model of its class, and
+A run of HiGHS starts from the best schedule, which is a point of every model of its class, without
+the values of single columns that reduced costs prove to be worse (`reduced_cost_fixing`), and
 leaves the search for better points to the annealing. One that does not end within its share of the
 time is left with the bound that it has; its share doubles when its point asks for no cut.
 
@@ -33,24 +34,27 @@ import math
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 
+from jettison.formulations.array_model import Floats
 from jettison.formulations.windowed_frontier import WindowedFrontier
 from jettison.formulations.windowed_model import WindowedModel
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.bound import Bound, Evidence
+from jettison.solvers.bound import Evidence
 from jettison.solvers.checkmate_highs import highs_options
 from jettison.solvers.clock import Clock
 from jettison.solvers.exact_dual_bound import exact_dual_bound
+from jettison.solvers.graph_bounds import GraphBounds
 from jettison.solvers.graph_incumbent import GraphIncumbent
-from jettison.solvers.highs import solve_model
-from jettison.solvers.highs_child import solve_in_child
+from jettison.solvers.highs_in_time import solve_in_time
 from jettison.solvers.highs_options import HighsOptions, IntegerSearch
 from jettison.solvers.model_solution import ModelSolution
 from jettison.solvers.model_solution import Progress as ModelProgress
 from jettison.solvers.outcome import Infeasibility, Outcome, Progress, SolveOptions
-from jettison.solvers.stage_excess import Slot, StageExcess
+from jettison.solvers.reduced_cost_fixing import tightened_by_reduced_costs
+from jettison.solvers.stage_excess import Slot, StageExcess, cuts_beside
 from jettison.solvers.status import Answer, Termination
 
 # Stages whose relaxations are solved, and those of them that are solved with their integers.
@@ -63,10 +67,6 @@ _NEW_SLOTS = 8
 _LEAST_SHARE_S = 2.0
 _SHARE_OF_LEFT = 0.3
 _MOST_COLUMNS = 100_000
-# Larger integer models run in a process of their own, which takes some tenths of a second: within
-# this one HiGHS has taken 24 s where 2 s were allowed.
-_COLUMNS_FOR_A_CHILD = 2_000
-_SECONDS_TO_END = 1.0
 
 
 class CutSearch:
@@ -93,33 +93,24 @@ class CutSearch:
         self.options = options
         self.clock = clock
         self.incumbent = GraphIncumbent(problem, options.seed, clock)
-        self.base_ns = problem.instance.base_time_ns
-        self.exact_ns = self.base_ns
-        self.solver_ns = {ScheduleClass.IN_ORDER: self.base_ns, ScheduleClass.STAGED: self.base_ns}
+        self.bounds = GraphBounds(problem.instance.base_time_ns)
         self.infeasibility: Infeasibility | None = None
-        self.work = {"models": 0, "cuts": 0, "slots": 0, "columns": 0, "nodes": 0}
+        self.work = {"models": 0, "cuts": 0, "slots": 0, "columns": 0, "fixed": 0, "nodes": 0}
         self.note: str | None = None
-
-    @property
-    def bound_ns(self) -> int:
-        """The largest bound for staged schedules."""
-        return max(self.exact_ns, *self.solver_ns.values())
 
     @property
     def is_settled(self) -> bool:
         """Whether the best schedule is as close to the bound as was asked for."""
         time_ns = self.incumbent.time_ns
-        return time_ns is not None and time_ns - self.bound_ns <= self.options.gap * time_ns
+        return (
+            time_ns is not None and time_ns - self.bounds.largest_ns <= self.options.gap * time_ns
+        )
 
     def outcome(self, termination: Termination) -> Outcome:
         """Return the bounds so far."""
-        bounds = [self._bound(self.exact_ns, ScheduleClass.IN_ORDER, Evidence.EXACT)]
-        for valid_for, time_ns in self.solver_ns.items():
-            if time_ns > max(bound.time_ns for bound in bounds):
-                bounds.append(self._bound(time_ns, valid_for, Evidence.SOLVER))
         return Outcome(
             termination=termination,
-            bounds=tuple(bounds),
+            bounds=self.bounds.as_bounds(self._method),
             infeasibility=self.infeasibility,
             work={**self.work, "moves": self.incumbent.moves},
             note=self.note,
@@ -149,9 +140,12 @@ class CutSearch:
                 self.note = f"a model of more than {_MOST_COLUMNS:,} columns was not built"
                 return Termination.MEMORY_LIMIT
             built = frontier.build(self.problem)
+            row_duals = self._multipliers(built)
             if not slots:
-                self._prove_by_relaxation(built)
-            solution = self._solve(built, valid_for, self._share_s(least_share_s))
+                self._prove(built, row_duals)
+            if self.is_settled:
+                break
+            solution = self._solve(built, row_duals, valid_for, self._share_s(least_share_s))
             if solution.termination in {Termination.INTERRUPTED, Termination.ERROR}:
                 return solution.termination
             if solution.answer is Answer.INFEASIBLE:
@@ -170,7 +164,7 @@ class CutSearch:
     def _why_it_ended(self) -> Termination:
         if not self.is_settled:
             return Termination.TIME_LIMIT
-        is_best = self.incumbent.time_ns == self.bound_ns
+        is_best = self.incumbent.time_ns == self.bounds.largest_ns
         return Termination.COMPLETED if is_best else Termination.GAP_REACHED
 
     def _refine(
@@ -179,7 +173,7 @@ class CutSearch:
         """Anneal from a point, and add the cuts and slots that it lacks; tell if it lacks any."""
         assert solution.values is not None
         computations = built.computations(solution.values)
-        self.incumbent.improve_from(computations, self.bound_ns)
+        self.incumbent.improve_from(computations, self.bounds.largest_ns)
         self.report()
         excess = self._excess(computations)
         new_cuts = excess.new_cuts(cuts, _NEW_CUTS)
@@ -190,7 +184,7 @@ class CutSearch:
             return False
         new_slots = excess.new_slots(slots, _NEW_SLOTS)
         slots.update(new_slots)
-        cuts.update(cut for stage, _ in new_slots for cut in (stage - 1, stage))
+        cuts.update(cuts_beside(new_slots))
         if new_slots and any(node.keep for node in built.graph.nodes):
             # Where kept nodes are computed again after the last cut, staged schedules cannot.
             cuts.add(len(built.graph) - 1)
@@ -217,66 +211,73 @@ class CutSearch:
 
     def _best_stage(self, stages: Sequence[int]) -> int:
         """Return the cut that proves most, among the first of `stages`."""
+        models: dict[int, WindowedModel] = {}
+        multipliers: dict[int, Floats | None] = {}
         relaxed_ns: dict[int, int] = {}
         for stage in stages[:_STAGES_LOOKED_AT]:
             if not self.clock.left_s:
                 break
-            relaxed_ns[stage] = self._prove_by_relaxation(self._one_cut(stage))
+            models[stage] = WindowedFrontier((stage,)).build(self.problem)
+            multipliers[stage] = self._multipliers(models[stage])
+            relaxed_ns[stage] = self._prove(models[stage], multipliers[stage])
         solved_ns: dict[int, int] = {}
         for stage in sorted(relaxed_ns, key=lambda stage: -relaxed_ns[stage])[:_STAGES_SOLVED]:
-            if not self.clock.left_s:
+            if not self.clock.left_s or self.is_settled:
                 break
-            cut = self._one_cut(stage)
-            solution = self._solve(cut, ScheduleClass.IN_ORDER, _LEAST_SHARE_S)
+            solution = self._solve(
+                models[stage], multipliers[stage], ScheduleClass.IN_ORDER, _LEAST_SHARE_S
+            )
             if solution.termination is Termination.INTERRUPTED:
                 raise KeyboardInterrupt
-            solved_ns[stage] = self._proved_ns(cut, solution)
+            solved_ns[stage] = self.bounds.believe(
+                solution.dual_bound, models[stage].time_scale, ScheduleClass.IN_ORDER
+            )
         ranking = solved_ns or relaxed_ns
         return max(ranking, key=lambda stage: ranking[stage], default=stages[0])
 
-    def _one_cut(self, stage: int) -> WindowedModel:
-        return WindowedFrontier((stage,)).build(self.problem)
-
-    def _prove_by_relaxation(self, built: WindowedModel) -> int:
-        """Raise the exact bound by the relaxation's multipliers; return what they prove."""
-        solution = solve_model(built.model.relaxed(), self._highs_options(self.clock.left_s))
+    def _multipliers(self, built: WindowedModel) -> Floats | None:
+        """Return the multipliers of the rows in the linear relaxation, if there is time for it."""
+        options = self._highs_options(self._share_s(_LEAST_SHARE_S))
+        solution = solve_in_time(built.model.relaxed(), options)
         if solution.termination is Termination.INTERRUPTED:
             raise KeyboardInterrupt
-        if solution.row_duals is None:
-            return self.base_ns
-        proved = exact_dual_bound(built.model, solution.row_duals)
-        scale = built.time_scale
-        found_ns = self.base_ns
-        if proved is not None:
-            found_ns += max(0, math.ceil(proved * scale.factor)) * scale.unit
-        self.exact_ns = max(self.exact_ns, found_ns)
+        return solution.row_duals
+
+    def _prove(self, built: WindowedModel, row_duals: Floats | None) -> int:
+        """Raise the exact bound by a model without slots; return what its relaxation proves."""
+        proved = None if row_duals is None else exact_dual_bound(built.model, row_duals)
+        if proved is None:
+            return self.bounds.base_ns
+        found_ns = self.bounds.prove(proved, built.time_scale)
         self.report()
         return found_ns
 
     def _solve(
         self,
         built: WindowedModel,
+        row_duals: Floats | None,
         valid_for: ScheduleClass,
         share_s: float,
     ) -> ModelSolution:
         """Solve a model with its integers, and raise the bound of a class by what it proves.
 
         The run ends when no point is left that could raise the bound by more than the gap that was
-        asked for, as a share of the time of the best point, or of the best schedule.
+        asked for, as a share of the time of the best point, or of the best schedule. Points that
+        are worse than the best schedule may be left out: the best one never is.
         """
         scale = built.time_scale
+        base_ns = self.bounds.base_ns
         stop = threading.Event()
         why: Termination | None = None
 
         def watch(progress: ModelProgress) -> None:
             nonlocal why
             if progress.dual_bound is not None:
-                bound_ns = self.base_ns + scale.bound_from_model(progress.dual_bound)
-                self.solver_ns[valid_for] = max(self.solver_ns[valid_for], bound_ns)
+                bound_ns = self.bounds.believe(progress.dual_bound, scale, valid_for)
                 if self.is_settled:
                     why = Termination.COMPLETED
                 elif progress.objective is not None:
-                    most_ns = self.base_ns + scale.from_model(progress.objective)
+                    most_ns = base_ns + scale.from_model(progress.objective)
                     if most_ns <= bound_ns:
                         why = Termination.COMPLETED
                     elif most_ns - bound_ns <= self.options.gap * most_ns:
@@ -285,39 +286,29 @@ class CutSearch:
             if why is not None:
                 stop.set()
 
-        seconds = min(share_s, self.clock.left_s)
-        options = self._highs_options(seconds)
-        schedule = self.incumbent.schedule
-        if schedule is not None and self._is_point(schedule, valid_for):
+        options = self._highs_options(min(share_s, self.clock.left_s))
+        model = built.model
+        schedule, time_ns = self.incumbent.schedule, self.incumbent.time_ns
+        if schedule is not None and time_ns is not None and self._is_point(schedule, valid_for):
             start = built.point(schedule.computations)
             options = replace(options, start=start, integer_search=IntegerSearch.PROVE)
-        if built.model.num_columns > _COLUMNS_FOR_A_CHILD:
-            solution = solve_in_child(
-                built.model,
-                options,
-                wall_limit_s=seconds + _SECONDS_TO_END,
-                on_progress=watch,
-                stop=stop,
-            )
-        else:
-            solution = solve_model(built.model, options, watch, stop=stop)
+            at_most = Fraction(time_ns - base_ns, scale.unit * scale.factor)
+            if row_duals is not None:
+                tightened = tightened_by_reduced_costs(model, row_duals, at_most)
+                model = model if tightened is None else tightened.model
+                self.work["fixed"] += 0 if tightened is None else tightened.num_fixed
+        solution = solve_in_time(model, options, watch, stop=stop)
         if why is not None and solution.termination is Termination.INTERRUPTED:
             solution = replace(solution, termination=why)
-        proved_ns = self._proved_ns(built, solution)
-        self.solver_ns[valid_for] = max(self.solver_ns[valid_for], proved_ns)
+        self.bounds.believe(solution.dual_bound, scale, valid_for)
         self.work["models"] += 1
         self.work["nodes"] += solution.nodes
         self.work["cuts"] = max(self.work["cuts"], len(built.cuts))
-        self.work["columns"] = max(self.work["columns"], built.model.num_columns)
-        slots = sum(name.startswith("slot_") for name in built.model.row_names)
+        self.work["columns"] = max(self.work["columns"], model.num_columns)
+        slots = sum(name.startswith("slot_") for name in model.row_names)
         self.work["slots"] = max(self.work["slots"], slots)
         self.report()
         return solution
-
-    def _proved_ns(self, built: WindowedModel, solution: ModelSolution) -> int:
-        if solution.dual_bound is None:
-            return self.base_ns
-        return self.base_ns + max(0, built.time_scale.bound_from_model(solution.dual_bound))
 
     def _highs_options(self, time_limit_s: float) -> HighsOptions:
         return replace(highs_options(self.options, self.clock, gap=0), time_limit_s=time_limit_s)
@@ -325,12 +316,9 @@ class CutSearch:
     def _excess(self, computations: Sequence[int]) -> StageExcess:
         return StageExcess(self.problem.instance, self.problem.memory_bytes, computations)
 
-    def _bound(self, time_ns: int, valid_for: ScheduleClass, evidence: Evidence) -> Bound:
-        return Bound(time_ns=time_ns, valid_for=valid_for, evidence=evidence, method=self._method)
-
     def report(self) -> None:
         """Tell the caller the best schedule's time and the best bound."""
         if self.options.on_progress is not None:
             self.options.on_progress(
-                Progress(self.clock.seconds, self.incumbent.time_ns, self.bound_ns)
+                Progress(self.clock.seconds, self.incumbent.time_ns, self.bounds.largest_ns)
             )

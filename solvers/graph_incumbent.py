@@ -18,7 +18,7 @@ from jettison.solvers.remat_anneal import MOVES, annealing_of
 # share of all time that annealing has between models.
 _SHARE_OF_FIRST = 0.1
 _MOST_FOR_FIRST_S = 10.0
-_SHARE_OF_ALL = 0.25
+_SHARE_OF_ALL = 0.2
 
 
 class GraphIncumbent:

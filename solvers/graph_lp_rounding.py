@@ -15,6 +15,8 @@ rounded schedule that fits is the answer. Values of kept nodes stay in every cas
 
 No rounded :math:`S` makes an invalid schedule; only its memory may be too much. Floating-point
 numbers decide which schedules are looked at and nothing else.
+
+A relaxation that HiGHS does not end in time is ended with its process, and leaves nothing to round.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from jettison.solvers.clock import Clock
 from jettison.solvers.graph_baselines import solve_store_all
 from jettison.solvers.graph_checkpoints import schedule_of_checkpoints
 from jettison.solvers.graph_plans import fastest_that_fits
-from jettison.solvers.highs import solve_model
+from jettison.solvers.highs_in_time import solve_in_time
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.status import Termination
 
@@ -43,6 +45,8 @@ _THRESHOLDS = tuple(k / 100 for k in range(5, 100, 10))
 _DRAWS = 50
 _PERCENT_OF_MEMORY = (100, 90, 80, 70, 60)
 _WORD = 2**32
+# Nothing ends the writing of a model, and a busy machine takes up to three times the estimate.
+_SHARE_OF_WRITING = 1 / 3
 
 Shares = tuple[dict[int, float], ...]
 """For each stage, the part of each node in memory when it begins, where it is not 0."""
@@ -51,13 +55,15 @@ Shares = tuple[dict[int, float], ...]
 def solve_lp_rounding(problem: Problem, options: SolveOptions) -> Outcome:
     """Return the fastest schedule that fits, out of all roundings.
 
-    Declines the models that `solve_checkmate` declines. What was rounded before the time limit or
-    Ctrl-C counts.
+    Declines the models that `solve_checkmate` declines, and those whose writing leaves less than
+    two thirds of the time. What was rounded before the time limit or Ctrl-C counts.
     """
     assert isinstance(problem, RematGraph)
     if problem.memory_bytes >= problem.instance.store_all_peak_bytes:
         return solve_store_all(problem, options)
-    refused = declined(problem, options)
+    limit_s = options.time_limit_s
+    for_writing_s = None if limit_s is None else limit_s * _SHARE_OF_WRITING
+    refused = declined(problem, replace(options, time_limit_s=for_writing_s))
     if refused is not None:
         return refused
     relaxations = _Relaxations(problem, options)
@@ -85,6 +91,7 @@ class _Relaxations:
         self._clock = Clock(options.time_limit_s)
         self.termination = Termination.COMPLETED
         self.solved = 0
+        self._writing_s = 0.0
 
     def schedules(self) -> Iterator[GraphSchedule]:
         """Yield the rounded schedules."""
@@ -103,9 +110,15 @@ class _Relaxations:
         graph = self._problem.instance
         if memory_bytes < graph.least_peak_bound_bytes:
             return None
+        if self._clock.left_s <= self._writing_s:
+            # The models are alike: this one would be written, and no time left to solve it.
+            self.termination = Termination.TIME_LIMIT
+            return None
+        began_s = self._clock.seconds
         built = Checkmate().build(RematGraph(graph, memory_bytes))
         model = from_pulp(built.problem).model.relaxed()
-        solution = solve_model(model, highs_options(self._options, self._clock, gap=0))
+        self._writing_s = self._clock.seconds - began_s
+        solution = solve_in_time(model, highs_options(self._options, self._clock, gap=0))
         if not solution.termination.is_regular:
             self.termination = solution.termination
         if solution.values is None:

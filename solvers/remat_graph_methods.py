@@ -38,6 +38,14 @@ METHODS = (
         "remat_anneal:solve_anneal",
     ),
     Method(
+        "restricted",
+        "remat-graph",
+        Promise.HEURISTIC,
+        "Checkmate's problem; forward operations repeated in the backward pass, nothing else",
+        "models of few cuts with fewer columns; for graphs whose backward pass is marked",
+        "graph_restricted:solve_restricted",
+    ),
+    Method(
         "cut-bound",
         "remat-graph",
         Promise.BOUND,

@@ -13,6 +13,11 @@ Slot = tuple[int, int]
 _REACH = 3
 
 
+def cuts_beside(slots: Collection[Slot]) -> set[int]:
+    """Return the cuts on both sides of the stages of slots."""
+    return {cut for stage, _ in slots for cut in (stage - 1, stage)}
+
+
 class StageExcess:
     """The excess of the schedule that a sequence of computations stands for, by its replay.
 

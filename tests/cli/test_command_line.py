@@ -251,6 +251,35 @@ def test_export_writes_the_integer_program(terminal: Terminal) -> None:
     assert "ROWS" in (terminal.folder / "model.mps").read_text()
 
 
+@pytest.mark.parametrize(
+    ("words", "rows"),
+    [
+        # f0 to f4 are nodes 0 to 4, b4 to b0 nodes 5 to 9.
+        (("residency",), ("frontier_3", "dependency_4_1_0", "slot_6_0")),
+        (("restricted",), ("frontier_3", "dependency_6_1_0", "slot_6_0")),
+        (("frontier",), ("frontier_3", "dependency_4_1_0")),
+        (("cut-closure", "--cut", "f2"), ("frontier_3", "lost_2_1", "path_2_1_0")),
+        # Without a cut it is where the step without recomputation needs most, first at b4.
+        (("single-cut",), ("frontier_5", "lost_3")),
+        (("single-cut", "--cut", "f2"), ("frontier_2", "lost_1")),
+        (("windowed-frontier", "--cut", "b2", "--cut", "f2"), ("memory_7", "stay_7_1")),
+        (("retention-intervals", "--intervals", "3"), ("intervals_6", "retain_6_6_4")),
+    ],
+    ids=lambda value: "",
+)
+def test_export_writes_other_formulations_of_a_graph(
+    terminal: Terminal, words: tuple[str, ...], rows: tuple[str, ...]
+) -> None:
+    code, _, err = terminal.run(
+        *("export", "remat-graph", "graph.json", "--memory", "90%", "-o", "model.lp"),
+        *("--formulation", *words),
+    )
+    assert code == 0, err
+    written = (terminal.folder / "model.lp").read_text()
+    for row in rows:
+        assert f"{row}:" in written
+
+
 def test_export_writes_the_milp_of_weight_offloading(terminal: Terminal) -> None:
     code, _, err = terminal.run(
         *("export", "weight-offload", "gpt2-38-b16-table1", "--memory", "14645MiB"),
@@ -278,6 +307,9 @@ def test_list_methods_names_promise_and_source(terminal: Terminal) -> None:
     rotor = next(entry for entry in found if entry["name"] == "rotor")
     assert rotor["promise"] == "exact-persistent"
     assert "RR-9302" in rotor["source"]
+
+
+EXPORT = ("export", "remat-graph", "graph.json", "--memory", "50%", "-o", "model.lp")
 
 
 @pytest.mark.parametrize(
@@ -310,6 +342,22 @@ def test_list_methods_names_promise_and_source(terminal: Terminal) -> None:
         (
             ("export", "remat-chain", "chain.json", "--memory", "50%", "-o", "model.lp"),
             "write remat-graph",
+        ),
+        (
+            (*EXPORT, "--formulation", "frontier", "--cut", "f2"),
+            "cut: frontier has no cuts; leave it out, or choose cut-closure",
+        ),
+        (
+            (*EXPORT, "--formulation", "single-cut", "--cut", "none"),
+            "cut: 'none' is not a node of ladder",
+        ),
+        (
+            (*EXPORT, "--formulation", "single-cut", "--cut", "f1", "--cut", "f2"),
+            "cut: there are 2; give one",
+        ),
+        (
+            (*EXPORT, "--formulation", "retention-intervals", "--intervals", "0"),
+            "per_node: 0; allow each node 1 interval",
         ),
         (
             ("solve", "remat-offload-chain", "chain.json", "--memory", "50%"),

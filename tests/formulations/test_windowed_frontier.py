@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from jettison.formulations.checkmate import Checkmate
 from jettison.formulations.from_pulp import from_pulp
+from jettison.formulations.frontier import Frontier
 from jettison.formulations.needed_sets import needed_sets
-from jettison.formulations.residency import Frontier, Residency
+from jettison.formulations.residency import Residency
+from jettison.formulations.staged_model import StagedModel
 from jettison.formulations.windowed_frontier import WindowedFrontier
 from jettison.formulations.windowed_model import WindowedModel
 from jettison.instances.errors import InputError
@@ -50,7 +52,7 @@ KEPT = Graph(
 )
 
 
-def time_ns(built: WindowedModel) -> int | None:
+def time_ns(built: WindowedModel | StagedModel) -> int | None:
     """Return the base time and the optimum, or None if the model has no point."""
     objective = solve_model(built.model, EXACT).objective
     if objective is None:
@@ -118,7 +120,7 @@ def test_a_kept_value_is_stored_or_computed_after_the_last_cut() -> None:
 
 def test_a_graph_of_one_kept_node_has_no_slot_and_is_staged_all_the_same() -> None:
     graph = Graph("one", (Node(name="a", duration_ns=0, output_bytes=0, keep=True),))
-    built = Residency().build(RematGraph(graph, 0))
+    built = WindowedFrontier((0,), valid_for=STAGED).build(RematGraph(graph, 0))
     # A recomputation for nothing, which costs nothing, is no point.
     assert built.model.column_upper.tolist() == [0, 1]
 

@@ -44,9 +44,24 @@ def least_time_ns(graph: Graph, memory_bytes: int) -> int | None:
     return _least_time(graph, memory_bytes, State(frozenset(), frozenset()), _moves)
 
 
-def least_staged_time_ns(graph: Graph, memory_bytes: int) -> int | None:
-    """Least time of a staged schedule within the memory; None if none exists."""
-    return _least_time(graph, memory_bytes, State(frozenset(), (0, -1)), _staged_moves)
+def least_staged_time_ns(
+    graph: Graph, memory_bytes: int, may_repeat: Callable[[int, int], bool] | None = None
+) -> int | None:
+    """Least time of a staged schedule within the memory; None if none exists.
+
+    `may_repeat` tells, for a stage and an earlier node, whether the stage may compute the node
+    again; without it each stage may compute every one.
+    """
+
+    def moves(graph: Graph, state: State) -> Iterator[Move]:
+        stage = state.progress[0]  # type: ignore[index]
+        for move in _staged_moves(graph, state):
+            node = move.state.progress[1]  # type: ignore[index]
+            repeats = move.state.progress != state.progress and node >= 0
+            if may_repeat is None or not repeats or may_repeat(stage, node):
+                yield move
+
+    return _least_time(graph, memory_bytes, State(frozenset(), (0, -1)), moves)
 
 
 def least_in_order_time_ns(graph: Graph, memory_bytes: int) -> int | None:

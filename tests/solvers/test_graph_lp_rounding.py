@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jettison.formulations.checkmate import Checkmate
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
 from jettison.instances.graph import Graph, Node
 from jettison.instances.remat_graph import RematGraph
@@ -80,5 +81,16 @@ def test_a_model_that_takes_longer_to_write_than_there_is_time_is_declined() -> 
     outcome = solve_lp_rounding(RematGraph(graph, "90%"), SolveOptions(time_limit_s=0.01))
     assert outcome.termination is Termination.TIME_LIMIT
     assert outcome.schedule is None
+    assert outcome.note is not None
+    assert "to write down" in outcome.note
+
+
+def test_a_model_that_leaves_no_time_to_solve_it_is_declined() -> None:
+    graph = LayeredGraphs(nodes=100).draw(0)
+    # Two thirds of this are too little to solve what takes half of it to write.
+    writing_s = Checkmate().estimated_coefficients(graph) * 1e-5
+    outcome = solve_lp_rounding(RematGraph(graph, "90%"), SolveOptions(time_limit_s=2 * writing_s))
+    assert outcome.termination is Termination.TIME_LIMIT
+    assert not outcome.work
     assert outcome.note is not None
     assert "to write down" in outcome.note

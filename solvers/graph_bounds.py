@@ -1,0 +1,73 @@
+"""The largest lower bounds that are known of a graph's step, for each class of schedules."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from jettison.formulations.integer_scale import IntegerScale
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.bound import Bound, Evidence
+
+
+class GraphBounds:
+    """Bounds from windowed models; each only rises.
+
+    Parameters
+    ----------
+    base_ns
+        The time without recomputation.
+
+    Attributes
+    ----------
+    exact_ns
+        The bound in exact arithmetic, for schedules in the order of the graph.
+    solver_ns
+        For each class, the bound that rests on the solver.
+    """
+
+    def __init__(self, base_ns: int) -> None:
+        self.base_ns = base_ns
+        self.exact_ns = base_ns
+        self.solver_ns = {ScheduleClass.IN_ORDER: base_ns, ScheduleClass.STAGED: base_ns}
+
+    @property
+    def largest_ns(self) -> int:
+        """The largest bound; it holds for staged schedules."""
+        return max(self.exact_ns, *self.solver_ns.values())
+
+    def prove(self, value: Fraction, scale: IntegerScale) -> int:
+        """Raise the exact bound by one on a model's objective; return what that proves."""
+        found_ns = self.base_ns + max(0, math.ceil(value * scale.factor)) * scale.unit
+        self.exact_ns = max(self.exact_ns, found_ns)
+        return found_ns
+
+    def believe(self, value: float | None, scale: IntegerScale, valid_for: ScheduleClass) -> int:
+        """Raise the bound of a class by the solver's on a model; return what that amounts to."""
+        if value is None:
+            return self.base_ns
+        found_ns = self.base_ns + max(0, scale.bound_from_model(value))
+        self.solver_ns[valid_for] = max(self.solver_ns[valid_for], found_ns)
+        return found_ns
+
+    def as_bounds(self, method: str) -> tuple[Bound, ...]:
+        """Return the exact bound, and those of the solver that are larger."""
+        bounds = [
+            Bound(
+                time_ns=self.exact_ns,
+                valid_for=ScheduleClass.IN_ORDER,
+                evidence=Evidence.EXACT,
+                method=method,
+            )
+        ]
+        for valid_for, time_ns in self.solver_ns.items():
+            if time_ns > max(bound.time_ns for bound in bounds):
+                bounds.append(
+                    Bound(
+                        time_ns=time_ns,
+                        valid_for=valid_for,
+                        evidence=Evidence.SOLVER,
+                        method=method,
+                    )
+                )
+        return tuple(bounds)
