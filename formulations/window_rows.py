@@ -9,6 +9,7 @@ from jettison.formulations.array_model import ArrayModel
 from jettison.formulations.array_model_builder import ArrayModelBuilder
 from jettison.formulations.integer_scale import IntegerScale
 from jettison.formulations.needed_sets import kept_until, needed_sets, read_in_window
+from jettison.formulations.window_fixings import WindowFixings
 from jettison.instances.remat_graph import RematGraph
 
 
@@ -19,7 +20,7 @@ class WindowWriter:
     ----------
     problem
         The instance and its memory.
-    cuts, slots
+    cuts, slots, fixings
         As in `WindowedFrontier`.
     staged
         Whether nothing is computed after the last first computation.
@@ -37,12 +38,14 @@ class WindowWriter:
         problem: RematGraph,
         cuts: tuple[int, ...],
         slots: tuple[tuple[int, int], ...],
+        fixings: WindowFixings,
         *,
         staged: bool,
     ) -> None:
         graph = problem.instance
         self.cuts = cuts
         self.slots = slots
+        self.fixings = fixings
         self.staged = staged
         self.graph = graph
         sizes = [size for node in graph.nodes for size in (node.output_bytes, node.workspace_bytes)]
@@ -57,11 +60,13 @@ class WindowWriter:
 
     def model(self) -> ArrayModel:
         """Write everything, and return the model."""
-        for t, needed in zip(self.cuts, needed_sets(self.graph, self.cuts), strict=True):
+        needed_in = needed_sets(self.graph, self.cuts, self.fixings.computed_once)
+        for t, needed in zip(self.cuts, needed_in, strict=True):
             self._add_columns(t, sorted(needed))
         for w in range(len(self.cuts)):
             self._add_window(w)
             self._add_memory(w)
+            self._add_twins(w)
         for w in range(len(self.cuts) - 1):
             self._add_closure(w)
         window_of = {t: w for w, t in enumerate(self.cuts)}
@@ -73,8 +78,9 @@ class WindowWriter:
     def _add_columns(self, t: int, nodes: list[int]) -> None:
         ends_here = self.staged and t == len(self.graph) - 1
         costs = [self.time_scale.to_model(self.graph.nodes[i].duration_ns) for i in nodes]
+        uppers = [0 if ends_here or i in self.fixings.computed_once else 1 for i in nodes]
         R = self.builder.add_columns(
-            [f"R_{t}_{i}" for i in nodes], upper=0 if ends_here else 1, cost=costs, integer=True
+            [f"R_{t}_{i}" for i in nodes], upper=uppers, cost=costs, integer=True
         )
         S = self.builder.add_columns([f"S_{t}_{i}" for i in nodes], upper=1, integer=True)
         self.R.append(dict(zip(nodes, R.tolist(), strict=True)))
@@ -90,7 +96,7 @@ class WindowWriter:
         for p in sorted(needed):
             self.builder.add_row(f"need_{t}_{p}", [R[p], S[p]], [1, 1], lower=1)
         for i in R:
-            for p in graph.inputs[i]:
+            for p in self._inputs_again(i):
                 self.builder.add_row(f"again_{t}_{i}_{p}", [R[p], S[p], R[i]], [1, 1, -1], lower=0)
         if is_last:
             return
@@ -112,9 +118,19 @@ class WindowWriter:
             upper=self.limit - running,
         )
 
+    def _add_twins(self, w: int) -> None:
+        t, S = self.cuts[w], self.S[w]
+        for i, j in self.fixings.twins:
+            if i in S and j in S:
+                self.builder.add_row(f"twin_{t}_{i}_{j}", [S[i], S[j]], [1, -1], upper=0)
+
+    def _inputs_again(self, i: int) -> tuple[int, ...]:
+        """Return what computing a node again would read: nothing if it is computed once."""
+        return () if i in self.fixings.computed_once else self.graph.inputs[i]
+
     def _add_closure(self, w: int) -> None:
         t, S, graph = self.cuts[w], self.S[w], self.graph
-        (needed,) = needed_sets(graph, (t,))
+        (needed,) = needed_sets(graph, (t,), self.fixings.computed_once)
         names = [f"Z_{t}_{i}" for i in sorted(needed)]
         columns = self.builder.add_columns(names, upper=1).tolist()
         Z = dict(zip(sorted(needed), columns, strict=True))
@@ -127,7 +143,7 @@ class WindowWriter:
         for p in sorted(lost):
             self.builder.add_row(f"lost_{t}_{p}", [Z[p], S[p]], [1, 1], lower=1)
         for i, once in Z.items():
-            for p in graph.inputs[i]:
+            for p in self._inputs_again(i):
                 self.builder.add_row(f"path_{t}_{i}_{p}", [Z[p], S[p], once], [1, 1, -1], lower=0)
 
     def _add_slot(self, t: int, q: int, w: int) -> None:
