@@ -133,7 +133,7 @@ apart; `num_columns` counts before any row is written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from jettison.formulations.array_model import ArrayModel, Floats
@@ -233,7 +233,7 @@ class WindowedFrontier:
     cuts: tuple[int, ...]
     slots: tuple[tuple[int, int], ...] = ()
     valid_for: ScheduleClass = ScheduleClass.IN_ORDER
-    fixings: WindowFixings = WindowFixings()
+    fixings: WindowFixings = field(default_factory=WindowFixings)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cuts", tuple(self.cuts))

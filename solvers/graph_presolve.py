@@ -118,14 +118,8 @@ from jettison.instances.errors import InputError
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.graph_reductions import (
-    BesideHost,
-    Contracted,
-    FreedEdges,
-    InPrefix,
-    Step,
-    WorkingGraph,
-)
+from jettison.solvers.graph_reducer import GraphReducer
+from jettison.solvers.graph_reductions import Step
 
 _ALLOWED = (ScheduleClass.STAGED, ScheduleClass.IN_ORDER, ScheduleClass.ALL)
 
@@ -215,202 +209,28 @@ def presolve(
             field="known_time_ns",
             expected=f"no schedule takes less than {graph.base_time_ns} ns",
         )
-    presolver = _Presolver(problem, frozenset(classes), slack_ns)
-    while presolver.sweep():
+    reducer = GraphReducer(problem, frozenset(classes), slack_ns)
+    while reducer.sweep():
         pass
-    return presolver.result()
-
-
-class _Presolver:
-    def __init__(
-        self, problem: RematGraph, classes: frozenset[ScheduleClass], slack_ns: float
-    ) -> None:
-        self._problem = problem
-        self._classes = classes
-        self._slack_ns = slack_ns
-        self._graph = WorkingGraph(problem.instance)
-        self._steps: list[Step] = []
-        self._in_order = classes != {ScheduleClass.ALL}
-        self._all = ScheduleClass.ALL in classes
-        self._staged = ScheduleClass.STAGED in classes
-        self._counts = dict.fromkeys(
-            ("free_values", "edges", "beside_host", "in_prefix", "contracted"), 0
-        )
-
-    def sweep(self) -> bool:
-        """Try every reduction on every node; tell whether there was one."""
-        before = len(self._steps)
-        for node in self._graph:
-            if self._graph.nodes[node].output_bytes == 0:
-                self._free_value(node)
-        prefix = self._prefix()
-        unread = [node for node in self._graph if self._graph.is_unread(node)]
-        # The last one stays, and takes the durations of the others.
-        for node in unread[:-1]:
-            self._take_out(node, unread[-1], prefix)
-        once = self._computed_once()
-        for node in self._graph:
-            self._contract(node, prefix, once)
-        return len(self._steps) > before
-
-    def result(self) -> Presolved:
-        problem = self._problem
-        positions = tuple(range(len(problem.instance)))
-        if self._steps:
-            reduced, positions = self._graph.graph(problem.instance)
-            problem = RematGraph(reduced, problem.memory_bytes)
-        reduced_of = {node: place for place, node in enumerate(positions)}
-        fixings = WindowFixings(
-            computed_once=frozenset(reduced_of[node] for node in self._computed_once()),
-            twins=tuple((reduced_of[i], reduced_of[j]) for i, j in self._twins()),
-        )
-        return Presolved(
-            original=self._problem,
-            problem=problem,
-            classes=self._classes,
-            fixings=fixings,
-            positions=positions,
-            steps=tuple(self._steps),
-            counts={
-                **self._counts,
-                "computed_once": len(fixings.computed_once),
-                "twins": len(fixings.twins),
-            },
-        )
-
-    def _free_value(self, node: int) -> None:
-        graph = self._graph
-        freed = 0
-        for reader in sorted(graph.users[node]):
-            if not self._all or graph.reaches(node, reader):
-                graph.remove_edge(node, reader)
-                freed += 1
-        kept = graph.nodes[node].keep
-        if not freed and not kept:
-            return
-        graph.change(node, keep=False)
-        self._steps.append(FreedEdges(node))
-        self._counts["free_values"] += 1
-        self._counts["edges"] += freed
-
-    def _prefix(self) -> list[int]:
-        """Return the nodes up to which everything in use fits at once."""
-        found: list[int] = []
-        stored = 0
-        for node in self._graph:
-            if stored + self._graph.during_bytes(node) > self._problem.memory_bytes:
-                break
-            found.append(node)
-            if not self._graph.is_unread(node):
-                stored += self._graph.nodes[node].output_bytes
-        return found
-
-    def _take_out(self, node: int, heir: int, prefix: list[int]) -> None:
-        """Take out an unread node if it can be put back anywhere."""
-        graph = self._graph
-        step: Step | None = None if self._staged else self._host(node)
-        if step is not None:
-            self._counts["beside_host"] += 1
-        elif not self._all and node in prefix:
-            step = InPrefix(node, tuple(prefix[: prefix.index(node)]))
-            self._counts["in_prefix"] += 1
-        else:
-            return
-        if node in prefix:
-            prefix.remove(node)
-        duration_ns = graph.nodes[heir].duration_ns + graph.nodes[node].duration_ns
-        graph.change(heir, duration_ns=duration_ns)
-        graph.remove(node)
-        self._steps.append(step)
-
-    def _host(self, node: int) -> BesideHost | None:
-        graph = self._graph
-        inputs, during_bytes = graph.inputs[node], graph.during_bytes(node)
-        host = graph.after(node)
-        if host is not None and inputs <= graph.inputs[host]:
-            if during_bytes <= graph.during_bytes(host):
-                return BesideHost(node, host, before=True)
-        host = graph.before(node)
-        if host is None:
-            return None
-        if inputs <= graph.inputs[host] | {host}:
-            if during_bytes <= graph.nodes[host].workspace_bytes:
-                return BesideHost(node, host, before=False)
-        if graph.is_unread(host) and inputs <= graph.inputs[host]:
-            if during_bytes <= graph.during_bytes(host):
-                return BesideHost(node, host, before=False)
-        return None
-
-    def _computed_once(self) -> frozenset[int]:
-        """Return the nodes that no fastest schedule computes again."""
-        graph = self._graph
-        found: set[int] = set()
-        again_ns: dict[int, int] = {}
-        for node in graph:
-            again_ns[node] = graph.nodes[node].duration_ns + sum(
-                again_ns[source] for source in graph.inputs[node] if graph.is_read_once(source)
-            )
-            is_free = graph.nodes[node].output_bytes == 0
-            if is_free or graph.is_unread(node) or again_ns[node] > self._slack_ns:
-                found.add(node)
-        return frozenset(found)
-
-    def _contract(self, node: int, prefix: list[int], once: frozenset[int]) -> None:
-        """Merge a node into its only reader if one of both forms allows it."""
-        graph = self._graph
-        this = graph.nodes[node]
-        if this.keep or len(graph.users[node]) != 1:
-            return
-        (reader,) = graph.users[node]
-        if self._in_order and graph.after(node) != reader:
-            return
-        if self._staged and reader not in prefix:
-            return
-        that = graph.nodes[reader]
-        inputs, beside = graph.inputs[node], graph.inputs[reader] - {node}
-        pairs = graph.is_read_once(node)
-        lost = {source for source in inputs - beside if graph.nodes[source].output_bytes}
-        again = pairs or this.duration_ns == 0 or reader in once
-        read_once = frozenset(
-            source
-            for source in inputs
-            if graph.is_read_once(source) and graph.nodes[source].output_bytes
-        )
-        gone_bytes = sum(graph.nodes[source].output_bytes for source in read_once)
-        if again and not lost and this.workspace_bytes <= graph.during_bytes(reader):
-            workspace_bytes = that.workspace_bytes + this.output_bytes
-            read_once = frozenset()
-        elif (
-            pairs
-            and beside <= inputs
-            and graph.during_bytes(reader) <= this.workspace_bytes + gone_bytes
-        ):
-            workspace_bytes = this.output_bytes + this.workspace_bytes - that.output_bytes
-        else:
-            return
-        graph.contract(node, workspace_bytes)
-        self._steps.append(Contracted(node, reader, read_once))
-        self._counts["contracted"] += 1
-        if node in prefix:
-            prefix.remove(node)
-
-    def _twins(self) -> list[tuple[int, int]]:
-        """Return pairs of twins, each with the next one of its family."""
-        graph = self._graph
-        latest: dict[tuple[object, ...], int] = {}
-        found: list[tuple[int, int]] = []
-        for node in graph:
-            this = graph.nodes[node]
-            family = (
-                frozenset(graph.inputs[node]),
-                frozenset(graph.users[node]),
-                this.duration_ns,
-                this.output_bytes,
-                this.workspace_bytes,
-                this.keep,
-            )
-            earlier = latest.get(family)
-            if earlier is not None and (not self._staged or graph.before(node) == earlier):
-                found.append((earlier, node))
-            latest[family] = node
-        return found
+    reduced, positions = problem, tuple(range(len(graph)))
+    if reducer.steps:
+        left, positions = reducer.graph.graph(graph)
+        reduced = RematGraph(left, problem.memory_bytes)
+    place_of = {position: place for place, position in enumerate(positions)}
+    fixings = WindowFixings(
+        computed_once=frozenset(place_of[node] for node in reducer.computed_once()),
+        twins=tuple((place_of[i], place_of[j]) for i, j in reducer.twins()),
+    )
+    return Presolved(
+        original=problem,
+        problem=reduced,
+        classes=frozenset(classes),
+        fixings=fixings,
+        positions=positions,
+        steps=tuple(reducer.steps),
+        counts={
+            **reducer.counts,
+            "computed_once": len(fixings.computed_once),
+            "twins": len(fixings.twins),
+        },
+    )
