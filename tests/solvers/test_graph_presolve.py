@@ -1,4 +1,4 @@
-"""The presolve of graphs: least times stay as brute force has them, schedules come back, and fit."""
+"""The presolve of graphs: least times stay as brute force has them, and schedules come back."""
 
 from __future__ import annotations
 
