@@ -8,8 +8,10 @@ frees each value right after its last read. So it computes an unread node once.
 
 What is asked of a reduction: the least times before and after are equal, for each class of
 schedules that was named, also where one does not exist; and a schedule of the reduced graph that
-fits becomes one of the graph that fits, in no more time. Then bounds and proofs that nothing fits
-hold for both. Durations are moved, never lost, so that base times are equal as well.
+fits becomes one of the graph that fits, in no more time. Then bounds for these classes, and proofs
+that nothing fits, hold for both graphs. A bound for staged schedules of a graph that was reduced
+for in-order ones only says nothing of the original graph. Durations are moved, never lost, so that
+base times are equal as well.
 
 **One reading.** *Call* :math:`p \notin K` *with one user* :math:`k` *and* :math:`M_k \le M_p`
 read-once. *In a fastest schedule of any class* :math:`p` *is computed between two computations of*
@@ -54,8 +56,8 @@ schedules it is false: they need not begin with these nodes.
 schedules :math:`k` must be the next node. Either
 
 * *late*: :math:`\mathrm{in}(i) \subseteq \mathrm{in}(k)`, free values apart,
-  :math:`W_i \le D_k`, and :math:`i` is read-once, or :math:`C_i = 0`, or :math:`k` is never
-  computed again; the workspace becomes :math:`W_k + M_i`. Compute :math:`i` just before each
+  :math:`W_i \le D_k`, and :math:`i` is read-once, or :math:`C_i = 0`, or :math:`k` is computed
+  once (below); the workspace becomes :math:`W_k + M_i`. Compute :math:`i` just before each
   :math:`k` and nowhere else. Its inputs are there; it takes :math:`M(X) + D_i`, not more than the
   :math:`M(X) + M_i + D_k` of :math:`k`. It is not computed more often, or that costs nothing;
 * or *early*: :math:`i` is read-once, :math:`\mathrm{in}(k) \setminus \{i\} \subseteq
@@ -67,12 +69,12 @@ schedules :math:`k` must be the next node. Either
   :math:`F` has been read for good.
 
 From the reduced graph, :math:`k` becomes :math:`i, k`. If :math:`F` is not empty the schedule is
-first brought to one reading of :math:`F`, whose only user is :math:`k` there. For
-staged schedules a stage is lost; they lose none that they need if :math:`k` is in the prefix.
+first brought to one reading of :math:`F`, whose only user is :math:`k` there. For staged schedules
+:math:`k` must be the next node and in the prefix, so that they lose no stage that they need.
 
-Without these conditions contraction is false. Where :math:`\mathrm{in}(i)` is not there when
-:math:`k` runs, memory is; where :math:`i` is larger than :math:`k`, cheap or not, it may serve
-twice.
+Without these conditions contraction is false: where :math:`k` runs there may be no room for
+:math:`\mathrm{in}(i)`, or for the workspace of :math:`i`; and an :math:`i` that is smaller than
+:math:`k` may serve twice.
 
 Fixings
 -------
