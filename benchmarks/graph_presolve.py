@@ -47,21 +47,17 @@ def problems(folder: Path | None) -> Iterator[RematGraph]:
     graphs = (
         [import_networkx_graph(file) for file in sorted(folder.glob("*.json"))] if folder else []
     )
-    graphs += [
-        LayeredGraphs(nodes=120, passes=passes).draw(seed)
-        for passes in Passes
-        for seed in (0, 1, 2)
-    ]
-    for graph in graphs:
-        for share in SHARES:
-            problem = RematGraph(graph, share)
-            if problem.memory_bytes >= graph.least_peak_bound_bytes:
-                yield problem
+    for passes in Passes:
+        graphs += [LayeredGraphs(nodes=120, passes=passes).draw(seed) for seed in (0, 1, 2)]
+    found = [RematGraph(graph, share) for graph in graphs for share in SHARES]
     for name in CHAINS:
         chain = load(name)
         assert isinstance(chain, Chain)
-        memory_bytes = int(0.7 * chain.store_all_peak_bytes)
-        yield RematGraph(chain_to_graph(chain), graph_memory_bytes(chain, memory_bytes))
+        memory_bytes = graph_memory_bytes(chain, int(0.7 * chain.store_all_peak_bytes))
+        found.append(RematGraph(chain_to_graph(chain), memory_bytes))
+    for problem in found:
+        if problem.memory_bytes >= problem.instance.least_peak_bound_bytes:
+            yield problem
 
 
 def annealed_ns(problem: RematGraph) -> int | None:
