@@ -5,13 +5,18 @@ The definitions are in `windowed_frontier`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from jettison.instances.graph import Graph
 
 
-def needed_sets(graph: Graph, cuts: Sequence[int]) -> list[set[int]]:
-    """Return the needed set of each window, in O(k (n + |E|)) for k cuts."""
+def needed_sets(
+    graph: Graph, cuts: Sequence[int], computed_once: Set[int] = frozenset()
+) -> list[set[int]]:
+    """Return the needed set of each window, in O(k (n + |E|)) for k cuts.
+
+    The nodes `computed_once` are not computed again and need no inputs.
+    """
     found: list[set[int]] = []
     later: set[int] = set()
     ends = (*cuts[1:], len(graph) - 1)
@@ -23,7 +28,8 @@ def needed_sets(graph: Graph, cuts: Sequence[int]) -> list[set[int]]:
             needed |= kept_until(graph, start)
         waiting = list(needed)
         while waiting:
-            for source in graph.inputs[waiting.pop()]:
+            node = waiting.pop()
+            for source in () if node in computed_once else graph.inputs[node]:
                 if source not in needed:
                     needed.add(source)
                     waiting.append(source)

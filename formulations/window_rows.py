@@ -10,6 +10,7 @@ from jettison.formulations.array_model_builder import ArrayModelBuilder
 from jettison.formulations.integer_scale import IntegerScale
 from jettison.formulations.needed_sets import kept_until, needed_sets, read_in_window
 from jettison.formulations.recomputation import Recomputation, permits_before_reading
+from jettison.formulations.window_fixings import WindowFixings
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.schedule_class import ScheduleClass
 
@@ -21,7 +22,7 @@ class WindowWriter:
     ----------
     problem
         The instance and its memory.
-    cuts, slots, valid_for, recomputation
+    cuts, slots, valid_for, recomputation, fixings
         As in `WindowedFrontier`.
 
     Attributes
@@ -39,12 +40,14 @@ class WindowWriter:
         slots: tuple[tuple[int, int], ...],
         valid_for: ScheduleClass,
         recomputation: Recomputation,
+        fixings: WindowFixings,
     ) -> None:
         graph = problem.instance
         self.cuts = cuts
         self.slots = slots
         self.staged = valid_for is ScheduleClass.STAGED
         self.recomputation = recomputation
+        self.fixings = fixings
         self.graph = graph
         sizes = [size for node in graph.nodes for size in (node.output_bytes, node.workspace_bytes)]
         self.memory_scale = IntegerScale.of(sizes)
@@ -58,13 +61,14 @@ class WindowWriter:
 
     def model(self) -> ArrayModel:
         """Write everything, and return the model."""
-        needed_in = needed_sets(self.graph, self.cuts)
+        needed_in = needed_sets(self.graph, self.cuts, self.fixings.computed_once)
         ends = (*self.cuts[1:], len(self.graph) - 1 if self.staged else len(self.graph))
         for t, end, needed in zip(self.cuts, ends, needed_in, strict=True):
             self._add_columns(t, range(t + 1, end + 1), sorted(needed))
         for w in range(len(self.cuts)):
             self._add_window(w)
             self._add_memory(w)
+            self._add_twins(w)
         for w in range(len(self.cuts) - 1):
             self._add_closure(w)
         window_of = {t: w for w, t in enumerate(self.cuts)}
@@ -76,7 +80,11 @@ class WindowWriter:
     def _add_columns(self, t: int, stages: range, nodes: list[int]) -> None:
         """Add R and S of the window after `t`, which has these stages."""
         permits = self.recomputation.permits
-        permitted = [any(permits(self.graph, stage, i) for stage in stages) for i in nodes]
+        permitted = [
+            i not in self.fixings.computed_once
+            and any(permits(self.graph, stage, i) for stage in stages)
+            for i in nodes
+        ]
         costs = [self.time_scale.to_model(self.graph.nodes[i].duration_ns) for i in nodes]
         R = self.builder.add_columns(
             [f"R_{t}_{i}" for i in nodes], upper=permitted, cost=costs, integer=True
@@ -97,7 +105,7 @@ class WindowWriter:
             in_time = permits_before_reading(self.recomputation, graph, t, p, end)
             self.builder.add_row(f"need_{t}_{p}", [R[p], S[p]], [in_time, 1], lower=1)
         for i in R:
-            for p in graph.inputs[i]:
+            for p in self._inputs_again(i):
                 self.builder.add_row(f"again_{t}_{i}_{p}", [R[p], S[p], R[i]], [1, 1, -1], lower=0)
         if is_last:
             return
@@ -119,9 +127,19 @@ class WindowWriter:
             upper=self.limit - running,
         )
 
+    def _add_twins(self, w: int) -> None:
+        t, S = self.cuts[w], self.S[w]
+        for i, j in self.fixings.twins:
+            if i in S and j in S:
+                self.builder.add_row(f"twin_{t}_{i}_{j}", [S[i], S[j]], [1, -1], upper=0)
+
+    def _inputs_again(self, i: int) -> tuple[int, ...]:
+        """Return what computing a node again would read: nothing if it is computed once."""
+        return () if i in self.fixings.computed_once else self.graph.inputs[i]
+
     def _add_closure(self, w: int) -> None:
         t, S, graph = self.cuts[w], self.S[w], self.graph
-        (needed,) = needed_sets(graph, (t,))
+        (needed,) = needed_sets(graph, (t,), self.fixings.computed_once)
         names = [f"Z_{t}_{i}" for i in sorted(needed)]
         columns = self.builder.add_columns(names, upper=1).tolist()
         Z = dict(zip(sorted(needed), columns, strict=True))
@@ -134,7 +152,7 @@ class WindowWriter:
         for p in sorted(lost):
             self.builder.add_row(f"lost_{t}_{p}", [Z[p], S[p]], [1, 1], lower=1)
         for i, once in Z.items():
-            for p in graph.inputs[i]:
+            for p in self._inputs_again(i):
                 self.builder.add_row(f"path_{t}_{i}_{p}", [Z[p], S[p], once], [1, 1, -1], lower=0)
 
     def _add_slot(self, t: int, q: int, w: int) -> None:

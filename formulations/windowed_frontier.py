@@ -119,6 +119,17 @@ Amounts enter as in `checkmate`: multiples of their greatest common divisor, to 
 rounded down, over a power of two (`IntegerScale`). Where a unit is more than that divisor, amounts
 are rounded down, which relaxes.
 
+Fixings
+-------
+What is known beforehand (`WindowFixings`) makes the model smaller. Of a node that is computed once
+:math:`R_{w,i} = 0`, it has no rows (again) and (path), and its inputs need not be in
+:math:`A_w`. Of twins :math:`i < j`, the earlier one is in memory only while the later one is:
+
+.. math::
+    \text{(twin)} \quad & S_{w,i} \le S_{w,j} && \forall w,\; j \le t_w
+
+named ``twin_t_i_j``. `solvers.graph_presolve` finds fixings and has the proofs.
+
 Size: at most :math:`3 \sum_w |A_w|` columns and :math:`2 \sum_w |E|` rows (path) and (again), slots
 apart; `num_columns` counts before any row is written.
 """
@@ -132,6 +143,7 @@ from itertools import pairwise
 
 from jettison.formulations.needed_sets import needed_sets
 from jettison.formulations.recomputation import AnyNode, Recomputation
+from jettison.formulations.window_fixings import WindowFixings
 from jettison.formulations.window_rows import WindowWriter
 from jettison.formulations.windowed_model import WindowedModel
 from jettison.instances.errors import InputError
@@ -152,9 +164,11 @@ class WindowedFrontier:
         Pairs of a node t and an earlier one q; both t - 1 and t must be cuts. A slot at which
         nothing can be computed again adds nothing.
     valid_for
-        Staged schedules, or all in the order of the graph.
+        Staged schedules, or without slots all those in the order of the graph.
     recomputation
         What may be computed again; a window permits what some stage of it does.
+    fixings
+        What is known of fastest schedules of that class.
 
     Raises
     ------
@@ -166,6 +180,7 @@ class WindowedFrontier:
     slots: tuple[tuple[int, int], ...] = ()
     valid_for: ScheduleClass = ScheduleClass.IN_ORDER
     recomputation: Recomputation = field(default_factory=AnyNode)
+    fixings: WindowFixings = field(default_factory=WindowFixings)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cuts", tuple(self.cuts))
@@ -191,7 +206,8 @@ class WindowedFrontier:
 
     def num_columns(self, graph: Graph) -> int:
         """Return the number of columns R and S, in O(k (n + |E|)) for k cuts."""
-        return 2 * sum(map(len, needed_sets(graph, self.cuts)))
+        needed = needed_sets(graph, self.cuts, self.fixings.computed_once)
+        return 2 * sum(map(len, needed))
 
     def build(self, problem: RematGraph) -> WindowedModel:
         """Build the model; about 3 µs for each coefficient.
@@ -207,7 +223,9 @@ class WindowedFrontier:
                 field="cuts",
                 expected=f"name nodes of the graph, 0 to {len(problem.instance) - 1}",
             )
-        writer = WindowWriter(problem, self.cuts, self.slots, self.valid_for, self.recomputation)
+        writer = WindowWriter(
+            problem, self.cuts, self.slots, self.valid_for, self.recomputation, self.fixings
+        )
         return WindowedModel(
             graph=problem.instance,
             cuts=self.cuts,

@@ -48,6 +48,8 @@ from jettison.solvers.clock import Clock
 from jettison.solvers.exact_dual_bound import exact_dual_bound
 from jettison.solvers.graph_bounds import GraphBounds
 from jettison.solvers.graph_incumbent import GraphIncumbent
+from jettison.solvers.graph_presolve import fixings_of, presolve
+from jettison.solvers.highs import solve_model
 from jettison.solvers.highs_in_time import solve_in_time
 from jettison.solvers.highs_options import HighsOptions, IntegerSearch
 from jettison.solvers.model_solution import ModelSolution
@@ -75,7 +77,7 @@ class CutSearch:
     Parameters
     ----------
     problem, options, clock
-        As for the method.
+        As for the method. What is searched is the problem that `graph_presolve` leaves of it.
     method
         What to call the bounds.
 
@@ -89,14 +91,21 @@ class CutSearch:
         self, problem: RematGraph, options: SolveOptions, clock: Clock, method: str
     ) -> None:
         self._method = method
-        self.problem = problem
+        self._presolved = presolve(problem)
+        self.problem = self._presolved.problem
         self.options = options
         self.clock = clock
-        self.incumbent = GraphIncumbent(problem, options.seed, clock)
+        self.incumbent = GraphIncumbent(self.problem, options.seed, clock)
         self.bounds = GraphBounds(problem.instance.base_time_ns)
         self.infeasibility: Infeasibility | None = None
         self.work = {"models": 0, "cuts": 0, "slots": 0, "columns": 0, "fixed": 0, "nodes": 0}
         self.note: str | None = None
+
+    @property
+    def schedule(self) -> GraphSchedule | None:
+        """The best schedule of the problem that was given; None before the first."""
+        found = self.incumbent.schedule
+        return None if found is None else self._presolved.restore(found)
 
     @property
     def is_settled(self) -> bool:
@@ -135,7 +144,7 @@ class CutSearch:
         least_share_s = _LEAST_SHARE_S
         while self.clock.left_s and not self.is_settled:
             valid_for = ScheduleClass.STAGED if slots else ScheduleClass.IN_ORDER
-            frontier = WindowedFrontier(tuple(sorted(cuts)), tuple(sorted(slots)), valid_for)
+            frontier = self._frontier(cuts, slots, valid_for)
             if frontier.num_columns(graph) > _MOST_COLUMNS:
                 self.note = f"a model of more than {_MOST_COLUMNS:,} columns was not built"
                 return Termination.MEMORY_LIMIT
@@ -156,6 +165,19 @@ class CutSearch:
                 return solution.termination
             least_share_s = 2 * self._share_s(least_share_s)
         return self._why_it_ended()
+
+    def _frontier(
+        self, cuts: set[int], slots: set[Slot], valid_for: ScheduleClass
+    ) -> WindowedFrontier:
+        """Return the windows, with what the best schedule's time says of faster ones."""
+        time_ns = self.incumbent.time_ns if self._has_point(valid_for) else None
+        fixings = fixings_of(self.problem, (valid_for,), time_ns)
+        if time_ns is not None:
+            # The schedule is to be a point, and has its twins in memory as it likes.
+            fixings = replace(fixings, twins=())
+        return WindowedFrontier(
+            tuple(sorted(cuts)), tuple(sorted(slots)), valid_for, fixings=fixings
+        )
 
     def _share_s(self, least_s: float) -> float:
         left_s = self.clock.left_s
@@ -190,10 +212,10 @@ class CutSearch:
             cuts.add(len(built.graph) - 1)
         return bool(new_slots)
 
-    def _is_point(self, schedule: GraphSchedule, valid_for: ScheduleClass) -> bool:
-        """Tell whether the schedule is of the class that a model is for."""
-        replay = schedule.replay(self.problem.instance)
-        return valid_for.covers(replay.schedule_class)
+    def _has_point(self, valid_for: ScheduleClass) -> bool:
+        """Tell whether the best schedule is of the class that a model is for."""
+        found = self.incumbent.schedule_class
+        return found is not None and valid_for.covers(found)
 
     def _no_point(self, built: WindowedModel, valid_for: ScheduleClass) -> Termination:
         """Note that there is no staged schedule; a model without slots always has a point."""
@@ -217,7 +239,8 @@ class CutSearch:
         for stage in stages[:_STAGES_LOOKED_AT]:
             if not self.clock.left_s:
                 break
-            models[stage] = WindowedFrontier((stage,)).build(self.problem)
+            frontier = self._frontier({stage}, set(), ScheduleClass.IN_ORDER)
+            models[stage] = frontier.build(self.problem)
             multipliers[stage] = self._multipliers(models[stage])
             relaxed_ns[stage] = self._prove(models[stage], multipliers[stage])
         solved_ns: dict[int, int] = {}
@@ -238,7 +261,7 @@ class CutSearch:
     def _multipliers(self, built: WindowedModel) -> Floats | None:
         """Return the multipliers of the rows in the linear relaxation, if there is time for it."""
         options = self._highs_options(self._share_s(_LEAST_SHARE_S))
-        solution = solve_in_time(built.model.relaxed(), options)
+        solution = solve_model(built.model.relaxed(), options)
         if solution.termination is Termination.INTERRUPTED:
             raise KeyboardInterrupt
         return solution.row_duals
@@ -289,7 +312,7 @@ class CutSearch:
         options = self._highs_options(min(share_s, self.clock.left_s))
         model = built.model
         schedule, time_ns = self.incumbent.schedule, self.incumbent.time_ns
-        if schedule is not None and time_ns is not None and self._is_point(schedule, valid_for):
+        if schedule is not None and time_ns is not None and self._has_point(valid_for):
             start = built.point(schedule.computations)
             options = replace(options, start=start, integer_search=IntegerSearch.PROVE)
             at_most = Fraction(time_ns - base_ns, scale.unit * scale.factor)

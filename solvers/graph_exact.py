@@ -49,6 +49,7 @@ def solve_graph_exact(problem: Problem, options: SolveOptions) -> Outcome:
         termination = Termination.INTERRUPTED
     outcome = search.outcome(termination)
     note = outcome.note
-    if search.incumbent.schedule is None and outcome.infeasibility is None and note is None:
+    schedule = search.schedule
+    if schedule is None and outcome.infeasibility is None and note is None:
         note = "no schedule was found that fits; that does not prove that there is none"
-    return replace(outcome, schedule=search.incumbent.schedule, note=note)
+    return replace(outcome, schedule=schedule, note=note)

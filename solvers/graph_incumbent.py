@@ -10,6 +10,7 @@ import numpy as np
 
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.graph_schedule import GraphSchedule
+from jettison.schedules.replay import Replay
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.clock import Clock
 from jettison.solvers.remat_anneal import MOVES, annealing_of
@@ -37,13 +38,14 @@ class GraphIncumbent:
     ----------
     schedule
         The fastest schedule known that fits; None before the first.
-    time_ns
-        Its replayed time.
+    time_ns, schedule_class
+        Its replayed time, and the narrowest class that it belongs to.
     """
 
     def __init__(self, problem: RematGraph, seed: int, clock: Clock) -> None:
         self.schedule: GraphSchedule | None = None
         self.time_ns: int | None = None
+        self.schedule_class: ScheduleClass | None = None
         self._problem = problem
         self._clock = clock
         self._annealing_s = 0.0
@@ -74,10 +76,7 @@ class GraphIncumbent:
         floor_ns
             No schedule is faster.
         """
-        schedule = GraphSchedule.from_computations(self._problem.instance, computations)
-        replay = schedule.replay(self._problem.instance)
-        if replay.peak_bytes <= self._problem.memory_bytes:
-            self._take(schedule, replay.time_ns)
+        schedule, replay = self._take_if_best(computations)
         if replay.schedule_class is ScheduleClass.STAGED:
             self._search.start_from(np.array(schedule.computations, dtype=np.int32))
         while self._annealing_s < _SHARE_OF_ALL * self._clock.seconds and self.improve(floor_ns):
@@ -101,11 +100,14 @@ class GraphIncumbent:
         self._annealing_s += self._clock.seconds - started
         time_ns = self._search.time_ns
         if time_ns is not None and (self.time_ns is None or time_ns < self.time_ns):
-            computations = self._search.computations
-            self._take(
-                GraphSchedule.from_computations(self._problem.instance, computations), time_ns
-            )
+            self._take_if_best(self._search.computations)
 
-    def _take(self, schedule: GraphSchedule, time_ns: int) -> None:
-        if self.time_ns is None or time_ns < self.time_ns:
-            self.schedule, self.time_ns = schedule, time_ns
+    def _take_if_best(self, computations: Sequence[int]) -> tuple[GraphSchedule, Replay]:
+        """Replay a schedule, and keep it if it fits and is the fastest."""
+        schedule = GraphSchedule.from_computations(self._problem.instance, computations)
+        replay = schedule.replay(self._problem.instance)
+        fits = replay.peak_bytes <= self._problem.memory_bytes
+        if fits and (self.time_ns is None or replay.time_ns < self.time_ns):
+            self.schedule = schedule
+            self.time_ns, self.schedule_class = replay.time_ns, replay.schedule_class
+        return schedule, replay

@@ -15,7 +15,7 @@ from jettison.formulations.array_model import ArrayModel
 from jettison.instances.graph import Graph, Node
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers import graph_cut_search
+from jettison.solvers import graph_cut_search, highs_in_time
 from jettison.solvers.bound import Evidence
 from jettison.solvers.graph_cut_bound import bound_graph_cuts
 from jettison.solvers.graph_incumbent import GraphIncumbent
@@ -73,7 +73,8 @@ def watched(
         runs += 1
         return change(runs, solve_model(model, options))
 
-    monkeypatch.setattr(graph_cut_search, "solve_model", changed)
+    for name in ("solve_model", "solve_in_time"):
+        monkeypatch.setattr(graph_cut_search, name, changed)
 
 
 def largest_ns(outcome: Outcome) -> int:
@@ -208,14 +209,13 @@ def test_a_model_that_has_a_point_is_not_believed_infeasible(
 
 
 def test_a_large_model_is_solved_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_cut_search, "_COLUMNS_FOR_A_CHILD", 1)
+    monkeypatch.setattr(highs_in_time, "_COLUMNS_FOR_A_CHILD", 1)
 
-    def only_relaxations(model: ArrayModel, options: HighsOptions) -> ModelSolution:
-        assert not model.integer.any()
-        return solve_model(model, options)
+    def never(*_: Any, **__: Any) -> ModelSolution:
+        raise AssertionError
 
-    monkeypatch.setattr(graph_cut_search, "solve_model", only_relaxations)
-    outcome = bound_graph_cuts(RematGraph(SKIP, 7), EXACT)
+    monkeypatch.setattr(highs_in_time, "solve_model", never)
+    outcome = bound_graph_cuts(RematGraph(SKIP, 7), replace(EXACT, time_limit_s=60))
     assert (outcome.termination, largest_ns(outcome)) == (Termination.COMPLETED, 7)
 
 
