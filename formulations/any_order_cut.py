@@ -127,16 +127,17 @@ class AnyOrderPlan:
 
     Attributes
     ----------
-    order
-        An order of first computations that passes the milestones as the point does.
+    reordered
+        The graph in an order of first computations that passes the milestones as the point does.
     places
         The place of the last node of each milestone in that order.
     computations
-        All computations. They become a valid schedule (`GraphSchedule.from_computations`) but for
-        its memory, which the model knows at the milestones only.
+        All computations, by place. They become a valid schedule of the reordered graph
+        (`GraphSchedule.from_computations`) but for its memory, which the model knows at the
+        milestones only.
     """
 
-    order: tuple[int, ...]
+    reordered: ReorderedGraph
     places: tuple[int, ...]
     computations: tuple[int, ...]
 
@@ -157,8 +158,8 @@ class AnyOrderModel:
         For each milestone, the column P of each node, or 0 or 1 where it is a constant.
     last, recomputed
         For each milestone, the columns Y and R of the nodes that have one.
-    time_scale
-        For the objective.
+    memory_scale, time_scale
+        For the rows of memory, and for the objective.
     """
 
     graph: Graph
@@ -167,6 +168,7 @@ class AnyOrderModel:
     computed: tuple[tuple[Mapping[int, int], frozenset[int]], ...]
     last: tuple[Mapping[int, int], ...]
     recomputed: tuple[Mapping[int, int], ...]
+    memory_scale: IntegerScale
     time_scale: IntegerScale
 
     def plan(self, values: Floats) -> AnyOrderPlan:
@@ -215,7 +217,7 @@ class AnyOrderModel:
             sequence.extend(sorted(nodes))
             if stage < count:
                 sequence.append(stage)
-        return AnyOrderPlan(tuple(order), tuple(places), reordered.to_original(sequence))
+        return AnyOrderPlan(reordered, tuple(places), tuple(sequence))
 
 
 @dataclass(frozen=True)
@@ -269,6 +271,7 @@ class AnyOrderCut:
             computed=tuple((P.column, frozenset(P.certain)) for P in writer.P[:-1]),
             last=tuple(writer.Y),
             recomputed=tuple(writer.R),
+            memory_scale=writer.memory_scale,
             time_scale=writer.time_scale,
         )
 
