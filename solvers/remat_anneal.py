@@ -78,7 +78,9 @@ def solve_anneal(problem: Problem, options: SolveOptions) -> Outcome:
     )
 
 
-def annealing_of(problem: RematGraph, seed: int, floor_ns: int) -> _kernels.RematAnneal:
+def annealing_of(
+    problem: RematGraph, seed: int, floor_ns: int, rounds: int = ROUNDS
+) -> _kernels.RematAnneal:
     """Return the search for a problem, before its first move; it ends at a time of `floor_ns`."""
     graph = problem.instance
     return _kernels.RematAnneal(
@@ -90,7 +92,7 @@ def annealing_of(problem: RematGraph, seed: int, floor_ns: int) -> _kernels.Rema
         inputs=np.array([source for row in graph.inputs for source in row], dtype=np.int32),
         memory_bytes=problem.memory_bytes,
         floor_ns=floor_ns,
-        rounds=ROUNDS,
+        rounds=rounds,
         seed=seed,
     )
 
