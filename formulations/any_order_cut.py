@@ -3,11 +3,12 @@ r"""What must be computed again after a few moments that every schedule passes, 
 `windowed_frontier` knows what has been computed before a cut, for it fixes the order of first
 computations. Here that is a variable, so that the optimum bounds every valid schedule.
 
-Symbols are those of `windowed_frontier`: inputs :math:`\mathrm{in}(i)`, users :math:`\mathrm{us}(i)`,
-durations :math:`C_i`, outputs :math:`M_i`, workspaces :math:`W_i`, the memory :math:`B`, the kept
-nodes :math:`K`. The moments are milestones :math:`(X_1, k_1), \dots, (X_m, k_m)`, each before the
-next in every schedule (`milestones`). *Window* :math:`w` goes from milestone :math:`w` to the next
-one, the last window to the end of the step.
+Symbols are those of `windowed_frontier`: inputs :math:`\mathrm{in}(i)`, users
+:math:`\mathrm{us}(i)`, durations :math:`C_i`, outputs :math:`M_i`, workspaces :math:`W_i`, the
+memory :math:`B`, the kept nodes :math:`K`. The moments are milestones
+:math:`(X_1, k_1), \dots, (X_m, k_m)`, each before the next in every schedule (`milestones`).
+*Window* :math:`w` goes from milestone :math:`w` to the next one, the last window to the end of the
+step.
 
 Columns
 -------
@@ -47,7 +48,7 @@ Model
         && \forall i \in A_w,\; p \in \mathrm{in}(i) \\
     \text{(stay)} \quad & S_{w+1,i} \le S_{w,i} + R_{w,i} + 1 - P_{w,i} && \forall w < m,\; i \\
     \text{(stored)} \quad & O_{w,i} \ge S_{w,i} \\
-    \text{(runs)} \quad & O_{w,i} \ge \textstyle\sum_{y = i \text{ or } y \in \mathrm{us}(i)} Y_{w,y} \\
+    \text{(runs)} \quad & O_{w,i} \ge Y_{w,i} + \textstyle\sum_{y \in \mathrm{us}(i)} Y_{w,y} \\
     \text{(memory)} \quad & \textstyle\sum_i M_i O_{w,i} + \sum_{y \in X_w} W_y Y_{w,y} \le B
 
 with :math:`S_{w,i}` in place of :math:`O_{w,i}` in (memory) where there is no such column, and, so
@@ -95,11 +96,11 @@ Special cases
 -------------
 Where the graph has one topological order only, all P and Y are constants, and this is the model of
 `windowed_frontier` with the same cuts. With a milestone :math:`(V, k)` for each
-:math:`k = 1, \dots, n` over all nodes :math:`V`, the P say which order it is, and the optimum is the
-least of the optima of `residency`'s frontier rows over all orders.
+:math:`k = 1, \dots, n` over all nodes :math:`V`, the P say which order it is, and the optimum is
+the least, over all orders, of that of `windowed_frontier` with every node a cut.
 
-It is wrong to keep the memory row of a cut and to let P go: with
-:math:`P = \{i < t\}`, which the order of the graph gives, the optimum is no bound for other orders.
+The first step of the proof is where the order matters: with :math:`P = \{0, \dots, t\}`, as the
+order of the graph has it, the optimum is no bound for other orders.
 
 Size: at most :math:`5 m n` columns and :math:`O(m |E|)` rows for :math:`m` milestones of one node
 each; (lastof) has :math:`|E|` rows more for each milestone of many nodes.

@@ -9,15 +9,17 @@ the order is a variable of the model (`formulations.any_order_cut`). The method
    would do; these are the moments at which much is read later. The multipliers, evaluated in exact
    arithmetic, are a bound that no tolerance of the solver can spoil (`exact_dual_bound`);
 2. solves the best few of them with their integers, and goes on with the best one;
-3. brings the best point to an order and a schedule (`AnyOrderModel.plan`), replays it, and makes the
-   moments of its largest excess milestones as well: the first computation of the node that runs
+3. brings the best point to an order and a schedule (`AnyOrderModel.plan`), replays it, and makes
+   the moments of its largest excess milestones as well: the first computation of the node that runs
    then, where it is known to be before and after the others, else the number of nodes computed;
-   then the same again, until the schedule fits or nothing is left to add.
+   then the same again, until the schedule fits or nothing is left to add;
+4. then replaces all milestones by the numbers of nodes computed at them, among which any other can
+   be added, and goes on.
 
 A run of HiGHS that does not end within its share of the time gets twice the share, when nothing
-else is left to do. Each round's bound is valid, and the largest counts. Every bound is rounded up to
-a multiple of the greatest common divisor of the durations, the solver's after it has been lowered by
-its tolerance (`IntegerScale`).
+else is left to do. Each round's bound is valid, and the largest counts. Every bound is rounded up
+to a multiple of the greatest common divisor of the durations, the solver's after it has been
+lowered by its tolerance (`IntegerScale`).
 
 If the schedule of a round that was solved to its end fits, the bound is the optimum of all
 schedules.
@@ -160,7 +162,14 @@ class MilestoneSearch:
                 return self._no_point(built)
             start = solution.values
             if start is not None:
-                found = self._refined(built.plan(start), milestones)
+                plan = built.plan(start)
+                found = self._refined(plan, milestones)
+                if (
+                    found == milestones
+                    and self.schedule is None
+                    and solution.termination.is_regular
+                ):
+                    found = self._refined(plan, [self._count(place) for place in plan.places])
                 if found != milestones:
                     milestones, start = found, None
                     continue
@@ -178,28 +187,28 @@ class MilestoneSearch:
             self.schedule = GraphSchedule.from_computations(self.problem.instance, computations)
             return milestones
         placed = dict(zip(plan.places, milestones, strict=True))
-        everything = frozenset(range(len(reordered.order)))
-        for place in excess.new_cuts(plan.places, len(everything)):
+        for place in excess.new_cuts(plan.places, len(reordered.order)):
             if len(placed) == len(milestones) + _NEW_MILESTONES:
                 break
             if place < 0:
                 continue
-            kinds = Milestone.of(reordered.order[place]), Milestone(everything, place + 1)
-            for milestone in kinds:
+            for milestone in (Milestone.of(reordered.order[place]), self._count(place)):
                 if self._fits_between(place, milestone, placed):
                     placed[place] = milestone
                     break
         return [placed[place] for place in sorted(placed)]
 
-    def _fits_between(
-        self, place: int, milestone: Milestone, placed: dict[int, Milestone]
-    ) -> bool:
+    def _fits_between(self, place: int, milestone: Milestone, placed: dict[int, Milestone]) -> bool:
         """Tell whether the neighbours of a place are before and after a milestone in any order."""
         below = max((other for other in placed if other < place), default=None)
         above = min((other for other in placed if other > place), default=None)
         return (below is None or self.precedence.is_before(placed[below], milestone)) and (
             above is None or self.precedence.is_before(milestone, placed[above])
         )
+
+    def _count(self, place: int) -> Milestone:
+        """Return the milestone at a place of any order."""
+        return Milestone(frozenset(range(len(self.problem.instance))), place + 1)
 
     def _no_point(self, built: AnyOrderModel) -> Termination:
         unit = built.memory_scale.unit
@@ -213,9 +222,8 @@ class MilestoneSearch:
 
     def _best_milestone(self, stages: Sequence[int]) -> Milestone:
         """Return the milestone that proves most, among those of the first of `stages`."""
-        everything = frozenset(range(len(self.problem.instance)))
         candidates = [Milestone.of(stage) for stage in stages[:_NODES_LOOKED_AT]]
-        candidates += [Milestone(everything, stage + 1) for stage in stages[:_COUNTS_LOOKED_AT]]
+        candidates += [self._count(stage) for stage in stages[:_COUNTS_LOOKED_AT]]
         relaxed_ns: dict[Milestone, int] = {}
         for milestone in candidates:
             if not self.clock.left_s:
@@ -308,9 +316,7 @@ class MilestoneSearch:
         return replace(highs_options(self.options, self.clock, gap=0), time_limit_s=time_limit_s)
 
     def _bound(self, time_ns: int, evidence: Evidence) -> Bound:
-        return Bound(
-            time_ns=time_ns, valid_for=ScheduleClass.ALL, evidence=evidence, method=METHOD
-        )
+        return Bound(time_ns=time_ns, valid_for=ScheduleClass.ALL, evidence=evidence, method=METHOD)
 
     def _report(self) -> None:
         if self.options.on_progress is not None:

@@ -3,12 +3,12 @@ r"""A search over the orders of a graph's first computations.
 Most methods keep the order in which the graph lists its nodes. Where another one needs less memory,
 less or nothing must be recomputed. The method
 
-1. anneals the recomputations of the order given, as `anneal` does with the same seed: what follows
-   can only improve on that;
-2. anneals orders, from the one given and from a greedy one, for the least memory above the limit
+1. anneals orders, from the one given and from a greedy one, for the least memory above the limit
    in a step without recomputation (`order_excess`). An order without any is as fast as a schedule
-   can be;
-3. anneals the recomputations of each of these orders, in few rounds;
+   can be, and the search ends;
+2. anneals the recomputations of the order given, as `anneal` does with the same seed: what follows
+   can only improve on that;
+3. anneals the recomputations of each order of 1., in few rounds;
 4. anneals orders by the times of their schedules: a neighbour of an order has one to four nodes in
    other places, and its time is what few rounds find. An order in which nothing is found that fits
    counts as recomputing everything as often again as the worst order seen, and half as much for
@@ -41,7 +41,7 @@ from jettison.solvers.status import Termination
 
 # What a time limit leaves to the order given, and to each of the other orders at most.
 _SHARE_OF_THE_GIVEN = 0.3
-_SHARE_OF_A_START = 0.1
+_SHARE_OF_A_START = 0.05
 _SHARE_OF_A_STEP = 0.02
 _ROUNDS_OF_A_STEP = 2
 _STARTS = 4
@@ -122,11 +122,15 @@ class OrderSearch:
             On Ctrl-C.
         """
         given = self.order
-        self._evaluate(given, ROUNDS, _SHARE_OF_THE_GIVEN)
-        tried = {given: self.time_ns}
-        for order in self._starts():
+        starts = self._starts()
+        if not starts[0].excess_bytes:
+            self._evaluate(tuple(starts[0].order), 1, 1.0)
+            return Termination.COMPLETED
+        tried = {given: self._evaluate(given, ROUNDS, _SHARE_OF_THE_GIVEN)}
+        for start in starts:
             if self._is_over:
                 return Termination.GAP_REACHED
+            order = tuple(start.order)
             if order not in tried:
                 tried[order] = self._evaluate(order, _ROUNDS_OF_A_STEP + 1, _SHARE_OF_A_START)
         self._anneal(tried)
@@ -141,22 +145,21 @@ class OrderSearch:
             return False
         return self.time_ns - self.floor_ns <= self.options.gap * self.time_ns
 
-    def _starts(self) -> list[tuple[int, ...]]:
+    def _starts(self) -> list[OrderExcess]:
         """Return orders of little excess, the least one first."""
         graph, memory_bytes = self.problem.instance, self.problem.memory_bytes
         moves = min(_MOST_MOVES, _MOVES_PER_NODE * len(graph))
-        found: dict[tuple[int, ...], int] = {}
+        limit_s = _SHARE_OF_A_START * self.limit_s
+        found = []
         for start in range(_STARTS):
             order: Sequence[int] = greedy_order(graph) if start % 2 else range(len(graph))
             state = OrderExcess(graph, memory_bytes, order)
-            found[tuple(state.order)] = state.excess_bytes
-            self._check_time()
-            limit_s = min(self.clock.left_s, _SHARE_OF_A_START * self.limit_s)
-            best = tuple(anneal_order(state, self.chance, moves, Clock(limit_s)))
-            found[best] = OrderExcess(graph, memory_bytes, best).excess_bytes
-            if not found[best]:
+            clock = Clock(min(self.clock.left_s, limit_s))
+            best = anneal_order(state, self.chance, moves, clock)
+            found.append(OrderExcess(graph, memory_bytes, best))
+            if not found[-1].excess_bytes:
                 break
-        return sorted(found, key=lambda order: found[order])
+        return sorted(found, key=lambda state: state.excess_bytes)
 
     def _anneal(self, tried: dict[tuple[int, ...], int | None]) -> None:
         """Anneal orders by what they take, from the best of those tried."""

@@ -115,7 +115,9 @@ def greedy_order(graph: Graph) -> list[int]:
     order: list[int] = []
 
     def stores(i: int) -> int:
-        freed = sum(nodes[p].output_bytes for p in inputs[i] if unread[p] == 1 and not nodes[p].keep)
+        freed = sum(
+            nodes[p].output_bytes for p in inputs[i] if unread[p] == 1 and not nodes[p].keep
+        )
         return (nodes[i].output_bytes if users[i] or nodes[i].keep else 0) - freed
 
     while ready:
@@ -150,9 +152,7 @@ def random_move(state: OrderExcess, chance: random.Random) -> tuple[int, int] | 
     return node, to + (to >= place)
 
 
-def anneal_order(
-    state: OrderExcess, chance: random.Random, moves: int, clock: Clock
-) -> list[int]:
+def anneal_order(state: OrderExcess, chance: random.Random, moves: int, clock: Clock) -> list[int]:
     """Anneal the order; return the best one, and stop early at one without excess.
 
     The temperature falls from the mean size of a value to a hundredth of it, with the share of the
