@@ -61,6 +61,8 @@ _COUNTS_LOOKED_AT = 2
 _MILESTONES_SOLVED = 3
 _NEW_MILESTONES = 2
 _FIRST_SHARE_S = 2.0
+# Of the time, for the relaxations of single milestones.
+_SHARE_OF_RELAXATIONS = 0.4
 _MOST_COLUMNS = 100_000
 # Within this process HiGHS can take many times what it may; a child can be ended.
 _COLUMNS_FOR_A_CHILD = 2_000
@@ -154,7 +156,7 @@ class MilestoneSearch:
                 self.note = f"a model of more than {_MOST_COLUMNS:,} columns was not solved"
                 return Termination.MEMORY_LIMIT
             if start is None:
-                self._prove_by_relaxation(built)
+                self._prove_by_relaxation(built, self.clock.left_s)
             solution = self._solve(built, share_s, start)
             if solution.termination in {Termination.INTERRUPTED, Termination.ERROR}:
                 return solution.termination
@@ -225,10 +227,12 @@ class MilestoneSearch:
         candidates = [Milestone.of(stage) for stage in stages[:_NODES_LOOKED_AT]]
         candidates += [self._count(stage) for stage in stages[:_COUNTS_LOOKED_AT]]
         relaxed_ns: dict[Milestone, int] = {}
+        looked = Clock(self.clock.left_s * _SHARE_OF_RELAXATIONS)
         for milestone in candidates:
-            if not self.clock.left_s:
+            if not looked.left_s:
                 break
-            relaxed_ns[milestone] = self._prove_by_relaxation(self._single(milestone))
+            built = self._single(milestone)
+            relaxed_ns[milestone] = self._prove_by_relaxation(built, looked.left_s)
         solved_ns: dict[Milestone, int] = {}
         for milestone in sorted(relaxed_ns, key=lambda found: -relaxed_ns[found]):
             if not self.clock.left_s or len(solved_ns) == _MILESTONES_SOLVED:
@@ -244,9 +248,9 @@ class MilestoneSearch:
     def _single(self, milestone: Milestone) -> AnyOrderModel:
         return AnyOrderCut((milestone,)).build(self.problem, self.precedence)
 
-    def _prove_by_relaxation(self, built: AnyOrderModel) -> int:
+    def _prove_by_relaxation(self, built: AnyOrderModel, limit_s: float) -> int:
         """Raise the exact bound by the relaxation's multipliers; return what they prove."""
-        solution = solve_model(built.model.relaxed(), self._highs_options(self.clock.left_s))
+        solution = solve_model(built.model.relaxed(), self._highs_options(limit_s))
         if solution.termination is Termination.INTERRUPTED:
             raise KeyboardInterrupt
         if solution.row_duals is None:

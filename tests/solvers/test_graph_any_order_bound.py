@@ -79,7 +79,7 @@ def test_no_bound_is_above_the_best_of_all_schedules(graph: Graph, data: st.Data
 
 
 def test_most_optima_are_met_and_what_fits_is_one() -> None:
-    # On 60 of another seed 55 were met.
+    # On 387 of another seed 385 were met.
     chance = random.Random(8)
     met = fitted = 0
     for _ in range(40):
@@ -98,8 +98,8 @@ def test_most_optima_are_met_and_what_fits_is_one() -> None:
             replay = search.schedule.replay(graph, problem.memory_bytes)
             assert replay.valid
             assert replay.time_ns == best_ns == largest_ns(outcome)
-    assert met >= 34
-    assert fitted >= 25
+    assert met >= 38
+    assert fitted >= 32
 
 
 def test_where_one_order_is_possible_it_is_the_bound_of_the_order() -> None:

@@ -42,7 +42,7 @@ def test_an_order_without_recomputation_is_found(graph: Graph, memory_bytes: int
 
 
 def test_where_the_order_matters_most_optima_of_all_schedules_are_found() -> None:
-    # None of them is a schedule in the order of the graph. On 100 of other seeds it was 96.
+    # None of them is a schedule in the order of the graph. On 310 of other seeds all were found.
     chance = random.Random(11)
     number = found = 0
     while number < 30:
@@ -55,7 +55,7 @@ def test_where_the_order_matters_most_optima_of_all_schedules_are_found() -> Non
         time_ns = replayed_ns(problem, solve_orders(problem, EXACT))
         assert time_ns is None or time_ns >= best_ns
         found += time_ns == best_ns
-    assert found >= 27
+    assert found >= 29
 
 
 def test_it_is_never_worse_than_annealing_in_the_order_given() -> None:
