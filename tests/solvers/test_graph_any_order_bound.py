@@ -98,7 +98,7 @@ def test_most_optima_are_met_and_what_fits_is_one() -> None:
             replay = search.schedule.replay(graph, problem.memory_bytes)
             assert replay.valid
             assert replay.time_ns == best_ns == largest_ns(outcome)
-    assert met >= 38
+    assert met >= 36
     assert fitted >= 32
 
 
