@@ -88,9 +88,10 @@ Take any valid schedule, and let the columns be what they say.
    computed before. So the objective is at most what is spent beyond :math:`\sum_i C_i`.
 
 Rows :math:`R \le P` and :math:`S \le P` are valid and would change nothing, not even the
-relaxation: replacing each R and S by its minimum with P keeps all rows. (Where a right side counts
-1 - P, it is at least 1 after that, or nothing has changed.) A node that is not in :math:`A_w` is
-left out of (memory), which relaxes, and is in no other row of window :math:`w`.
+relaxation: replace each R, S and Z by its minimum with P. In every row that asks for them the right
+side is then at most :math:`P_{w,p}`, for P falls along edges; (ever) stays, for P grows from window
+to window; and (stay) has at least :math:`P + 1 - P` on its right side. A node that is not in
+:math:`A_w` is left out of (memory), which relaxes; no other row of the window has it.
 
 Special cases
 -------------

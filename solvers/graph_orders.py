@@ -11,8 +11,8 @@ less or nothing must be recomputed. The method
 3. anneals the recomputations of each order of 1., in few rounds;
 4. anneals orders by the times of their schedules: a neighbour of an order has one to four nodes in
    other places, and its time is what few rounds find. An order in which nothing is found that fits
-   counts as recomputing everything as often again as the worst order seen, and half as much for
-   what its excess is of that of the given order;
+   counts as the slowest order of 2. and 3. and a step without recomputation, and as half a step
+   more for each time that its excess is that of the given order;
 5. anneals the recomputations of the best order in all rounds.
 
 Each order is a graph of its own (`ReorderedGraph`), of which the schedules are staged; numbered
@@ -180,7 +180,8 @@ class OrderSearch:
     def _anneal(self, tried: dict[tuple[int, ...], int | None]) -> None:
         """Anneal orders by what they take, from the best of those tried."""
         graph, memory_bytes = self.ended.instance, self.ended.memory_bytes
-        excess_bytes = OrderExcess(graph, memory_bytes, self.order).excess_bytes or 1
+        given = range(len(graph))
+        excess_bytes = OrderExcess(graph, memory_bytes, given).excess_bytes or 1
         worst_ns = self.floor_ns + max(
             (time_ns for time_ns in tried.values() if time_ns is not None), default=self.floor_ns
         )
