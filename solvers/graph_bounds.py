@@ -11,29 +11,35 @@ from jettison.solvers.bound import Bound, Evidence
 
 
 class GraphBounds:
-    """Bounds from windowed models; each only rises.
+    """Bounds from models of recomputations; each only rises.
 
     Parameters
     ----------
     base_ns
         The time without recomputation.
+    method
+        What to call the bounds.
+    valid_for
+        The class that bounds in exact arithmetic hold for.
 
     Attributes
     ----------
     exact_ns
-        The bound in exact arithmetic, for schedules in the order of the graph.
+        The bound in exact arithmetic.
     solver_ns
         For each class, the bound that rests on the solver.
     """
 
-    def __init__(self, base_ns: int) -> None:
+    def __init__(self, base_ns: int, method: str, valid_for: ScheduleClass) -> None:
         self.base_ns = base_ns
         self.exact_ns = base_ns
-        self.solver_ns = {ScheduleClass.IN_ORDER: base_ns, ScheduleClass.STAGED: base_ns}
+        self.solver_ns = {valid_for: base_ns}
+        self._method = method
+        self._valid_for = valid_for
 
     @property
     def largest_ns(self) -> int:
-        """The largest bound; it holds for staged schedules."""
+        """The largest bound, whatever class it holds for."""
         return max(self.exact_ns, *self.solver_ns.values())
 
     def prove(self, value: Fraction, scale: IntegerScale) -> int:
@@ -47,27 +53,16 @@ class GraphBounds:
         if value is None:
             return self.base_ns
         found_ns = self.base_ns + max(0, scale.bound_from_model(value))
-        self.solver_ns[valid_for] = max(self.solver_ns[valid_for], found_ns)
+        self.solver_ns[valid_for] = max(found_ns, self.solver_ns.get(valid_for, self.base_ns))
         return found_ns
 
-    def as_bounds(self, method: str) -> tuple[Bound, ...]:
+    def as_bounds(self) -> tuple[Bound, ...]:
         """Return the exact bound, and those of the solver that are larger."""
-        bounds = [
-            Bound(
-                time_ns=self.exact_ns,
-                valid_for=ScheduleClass.IN_ORDER,
-                evidence=Evidence.EXACT,
-                method=method,
-            )
-        ]
+        bounds = [self._bound(self.exact_ns, self._valid_for, Evidence.EXACT)]
         for valid_for, time_ns in self.solver_ns.items():
             if time_ns > max(bound.time_ns for bound in bounds):
-                bounds.append(
-                    Bound(
-                        time_ns=time_ns,
-                        valid_for=valid_for,
-                        evidence=Evidence.SOLVER,
-                        method=method,
-                    )
-                )
+                bounds.append(self._bound(time_ns, valid_for, Evidence.SOLVER))
         return tuple(bounds)
+
+    def _bound(self, time_ns: int, valid_for: ScheduleClass, evidence: Evidence) -> Bound:
+        return Bound(time_ns=time_ns, valid_for=valid_for, evidence=evidence, method=self._method)

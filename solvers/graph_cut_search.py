@@ -31,10 +31,8 @@ models of more than a hundred thousand columns R and S are not built.
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Sequence
-from dataclasses import replace
-from fractions import Fraction
+from dataclasses import dataclass, field, replace
 
 from jettison.formulations.array_model import Floats
 from jettison.formulations.windowed_frontier import WindowedFrontier
@@ -43,32 +41,37 @@ from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Evidence
-from jettison.solvers.checkmate_highs import highs_options
 from jettison.solvers.clock import Clock
-from jettison.solvers.exact_dual_bound import exact_dual_bound
 from jettison.solvers.graph_bounds import GraphBounds
 from jettison.solvers.graph_incumbent import GraphIncumbent
+from jettison.solvers.graph_model_runs import GraphModelRuns, KnownPoint
 from jettison.solvers.graph_presolve import fixings_of, presolve
-from jettison.solvers.highs import solve_model
-from jettison.solvers.highs_in_time import solve_in_time
-from jettison.solvers.highs_options import HighsOptions, IntegerSearch
 from jettison.solvers.model_solution import ModelSolution
-from jettison.solvers.model_solution import Progress as ModelProgress
 from jettison.solvers.outcome import Infeasibility, Outcome, Progress, SolveOptions
-from jettison.solvers.reduced_cost_fixing import tightened_by_reduced_costs
 from jettison.solvers.stage_excess import Slot, StageExcess, cuts_beside
 from jettison.solvers.status import Answer, Termination
 
 # Stages whose relaxations are solved, and those of them that are solved with their integers.
 _STAGES_LOOKED_AT = 16
 _STAGES_SOLVED = 3
+# Cuts at a time; one where a model takes longer than some seconds.
 _NEW_CUTS = 2
+_SECONDS_OF_AN_EASY_MODEL = 3.0
 _NEW_SLOTS = 8
 # Of one run: at least so many seconds, and a share of those that are left. A cut takes hundredths
 # of a second up to some hundred nodes.
 _LEAST_SHARE_S = 2.0
-_SHARE_OF_LEFT = 0.3
+_SHARE_OF_LEFT = 0.4
 _MOST_COLUMNS = 100_000
+
+
+@dataclass
+class _Rows:
+    """The cuts and slots of the next model, and the class that it holds for."""
+
+    cuts: set[int]
+    slots: set[Slot] = field(default_factory=set)
+    valid_for: ScheduleClass = ScheduleClass.IN_ORDER
 
 
 class CutSearch:
@@ -90,15 +93,18 @@ class CutSearch:
     def __init__(
         self, problem: RematGraph, options: SolveOptions, clock: Clock, method: str
     ) -> None:
-        self._method = method
         self._presolved = presolve(problem)
         self.problem = self._presolved.problem
         self.options = options
         self.clock = clock
         self.incumbent = GraphIncumbent(self.problem, options.seed, clock)
-        self.bounds = GraphBounds(problem.instance.base_time_ns)
+        base_ns = problem.instance.base_time_ns
+        self.bounds = GraphBounds(base_ns, method, ScheduleClass.IN_ORDER)
+        self._runs = GraphModelRuns(
+            self.bounds, options, clock, lambda: self.is_settled, self.report
+        )
         self.infeasibility: Infeasibility | None = None
-        self.work = {"models": 0, "cuts": 0, "slots": 0, "columns": 0, "fixed": 0, "nodes": 0}
+        self.work = {"cuts": 0, "slots": 0}
         self.note: str | None = None
 
     @property
@@ -119,9 +125,9 @@ class CutSearch:
         """Return the bounds so far."""
         return Outcome(
             termination=termination,
-            bounds=self.bounds.as_bounds(self._method),
+            bounds=self.bounds.as_bounds(),
             infeasibility=self.infeasibility,
-            work={**self.work, "moves": self.incumbent.moves},
+            work={**self._runs.work, **self.work, "moves": self.incumbent.moves},
             note=self.note,
         )
 
@@ -139,44 +145,40 @@ class CutSearch:
         stages = self._excess(range(len(graph))).worst_stages()
         if not stages:
             return Termination.COMPLETED
-        cuts = {self._best_stage(stages)}
-        slots: set[Slot] = set()
+        rows = _Rows({self._best_stage(stages)})
         least_share_s = _LEAST_SHARE_S
         while self.clock.left_s and not self.is_settled:
-            valid_for = ScheduleClass.STAGED if slots else ScheduleClass.IN_ORDER
-            frontier = self._frontier(cuts, slots, valid_for)
+            frontier = self._frontier(rows)
             if frontier.num_columns(graph) > _MOST_COLUMNS:
                 self.note = f"a model of more than {_MOST_COLUMNS:,} columns was not built"
                 return Termination.MEMORY_LIMIT
             built = frontier.build(self.problem)
-            row_duals = self._multipliers(built)
-            if not slots:
-                self._prove(built, row_duals)
+            row_duals = self._runs.multipliers(built, self._share_s(least_share_s))
+            if rows.valid_for is ScheduleClass.IN_ORDER:
+                self._runs.prove(built, row_duals)
             if self.is_settled:
                 break
-            solution = self._solve(built, row_duals, valid_for, self._share_s(least_share_s))
+            solution = self._solve(built, row_duals, rows.valid_for, self._share_s(least_share_s))
             if solution.termination in {Termination.INTERRUPTED, Termination.ERROR}:
                 return solution.termination
             if solution.answer is Answer.INFEASIBLE:
-                return self._no_point(built, valid_for)
-            if solution.values is not None and self._refine(built, solution, cuts, slots):
+                return self._no_point(built, rows.valid_for)
+            if solution.values is not None and self._refine(built, solution, rows):
                 continue
             if solution.termination.is_regular:
                 return solution.termination
             least_share_s = 2 * self._share_s(least_share_s)
         return self._why_it_ended()
 
-    def _frontier(
-        self, cuts: set[int], slots: set[Slot], valid_for: ScheduleClass
-    ) -> WindowedFrontier:
+    def _frontier(self, rows: _Rows) -> WindowedFrontier:
         """Return the windows, with what the best schedule's time says of faster ones."""
-        time_ns = self.incumbent.time_ns if self._has_point(valid_for) else None
-        fixings = fixings_of(self.problem, (valid_for,), time_ns)
+        time_ns = self.incumbent.time_ns if self._has_point(rows.valid_for) else None
+        fixings = fixings_of(self.problem, (rows.valid_for,), time_ns)
         if time_ns is not None:
             # The schedule is to be a point, and has its twins in memory as it likes.
             fixings = replace(fixings, twins=())
         return WindowedFrontier(
-            tuple(sorted(cuts)), tuple(sorted(slots)), valid_for, fixings=fixings
+            tuple(sorted(rows.cuts)), tuple(sorted(rows.slots)), rows.valid_for, fixings=fixings
         )
 
     def _share_s(self, least_s: float) -> float:
@@ -189,28 +191,31 @@ class CutSearch:
         is_best = self.incumbent.time_ns == self.bounds.largest_ns
         return Termination.COMPLETED if is_best else Termination.GAP_REACHED
 
-    def _refine(
-        self, built: WindowedModel, solution: ModelSolution, cuts: set[int], slots: set[Slot]
-    ) -> bool:
+    def _refine(self, built: WindowedModel, solution: ModelSolution, rows: _Rows) -> bool:
         """Anneal from a point, and add the cuts and slots that it lacks; tell if it lacks any."""
         assert solution.values is not None
         computations = built.computations(solution.values)
         self.incumbent.improve_from(computations, self.bounds.largest_ns)
         self.report()
         excess = self._excess(computations)
-        new_cuts = excess.new_cuts(cuts, _NEW_CUTS)
+        most = _NEW_CUTS if solution.seconds < _SECONDS_OF_AN_EASY_MODEL else 1
+        new_cuts = excess.new_cuts(rows.cuts, most)
         if new_cuts:
-            cuts.update(new_cuts)
+            rows.cuts.update(new_cuts)
             return True
         if excess.is_none or not solution.termination.is_regular:
             return False
-        new_slots = excess.new_slots(slots, _NEW_SLOTS)
-        slots.update(new_slots)
-        cuts.update(cuts_beside(new_slots))
-        if new_slots and any(node.keep for node in built.graph.nodes):
-            # Where kept nodes are computed again after the last cut, staged schedules cannot.
-            cuts.add(len(built.graph) - 1)
-        return bool(new_slots)
+        new_slots = excess.new_slots(rows.slots, _NEW_SLOTS)
+        if not new_slots and rows.valid_for is ScheduleClass.STAGED:
+            return False
+        # Where only what comes after the last first computation exceeds the memory, it is enough
+        # that staged schedules have nothing there.
+        rows.valid_for = ScheduleClass.STAGED
+        rows.slots.update(new_slots)
+        rows.cuts.update(cuts_beside(new_slots))
+        if any(node.keep for node in built.graph.nodes):
+            rows.cuts.add(len(built.graph) - 1)
+        return True
 
     def _has_point(self, valid_for: ScheduleClass) -> bool:
         """Tell whether the best schedule is of the class that a model is for."""
@@ -239,10 +244,12 @@ class CutSearch:
         for stage in stages[:_STAGES_LOOKED_AT]:
             if not self.clock.left_s:
                 break
-            frontier = self._frontier({stage}, set(), ScheduleClass.IN_ORDER)
+            frontier = self._frontier(_Rows({stage}))
             models[stage] = frontier.build(self.problem)
-            multipliers[stage] = self._multipliers(models[stage])
-            relaxed_ns[stage] = self._prove(models[stage], multipliers[stage])
+            multipliers[stage] = self._runs.multipliers(
+                models[stage], self._share_s(_LEAST_SHARE_S)
+            )
+            relaxed_ns[stage] = self._runs.prove(models[stage], multipliers[stage])
         solved_ns: dict[int, int] = {}
         for stage in sorted(relaxed_ns, key=lambda stage: -relaxed_ns[stage])[:_STAGES_SOLVED]:
             if not self.clock.left_s or self.is_settled:
@@ -258,83 +265,22 @@ class CutSearch:
         ranking = solved_ns or relaxed_ns
         return max(ranking, key=lambda stage: ranking[stage], default=stages[0])
 
-    def _multipliers(self, built: WindowedModel) -> Floats | None:
-        """Return the multipliers of the rows in the linear relaxation, if there is time for it."""
-        options = self._highs_options(self._share_s(_LEAST_SHARE_S))
-        solution = solve_model(built.model.relaxed(), options)
-        if solution.termination is Termination.INTERRUPTED:
-            raise KeyboardInterrupt
-        return solution.row_duals
-
-    def _prove(self, built: WindowedModel, row_duals: Floats | None) -> int:
-        """Raise the exact bound by a model without slots; return what its relaxation proves."""
-        proved = None if row_duals is None else exact_dual_bound(built.model, row_duals)
-        if proved is None:
-            return self.bounds.base_ns
-        found_ns = self.bounds.prove(proved, built.time_scale)
-        self.report()
-        return found_ns
-
     def _solve(
         self,
         built: WindowedModel,
         row_duals: Floats | None,
         valid_for: ScheduleClass,
-        share_s: float,
+        limit_s: float,
     ) -> ModelSolution:
-        """Solve a model with its integers, and raise the bound of a class by what it proves.
-
-        The run ends when no point is left that could raise the bound by more than the gap that was
-        asked for, as a share of the time of the best point, or of the best schedule. Points that
-        are worse than the best schedule may be left out: the best one never is.
-        """
-        scale = built.time_scale
-        base_ns = self.bounds.base_ns
-        stop = threading.Event()
-        why: Termination | None = None
-
-        def watch(progress: ModelProgress) -> None:
-            nonlocal why
-            if progress.dual_bound is not None:
-                bound_ns = self.bounds.believe(progress.dual_bound, scale, valid_for)
-                if self.is_settled:
-                    why = Termination.COMPLETED
-                elif progress.objective is not None:
-                    most_ns = base_ns + scale.from_model(progress.objective)
-                    if most_ns <= bound_ns:
-                        why = Termination.COMPLETED
-                    elif most_ns - bound_ns <= self.options.gap * most_ns:
-                        why = Termination.GAP_REACHED
-            self.report()
-            if why is not None:
-                stop.set()
-
-        options = self._highs_options(min(share_s, self.clock.left_s))
-        model = built.model
-        schedule, time_ns = self.incumbent.schedule, self.incumbent.time_ns
-        if schedule is not None and time_ns is not None and self._has_point(valid_for):
-            start = built.point(schedule.computations)
-            options = replace(options, start=start, integer_search=IntegerSearch.PROVE)
-            at_most = Fraction(time_ns - base_ns, scale.unit * scale.factor)
-            if row_duals is not None:
-                tightened = tightened_by_reduced_costs(model, row_duals, at_most)
-                model = model if tightened is None else tightened.model
-                self.work["fixed"] += 0 if tightened is None else tightened.num_fixed
-        solution = solve_in_time(model, options, watch, stop=stop)
-        if why is not None and solution.termination is Termination.INTERRUPTED:
-            solution = replace(solution, termination=why)
-        self.bounds.believe(solution.dual_bound, scale, valid_for)
-        self.work["models"] += 1
-        self.work["nodes"] += solution.nodes
+        """Solve a model with its integers, from the best schedule if it is a point."""
         self.work["cuts"] = max(self.work["cuts"], len(built.cuts))
-        self.work["columns"] = max(self.work["columns"], model.num_columns)
-        slots = sum(name.startswith("slot_") for name in model.row_names)
+        slots = sum(name.startswith("slot_") for name in built.model.row_names)
         self.work["slots"] = max(self.work["slots"], slots)
-        self.report()
-        return solution
-
-    def _highs_options(self, time_limit_s: float) -> HighsOptions:
-        return replace(highs_options(self.options, self.clock, gap=0), time_limit_s=time_limit_s)
+        schedule, time_ns = self.incumbent.schedule, self.incumbent.time_ns
+        if schedule is None or time_ns is None or not self._has_point(valid_for):
+            return self._runs.solve(built, valid_for, limit_s)
+        known = KnownPoint(built.point(schedule.computations), time_ns)
+        return self._runs.solve_from(built, valid_for, limit_s, known, row_duals)
 
     def _excess(self, computations: Sequence[int]) -> StageExcess:
         return StageExcess(self.problem.instance, self.problem.memory_bytes, computations)

@@ -80,13 +80,15 @@ def solve_anneal(problem: Problem, options: SolveOptions) -> Outcome:
     )
 
 
-def annealing_of(problem: RematGraph, seed: int, floor_ns: int) -> _kernels.RematAnneal:
+def annealing_of(
+    problem: RematGraph, seed: int, floor_ns: int, rounds: int = ROUNDS
+) -> _kernels.RematAnneal:
     """Return the search for a problem, before its first move; it ends at a time of `floor_ns`."""
     return _kernels.RematAnneal(
         **graph_arrays(problem.instance),
         memory_bytes=problem.memory_bytes,
         floor_ns=floor_ns,
-        rounds=ROUNDS,
+        rounds=rounds,
         seed=seed,
     )
 

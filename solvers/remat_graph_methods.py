@@ -133,4 +133,20 @@ METHODS = (
         "nothing stays between stages but the value of the last one",
         "graph_last_node:solve_last_node",
     ),
+    Method(
+        "any-order-bound",
+        "remat-graph",
+        Promise.BOUND,
+        "Checkmate's problem without its order",
+        "what a few moments that every schedule passes force to be computed again; for all orders",
+        "graph_any_order_bound:bound_any_order",
+    ),
+    Method(
+        "orders",
+        "remat-graph",
+        Promise.HEURISTIC,
+        "simulated annealing: Kirkpatrick et al. 1983; over orders and recomputations",
+        "looks for an order of first computations that is better than the one given",
+        "graph_orders:solve_orders",
+    ),
 )

@@ -52,9 +52,12 @@ MAKES_ANOTHER_PLAN = {
     ("remat-graph", "dtr"),
     # Another relaxation is rounded for another memory.
     ("remat-graph", "lp-rounding"),
-    # Its random changes depend on the memory.
+    # Their random changes depend on the memory.
     ("remat-graph", "anneal"),
+    ("remat-graph", "orders"),
 }
+# Its schedules may be faster than the best in the order of the graph.
+IN_OTHER_ORDERS = {("remat-graph", "orders")}
 
 CASES = [
     pytest.param(method, instance, id=f"{method.problem}-{method.name}-{instance.name}")
@@ -169,7 +172,12 @@ def test_no_bound_of_any_method_contradicts_a_schedule_of_another(
         results = compare_with(problem, None, EXACT)
         assert len(results) == len(methods_of(problem.problem))
         if default.promise.startswith("exact"):
-            best = min((item.time_ns for item in results if item.time_ns is not None), default=None)
+            times = (
+                item.time_ns
+                for item in results
+                if item.time_ns is not None and (kind, item.method) not in IN_OTHER_ORDERS
+            )
+            best = min(times, default=None)
             assert next(item for item in results if item.method == default.name).time_ns == best
 
 

@@ -15,7 +15,7 @@ from jettison.formulations.array_model import ArrayModel
 from jettison.instances.graph import Graph, Node
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers import graph_cut_search, highs_in_time
+from jettison.solvers import graph_cut_search, graph_model_runs, highs_in_time
 from jettison.solvers.bound import Evidence
 from jettison.solvers.graph_cut_bound import bound_graph_cuts
 from jettison.solvers.graph_incumbent import GraphIncumbent
@@ -74,7 +74,7 @@ def watched(
         return change(runs, solve_model(model, options))
 
     for name in ("solve_model", "solve_in_time"):
-        monkeypatch.setattr(graph_cut_search, name, changed)
+        monkeypatch.setattr(graph_model_runs, name, changed)
 
 
 def largest_ns(outcome: Outcome) -> int:
@@ -124,7 +124,7 @@ def test_slots_prove_more_for_staged_schedules_only() -> None:
 
 
 def test_where_everything_fits_nothing_is_solved(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_cut_search, "solve_model", None)
+    monkeypatch.setattr(graph_model_runs, "solve_model", None)
     outcome = bound_graph_cuts(RematGraph(SKIP, 8), EXACT)
     assert (outcome.termination, largest_ns(outcome)) == (Termination.COMPLETED, 5)
 
@@ -132,7 +132,7 @@ def test_where_everything_fits_nothing_is_solved(monkeypatch: pytest.MonkeyPatch
 def test_memory_below_one_operation_is_a_proof_for_all_schedules(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(graph_cut_search, "solve_model", None)
+    monkeypatch.setattr(graph_model_runs, "solve_model", None)
     proof = bound_graph_cuts(RematGraph(SKIP, 6), EXACT).infeasibility
     assert proof is not None
     assert (proof.valid_for, proof.least_memory_bytes) == (ScheduleClass.ALL, 7)

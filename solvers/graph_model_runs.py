@@ -1,0 +1,192 @@
+"""Runs of HiGHS on models of recomputations, each of which raises a bound."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Protocol
+
+from jettison.formulations.array_model import ArrayModel, Floats
+from jettison.formulations.integer_scale import IntegerScale
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.checkmate_highs import highs_options
+from jettison.solvers.clock import Clock
+from jettison.solvers.exact_dual_bound import exact_dual_bound
+from jettison.solvers.graph_bounds import GraphBounds
+from jettison.solvers.highs import solve_model
+from jettison.solvers.highs_in_time import solve_in_time
+from jettison.solvers.highs_options import HighsOptions, IntegerSearch
+from jettison.solvers.model_solution import ModelSolution, Progress
+from jettison.solvers.outcome import SolveOptions
+from jettison.solvers.reduced_cost_fixing import tightened_by_reduced_costs
+from jettison.solvers.status import Termination
+
+
+class RecomputationModel(Protocol):
+    """A model whose objective is the time of recomputations."""
+
+    @property
+    def model(self) -> ArrayModel:
+        """The model."""
+
+    @property
+    def time_scale(self) -> IntegerScale:
+        """What its objective counts in."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPoint:
+    """A point of a model to start from, NaN where unknown, and the time of its schedule."""
+
+    values: Floats
+    time_ns: int
+
+
+class GraphModelRuns:
+    """HiGHS, as the searches over cuts and milestones run it.
+
+    Parameters
+    ----------
+    bounds
+        What the runs raise.
+    options, clock
+        Of the method.
+    is_settled
+        Whether the bound is as close to a schedule as was asked for, which ends a run.
+    report
+        Called when something was learnt.
+
+    Attributes
+    ----------
+    work
+        Counts over all runs.
+    """
+
+    def __init__(
+        self,
+        bounds: GraphBounds,
+        options: SolveOptions,
+        clock: Clock,
+        is_settled: Callable[[], bool],
+        report: Callable[[], None],
+    ) -> None:
+        self._bounds = bounds
+        self._options = options
+        self._clock = clock
+        self._is_settled = is_settled
+        self._report = report
+        self.work = {"models": 0, "columns": 0, "fixed": 0, "nodes": 0}
+
+    def multipliers(self, built: RecomputationModel, limit_s: float) -> Floats | None:
+        """Return the multipliers of the rows in the linear relaxation, if there is time for it.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            On Ctrl-C.
+        """
+        solution = solve_model(built.model.relaxed(), self._highs_options(limit_s))
+        if solution.termination is Termination.INTERRUPTED:
+            raise KeyboardInterrupt
+        return solution.row_duals
+
+    def prove(self, built: RecomputationModel, row_duals: Floats | None) -> int:
+        """Raise the exact bound by multipliers; return what they prove."""
+        proved = None if row_duals is None else exact_dual_bound(built.model, row_duals)
+        if proved is None:
+            return self._bounds.base_ns
+        found_ns = self._bounds.prove(proved, built.time_scale)
+        self._report()
+        return found_ns
+
+    def solve(
+        self,
+        built: RecomputationModel,
+        valid_for: ScheduleClass,
+        limit_s: float,
+        start: Floats | None = None,
+    ) -> ModelSolution:
+        """Solve a model with its integers, and raise the bound of a class by what it proves.
+
+        The run ends when no point is left that could raise the bound by more than the gap that was
+        asked for, as a share of the time of the best point, or when the search is settled.
+        """
+        options = replace(self._highs_options(limit_s), start=start)
+        return self._run(built, built.model, valid_for, options)
+
+    def solve_from(
+        self,
+        built: RecomputationModel,
+        valid_for: ScheduleClass,
+        limit_s: float,
+        known: KnownPoint,
+        row_duals: Floats | None,
+    ) -> ModelSolution:
+        """Do the same from a schedule; points that are worse may be left out, the best one never.
+
+        Parameters
+        ----------
+        built, valid_for, limit_s
+            As for `solve`.
+        known
+            Feasible but for what is NaN.
+        row_duals
+            Of the relaxation: their reduced costs fix columns.
+        """
+        scale, model = built.time_scale, built.model
+        at_most = Fraction(known.time_ns - self._bounds.base_ns, scale.unit * scale.factor)
+        if row_duals is not None:
+            tightened = tightened_by_reduced_costs(model, row_duals, at_most)
+            if tightened is not None:
+                model = tightened.model
+                self.work["fixed"] += tightened.num_fixed
+        options = replace(
+            self._highs_options(limit_s),
+            start=known.values,
+            integer_search=IntegerSearch.PROVE,
+        )
+        return self._run(built, model, valid_for, options)
+
+    def _run(
+        self,
+        built: RecomputationModel,
+        model: ArrayModel,
+        valid_for: ScheduleClass,
+        options: HighsOptions,
+    ) -> ModelSolution:
+        bounds, scale = self._bounds, built.time_scale
+        stop = threading.Event()
+        why: Termination | None = None
+
+        def watch(progress: Progress) -> None:
+            nonlocal why
+            if progress.dual_bound is not None:
+                bound_ns = bounds.believe(progress.dual_bound, scale, valid_for)
+                if self._is_settled():
+                    why = Termination.COMPLETED
+                elif progress.objective is not None:
+                    most_ns = bounds.base_ns + scale.from_model(progress.objective)
+                    if most_ns <= bound_ns:
+                        why = Termination.COMPLETED
+                    elif most_ns - bound_ns <= self._options.gap * most_ns:
+                        why = Termination.GAP_REACHED
+            self._report()
+            if why is not None:
+                stop.set()
+
+        solution = solve_in_time(model, options, watch, stop=stop)
+        if why is not None and solution.termination is Termination.INTERRUPTED:
+            solution = replace(solution, termination=why)
+        bounds.believe(solution.dual_bound, scale, valid_for)
+        self.work["models"] += 1
+        self.work["nodes"] += solution.nodes
+        self.work["columns"] = max(self.work["columns"], model.num_columns)
+        self._report()
+        return solution
+
+    def _highs_options(self, limit_s: float) -> HighsOptions:
+        # The gap is watched here: HiGHS's own leaves the base time out.
+        options = highs_options(self._options, self._clock, gap=0)
+        return replace(options, time_limit_s=min(limit_s, self._clock.left_s))
