@@ -71,7 +71,8 @@ sanitize:
 	  tests/solvers/test_unrestricted.py tests/solvers/test_pofo_program.py \
 	  tests/solvers/test_offload_kernel.py tests/solvers/test_offload_cut_bound.py \
 	  tests/solvers/test_weight_selection.py tests/solvers/test_weight_scheduler.py \
-	  tests/solvers/test_weight_local_search.py tests/solvers/test_remat_anneal.py
+	  tests/solvers/test_weight_local_search.py tests/solvers/test_remat_anneal.py \
+	  tests/solvers/test_least_peak_anneal.py
 
 clean:
 	rm -rf .venv build demo

@@ -1,7 +1,7 @@
 r"""Simulated annealing towards the least memory in which a staged schedule of a graph exists.
 
 The states and the moves are those of `remat_anneal`. With :math:`P` the least peak known, an
-attempt seeks a state below the limit :math:`L = P - 2^{-k} P / 8`: it minimizes
+attempt seeks a state below the limit :math:`L = P - 2^{-k} P / 32`: it minimizes
 
 .. math:: \sum_e \max(0, m_e - L) + w \sum_e C_{v(e)},
 

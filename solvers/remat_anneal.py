@@ -14,22 +14,23 @@ where the price :math:`\lambda` is adapted so that between a fifth and a half of
 The moves:
 
 * evict: a value alive above the limit and not read there is recomputed for its next use, and with
-  it up to :math:`2^r - 1` of the ancestors that are no longer in memory, `r` drawn uniformly; the
-  other inputs stay for longer;
+  it up to :math:`2^r - 1` of the ancestors that are no longer in memory, `r` the smaller of two
+  even draws; the other inputs stay for longer;
 * drop: a recomputation is taken out, and in turn all that nobody reads any more;
 * shift: a recomputation moves to another stage;
 * drop and evict in one.
 
 The temperature falls geometrically, from the mean duration to 0.002 times that, in rounds that
 become three times as long each. A round starts from the best schedule known, every other one at a
-fifth of the temperature. While no state fits, a round of another kind comes in between: it
-minimizes the memory above the limit, and the time only by the way, and ends when a state fits.
+fifth of the temperature. If the first one ends in vain, the search for the least peak takes over
+(`least_peak_anneal`), from the peak without recomputation down to the first state that fits.
 
 A schedule from elsewhere can be a start: the rounds begin anew from it, the first one at the lower
 temperature. If it fits it is known from then on, if not the round repairs it.
 
-To add or remove a recomputation takes time linear in the number of computations during which the
-values concerned live, plus the squared degree of the node: a microsecond to some tens.
+To add or remove a recomputation takes time linear in the number of stages during which the values
+concerned live, and in that of the computations of those stages that are above the limit, plus the
+squared degree of the node: a microsecond to some tens.
 
 Times and bytes are exact 64-bit integers: sizes add up to less than 2^60, a node is computed at
 most once in each stage, and there are at most 2^20 computations, of which the memory above the

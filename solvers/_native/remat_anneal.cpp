@@ -48,7 +48,7 @@ void RematAnneal::start_from(const std::vector<std::int32_t>& sequence) {
 
 void RematAnneal::run(std::int64_t moves, const std::function<void()>& poll) {
     for (; moves > 0 && !is_over(); --moves) {
-        if (moves % 16 == 0) poll();
+        if (tried_ % 16 == 0) poll();
         ++tried_;
         if (peak_ && !peak_->is_over()) {
             seek_memory();

@@ -104,9 +104,9 @@ void RematMoves::undo() {
 // Takes a value out of memory at a moment above the limit and recomputes it for its next use.
 void RematMoves::evict() {
     if (state_.is_full() || state_.excess() == 0) return;
-    const auto places = static_cast<std::int64_t>(state_.computations());
-    const std::size_t place = state_.above_limit(static_cast<std::size_t>(below(places)));
-    const Moment when = state_.moment_at(place);
+    const auto from = static_cast<std::int32_t>(below(graph_.nodes));
+    const auto from_node = static_cast<std::int32_t>(below(from + 1));
+    const Moment when = state_.above_limit(moment(from, from_node));
     const std::int32_t stage = stage_of(when);
     const std::int32_t running = node_of(when);
     const auto first_input = graph_.inputs.begin() + graph_.input_start[at(running)];
@@ -128,7 +128,10 @@ void RematMoves::evict() {
 // Adds a recomputation and, for up to a random number of inputs in turn that are no longer in
 // memory then, theirs; the lives of the other inputs become longer.
 void RematMoves::plan(Recomputation first) {
-    std::int64_t most = (std::int64_t{1} << below(most_halvings_ + 1)) - 1;
+    // The smaller of two draws: with more than a thousand nodes, large sets take most of the time.
+    const std::int64_t draw = below(most_halvings_ + 1);
+    const std::int64_t halvings = std::min(draw, below(most_halvings_ + 1));
+    std::int64_t most = (std::int64_t{1} << halvings) - 1;
     planned_.assign(1, first);
     is_planned_[at(first.node)] = 1;
     for (std::size_t next = 0; next < planned_.size() && most > 0; ++next) {

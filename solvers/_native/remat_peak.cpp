@@ -2,22 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <utility>
 
 namespace jettison {
 namespace {
-double env(const char* name, double fallback) {
-    const char* text = std::getenv(name);
-    return text != nullptr ? std::atof(text) : fallback;
-}
-const double moves_per_node = env("P_MOVES", 30);
-constexpr std::int64_t least_moves = 300;
-const double first_step = env("P_STEP", 8);
-const double first_temperature = env("P_T0", 1.0);
-const double last_temperature = env("P_T1", 0.002);
-const double time_weight = env("P_W", 0.01);
-const double longer = env("P_LONGER", 1.5);
+
+// Length of the first attempt in moves for each node, and what one in vain multiplies it by.
+constexpr double moves_per_node = 100;
+constexpr double longer_in_vain = 1.5;
+// The first step as a share of the peak. One in vain halves it; the last one is a byte.
+constexpr double first_step = 1.0 / 32;
+// Temperatures in mean sizes of a node, and what one computation of mean duration costs in them.
+constexpr double first_temperature = 1.0;
+constexpr double last_temperature = 0.002;
+constexpr double time_weight = 0.01;
 
 }  // namespace
 
@@ -30,18 +28,9 @@ RematPeak::RematPeak(std::shared_ptr<const RecomputedGraph> graph, std::int64_t 
       time_weight_(time_weight * mean_bytes_ / mean_amount(graph_->duration_ns)),
       best_bytes_(moves_.state().peak_bytes()) {}
 
-void RematPeak::start_from(const std::vector<Recomputation>& start) {
-    moves_.restore(start);
-    moves_.drop_unread();
-    best_ = moves_.state().recomputations();
-    best_bytes_ = moves_.state().peak_bytes();
-    step_ = 0;
-    moves_left_ = 0;
-}
-
 void RematPeak::run(std::int64_t moves, const std::function<void()>& poll) {
     for (; moves > 0 && !is_over(); --moves) {
-        if (moves % 16 == 0) poll();
+        if (tried_ % 16 == 0) poll();
         step();
     }
 }
@@ -64,14 +53,17 @@ void RematPeak::step() {
 
 void RematPeak::begin_attempt() {
     if (!is_fresh_) moves_.restore(best_);
-    const double share = std::ldexp(1 / first_step, -step_);
-    const auto less = std::max<std::int64_t>(
-        1, static_cast<std::int64_t>(share * static_cast<double>(best_bytes_)));
-    moves_.set_memory_bytes(std::max(stop_at_bytes_, best_bytes_ - (step_ == last_step ? 1 : less)));
-    moves_left_ = std::max(least_moves, static_cast<std::int64_t>(
-        moves_per_node * graph_->nodes * std::pow(longer, step_)));
+    std::int64_t less_bytes = 1;
+    if (step_ < last_step) {
+        const double share = std::ldexp(first_step, -step_);
+        const double less = share * static_cast<double>(best_bytes_);
+        less_bytes = std::max(less_bytes, static_cast<std::int64_t>(less));
+    }
+    moves_.set_memory_bytes(std::max(stop_at_bytes_, best_bytes_ - less_bytes));
+    const double length = moves_per_node * graph_->nodes * std::pow(longer_in_vain, step_);
+    moves_left_ = static_cast<std::int64_t>(length);
     temperature_ = first_temperature * mean_bytes_;
-    cooling_ = std::pow(last_temperature / first_temperature, 1.0 / static_cast<double>(moves_left_));
+    cooling_ = std::pow(last_temperature / first_temperature, 1 / length);
     energy_ = energy();
 }
 

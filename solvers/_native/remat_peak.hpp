@@ -18,9 +18,6 @@ public:
     // A peak of `stop_at_bytes` or less ends the search.
     RematPeak(std::shared_ptr<const RecomputedGraph> graph, std::int64_t stop_at_bytes, std::uint64_t seed);
 
-    // Goes on from these recomputations, whatever their peak is.
-    void start_from(const std::vector<Recomputation>& start);
-
     // Tries so many moves, or fewer if the search ends. `poll` may throw between two moves.
     void run(std::int64_t moves, const std::function<void()>& poll);
     // Tries one move.
@@ -34,7 +31,8 @@ public:
     std::int64_t tried() const { return tried_; }
 
 private:
-    static constexpr int last_step = 9;
+    // Halvings of the first step, so many that a byte is next.
+    static constexpr int last_step = 7;
 
     void begin_attempt();
     void move();
@@ -47,6 +45,7 @@ private:
     double time_weight_;
 
     int step_ = 0;
+    // Whether the state is the best known.
     bool is_fresh_ = true;
     std::int64_t moves_left_ = 0;
     double temperature_ = 0;

@@ -3,24 +3,40 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "vector_clones.hpp"
-
 namespace jettison {
 namespace {
 
 std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
-// Adds `bytes` to each number and returns by how much their excesses grow.
-JETTISON_CLONES
-std::int64_t raise(std::int64_t* used, std::size_t count, std::int64_t bytes, std::int64_t limit) {
-    std::int64_t grown = 0;
-    for (std::size_t k = 0; k < count; ++k) {
-        const std::int64_t before = used[k] - limit;
-        const std::int64_t after = before + bytes;
-        used[k] += bytes;
-        grown += (after > 0 ? after : 0) - (before > 0 ? before : 0);
+// Sizes add up to less than 2^60, excesses of the most computations to less than 2^62.
+int unit_bits(const RecomputedGraph& graph) {
+    std::int64_t total_bytes = 0;
+    for (std::int32_t node = 0; node < graph.nodes; ++node) {
+        total_bytes += graph.output_bytes[at(node)] + graph.workspace_bytes[at(node)];
     }
-    return grown;
+    int bits = 0;
+    while ((total_bytes >> bits) >= std::int64_t{1} << 42) ++bits;
+    return bits;
+}
+
+// What each node uses when nothing is computed twice.
+std::vector<std::int64_t> used_once_bytes(const RecomputedGraph& graph) {
+    std::vector<std::int64_t> change_bytes(at(graph.nodes) + 1, 0);
+    for (std::int32_t node = 0; node < graph.nodes; ++node) {
+        const std::int32_t first = graph.user_start[at(node)];
+        const std::int32_t end = graph.user_start[at(node) + 1];
+        std::int32_t after = first < end ? graph.users[at(end - 1)] + 1 : node + 1;
+        if (graph.keep[at(node)] != 0) after = graph.nodes;
+        change_bytes[at(node)] += graph.output_bytes[at(node)];
+        change_bytes[at(after)] -= graph.output_bytes[at(node)];
+    }
+    std::vector<std::int64_t> used_bytes;
+    std::int64_t stored = 0;
+    for (std::int32_t node = 0; node < graph.nodes; ++node) {
+        stored += change_bytes[at(node)];
+        used_bytes.push_back(stored + graph.workspace_bytes[at(node)]);
+    }
+    return used_bytes;
 }
 
 }  // namespace
@@ -49,42 +65,16 @@ void find_users(RecomputedGraph& graph) {
 }
 
 RematState::RematState(const RecomputedGraph& graph, std::int64_t memory_bytes)
-    : graph_(graph), memory_bytes_(memory_bytes), computed_(at(graph.nodes)) {
-    std::int64_t total_bytes = 0;
+    : graph_(graph),
+      profile_(used_once_bytes(graph), memory_bytes, unit_bits(graph)),
+      computed_(at(graph.nodes)) {
     for (std::int32_t node = 0; node < graph.nodes; ++node) {
-        total_bytes += graph.output_bytes[at(node)] + graph.workspace_bytes[at(node)];
         time_ns_ += graph.duration_ns[at(node)];
-    }
-    // 2^42 times the most computations is 2^62: the sum fits.
-    while ((total_bytes >> unit_bits_) >= std::int64_t{1} << 42) ++unit_bits_;
-    std::vector<std::int64_t> change_bytes(at(graph.nodes) + 1, 0);
-    for (std::int32_t node = 0; node < graph.nodes; ++node) {
-        moments_.push_back(moment(node, node));
         computed_[at(node)].push_back({node, -1, 0});
     }
     for (std::int32_t node = 0; node < graph.nodes; ++node) {
-        const Moment last = last_read(node, node, graph.nodes);
-        computed_[at(node)].front().last_read = last;
-        change_bytes[at(node)] += graph.output_bytes[at(node)];
-        const std::int32_t after = std::min(stage_of(last) + 1, graph.nodes);
-        change_bytes[at(after)] -= graph.output_bytes[at(node)];
+        computed_[at(node)].front().last_read = last_read(node, node, graph.nodes);
     }
-    std::int64_t stored = 0;
-    for (std::int32_t node = 0; node < graph.nodes; ++node) {
-        stored += change_bytes[at(node)];
-        used_bytes_.push_back(stored + graph.workspace_bytes[at(node)]);
-        excess_ += excess_of(used_bytes_.back());
-    }
-}
-
-std::int64_t RematState::excess_of(std::int64_t bytes) const {
-    return bytes > memory_bytes_ ? ((bytes - memory_bytes_ - 1) >> unit_bits_) + 1 : 0;
-}
-
-void RematState::set_memory_bytes(std::int64_t memory_bytes) {
-    memory_bytes_ = memory_bytes;
-    excess_ = 0;
-    for (const std::int64_t bytes : used_bytes_) excess_ += excess_of(bytes);
 }
 
 std::size_t RematState::covering(std::int32_t node, std::int32_t stage) const {
@@ -134,24 +124,6 @@ std::int32_t RematState::next_read_stage(std::int32_t node, Moment after) const 
     return stage_of(next);
 }
 
-std::size_t RematState::place_of(Moment when) const {
-    return static_cast<std::size_t>(std::lower_bound(moments_.begin(), moments_.end(), when) -
-                                    moments_.begin());
-}
-
-void RematState::change(std::size_t from, std::size_t to, std::int64_t bytes) {
-    if (from >= to) return;
-    if (unit_bits_ == 0) {
-        excess_ += raise(used_bytes_.data() + from, to - from, bytes, memory_bytes_);
-        return;
-    }
-    for (std::size_t place = from; place < to; ++place) {
-        excess_ -= excess_of(used_bytes_[place]);
-        used_bytes_[place] += bytes;
-        excess_ += excess_of(used_bytes_[place]);
-    }
-}
-
 void RematState::add(Recomputation one) {
     const std::int32_t node = one.node;
     const Moment when = moment(one.stage, node);
@@ -160,18 +132,13 @@ void RematState::add(Recomputation one) {
     const std::int64_t bytes = graph_.output_bytes[at(node)];
 
     // What crosses this moment is in memory with the next computation, which is not its own.
-    const std::size_t place = place_of(when);
-    const auto offset = static_cast<std::ptrdiff_t>(place);
-    const std::int32_t next = node_of(moments_[place]);
-    const std::int64_t crossing =
-        used_bytes_[place] - graph_.workspace_bytes[at(next)] - graph_.output_bytes[at(next)];
-    moments_.insert(moments_.begin() + offset, when);
+    const std::int32_t next = profile_.node_from(when);
+    const std::int64_t crossing = profile_.used_bytes_from(when) -
+                                  graph_.workspace_bytes[at(next)] - graph_.output_bytes[at(next)];
     const Moment old_last = own[before].last_read;
     const bool was_crossing = old_last > when;
-    used_bytes_.insert(
-        used_bytes_.begin() + offset,
-        crossing + graph_.workspace_bytes[at(node)] + (was_crossing ? 0 : bytes));
-    excess_ += excess_of(used_bytes_[place]);
+    profile_.insert(when,
+                    crossing + graph_.workspace_bytes[at(node)] + (was_crossing ? 0 : bytes));
 
     own.insert(own.begin() + static_cast<std::ptrdiff_t>(before) + 1,
                {one.stage, static_cast<std::int32_t>(recomputations_.size()),
@@ -180,13 +147,13 @@ void RematState::add(Recomputation one) {
     if (was_crossing) {
         const Moment last = last_read(node, own[before].stage, one.stage);
         own[before].last_read = last;
-        change(place_of(last) + 1, place, -bytes);
+        profile_.change(last + 1, when, -bytes);
     }
     for (std::int32_t k = graph_.input_start[at(node)]; k < graph_.input_start[at(node) + 1]; ++k) {
         const std::int32_t source = graph_.inputs[at(k)];
         Computation& read = computed_[at(source)][covering(source, one.stage)];
         if (read.last_read >= when) continue;
-        change(place_of(read.last_read) + 1, place + 1, graph_.output_bytes[at(source)]);
+        profile_.change(read.last_read + 1, when + 1, graph_.output_bytes[at(source)]);
         read.last_read = when;
     }
     time_ns_ += graph_.duration_ns[at(node)];
@@ -199,7 +166,6 @@ void RematState::remove(Recomputation one) {
     const std::size_t index = covering(node, one.stage);
     const Computation removed = own[index];
     own.erase(own.begin() + static_cast<std::ptrdiff_t>(index));
-    const std::size_t place = place_of(when);
     for (std::int32_t k = graph_.input_start[at(node)]; k < graph_.input_start[at(node) + 1]; ++k) {
         const std::int32_t source = graph_.inputs[at(k)];
         auto& list = computed_[at(source)];
@@ -209,16 +175,14 @@ void RematState::remove(Recomputation one) {
             reading + 1 < list.size() ? list[reading + 1].stage : graph_.nodes;
         const Moment last = last_read(source, list[reading].stage, until);
         list[reading].last_read = last;
-        change(place_of(last) + 1, place + 1, -graph_.output_bytes[at(source)]);
+        profile_.change(last + 1, when + 1, -graph_.output_bytes[at(source)]);
     }
     if (removed.last_read > when) {
         Computation& before = own[index - 1];
-        change(place_of(before.last_read) + 1, place, graph_.output_bytes[at(node)]);
+        profile_.change(before.last_read + 1, when, graph_.output_bytes[at(node)]);
         before.last_read = removed.last_read;
     }
-    excess_ -= excess_of(used_bytes_[place]);
-    moments_.erase(moments_.begin() + static_cast<std::ptrdiff_t>(place));
-    used_bytes_.erase(used_bytes_.begin() + static_cast<std::ptrdiff_t>(place));
+    profile_.erase(when);
     const Recomputation moved = recomputations_.back();
     recomputations_.pop_back();
     if (at(removed.place) < recomputations_.size()) {
@@ -226,28 +190,6 @@ void RematState::remove(Recomputation one) {
         computed_[at(moved.node)][covering(moved.node, moved.stage)].place = removed.place;
     }
     time_ns_ -= graph_.duration_ns[at(node)];
-}
-
-std::size_t RematState::above_limit(std::size_t from) const {
-    const auto is_above = [this](std::int64_t bytes) { return bytes > memory_bytes_; };
-    const auto start = used_bytes_.begin() + static_cast<std::ptrdiff_t>(from);
-    auto found = std::find_if(start, used_bytes_.end(), is_above);
-    if (found == used_bytes_.end()) {
-        found = std::find_if(used_bytes_.begin(), start, is_above);
-        if (found == start) return used_bytes_.size();
-    }
-    return static_cast<std::size_t>(found - used_bytes_.begin());
-}
-
-std::vector<std::int32_t> RematState::sequence() const {
-    std::vector<std::int32_t> nodes;
-    nodes.reserve(moments_.size());
-    for (const Moment when : moments_) nodes.push_back(node_of(when));
-    return nodes;
-}
-
-std::int64_t RematState::peak_bytes() const {
-    return *std::max_element(used_bytes_.begin(), used_bytes_.end());
 }
 
 }  // namespace jettison

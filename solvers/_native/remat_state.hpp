@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "remat_profile.hpp"
+
 namespace jettison {
 
 // Nodes in a topological order, with their inputs and users in rows of ascending positions.
@@ -31,49 +33,36 @@ struct Recomputation {
     std::int32_t stage;
 };
 
-// Stage and node in one number: computations run in ascending order of it.
-using Moment = std::int64_t;
-
-inline Moment moment(std::int32_t stage, std::int32_t node) {
-    return (static_cast<Moment>(stage) << 32) | node;
-}
-inline std::int32_t stage_of(Moment when) { return static_cast<std::int32_t>(when >> 32); }
-inline std::int32_t node_of(Moment when) { return static_cast<std::int32_t>(when & 0xffffffff); }
-
 // Every set of recomputations (node, stage), node < stage, is a schedule: a value lives from its
 // computation to its last read before its node is computed again, the last one of a kept node to
 // the end. What changes is the time and the memory of each computation.
 class RematState {
 public:
-    // So many computations are never exceeded; the sum of excesses relies on it.
-    static constexpr std::size_t most_computations = std::size_t{1} << 20;
+    static constexpr std::size_t most_computations = RematProfile::most_computations;
 
     // The sizes have to add up to less than 2^60.
     RematState(const RecomputedGraph& graph, std::int64_t memory_bytes);
 
-    std::int64_t memory_bytes() const { return memory_bytes_; }
     // Changes the limit. Time linear in the number of computations.
-    void set_memory_bytes(std::int64_t memory_bytes);
+    void set_memory_bytes(std::int64_t memory_bytes) { profile_.set_limit_bytes(memory_bytes); }
 
     // Puts a recomputation in, or takes one out; each is the exact inverse of the other. Time
-    // linear in the number of computations while the values concerned live, vectorized.
+    // linear in the number of stages while the values concerned live, vectorized, and in that of
+    // computations where they live in a part of a stage or in one above the limit.
     void add(Recomputation one);
     void remove(Recomputation one);
 
     std::int64_t time_ns() const { return time_ns_; }
     // Sum over all computations of what they use above the limit, each rounded up to a multiple of
     // the unit, in units. The unit is a byte if the sizes add up to less than 2^42 bytes.
-    std::int64_t excess() const { return excess_; }
+    std::int64_t excess() const { return profile_.excess(); }
     const std::vector<Recomputation>& recomputations() const { return recomputations_; }
-    std::size_t computations() const { return moments_.size(); }
-    bool is_full() const { return moments_.size() >= most_computations; }
-    std::vector<std::int32_t> sequence() const;
-    std::int64_t peak_bytes() const;
-
-    // The first computation above the limit from this place on, around the end if need be;
-    // `computations()` if there is none.
-    std::size_t above_limit(std::size_t from) const;
-    Moment moment_at(std::size_t place) const { return moments_[place]; }
+    bool is_full() const { return profile_.computations() >= most_computations; }
+    std::vector<std::int32_t> sequence() const { return profile_.sequence(); }
+    std::int64_t peak_bytes() const { return profile_.peak_bytes(); }
+    // The first computation above the limit from this moment on, around the end if need be. The
+    // excess must not be zero.
+    Moment above_limit(Moment from) const { return profile_.above_limit(from); }
 
     // A computation of a node: its stage, and when its value is read for the last time: the moment
     // itself if never, a moment after the last stage if the value stays to the end.
@@ -95,19 +84,10 @@ public:
 private:
     std::size_t covering(std::int32_t node, std::int32_t stage) const;
     Moment last_read(std::int32_t node, std::int32_t from_stage, std::int32_t before_stage) const;
-    std::size_t place_of(Moment when) const;
-    std::int64_t excess_of(std::int64_t bytes) const;
-    // Adds bytes to what is used after one moment and up to another, both included or not.
-    void change(std::size_t from, std::size_t to, std::int64_t bytes);
 
     const RecomputedGraph& graph_;
-    std::int64_t memory_bytes_;
-    int unit_bits_ = 0;
     std::int64_t time_ns_ = 0;
-    std::int64_t excess_ = 0;
-    // All computations in their order, and the memory that each uses.
-    std::vector<Moment> moments_;
-    std::vector<std::int64_t> used_bytes_;
+    RematProfile profile_;
     std::vector<std::vector<Computation>> computed_;
     std::vector<Recomputation> recomputations_;
 };

@@ -10,8 +10,9 @@ import threading
 import numpy as np
 import pytest
 
-from jettison.instances.generators.layered_graph import LayeredGraphs
+from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
 from jettison.instances.graph import Graph, Node
+from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers import _kernels
 from jettison.solvers.clock import Clock
@@ -104,6 +105,18 @@ def test_the_least_peak_of_a_larger_graph_is_replayed() -> None:
     found = least_peak(graph, stop_at_bytes=7 * graph.store_all_peak_bytes // 10)
     assert found.peak_bytes <= 7 * graph.store_all_peak_bytes // 10
     assert found.schedule.replay(graph, found.peak_bytes).valid
+
+
+@pytest.mark.parametrize("passes", list(Passes))
+def test_the_peak_that_the_kernel_counts_is_the_one_that_the_replay_finds(passes: Passes) -> None:
+    graph = LayeredGraphs(nodes=80, passes=passes).draw(3)
+    search = _kernels.RematPeak(**graph_arrays(graph), stop_at_bytes=0, seed=1)
+    for _ in range(10):
+        search.run(1500)
+        schedule = GraphSchedule.from_computations(graph, search.computations)
+        assert schedule.replay(graph).valid
+        assert schedule.replay(graph).peak_bytes == search.peak_bytes
+    assert search.peak_bytes < graph.store_all_peak_bytes
 
 
 def test_where_the_schedule_without_recomputation_is_small_enough_it_is_the_answer() -> None:
