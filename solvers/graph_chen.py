@@ -31,14 +31,13 @@ from math import isqrt
 
 from jettison.instances.graph import Graph
 from jettison.instances.remat_graph import RematGraph
-from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.solvers.articulation_points import articulation_points
-from jettison.solvers.graph_checkpoints import forward_nodes, schedule_of_plan
+from jettison.solvers.graph_checkpoints import computations_of_plan, forward_nodes
 from jettison.solvers.graph_plans import fastest_that_fits
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 
 
-def segmented_schedule(graph: Graph, checkpoints: Collection[int]) -> GraphSchedule:
+def segmented_plan(graph: Graph, checkpoints: Collection[int]) -> list[int]:
     """Drop, behind each checkpoint of the forward graph, all values but the checkpoints.
 
     Parameters
@@ -49,9 +48,17 @@ def segmented_schedule(graph: Graph, checkpoints: Collection[int]) -> GraphSched
         Positions of forward nodes.
     """
     chosen = frozenset(checkpoints)
-    return schedule_of_plan(
-        graph, lambda stage, present: present & chosen if stage - 1 in chosen else present
-    )
+    since_cut: list[int] = []
+
+    def goes(stage: int, computed: Sequence[int]) -> Sequence[int]:
+        since_cut.extend(node for node in computed if node not in chosen)
+        if stage - 1 not in chosen:
+            return ()
+        dropped = since_cut.copy()
+        since_cut.clear()
+        return dropped
+
+    return computations_of_plan(graph, goes)
 
 
 def sqrt_checkpoints(candidates: Sequence[int]) -> tuple[int, ...]:
@@ -123,8 +130,8 @@ def solve_ap_chen_greedy(problem: Problem, options: SolveOptions) -> Outcome:
 def _sqrt(
     problem: RematGraph, method: str, checkpoints: Collection[int], options: SolveOptions
 ) -> Outcome:
-    schedule = segmented_schedule(problem.instance, checkpoints)
-    return fastest_that_fits(problem, method, [schedule], options)
+    plan = segmented_plan(problem.instance, checkpoints)
+    return fastest_that_fits(problem, method, [plan], options)
 
 
 def _greedy(
@@ -132,5 +139,5 @@ def _greedy(
 ) -> Outcome:
     graph = problem.instance
     choices = greedy_checkpoints(graph, candidates)
-    schedules = (segmented_schedule(graph, checkpoints) for checkpoints in choices)
-    return fastest_that_fits(problem, method, schedules, options)
+    plans = (segmented_plan(graph, checkpoints) for checkpoints in choices)
+    return fastest_that_fits(problem, method, plans, options)

@@ -61,7 +61,8 @@ def solve_lp_rounding(problem: Problem, options: SolveOptions) -> Outcome:
     if refused is not None:
         return refused
     relaxations = _Relaxations(problem, options)
-    outcome = fastest_that_fits(problem, "lp-rounding", relaxations.schedules(), options)
+    plans = (schedule.computations for schedule in relaxations.schedules())
+    outcome = fastest_that_fits(problem, "lp-rounding", plans, options)
     termination = outcome.termination
     if termination is Termination.COMPLETED:
         termination = relaxations.termination
