@@ -18,16 +18,39 @@ reads goes at once (`GraphSchedule.from_computations`). The replay has the last 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 
 from jettison.instances.graph import Graph
 from jettison.schedules.graph_schedule import GraphSchedule
+from jettison.solvers.clock import Clock
 
 Goes = Callable[[int, Sequence[int]], Iterable[int]]
 """What goes before a stage (first), which comes after one that made these computations (second).
 
 Values that are not in memory may be among it, and kept nodes, which stay all the same.
 """
+
+
+class PlanStoppedError(Exception):
+    """A plan takes too long: its computations, or to make it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanLimit:
+    """When to give up making a plan.
+
+    Attributes
+    ----------
+    most_ns
+        What its computations may take; None for any time.
+    clock
+        The time there is to make it.
+    """
+
+    most_ns: int | None
+    clock: Clock
 
 
 def schedule_of_checkpoints(graph: Graph, stored: Sequence[Collection[int]]) -> GraphSchedule:
@@ -56,19 +79,30 @@ def schedule_of_checkpoints(graph: Graph, stored: Sequence[Collection[int]]) -> 
     return GraphSchedule.from_computations(graph, computations)
 
 
-def computations_of_plan(graph: Graph, goes: Goes) -> list[int]:
-    r"""Return what is computed where each stage recomputes what it needs, and a plan says what goes.
+def computations_of_plan(graph: Graph, goes: Goes, limit: PlanLimit) -> list[int]:
+    r"""Return what is computed where stages recompute what they need, and a plan says what goes.
 
     The plan is asked after every stage. The value of a kept node stays as soon as it is computed.
     Nothing is recomputed that is not read in its stage. :math:`O(n + |E|)`, and as much for what is
     recomputed and for what the plan names.
+
+    Raises
+    ------
+    PlanStoppedError
+        When the limit is reached.
     """
+    most_ns = math.inf if limit.most_ns is None else limit.most_ns
+    time_ns = graph.base_time_ns
     present = bytearray(len(graph))
     kept = [node.keep for node in graph.nodes]
     computations: list[int] = []
     for stage in range(len(graph)):
         computed = _closure(graph, {stage}, present)
         computations.extend(computed)
+        if len(computed) > 1:
+            time_ns += sum(graph.nodes[node].duration_ns for node in computed[:-1])
+            if time_ns > most_ns or not limit.clock.left_s:
+                raise PlanStoppedError
         for node in computed:
             present[node] = True
         for node in goes(stage + 1, computed):

@@ -22,12 +22,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import comb
 
 from jettison.instances.graph import Graph
 from jettison.instances.remat_graph import RematGraph
-from jettison.solvers.graph_checkpoints import computations_of_plan, forward_nodes
-from jettison.solvers.graph_plans import fastest_that_fits
+from jettison.solvers.graph_checkpoints import PlanLimit, computations_of_plan, forward_nodes
+from jettison.solvers.graph_plans import Plan, coarse_to_fine, fastest_that_fits
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 
 
@@ -109,7 +110,7 @@ class LinearisedGraph:
             self.read_out[last].append(node)
 
 
-def revolve_plan(linearised: LinearisedGraph, most: int) -> list[int]:
+def revolve_plan(linearised: LinearisedGraph, most: int, limit: PlanLimit) -> list[int]:
     r"""Return what is computed with at most so many snapshots of the chain.
 
     Parameters
@@ -118,6 +119,13 @@ def revolve_plan(linearised: LinearisedGraph, most: int) -> list[int]:
         The instance.
     most
         Number of snapshots, at least 1.
+    limit
+        When to give up.
+
+    Raises
+    ------
+    PlanStoppedError
+        When the limit is reached.
 
     Notes
     -----
@@ -150,7 +158,7 @@ def revolve_plan(linearised: LinearisedGraph, most: int) -> list[int]:
         loose.intersection_update(graph.inputs[stage])
         return dropped
 
-    return computations_of_plan(graph, goes)
+    return computations_of_plan(graph, goes, limit)
 
 
 def solve_linearized_griewank(problem: Problem, options: SolveOptions) -> Outcome:
@@ -181,11 +189,13 @@ def _steps_ahead(length: int, left: int) -> int:
     return min(within, length - comb(left + repetitions - 2, left - 1))
 
 
-def _plans(linearised: LinearisedGraph) -> Iterator[Sequence[int]]:
-    yield range(len(linearised.graph))
+def _plans(linearised: LinearisedGraph) -> Iterator[Plan]:
+    """Yield all stored, then each number of snapshots, ranked from the largest one down."""
+    graph, steps = linearised.graph, linearised.steps
+    yield Plan(0, lambda limit: range(len(graph)))
     if linearised.has_both_passes:
-        for most in range(linearised.steps, 0, -1):
-            yield revolve_plan(linearised, most)
+        for most in coarse_to_fine(1, steps, lambda number: (number, number)):
+            yield Plan(1 + steps - most, partial(revolve_plan, linearised, most))
 
 
 def _values_read(graph: Graph, count: int) -> list[int]:
