@@ -583,8 +583,9 @@ published = pd.DataFrame(rows)
 published
 
 # %%
-proved = sum(row["status"].startswith("optimal") for row in rows)
-print(f"{proved} of {len(rows)} are proved; optima hold for the order of the graph or for stages")
+if rows:
+    proved = sum(row["status"].startswith("optimal") for row in rows)
+    print(f"{proved} of {len(rows)} are proved, for the order of the graph or for staged schedules")
 
 # %% [markdown]
 # For MOCCASIN's largest random graph (1000 nodes, no part of the files) the paper reports 0.7 and
