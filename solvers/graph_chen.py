@@ -37,7 +37,7 @@ from jettison.instances.graph import Graph
 from jettison.instances.remat_graph import RematGraph
 from jettison.solvers.articulation_points import articulation_points
 from jettison.solvers.graph_checkpoints import PlanLimit, computations_of_plan, forward_nodes
-from jettison.solvers.graph_plans import Plan, coarse_to_fine, fastest_that_fits
+from jettison.solvers.graph_plans import Plan, coarse_to_fine, fastest_that_fits, geometric_middle
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 
 
@@ -104,7 +104,7 @@ def greedy_checkpoints(
     if not passed:
         return
     segments = _Segments(passed)
-    for threshold in coarse_to_fine(0, passed[-1] - 1, segments.alike):
+    for threshold in coarse_to_fine(0, passed[-1] - 1, geometric_middle, segments.alike):
         chosen = tuple(candidates[place] for place in segments.ends(threshold))
         yield passed[-1] - segments.alike(threshold)[0], chosen
 

@@ -46,27 +46,44 @@ def _made(computations: Sequence[int], limit: PlanLimit) -> Sequence[int]:
     return computations
 
 
-def coarse_to_fine(first: int, last: int, alike: Callable[[int], tuple[int, int]]) -> Iterator[int]:
+def geometric_middle(low: int, high: int) -> int:
+    """Return the middle of two integers from 0 on, on a logarithmic scale."""
+    return isqrt((low + 1) * (high + 1)) - 1
+
+
+def arithmetic_middle(low: int, high: int) -> int:
+    """Return the middle of two integers."""
+    return (low + high) // 2
+
+
+def coarse_to_fine(
+    first: int,
+    last: int,
+    middle_of: Callable[[int, int], int],
+    alike: Callable[[int], tuple[int, int]],
+) -> Iterator[int]:
     """Yield one of each class of integers, the first few of them well apart.
 
     Parameters
     ----------
     first, last
         The range, from 0 on, both ends included; nothing comes of an empty one.
+    middle_of
+        Where to divide a range.
     alike
         Returns the first and the last integer of the class of a given one. Asked right after that
         one was yielded. Classes are ranges.
 
     Notes
     -----
-    The range is halved on a logarithmic scale, then what is left on both sides, level by level.
+    The range is divided at its middle, then what is left on both sides, level by level.
     """
     open_ranges = deque([(first, last)])
     while open_ranges:
         low, high = open_ranges.popleft()
         if low > high:
             continue
-        middle = isqrt((low + 1) * (high + 1)) - 1
+        middle = middle_of(low, high)
         yield middle
         begin, end = alike(middle)
         open_ranges.extend([(low, begin - 1), (end + 1, high)])

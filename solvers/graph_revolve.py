@@ -28,7 +28,7 @@ from math import comb
 from jettison.instances.graph import Graph
 from jettison.instances.remat_graph import RematGraph
 from jettison.solvers.graph_checkpoints import PlanLimit, computations_of_plan, forward_nodes
-from jettison.solvers.graph_plans import Plan, coarse_to_fine, fastest_that_fits
+from jettison.solvers.graph_plans import Plan, arithmetic_middle, coarse_to_fine, fastest_that_fits
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 
 
@@ -194,7 +194,9 @@ def _plans(linearised: LinearisedGraph) -> Iterator[Plan]:
     graph, steps = linearised.graph, linearised.steps
     yield Plan(0, lambda limit: range(len(graph)))
     if linearised.has_both_passes:
-        for most in coarse_to_fine(1, steps, lambda number: (number, number)):
+        # The middle is not a logarithmic one: plans of few snapshots take long to make.
+        numbers = coarse_to_fine(1, steps, arithmetic_middle, lambda number: (number, number))
+        for most in numbers:
             yield Plan(1 + steps - most, partial(revolve_plan, linearised, most))
 
 

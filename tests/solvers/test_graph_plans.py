@@ -19,7 +19,7 @@ from jettison.solvers.graph_chen import segmented_plan, solve_ap_chen_greedy, so
 from jettison.solvers.graph_dtr import _Runtime, solve_dtr
 from jettison.solvers.graph_last_node import last_node_plan
 from jettison.solvers.graph_plan_measure import PlanMeasure
-from jettison.solvers.graph_plans import coarse_to_fine
+from jettison.solvers.graph_plans import arithmetic_middle, coarse_to_fine, geometric_middle
 from jettison.solvers.graph_revolve import (
     LinearisedGraph,
     revolve_plan,
@@ -122,12 +122,16 @@ def test_a_plan_that_takes_more_than_it_may_is_not_made() -> None:
 
 
 def test_from_coarse_to_fine_every_class_comes_once() -> None:
-    # Classes 0-3, 4-7, ... of 0 to 41; the first is that of the middle on a logarithmic scale,
-    # isqrt(1 * 42) - 1 = 5.
-    found = list(coarse_to_fine(0, 41, lambda number: (number // 4 * 4, number // 4 * 4 + 3)))
-    assert found[0] == 5
-    assert sorted(number // 4 for number in found) == list(range(11))
-    assert list(coarse_to_fine(3, 2, lambda number: (number, number))) == []
+    # Classes 0-3, 4-7, ... of 0 to 41; the first is that of the middle: isqrt(1 * 42) - 1 = 5 on
+    # a logarithmic scale, 41 // 2 = 20 on the other.
+    def fours(number: int) -> tuple[int, int]:
+        return number // 4 * 4, number // 4 * 4 + 3
+
+    for middle_of, first in ((geometric_middle, 5), (arithmetic_middle, 20)):
+        found = list(coarse_to_fine(0, 41, middle_of, fours))
+        assert found[0] == first
+        assert sorted(number // 4 for number in found) == list(range(11))
+        assert list(coarse_to_fine(3, 2, middle_of, fours)) == []
 
 
 def test_dtr_evicts_what_is_least_of_all_in_the_order_of_the_graph(
