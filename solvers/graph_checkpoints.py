@@ -18,14 +18,39 @@ reads goes at once (`GraphSchedule.from_computations`). The replay has the last 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Sequence
-from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 
 from jettison.instances.graph import Graph
 from jettison.schedules.graph_schedule import GraphSchedule
+from jettison.solvers.clock import Clock
 
-Stays = Callable[[int, AbstractSet[int]], AbstractSet[int]]
-"""What stays, of the values in memory, until a stage (first) begins."""
+Goes = Callable[[int, Sequence[int]], Iterable[int]]
+"""What goes before a stage (first), which comes after one that made these computations (second).
+
+Values that are not in memory may be among it, and kept nodes, which stay all the same.
+"""
+
+
+class PlanStoppedError(Exception):
+    """A plan takes too long: its computations, or to make it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanLimit:
+    """When to give up making a plan.
+
+    Attributes
+    ----------
+    most_ns
+        What its computations may take; None for any time.
+    clock
+        The time there is to make it.
+    """
+
+    most_ns: int | None
+    clock: Clock
 
 
 def schedule_of_checkpoints(graph: Graph, stored: Sequence[Collection[int]]) -> GraphSchedule:
@@ -45,27 +70,44 @@ def schedule_of_checkpoints(graph: Graph, stored: Sequence[Collection[int]]) -> 
     """
     computations: list[int] = []
     for stage in range(len(graph)):
-        present = set(stored[stage])
-        following = set(stored[stage + 1]) if stage + 1 < len(graph) else set()
-        computations.extend(_closure(graph, {stage} | (following - present), present))
+        following = stored[stage + 1] if stage + 1 < len(graph) else ()
+        present = bytearray(len(graph))
+        for node in stored[stage]:
+            present[node] = True
+        wanted = {stage, *(node for node in following if not present[node])}
+        computations.extend(_closure(graph, wanted, present))
     return GraphSchedule.from_computations(graph, computations)
 
 
-def schedule_of_plan(graph: Graph, stays: Stays) -> GraphSchedule:
-    r"""Return the schedule that recomputes what each stage needs and keeps what the plan says.
+def computations_of_plan(graph: Graph, goes: Goes, limit: PlanLimit) -> list[int]:
+    r"""Return what is computed where stages recompute what they need, and a plan says what goes.
 
     The plan is asked after every stage. The value of a kept node stays as soon as it is computed.
-    :math:`O(n (n + |E|))`.
+    Nothing is recomputed that is not read in its stage. :math:`O(n + |E|)`, and as much for what is
+    recomputed and for what the plan names.
+
+    Raises
+    ------
+    PlanStoppedError
+        When the limit is reached.
     """
-    kept = frozenset(i for i, node in enumerate(graph.nodes) if node.keep)
-    present: AbstractSet[int] = frozenset()
+    most_ns = math.inf if limit.most_ns is None else limit.most_ns
+    time_ns = graph.base_time_ns
+    present = bytearray(len(graph))
+    kept = [node.keep for node in graph.nodes]
     computations: list[int] = []
     for stage in range(len(graph)):
         computed = _closure(graph, {stage}, present)
         computations.extend(computed)
-        present = present | set(computed)
-        present = stays(stage + 1, present) | (present & kept)
-    return GraphSchedule.from_computations(graph, computations)
+        if len(computed) > 1:
+            time_ns += sum(graph.nodes[node].duration_ns for node in computed[:-1])
+            if time_ns > most_ns or not limit.clock.left_s:
+                raise PlanStoppedError
+        for node in computed:
+            present[node] = True
+        for node in goes(stage + 1, computed):
+            present[node] &= kept[node]
+    return computations
 
 
 def forward_nodes(graph: Graph) -> tuple[int, ...]:
@@ -74,13 +116,12 @@ def forward_nodes(graph: Graph) -> tuple[int, ...]:
     return tuple(range(first))
 
 
-def _closure(graph: Graph, wanted: Iterable[int], present: Collection[int]) -> list[int]:
-    """Return the wanted nodes and all that must be computed for them, ascending."""
-    needed = set(wanted)
+def _closure(graph: Graph, needed: set[int], present: bytearray) -> list[int]:
+    """Return these nodes and all that must be computed for them, ascending; `needed` grows."""
     open_nodes = list(needed)
     while open_nodes:
         for source in graph.inputs[open_nodes.pop()]:
-            if source not in needed and source not in present:
+            if not present[source] and source not in needed:
                 needed.add(source)
                 open_nodes.append(source)
     return sorted(needed)

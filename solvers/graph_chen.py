@@ -14,7 +14,8 @@ whole segment back, once, as on a chain; and an edge that skips a cut costs a re
   longer ones first; the last of each group is a checkpoint.
 * greedy: sizes are summed up along the forward order, and the first candidate at which the sum is
   above :math:`b` bytes becomes a checkpoint and starts a new sum. All :math:`b` are tried that
-  make a difference, from one that makes no checkpoint downwards.
+  make a difference, some that are well apart first, for the time may not do for all of them. Of
+  plans of the same time the one of the largest :math:`b` is taken.
 
 Corrections
 -----------
@@ -26,19 +27,21 @@ Corrections
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
+from itertools import accumulate
 from math import isqrt
 
 from jettison.instances.graph import Graph
 from jettison.instances.remat_graph import RematGraph
-from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.solvers.articulation_points import articulation_points
-from jettison.solvers.graph_checkpoints import forward_nodes, schedule_of_plan
-from jettison.solvers.graph_plans import fastest_that_fits
+from jettison.solvers.graph_checkpoints import PlanLimit, computations_of_plan, forward_nodes
+from jettison.solvers.graph_plans import Plan, coarse_to_fine, fastest_that_fits, geometric_middle
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 
 
-def segmented_schedule(graph: Graph, checkpoints: Collection[int]) -> GraphSchedule:
+def segmented_plan(graph: Graph, checkpoints: Collection[int], limit: PlanLimit) -> list[int]:
     """Drop, behind each checkpoint of the forward graph, all values but the checkpoints.
 
     Parameters
@@ -47,11 +50,26 @@ def segmented_schedule(graph: Graph, checkpoints: Collection[int]) -> GraphSched
         The instance.
     checkpoints
         Positions of forward nodes.
+    limit
+        When to give up.
+
+    Raises
+    ------
+    PlanStoppedError
+        When the limit is reached.
     """
     chosen = frozenset(checkpoints)
-    return schedule_of_plan(
-        graph, lambda stage, present: present & chosen if stage - 1 in chosen else present
-    )
+    since_cut: list[int] = []
+
+    def goes(stage: int, computed: Sequence[int]) -> Sequence[int]:
+        since_cut.extend(node for node in computed if node not in chosen)
+        if stage - 1 not in chosen:
+            return ()
+        dropped = since_cut.copy()
+        since_cut.clear()
+        return dropped
+
+    return computations_of_plan(graph, goes, limit)
 
 
 def sqrt_checkpoints(candidates: Sequence[int]) -> tuple[int, ...]:
@@ -64,32 +82,70 @@ def sqrt_checkpoints(candidates: Sequence[int]) -> tuple[int, ...]:
     return tuple(candidates[end - 1] for end in ends)
 
 
-def greedy_checkpoints(graph: Graph, candidates: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    r"""Yield the checkpoints for each threshold that makes a difference, the largest first.
+def greedy_checkpoints(
+    graph: Graph, candidates: Sequence[int]
+) -> Iterator[tuple[int, tuple[int, ...]]]:
+    r"""Yield the checkpoints for each threshold that makes a difference, those well apart first.
 
-    The first choice is empty. At most as many as there are different sums of sizes, and each takes
-    :math:`O(n)`.
+    With each comes its rank: 0 for no checkpoint at all, which is the first one, and more for
+    smaller thresholds. At most as many as there are different sums of sizes; each takes
+    :math:`O(k \log n)` for `k` checkpoints.
+
+    Parameters
+    ----------
+    graph
+        The instance.
+    candidates
+        Positions of forward nodes, ascending.
     """
-    allowed = frozenset(candidates)
-    last = max(candidates, default=-1)
-    # Sums are compared with this many bytes; None is more than all of them.
-    threshold: int | None = None
-    while threshold is None or threshold >= 0:
-        chosen: list[int] = []
-        total = 0
-        largest_below = -1
-        for node in range(last + 1):
-            total += graph.nodes[node].output_bytes
-            if node not in allowed:
-                continue
-            if threshold is not None and total > threshold:
-                chosen.append(node)
-                total = 0
-            else:
-                largest_below = max(largest_below, total)
-        yield tuple(chosen)
-        # The least threshold at which nothing changes is the largest sum that was let pass.
-        threshold = largest_below - 1
+    sums = list(accumulate(node.output_bytes for node in graph.nodes))
+    passed = [sums[node] for node in candidates]
+    yield 0, ()
+    if not passed:
+        return
+    segments = _Segments(passed)
+    for threshold in coarse_to_fine(0, passed[-1] - 1, geometric_middle, segments.alike):
+        chosen = tuple(candidates[place] for place in segments.ends(threshold))
+        yield passed[-1] - segments.alike(threshold)[0], chosen
+
+
+class _Segments:
+    """Where the sum since the last checkpoint exceeds a threshold.
+
+    Parameters
+    ----------
+    sums
+        For each candidate the sum of all sizes up to it.
+    """
+
+    def __init__(self, sums: Sequence[int]) -> None:
+        self._sums = sums
+
+    def ends(self, threshold: int) -> list[int]:
+        """Return the places of the candidates that become checkpoints."""
+        sums, found = self._sums, list[int]()
+        place = bisect_right(sums, threshold)
+        while place < len(sums):
+            found.append(place)
+            place = bisect_right(sums, sums[place] + threshold, place + 1)
+        return found
+
+    def alike(self, threshold: int) -> tuple[int, int]:
+        """Return the range of thresholds that lead to the same checkpoints.
+
+        It begins at the largest sum that was let pass and ends before the least one that was not.
+        """
+        sums, before, begin = self._sums, 0, 0
+        first = 0
+        least_above = sums[-1] + 1
+        for place in [*self.ends(threshold), len(sums)]:
+            if place > first:
+                begin = max(begin, sums[place - 1] - before)
+            if place < len(sums):
+                least_above = min(least_above, sums[place] - before)
+                before = sums[place]
+            first = place + 1
+        return begin, least_above - 1
 
 
 def solve_chen_sqrt(problem: Problem, options: SolveOptions) -> Outcome:
@@ -123,14 +179,16 @@ def solve_ap_chen_greedy(problem: Problem, options: SolveOptions) -> Outcome:
 def _sqrt(
     problem: RematGraph, method: str, checkpoints: Collection[int], options: SolveOptions
 ) -> Outcome:
-    schedule = segmented_schedule(problem.instance, checkpoints)
-    return fastest_that_fits(problem, method, [schedule], options)
+    plan = Plan(0, partial(segmented_plan, problem.instance, checkpoints))
+    return fastest_that_fits(problem, method, [plan], options)
 
 
 def _greedy(
     problem: RematGraph, method: str, candidates: Sequence[int], options: SolveOptions
 ) -> Outcome:
     graph = problem.instance
-    choices = greedy_checkpoints(graph, candidates)
-    schedules = (segmented_schedule(graph, checkpoints) for checkpoints in choices)
-    return fastest_that_fits(problem, method, schedules, options)
+    plans = (
+        Plan(rank, partial(segmented_plan, graph, checkpoints))
+        for rank, checkpoints in greedy_checkpoints(graph, candidates)
+    )
+    return fastest_that_fits(problem, method, plans, options)

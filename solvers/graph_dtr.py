@@ -161,16 +161,28 @@ class _Runtime:
     def _least_valuable(self, about_to_run: int) -> int:
         if not self.clock.left_s:
             raise _StoppedError(Termination.TIME_LIMIT, "the step was not run to its end")
-        best: tuple[int, int, int] | None = None
-        for node in sorted(self.last_access_ns):
+        candidates: list[tuple[int, int, int]] = []
+        for node in self.last_access_ns:
             size = self.graph.nodes[node].output_bytes
-            if size == 0 or not self._is_evictable(node):
+            if size and self._is_evictable(node):
+                age_ns = max(self.now_ns - self.last_access_ns[node], 1)
+                candidates.append((self.graph.nodes[node].duration_ns, size * age_ns, node))
+        # What is least without its neighbourhood comes first, so that few of them are searched for.
+        candidates.sort(key=lambda candidate: candidate[0] / candidate[1])
+        best: tuple[int, int, int] | None = None
+        for duration_ns, weight, node in candidates:
+            if best is None:
+                best = (self._cost_ns(node, None), weight, node)
                 continue
-            age_ns = max(self.now_ns - self.last_access_ns[node], 1)
-            cost, weight = self._cost_ns(node), size * age_ns
-            # cost / weight < best cost / best weight, in integers.
-            if best is None or cost * best[1] < best[0] * weight:
-                best = (cost, weight, node)
+            # cost / weight <= best cost / best weight, in integers.
+            most_ns = best[0] * weight // best[1]
+            if duration_ns > most_ns:
+                continue
+            cost_ns = self._cost_ns(node, most_ns)
+            if cost_ns > most_ns:
+                continue
+            if cost_ns * best[1] < best[0] * weight or node < best[2]:
+                best = (cost_ns, weight, node)
         if best is None:
             name = self.graph.nodes[about_to_run].name
             raise _StoppedError(
@@ -178,8 +190,9 @@ class _Runtime:
             )
         return best[2]
 
-    def _cost_ns(self, node: int) -> int:
-        """Return the duration of a node and of its evicted neighbourhood."""
+    def _cost_ns(self, node: int, most_ns: int | None) -> int:
+        """Return the duration of a node and of its evicted neighbourhood, or more than the most."""
+        cost_ns = self.graph.nodes[node].duration_ns
         reached = {node}
         for neighbours in (self.graph.inputs, self.graph.users):
             # Up along inputs, then down along users, and not down from what was found above.
@@ -190,4 +203,7 @@ class _Runtime:
                     if evicted and other not in reached:
                         reached.add(other)
                         open_nodes.append(other)
-        return sum(self.graph.nodes[other].duration_ns for other in reached)
+                        cost_ns += self.graph.nodes[other].duration_ns
+                if most_ns is not None and cost_ns > most_ns:
+                    return cost_ns
+        return cost_ns

@@ -6,23 +6,31 @@ memory but the value of the stage before. The values of kept nodes stay besides.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 from jettison.instances.graph import Graph
 from jettison.instances.remat_graph import RematGraph
-from jettison.schedules.graph_schedule import GraphSchedule
-from jettison.solvers.graph_checkpoints import schedule_of_plan
-from jettison.solvers.graph_plans import fastest_that_fits
+from jettison.solvers.graph_checkpoints import PlanLimit, computations_of_plan
+from jettison.solvers.graph_plans import Plan, fastest_that_fits
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 
 
-def last_node_schedule(graph: Graph) -> GraphSchedule:
+def last_node_plan(graph: Graph, limit: PlanLimit) -> list[int]:
     r"""Recompute, in each stage, all that does not follow from the value of the stage before.
 
-    :math:`O(n (n + |E|))` time, :math:`O(n^2)` operations.
+    :math:`O(n (n + |E|))` time, :math:`O(n^2)` computations.
     """
-    return schedule_of_plan(graph, lambda stage, present: present & {stage - 1})
+
+    def goes(stage: int, computed: Sequence[int]) -> Sequence[int]:
+        # What ran last is the first computation, whose value stays; the one before it does not.
+        return (*computed[:-1], stage - 2) if stage > 1 else ()
+
+    return computations_of_plan(graph, goes, limit)
 
 
 def solve_last_node(problem: Problem, options: SolveOptions) -> Outcome:
     """Return the schedule that checkpoints the last node only, if it fits."""
     assert isinstance(problem, RematGraph)
-    return fastest_that_fits(problem, "last-node", [last_node_schedule(problem.instance)], options)
+    plan = Plan(0, partial(last_node_plan, problem.instance))
+    return fastest_that_fits(problem, "last-node", [plan], options)

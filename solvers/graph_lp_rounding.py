@@ -36,7 +36,7 @@ from jettison.solvers.checkmate_highs import highs_options
 from jettison.solvers.clock import Clock
 from jettison.solvers.graph_baselines import solve_store_all
 from jettison.solvers.graph_checkpoints import schedule_of_checkpoints
-from jettison.solvers.graph_plans import fastest_that_fits
+from jettison.solvers.graph_plans import fastest_that_fits, in_turn
 from jettison.solvers.highs_in_time import solve_in_time
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.status import Termination
@@ -67,7 +67,8 @@ def solve_lp_rounding(problem: Problem, options: SolveOptions) -> Outcome:
     if refused is not None:
         return refused
     relaxations = _Relaxations(problem, options)
-    outcome = fastest_that_fits(problem, "lp-rounding", relaxations.schedules(), options)
+    plans = in_turn(schedule.computations for schedule in relaxations.schedules())
+    outcome = fastest_that_fits(problem, "lp-rounding", plans, options)
     termination = outcome.termination
     if termination is Termination.COMPLETED:
         termination = relaxations.termination

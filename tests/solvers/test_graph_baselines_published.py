@@ -11,13 +11,17 @@ from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
 from jettison.instances.graph import Graph, Node
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.graph_schedule import GraphSchedule
-from jettison.solvers.graph_chen import greedy_checkpoints, segmented_schedule, sqrt_checkpoints
+from jettison.solvers.clock import Clock
+from jettison.solvers.graph_checkpoints import PlanLimit
+from jettison.solvers.graph_chen import greedy_checkpoints, segmented_plan, sqrt_checkpoints
 from jettison.solvers.graph_dtr import solve_dtr
-from jettison.solvers.graph_last_node import last_node_schedule
-from jettison.solvers.graph_plans import fastest_that_fits
-from jettison.solvers.graph_revolve import revolve_schedule, snapshots
+from jettison.solvers.graph_last_node import last_node_plan
+from jettison.solvers.graph_plans import fastest_that_fits, in_turn
+from jettison.solvers.graph_revolve import LinearisedGraph, revolve_plan, snapshots
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.status import Termination
+
+NO_LIMIT = PlanLimit(None, Clock(None))
 
 
 def chain_step(length: int, sizes: tuple[int, ...] = ()) -> Graph:
@@ -49,13 +53,13 @@ def chain_step(length: int, sizes: tuple[int, ...] = ()) -> Graph:
 def test_between_cuts_each_segment_is_recomputed_once_and_as_a_whole() -> None:
     # Checkpoint 1 of 0..5: 0 is dropped when stage 2 begins. The last segment, 2 to 5, stays for
     # the backwards 6 to 9; backward 10 of f1 reads 0 and 1 and brings 0 back.
-    schedule = segmented_schedule(chain_step(6), [1])
-    assert schedule.computations == (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 10, 11)
+    plan = segmented_plan(chain_step(6), [1], NO_LIMIT)
+    assert plan == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 10, 11]
 
 
 def test_without_checkpoints_nothing_is_dropped() -> None:
     graph = chain_step(4)
-    assert segmented_schedule(graph, []).computations == tuple(range(8))
+    assert segmented_plan(graph, [], NO_LIMIT) == list(range(8))
 
 
 def test_an_edge_that_skips_a_cut_is_recomputed() -> None:
@@ -68,7 +72,7 @@ def test_an_edge_that_skips_a_cut_is_recomputed() -> None:
             Node(name="c", duration_ns=1, output_bytes=1, inputs=("a", "b")),
         ),
     )
-    assert segmented_schedule(graph, [1]).computations == (0, 1, 0, 2)
+    assert segmented_plan(graph, [1], NO_LIMIT) == [0, 1, 0, 2]
 
 
 def test_sqrt_cuts_into_groups_of_about_equal_length() -> None:
@@ -82,14 +86,15 @@ def test_sqrt_cuts_into_groups_of_about_equal_length() -> None:
 def test_greedy_tries_all_thresholds_that_make_a_difference() -> None:
     # Sums of 3, 1, 2: 3, 4, 6 without a checkpoint. Below 6 the last is one; below 4 the second
     # (2 remains behind it); below 3 the first and, of 1 + 2, the third; below 1 all.
-    choices = list(greedy_checkpoints(chain_step(3, (3, 1, 2)), range(3)))
-    assert choices == [(), (2,), (1,), (0, 2), (0, 1, 2)]
+    choices = dict(greedy_checkpoints(chain_step(3, (3, 1, 2)), range(3)))
+    # The rank is 6 less the least such threshold: 6, 4, 3, 1 and 0.
+    assert choices == {0: (), 2: (2,), 3: (1,), 5: (0, 2), 6: (0, 1, 2)}
 
 
 def test_greedy_finds_what_every_threshold_gives() -> None:
     graph = LayeredGraphs(nodes=16, passes=Passes.TRAINING).draw(4)
     candidates = [1, 2, 4, 6]
-    found = set(greedy_checkpoints(graph, candidates))
+    found = {checkpoints for _, checkpoints in greedy_checkpoints(graph, candidates)}
     sizes = [node.output_bytes for node in graph.nodes]
     for threshold in range(0, sum(sizes), 10):
         chosen, total = [], 0
@@ -105,7 +110,7 @@ def test_the_last_node_is_all_that_stays() -> None:
     graph = chain_step(3)
     # Stage 3 (b2) reads 2, which is there, and 1, for which 0 is needed; stage 4 (b1) reads b2,
     # which is there, and f1 and f0; stage 5 (b0) reads b1 and f0.
-    assert last_node_schedule(graph).computations == (0, 1, 2, 0, 1, 3, 0, 1, 4, 0, 5)
+    assert last_node_plan(graph, NO_LIMIT) == [0, 1, 2, 0, 1, 3, 0, 1, 4, 0, 5]
 
 
 @cache
@@ -127,7 +132,8 @@ def test_the_snapshots_are_those_of_fewest_advances(most: int) -> None:
         # To read a value, run on from the nearest snapshot that is there, and leave new ones.
         there: frozenset[int] = frozenset({0})
         advances = 0
-        for value, held in reversed(list(enumerate(snapshots(steps, most)))):
+        for value, chain in reversed(list(enumerate(snapshots(steps, most)))):
+            held = frozenset(chain)
             assert len(held) <= most
             there &= held
             advances += value - max(there)
@@ -136,16 +142,15 @@ def test_the_snapshots_are_those_of_fewest_advances(most: int) -> None:
 
 
 def test_with_as_many_snapshots_as_nodes_nothing_is_recomputed() -> None:
-    graph = chain_step(5)
-    assert revolve_schedule(graph, 5).computations == tuple(range(10))
+    assert revolve_plan(LinearisedGraph(chain_step(5)), 5, NO_LIMIT) == list(range(10))
 
 
 def test_one_snapshot_restarts_from_the_first_value() -> None:
     # f0 and what the next stage reads stay. b2 finds f2 and f1, b1 finds f1 and f0.
-    assert revolve_schedule(chain_step(3), 1).computations == tuple(range(6))
+    assert revolve_plan(LinearisedGraph(chain_step(3)), 1, NO_LIMIT) == list(range(6))
     # Of four, b3 finds f3 and f2. For b2 f1 is missing and is recomputed from f0; b1 finds it.
-    computations = revolve_schedule(chain_step(4), 1).computations
-    assert computations == (0, 1, 2, 3, 4, 1, 5, 6, 7)
+    plan = revolve_plan(LinearisedGraph(chain_step(4)), 1, NO_LIMIT)
+    assert plan == [0, 1, 2, 3, 4, 1, 5, 6, 7]
 
 
 def dtr_graph(stale_ns: int) -> Graph:
@@ -227,44 +232,45 @@ def test_dtr_does_not_go_on_beyond_the_time_limit() -> None:
 
 def test_at_the_time_limit_the_fastest_so_far_is_returned() -> None:
     graph = chain_step(4)
-    slow, fast = segmented_schedule(graph, [1]), segmented_schedule(graph, [])
+    slow, fast = segmented_plan(graph, [1], NO_LIMIT), segmented_plan(graph, [], NO_LIMIT)
     problem = RematGraph(graph, "100%")
-    stopped = fastest_that_fits(problem, "x", [slow, fast], SolveOptions(time_limit_s=1e-9))
+    stopped = fastest_that_fits(
+        problem, "x", in_turn([slow, fast]), SolveOptions(time_limit_s=1e-9)
+    )
     assert stopped.termination is Termination.TIME_LIMIT
-    assert stopped.schedule == slow
-    finished = fastest_that_fits(problem, "x", [slow, fast], SolveOptions())
-    assert finished.schedule == fast
+    assert stopped.schedule == GraphSchedule.from_computations(graph, slow)
+    finished = fastest_that_fits(problem, "x", in_turn([slow, fast]), SolveOptions())
+    assert finished.schedule == GraphSchedule.from_computations(graph, fast)
 
 
 def test_of_two_schedules_of_the_same_time_the_first_is_returned() -> None:
     graph = dtr_graph(10)
-    first, second = (
-        GraphSchedule.from_computations(graph, computations)
-        for computations in ((0, 1, 2, 0, 3), (0, 2, 0, 1, 3))
-    )
+    plans = [(0, 1, 2, 0, 3), (0, 2, 0, 1, 3)]
+    first, second = (GraphSchedule.from_computations(graph, plan) for plan in plans)
     assert first.replay(graph).time_ns == second.replay(graph).time_ns
-    outcome = fastest_that_fits(RematGraph(graph, 7), "x", [first, second], SolveOptions())
+    outcome = fastest_that_fits(RematGraph(graph, 7), "x", in_turn(plans), SolveOptions())
     assert outcome.schedule == first
 
 
 def test_an_interrupt_leaves_the_fastest_so_far() -> None:
     graph = chain_step(4)
-    slow = segmented_schedule(graph, [1])
+    slow = segmented_plan(graph, [1], NO_LIMIT)
 
-    def schedules() -> Iterator[GraphSchedule]:
+    def plans() -> Iterator[list[int]]:
         yield slow
         raise KeyboardInterrupt
 
-    outcome = fastest_that_fits(RematGraph(graph, "100%"), "x", schedules(), SolveOptions())
+    outcome = fastest_that_fits(RematGraph(graph, "100%"), "x", in_turn(plans()), SolveOptions())
     assert outcome.termination is Termination.INTERRUPTED
-    assert outcome.schedule == slow
+    assert outcome.schedule == GraphSchedule.from_computations(graph, slow)
 
 
 def test_where_none_fits_the_least_need_is_stated() -> None:
     graph = chain_step(4)
-    schedules = [segmented_schedule(graph, [1]), segmented_schedule(graph, [])]
+    plans = [segmented_plan(graph, [1], NO_LIMIT), segmented_plan(graph, [], NO_LIMIT)]
+    schedules = [GraphSchedule.from_computations(graph, plan) for plan in plans]
     least = min(schedule.replay(graph).peak_bytes for schedule in schedules)
-    outcome = fastest_that_fits(RematGraph(graph, least - 1), "x", schedules, SolveOptions())
+    outcome = fastest_that_fits(RematGraph(graph, least - 1), "x", in_turn(plans), SolveOptions())
     assert outcome.schedule is None
     assert outcome.note is not None
     assert f"({least} bytes)" in outcome.note

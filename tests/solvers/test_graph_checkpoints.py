@@ -8,9 +8,17 @@ from itertools import combinations
 import pytest
 
 from jettison.instances.graph import Graph, Node
+from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.solvers.articulation_points import articulation_points
-from jettison.solvers.graph_checkpoints import schedule_of_checkpoints, schedule_of_plan
+from jettison.solvers.clock import Clock
+from jettison.solvers.graph_checkpoints import (
+    PlanLimit,
+    computations_of_plan,
+    schedule_of_checkpoints,
+)
 from tests.solvers.test_graph_heuristics import tiny_graph
+
+NO_LIMIT = PlanLimit(None, Clock(None))
 
 
 def _graph(*inputs: tuple[int, ...], keep: int = -1, backward: int = 99) -> Graph:
@@ -53,10 +61,10 @@ def test_what_is_stored_in_vain_is_freed_early() -> None:
 
 def test_kept_values_stay_without_being_asked_for() -> None:
     graph = _graph((), (0,), (1,), (1, 2), keep=1)
-    schedule = schedule_of_plan(graph, lambda stage, present: frozenset())
+    plan = computations_of_plan(graph, lambda stage, computed: range(stage), NO_LIMIT)
     # 0; 0 and 1, which stays; 2 from it; 2 again and 3.
-    assert schedule.computations == (0, 0, 1, 2, 2, 3)
-    assert schedule.replay(graph).valid
+    assert plan == [0, 0, 1, 2, 2, 3]
+    assert GraphSchedule.from_computations(graph, plan).replay(graph).valid
 
 
 @pytest.mark.parametrize("seed", range(60))
