@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from types import ModuleType
@@ -43,6 +44,7 @@ from jettison.formulations.residency import Residency
 from jettison.formulations.restricted import ChosenSlots, Restricted
 from jettison.formulations.retention_intervals import RetentionIntervals
 from jettison.formulations.single_cut import SingleCut
+from jettison.formulations.window_fixings import WindowFixings
 from jettison.formulations.windowed_frontier import WindowedFrontier
 from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph, Node
@@ -322,6 +324,12 @@ FULL = RematGraph(
 )
 
 
+def with_every_row(problem: RematGraph) -> WindowedFrontier:
+    """Return all cuts and slots, and two nodes as if they were twins."""
+    fixings = WindowFixings(twins=((0, 1),))
+    return replace(all_cuts_and_slots(problem, AnyNode()), fixings=fixings)
+
+
 @pytest.mark.parametrize(
     ("module", "model"),
     [
@@ -331,7 +339,7 @@ FULL = RematGraph(
         (restricted, Restricted().build(FULL).model),
         (single_cut, SingleCut(2).build(FULL).model),
         (retention_intervals, RetentionIntervals(2).build(FULL).model),
-        (windowed_frontier, all_cuts_and_slots(FULL, AnyNode()).build(FULL).model),
+        (windowed_frontier, with_every_row(FULL).build(FULL).model),
     ],
     ids=lambda value: value.__name__.rpartition(".")[2] if isinstance(value, ModuleType) else "",
 )
