@@ -46,7 +46,10 @@ def limit_rows(infeasibility: Infeasibility | None, bound: Bound | None, gap: fl
     """Say what is impossible: any schedule in this memory, or a faster one than the bound."""
     if infeasibility is not None:
         word = "least memory" if infeasibility.is_exact else "least memory, at least"
-        return [(word, size(infeasibility.least_memory_bytes))]
+        rows = [(word, size(infeasibility.least_memory_bytes))]
+        if infeasibility.needed_by is not None:
+            rows.append(("needed by", infeasibility.needed_by))
+        return rows
     if bound is None:
         return []
     return [

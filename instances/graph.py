@@ -210,14 +210,26 @@ class Graph:
         Each operation needs its inputs, its output and its workspace at once, and the kept values
         stand together at the end. Whether this much suffices is another question.
         """
-        operations = (
+        kept = sum(node.output_bytes for node in self.nodes if node.keep)
+        return max(kept, *self._bytes_while_running)
+
+    @cached_property
+    def neediest_node(self) -> str | None:
+        """The first operation that needs `least_peak_bound_bytes`; None if only kept values do."""
+        largest = max(self._bytes_while_running)
+        if largest < self.least_peak_bound_bytes:
+            return None
+        return self.nodes[self._bytes_while_running.index(largest)].name
+
+    @cached_property
+    def _bytes_while_running(self) -> tuple[int, ...]:
+        """For each node its output, its workspace and its inputs."""
+        return tuple(
             node.output_bytes
             + node.workspace_bytes
             + sum(self.nodes[source].output_bytes for source in inputs)
             for node, inputs in zip(self.nodes, self.inputs, strict=True)
         )
-        kept = sum(node.output_bytes for node in self.nodes if node.keep)
-        return max(kept, *operations)
 
     @cached_property
     def sha256(self) -> str:

@@ -32,18 +32,19 @@ from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound, Evidence
-from jettison.solvers.checkmate_highs import MOST_COEFFICIENTS, highs_options
+from jettison.solvers.checkmate_highs import (
+    MOST_COEFFICIENTS,
+    SECONDS_PER_COEFFICIENT,
+    highs_options,
+)
 from jettison.solvers.clock import Clock
 from jettison.solvers.graph_memory_floor import memory_for_everything, too_little_memory
 from jettison.solvers.highs import solve_model
-from jettison.solvers.least_graph_memory import least_staged_memory, staged_memory_bound
+from jettison.solvers.least_graph_memory import staged_memory_bound, with_least_staged_memory
 from jettison.solvers.model_solution import ModelSolution
 from jettison.solvers.model_solution import Progress as ModelProgress
 from jettison.solvers.outcome import Infeasibility, Outcome, Problem, Progress, SolveOptions
 from jettison.solvers.status import Answer, Termination
-
-# To write the model down and to hand it over, measured; a slower machine overshoots its limit.
-_SECONDS_PER_COEFFICIENT = 1e-5
 
 
 def solve_checkmate(problem: Problem, options: SolveOptions) -> Outcome:
@@ -58,7 +59,7 @@ def solve_checkmate(problem: Problem, options: SolveOptions) -> Outcome:
     too_large = declined(problem, options)
     refused = too_little_memory(problem)
     if refused is not None:
-        return refused if too_large else _with_least_memory(refused, problem, options, clock)
+        return with_least_staged_memory(refused, problem, options, clock)
     return memory_for_everything(problem) or too_large or _search(problem, options, clock)
 
 
@@ -99,22 +100,6 @@ def bound_checkmate_lp(problem: Problem, options: SolveOptions) -> Outcome:
     return replace(outcome, bounds=(_bound(problem, "checkmate-lp", extra_ns),))
 
 
-def _with_least_memory(
-    refused: Outcome, problem: RematGraph, options: SolveOptions, clock: Clock
-) -> Outcome:
-    """Name the memory that would do, as far as the time that is left allows to find it."""
-    graph = problem.instance
-    least = least_staged_memory(graph, graph.least_peak_bound_bytes, options, clock)
-    if refused.infeasibility is None or not least.is_exact:
-        return refused
-    return replace(
-        refused,
-        infeasibility=replace(
-            refused.infeasibility, least_memory_bytes=least.peak_bytes, is_exact=True
-        ),
-    )
-
-
 def declined(problem: RematGraph, options: SolveOptions) -> Outcome | None:
     """Decline a model that would not fit into this machine's memory or into the time limit."""
     coefficients = Checkmate().estimated_coefficients(problem.instance)
@@ -124,7 +109,7 @@ def declined(problem: RematGraph, options: SolveOptions) -> Outcome | None:
             termination=Termination.MEMORY_LIMIT,
             note=f"{size}, more than the {MOST_COEFFICIENTS:,} that are tried; use another method",
         )
-    seconds = coefficients * _SECONDS_PER_COEFFICIENT
+    seconds = coefficients * SECONDS_PER_COEFFICIENT
     if options.time_limit_s is not None and seconds > options.time_limit_s:
         return Outcome(
             termination=Termination.TIME_LIMIT,
@@ -226,19 +211,14 @@ def _infeasible(
     problem: RematGraph, built: CheckmateModel, options: SolveOptions, clock: Clock
 ) -> Outcome:
     """Say how much memory would do, within the time that is left."""
-    least = least_staged_memory(problem.instance, _next_peak_bytes(built, problem), options, clock)
-    if least.peak_bytes <= problem.memory_bytes:
-        # The replay is right and the solver is not.
-        return Outcome(termination=Termination.ERROR, schedule=least.schedule)
-    return Outcome(
-        termination=Termination.COMPLETED,
-        infeasibility=Infeasibility(
-            valid_for=ScheduleClass.STAGED,
-            least_memory_bytes=least.lower_bytes,
-            is_exact=least.is_exact,
-            evidence=Evidence.SOLVER,
-        ),
+    proof = Infeasibility(
+        valid_for=ScheduleClass.STAGED,
+        least_memory_bytes=_next_peak_bytes(built, problem),
+        is_exact=False,
+        evidence=Evidence.SOLVER,
     )
+    refused = Outcome(termination=Termination.COMPLETED, infeasibility=proof)
+    return with_least_staged_memory(refused, problem, options, clock)
 
 
 def _next_peak_bytes(built: CheckmateModel, problem: RematGraph) -> int:

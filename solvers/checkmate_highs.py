@@ -8,6 +8,8 @@ from jettison.solvers.outcome import SolveOptions
 
 # Five million coefficients take about 3 GB as a PuLP problem and 6 GB more inside HiGHS.
 MOST_COEFFICIENTS = 5_000_000
+# To write the model down and to hand it over, measured; a slower machine overshoots its limit.
+SECONDS_PER_COEFFICIENT = 1.4e-5
 # HiGHS's own 1e-6, of a binary with a coefficient of 1024, would be a thousandth: too many bytes.
 _FEASIBILITY_TOLERANCE = 1e-9
 

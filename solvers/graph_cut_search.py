@@ -165,7 +165,7 @@ class CutSearch:
                 return self._no_point(built, rows.valid_for)
             if solution.values is not None and self._refine(built, solution, rows):
                 continue
-            if solution.termination.is_regular:
+            if solution.termination.is_regular and not self.is_settled:
                 return solution.termination
             least_share_s = 2 * self._share_s(least_share_s)
         return self._why_it_ended()

@@ -17,9 +17,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jettison.instances.remat_graph import RematGraph
+from jettison.instances.units import format_bytes
 from jettison.solvers.clock import Clock
 from jettison.solvers.graph_cut_search import CutSearch
 from jettison.solvers.graph_memory_floor import memory_for_everything, too_little_memory
+from jettison.solvers.least_graph_memory import with_least_staged_memory
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.status import Termination
 
@@ -36,10 +38,14 @@ def solve_graph_exact(problem: Problem, options: SolveOptions) -> Outcome:
         arithmetic. Or a proof that nothing fits, as `cut-bound` gives it.
     """
     assert isinstance(problem, RematGraph)
-    settled = too_little_memory(problem) or memory_for_everything(problem)
+    clock = Clock(options.time_limit_s)
+    refused = too_little_memory(problem)
+    if refused is not None:
+        return with_least_staged_memory(refused, problem, options, clock)
+    settled = memory_for_everything(problem)
     if settled is not None:
         return settled
-    search = CutSearch(problem, options, Clock(options.time_limit_s), "exact")
+    search = CutSearch(problem, options, clock, "exact")
     try:
         termination = search.run()
         is_over = termination is Termination.INTERRUPTED or search.infeasibility is not None
@@ -48,8 +54,13 @@ def solve_graph_exact(problem: Problem, options: SolveOptions) -> Outcome:
     except KeyboardInterrupt:
         termination = Termination.INTERRUPTED
     outcome = search.outcome(termination)
+    if outcome.infeasibility is not None:
+        return with_least_staged_memory(outcome, problem, options, clock)
     note = outcome.note
     schedule = search.schedule
-    if schedule is None and outcome.infeasibility is None and note is None:
+    if schedule is None and note is None:
         note = "no schedule was found that fits; that does not prove that there is none"
+        least = search.incumbent.least_peak
+        if least is not None:
+            note += f"; one that needs {format_bytes(least)} ({least} bytes) was"
     return replace(outcome, schedule=schedule, note=note)

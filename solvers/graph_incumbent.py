@@ -13,7 +13,9 @@ from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.replay import Replay
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.clock import Clock
+from jettison.solvers.least_peak_anneal import least_peak_by_annealing
 from jettison.solvers.remat_anneal import MOVES, annealing_of
+from jettison.solvers.status import Termination
 
 # What may pass before a first schedule is known, of the time that is left and at most; and the
 # share of all time that annealing has between models.
@@ -40,12 +42,16 @@ class GraphIncumbent:
         The fastest schedule known that fits; None before the first.
     time_ns, schedule_class
         Its replayed time, and the narrowest class that it belongs to.
+    least_peak
+        The least peak that was found, in bytes, where it had to be sought; None elsewhere.
     """
 
     def __init__(self, problem: RematGraph, seed: int, clock: Clock) -> None:
         self.schedule: GraphSchedule | None = None
         self.time_ns: int | None = None
         self.schedule_class: ScheduleClass | None = None
+        self.least_peak: int | None = None
+        self._seed = seed
         self._problem = problem
         self._clock = clock
         self._annealing_s = 0.0
@@ -57,12 +63,22 @@ class GraphIncumbent:
         return self._search.tried
 
     def find_first(self) -> None:
-        """Anneal until a schedule is known, for a tenth of the time or ten seconds at most."""
-        most_s = min(_MOST_FOR_FIRST_S, _SHARE_OF_FIRST * self._clock.left_s)
-        until_s = self._clock.seconds + most_s
+        """Anneal until a schedule is known, for a tenth of the time or ten seconds at most.
+
+        Where some thousand moves find none, the least peak is sought.
+        """
         self._anneal()
-        while self.schedule is None and self._clock.seconds < until_s and not self._search.is_over:
-            self._anneal()
+        if self.schedule is not None or not self._clock.left_s:
+            return
+        share = Clock(min(_MOST_FOR_FIRST_S, _SHARE_OF_FIRST * self._clock.left_s))
+        least = least_peak_by_annealing(
+            self._problem.instance, self._seed, share, stop_at_bytes=self._problem.memory_bytes
+        )
+        if least.termination is Termination.INTERRUPTED:
+            raise KeyboardInterrupt
+        self.least_peak = least.peak_bytes
+        self._take_if_best(least.schedule.computations)
+        self._search.start_from(np.array(least.schedule.computations, dtype=np.int32))
 
     def improve_from(self, computations: Sequence[int], floor_ns: int) -> None:
         """Take a schedule that may exceed the memory, and anneal from it.

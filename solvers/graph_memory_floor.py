@@ -20,6 +20,7 @@ def too_little_memory(problem: RematGraph) -> Outcome | None:
             valid_for=ScheduleClass.ALL,
             least_memory_bytes=graph.least_peak_bound_bytes,
             is_exact=graph.least_peak_bound_bytes == graph.store_all_peak_bytes,
+            needed_by=graph.neediest_node,
         ),
     )
 

@@ -1,30 +1,40 @@
 r"""The least memory in which a staged schedule of a graph exists.
 
 First `least_peak_anneal` looks for a schedule with a small peak, for half of the time at most; then
-comes Checkmate's model with the memory as its objective, unless it has too many coefficients. The
-solver's bound is rounded up to a multiple of the greatest common divisor of the sizes, as every
-peak is one; where the peak of a replayed schedule meets it, the least memory is known.
+comes Checkmate's model with the memory as its objective, unless it has too many coefficients to be
+written down in the time that is left. The solver's bound is rounded up to a multiple of the
+greatest common divisor of the sizes, as every peak is one; where the peak of a replayed schedule
+meets it, the least memory is known.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jettison.formulations.checkmate import Checkmate, CheckmateModel, Peak
 from jettison.formulations.from_pulp import from_pulp
 from jettison.instances.graph import Graph
 from jettison.instances.remat_graph import RematGraph
+from jettison.instances.units import format_bytes
 from jettison.schedules.graph_schedule import GraphSchedule
-from jettison.solvers.checkmate_highs import MOST_COEFFICIENTS, highs_options
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.bound import Evidence
+from jettison.solvers.checkmate_highs import (
+    MOST_COEFFICIENTS,
+    SECONDS_PER_COEFFICIENT,
+    highs_options,
+)
 from jettison.solvers.clock import Clock
 from jettison.solvers.graph_baselines import store_all_schedule
 from jettison.solvers.highs import solve_model
 from jettison.solvers.least_peak_anneal import least_peak_by_annealing
-from jettison.solvers.outcome import SolveOptions
+from jettison.solvers.outcome import Outcome, SolveOptions
 from jettison.solvers.status import Termination
 
 _SHARE_OF_ANNEALING = 0.5
+# For the memory that would do, once it is known that the one that is given does not.
+_SECONDS_AFTER_A_PROOF = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +60,53 @@ class LeastMemory:
         """Whether the two meet."""
         return self.lower_bytes == self.peak_bytes
 
+    def needed_by(self, graph: Graph) -> str:
+        """Return the node during whose computation the schedule has its peak for the first time."""
+        steps = self.schedule.replay(graph).steps
+        place = max(range(len(steps)), key=lambda place: steps[place].during_bytes)
+        return graph.nodes[self.schedule.operations[place].node].name
+
+
+def with_least_staged_memory(
+    refused: Outcome, problem: RematGraph, options: SolveOptions, clock: Clock
+) -> Outcome:
+    """Say of a refusal how much memory would do, as far as the time that is left tells.
+
+    Parameters
+    ----------
+    refused
+        With a proof that nothing fits, or no staged schedule.
+    problem
+        What is refused.
+    options, clock
+        As for `least_staged_memory`; ten seconds are used at most.
+
+    Returns
+    -------
+    Outcome
+        Where a schedule fits after all, that schedule, and an error: the solver is wrong, for the
+        replay is right.
+    """
+    graph, proof = problem.instance, refused.infeasibility
+    assert proof is not None
+    share = Clock(min(clock.left_s, _SECONDS_AFTER_A_PROOF))
+    least = least_staged_memory(graph, proof.least_memory_bytes, options, share)
+    if least.peak_bytes <= problem.memory_bytes:
+        return Outcome(termination=Termination.ERROR, schedule=least.schedule)
+    if least.is_exact:
+        proof = replace(
+            proof,
+            least_memory_bytes=least.peak_bytes,
+            is_exact=True,
+            needed_by=least.needed_by(graph),
+        )
+        return replace(refused, infeasibility=proof)
+    if proof.valid_for is ScheduleClass.STAGED:
+        proof = replace(proof, least_memory_bytes=least.lower_bytes, evidence=Evidence.SOLVER)
+    found = f"{format_bytes(least.peak_bytes)} ({least.peak_bytes} bytes) would do"
+    note = f"{found}: a schedule is known that needs them for {least.needed_by(graph)}"
+    return replace(refused, infeasibility=proof, note=note)
+
 
 def least_staged_memory(
     graph: Graph, not_below_bytes: int, options: SolveOptions, clock: Clock
@@ -71,7 +128,7 @@ def least_staged_memory(
     if known.is_exact:
         return known
     half = Clock(None if math.isinf(clock.left_s) else clock.left_s * _SHARE_OF_ANNEALING)
-    annealed = least_peak_by_annealing(graph, options, half, stop_at_bytes=known.lower_bytes)
+    annealed = least_peak_by_annealing(graph, options.seed, half, stop_at_bytes=known.lower_bytes)
     known = LeastMemory(
         # A schedule refutes whatever claims more than its peak.
         lower_bytes=min(known.lower_bytes, annealed.peak_bytes),
@@ -79,7 +136,8 @@ def least_staged_memory(
         peak_bytes=annealed.peak_bytes,
     )
     is_interrupted = annealed.termination is Termination.INTERRUPTED
-    is_too_large = Checkmate().estimated_coefficients(graph) > MOST_COEFFICIENTS
+    coefficients = Checkmate().estimated_coefficients(graph)
+    is_too_large = coefficients > min(MOST_COEFFICIENTS, clock.left_s / SECONDS_PER_COEFFICIENT)
     if known.is_exact or is_interrupted or is_too_large:
         return known
     built = _least_peak_model(graph, known)

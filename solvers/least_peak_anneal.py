@@ -24,7 +24,6 @@ from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.solvers import _kernels
 from jettison.solvers.clock import Clock
 from jettison.solvers.graph_arrays import graph_arrays
-from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.status import Termination
 
 # Moves between two looks at the clock.
@@ -40,9 +39,7 @@ class LeastPeak:
     termination: Termination
 
 
-def least_peak_by_annealing(
-    graph: Graph, options: SolveOptions, clock: Clock, stop_at_bytes: int
-) -> LeastPeak:
+def least_peak_by_annealing(graph: Graph, seed: int, clock: Clock, stop_at_bytes: int) -> LeastPeak:
     """Search for a staged schedule with a small peak.
 
     The search ends when all attempts were in vain, at a peak of `stop_at_bytes` or less, or when
@@ -52,8 +49,8 @@ def least_peak_by_annealing(
     ----------
     graph
         The instance.
-    options
-        The seed.
+    seed
+        Of the search.
     clock
         The time that is left.
     stop_at_bytes
@@ -63,9 +60,7 @@ def least_peak_by_annealing(
     -----
     The same for a seed if the search comes to its end.
     """
-    search = _kernels.RematPeak(
-        **graph_arrays(graph), stop_at_bytes=stop_at_bytes, seed=options.seed
-    )
+    search = _kernels.RematPeak(**graph_arrays(graph), stop_at_bytes=stop_at_bytes, seed=seed)
     termination = Termination.COMPLETED
     try:
         while not search.is_over:

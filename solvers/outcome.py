@@ -86,12 +86,15 @@ class Infeasibility:
         the method looks at. Else a lower bound on what is needed.
     is_exact
         Whether `least_memory_bytes` would do.
+    needed_by
+        The operation that needs so much; None where none is known.
     """
 
     valid_for: ScheduleClass
     least_memory_bytes: int
     is_exact: bool
     evidence: Evidence = Evidence.EXACT
+    needed_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

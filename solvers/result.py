@@ -217,6 +217,7 @@ class Result:
             "gap": self.gap,
             "idle_gap": self.idle_gap,
             "least_memory_bytes": None if infeasible is None else infeasible.least_memory_bytes,
+            "needed_by": None if infeasible is None else infeasible.needed_by,
             "seconds": round(self.seconds, 6),
             "work": dict(self.work),
             "note": self.note,

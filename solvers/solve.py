@@ -142,6 +142,7 @@ class Verdict:
             "schedule_class": None if self.replay is None else str(self.replay.schedule_class),
             "gap": self.gap,
             "least_memory_bytes": None if proof is None else proof.least_memory_bytes,
+            "needed_by": None if proof is None else proof.needed_by,
             "violations": []
             if self.replay is None
             else [str(violation) for violation in self.replay.violations],

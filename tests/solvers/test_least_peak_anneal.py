@@ -18,7 +18,6 @@ from jettison.solvers import _kernels
 from jettison.solvers.clock import Clock
 from jettison.solvers.graph_arrays import graph_arrays
 from jettison.solvers.least_peak_anneal import LeastPeak, least_peak_by_annealing
-from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.status import Termination
 from tests.oracles.graph_brute_force import least_staged_memory_bytes
 
@@ -69,7 +68,7 @@ def ladder(layers: int) -> Graph:
 
 def least_peak(graph: Graph, seed: int = 0, stop_at_bytes: int | None = None) -> LeastPeak:
     stop = graph.least_peak_bound_bytes if stop_at_bytes is None else stop_at_bytes
-    return least_peak_by_annealing(graph, SolveOptions(seed=seed), Clock(None), stop)
+    return least_peak_by_annealing(graph, seed, Clock(None), stop)
 
 
 def test_tiny_graphs_need_what_the_brute_force_says_and_never_less() -> None:
@@ -132,7 +131,7 @@ def test_a_seed_gives_the_same_schedule_again() -> None:
 
 def test_without_time_the_schedule_without_recomputation_is_left() -> None:
     graph = ladder(40)
-    found = least_peak_by_annealing(graph, SolveOptions(), Clock(1e-9), 0)
+    found = least_peak_by_annealing(graph, 0, Clock(1e-9), 0)
     assert found.termination is Termination.TIME_LIMIT
     assert found.peak_bytes == graph.store_all_peak_bytes
 
@@ -142,7 +141,7 @@ def test_ctrl_c_keeps_the_best_so_far() -> None:
     graph = LayeredGraphs(nodes=1000).draw(0)
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
-    found = least_peak_by_annealing(graph, SolveOptions(), Clock(None), 0)
+    found = least_peak_by_annealing(graph, 0, Clock(None), 0)
     timer.join()
     assert found.termination is Termination.INTERRUPTED
     assert found.schedule.replay(graph, found.peak_bytes).valid
