@@ -1,104 +1,255 @@
-"""Bounds for recomputing on published graphs: what is proved, and CPU time.
+"""Recomputing on graphs: what is proved, and in how many CPU seconds, beside Checkmate's program.
 
-Graphs are Checkmate's and MOCCASIN's, as networkx files in the folder that is given. CPU seconds
-are of this process, without the child that large integer models run in, hence also wall seconds.
-Overheads are in percent of the time without recomputation.
+Run: ``python benchmarks/remat_graph.py SECTION ... [--folder FOLDER] [--seeds N]``. Sections:
+
+``checkmate``
+    `exact` and `checkmate` on the same graphs of up to 65 nodes at half to nine tenths of the
+    memory: the ratio of their CPU seconds, where Checkmate's integer program is solved in its time
+    (``--checkmate-limit``), and the geometric mean of the ratios.
+``single-cut``
+    What the model of one cut proves of the overhead of training graphs, in CPU seconds.
+``proved``
+    `exact` on published graphs, MOCCASIN's and Checkmate's, in FOLDER (networkx node-link JSON), at
+    memories with a time limit each; and at half of the memory on the networks drawn here.
+``large``
+    `exact` on layered graphs of 1000 nodes drawn here.
+
+Everything runs on one thread. CPU seconds are of this process and of the children that large
+integer models run in; time limits are wall seconds. Each line is one run; with three seeds, the
+default, there are three lines. Overheads are in per cent of the time without recomputation, memory
+is a share of the peak without recomputation in the order of the graph, or bytes. Schedules are
+replayed.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
+import resource
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from jettison.instances.errors import JettisonError
+from jettison.formulations.single_cut import SingleCut
+from jettison.instances.errors import InputError
+from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
+from jettison.instances.generators.training_networks import NETWORKS
 from jettison.instances.graph import Graph
 from jettison.instances.importers.networkx import import_networkx_graph
 from jettison.instances.remat_graph import RematGraph
-from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.bound import Evidence
+from jettison.solvers.highs import solve_model
+from jettison.solvers.highs_options import HighsOptions
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.result import Result
 from jettison.solvers.solve import solve_with
+from jettison.solvers.stage_excess import StageExcess
 
-# Above this the ILP that gives the optimum takes too long.
-_MOST_NODES_FOR_CHECKMATE = 45
-MEMORIES = ("90%", "80%", "50%")
+SMALL = ("perceptron-12", "vgg-11", "vgg-16", "mobilenet", "encoder-2")
+SHARES = ("50%", "60%", "70%", "80%", "90%")
+# Memory of published graphs, and the seconds in which to be done.
+PUBLISHED: tuple[tuple[str, str | int, float], ...] = (
+    ("VGG16*", "90%", 5),
+    ("VGG19*", "90%", 5),
+    ("VGG19*", "80%", 5),
+    ("vgg_unet*", "90%", 5),
+    ("vgg_unet*", "50%", 5),
+    ("ResNet50*", "90%", 5),
+    ("ResNet50*", "80%", 5),
+    ("ResNet50*", "50%", 5),
+    ("ResNet50*", "30%", 40),
+    ("ResNet50*", "20%", 60),
+    ("random_layered_n100_*", "90%", 10),
+    ("random_layered_n100_*", "80%", 10),
+    ("random_layered_n250_*", 132156, 10),
+    ("random_layered_n250_*", 117472, 120),
+)
+LARGE: tuple[tuple[str, float], ...] = (("90%", 30), ("80%", 180))
+
+
+@dataclass(frozen=True)
+class Run:
+    """A result, and the CPU seconds that it took."""
+
+    result: Result
+    cpu_s: float
+
+
+def cpu_seconds() -> float:
+    """Return the CPU seconds of this process and of its children that have ended."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def run(problem: RematGraph, method: str, options: SolveOptions) -> Run:
+    """Solve a problem once."""
+    started = cpu_seconds()
+    result = solve_with(problem, method, options)
+    return Run(result, cpu_seconds() - started)
 
 
 def percent(graph: Graph, time_ns: int | None) -> str:
-    """Return the overhead in percent, or a dash."""
+    """Return the overhead in per cent, or a dash."""
     return "-" if time_ns is None else f"{100 * (time_ns / graph.base_time_ns - 1):.4f}"
 
 
-def best(result: Result, evidence: Evidence, schedule_class: ScheduleClass) -> int | None:
-    """Return the largest bound of a kind that holds for a class."""
-    times = (
-        bound.time_ns
-        for bound in result.bounds
-        if bound.evidence is evidence and bound.valid_for.covers(schedule_class)
+def line(problem: RematGraph, memory: str | int, found: Run) -> str:
+    """Describe a run."""
+    graph, result = problem.instance, found.result
+    best, bound = percent(graph, result.time_ns), percent(graph, result.lower_bound_ns)
+    return (
+        f"{graph.name:>32.32} {len(graph):>5} {memory:>7} {best:>8} {bound:>8} "
+        f"{found.cpu_s:>7.2f} {result.seconds:>7.2f} {result.status}"
     )
-    return max(times, default=None)
 
 
-def bound_graph(graph: Graph, memory: str, options: SolveOptions, best_known_s: float) -> None:
-    """Print one line: the bounds, the optimum where it is found, and seconds."""
-    problem = RematGraph(graph, memory)
-    started, wall = time.process_time(), time.perf_counter()
-    result = solve_with(problem, "cut-bound", options)
-    cpu_s, wall_s = time.process_time() - started, time.perf_counter() - wall
-    if result.infeasibility is not None:
-        print(f"{graph.name:>40.40} {len(graph):>5} {memory:>5} {result.status}", flush=True)
-        return
-    in_order_ns = best(result, Evidence.SOLVER, ScheduleClass.IN_ORDER)
-    exact_ns = best(result, Evidence.EXACT, ScheduleClass.IN_ORDER)
-    bound_ns = result.lower_bound_ns
-    time_ns = None
-    if len(graph) <= _MOST_NODES_FOR_CHECKMATE and best_known_s:
-        time_ns = solve_with(problem, "checkmate", SolveOptions(time_limit_s=best_known_s)).time_ns
-    closed = "-"
-    if time_ns is not None and bound_ns is not None and time_ns > graph.base_time_ns:
-        share = (bound_ns - graph.base_time_ns) / (time_ns - graph.base_time_ns)
-        closed = f"{100 * share:.1f}"
+def drawn_small(seeds: int) -> Iterator[Graph]:
+    """Yield training graphs of up to 65 nodes."""
+    for name in SMALL:
+        yield NETWORKS[name](32)
+    for seed in range(seeds):
+        for nodes in (32, 48, 64):
+            yield LayeredGraphs(nodes=nodes, passes=Passes.TRAINING).draw(seed)
+
+
+def against_checkmate(seeds: int, limit_s: float) -> None:
+    """Print both methods' CPU seconds where Checkmate's program is solved."""
+    ratios = []
     print(
-        f"{graph.name:>40.40} {len(graph):>5} {memory:>5} {percent(graph, exact_ns):>8} "
-        f"{percent(graph, in_order_ns or exact_ns):>8} {percent(graph, bound_ns):>8} "
-        f"{percent(graph, time_ns):>8} {closed:>6} {result.work['cuts']:>4} "
-        f"{result.work['slots']:>5} {cpu_s:>6.2f} {wall_s:>6.2f} {result.termination}",
-        flush=True,
+        f"{'graph':>32} {'nodes':>5} {'memory':>7} {'best':>8} {'F0 s':>7} {'exact s':>8} {'x':>7}"
     )
+    for graph in drawn_small(seeds):
+        for memory in SHARES:
+            problem = RematGraph(graph, memory)
+            if problem.memory_bytes < graph.least_peak_bound_bytes:
+                continue
+            checkmate = run(problem, "checkmate", SolveOptions(time_limit_s=limit_s))
+            if not checkmate.result.status.startswith("optimal"):
+                status = checkmate.result.status
+                print(f"{graph.name:>32.32} {len(graph):>5} {memory:>7} F0: {status}", flush=True)
+                continue
+            runs = [
+                run(problem, "exact", SolveOptions(time_limit_s=limit_s, seed=seed))
+                for seed in range(seeds)
+            ]
+            statuses = {found.result.status for found in runs}
+            if any(found.result.gap is None or found.result.gap > 1e-4 for found in runs):
+                print(f"{graph.name:>32.32} {len(graph):>5} {memory:>7} exact: {statuses}")
+                continue
+            seconds = sorted(found.cpu_s for found in runs)[len(runs) // 2]
+            ratios.append(checkmate.cpu_s / seconds)
+            best = percent(graph, runs[0].result.time_ns)
+            print(
+                f"{graph.name:>32.32} {len(graph):>5} {memory:>7} {best:>8} "
+                f"{checkmate.cpu_s:>7.2f} {seconds:>8.3f} {ratios[-1]:>7.1f}",
+                flush=True,
+            )
+    if ratios:
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        print(f"geometric mean of {len(ratios)} ratios: {mean:.1f}")
+
+
+def single_cuts(seeds: int) -> None:
+    """Print what the best of the worst stages proves of the overhead, with one cut."""
+    graphs = [build(32) for build in NETWORKS.values()]
+    graphs += [
+        LayeredGraphs(nodes=nodes, passes=Passes.TRAINING).draw(seed)
+        for nodes in (100, 320)
+        for seed in range(seeds)
+    ]
+    print(
+        f"{'graph':>32} {'nodes':>5} {'memory':>7} {'cut %':>8} {'best %':>8} {'closed':>7} {'s':>6}"
+    )
+    for graph in graphs:
+        for memory in ("50%", "70%", "90%"):
+            problem = RematGraph(graph, memory)
+            if problem.memory_bytes < graph.least_peak_bound_bytes:
+                continue
+            best = solve_with(problem, "exact", SolveOptions(time_limit_s=20))
+            if best.time_ns is None or best.time_ns == graph.base_time_ns:
+                continue
+            started = cpu_seconds()
+            stage = StageExcess(graph, problem.memory_bytes, range(len(graph))).worst_stages()[0]
+            built = SingleCut(stage).build(problem)
+            solution = solve_model(built.model, HighsOptions(gap=0, time_limit_s=20))
+            seconds = cpu_seconds() - started
+            bound_ns = graph.base_time_ns
+            if solution.dual_bound is not None:
+                bound_ns += max(0, built.time_scale.bound_from_model(solution.dual_bound))
+            over_ns = best.time_ns - graph.base_time_ns
+            closed = 100 * (bound_ns - graph.base_time_ns) / over_ns
+            mark = "" if best.status.startswith("optimal") else " (best not proved)"
+            print(
+                f"{graph.name:>32.32} {len(graph):>5} {memory:>7} {percent(graph, bound_ns):>8} "
+                f"{percent(graph, best.time_ns):>8} {closed:>7.1f} {seconds:>6.2f}{mark}",
+                flush=True,
+            )
+
+
+def header() -> str:
+    """Return the head of the lines."""
+    return (
+        f"{'graph':>32} {'nodes':>5} {'memory':>7} {'best %':>8} {'bound %':>8} "
+        f"{'CPU s':>7} {'wall s':>7} status"
+    )
+
+
+def proved(folder: Path | None, seeds: int) -> None:
+    """Print the runs on published graphs and on networks."""
+    print(header())
+    for pattern, memory, limit_s in PUBLISHED:
+        files = [] if folder is None else sorted(folder.glob(pattern + ".json"))
+        if not files:
+            print(f"{pattern:>32} skipped: no such file; name a folder with --folder")
+            continue
+        solve_seeds(import_networkx_graph(files[0]), memory, limit_s, seeds)
+    for build in NETWORKS.values():
+        graph = build(32)
+        if graph.store_all_peak_bytes // 2 >= graph.least_peak_bound_bytes:
+            solve_seeds(graph, "50%", 5, seeds)
+
+
+def solve_seeds(graph: Graph, memory: str | int, limit_s: float, seeds: int) -> None:
+    """Print the runs of `exact` on one problem."""
+    problem = RematGraph(graph, memory)
+    for seed in range(seeds):
+        options = SolveOptions(time_limit_s=limit_s, gap=0, seed=seed)
+        found = run(problem, "exact", options)
+        print(line(problem, memory, found), flush=True)
+
+
+def large(seeds: int) -> None:
+    """Print the runs on layered graphs of 1000 nodes."""
+    print(header())
+    for memory, limit_s in LARGE:
+        for seed in range(seeds):
+            graph = LayeredGraphs(nodes=1000).draw(seed + 1)
+            problem = RematGraph(graph, memory)
+            options = SolveOptions(time_limit_s=limit_s, gap=0)
+            print(line(problem, memory, run(problem, "exact", options)), flush=True)
 
 
 def main() -> None:
-    """Bound every graph of the folder in every memory."""
+    """Run the sections that are named."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("folder", type=Path, help="of networkx node-link files (*.json)")
-    parser.add_argument("--memory", nargs="+", default=MEMORIES)
-    parser.add_argument("--time-limit", type=float, default=10, help="of each bound, in seconds")
     parser.add_argument(
-        "--checkmate",
-        type=float,
-        default=0,
-        help="seconds for the optimum of small graphs",
+        "sections", nargs="+", choices=("checkmate", "single-cut", "proved", "large")
     )
+    parser.add_argument("--folder", type=Path, help="of networkx node-link files (*.json)")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--checkmate-limit", type=float, default=60, help="seconds, by default 60")
     arguments = parser.parse_args()
-    files = sorted(arguments.folder.glob("*.json"))
-    if not files:
-        print(f"skipped: no *.json in {arguments.folder}")
-    else:
-        print(
-            f"{'graph':>40} {'nodes':>5} {'mem':>5} {'exact %':>8} {'order %':>8} {'bound %':>8} "
-            f"{'best %':>8} {'closed':>6} {'cuts':>4} {'slots':>5} {'CPU s':>6} {'wall s':>6} end"
-        )
-    options = SolveOptions(time_limit_s=arguments.time_limit, gap=0)
-    for file in files:
-        try:
-            graph = import_networkx_graph(file)
-        except JettisonError as error:
-            print(f"skipped: {error}")
-            continue
-        for memory in arguments.memory:
-            bound_graph(graph, memory, options, arguments.checkmate)
+    if arguments.seeds < 1:
+        raise InputError(f"{arguments.seeds}", field="seeds", expected="write 1 or more")
+    for section in arguments.sections:
+        if section == "checkmate":
+            against_checkmate(arguments.seeds, arguments.checkmate_limit)
+        elif section == "single-cut":
+            single_cuts(arguments.seeds)
+        elif section == "proved":
+            proved(arguments.folder, arguments.seeds)
+        else:
+            large(arguments.seeds)
 
 
 if __name__ == "__main__":

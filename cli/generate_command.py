@@ -31,6 +31,7 @@ from jettison.instances.generators.three_partition_family import (
     generate_three_partition,
     set_name,
 )
+from jettison.instances.generators.training_networks import NETWORKS
 from jettison.instances.json_file import json_text
 
 app = typer.Typer(
@@ -184,6 +185,28 @@ def generate_triplets(
         _read_formats(formats),
         ModelKind(model.value),
     )
+
+
+@app.command("training-graph")
+def generate_training_graph(
+    network: Annotated[
+        str, typer.Option("--network", metavar="NAME", help=f"One of: {', '.join(NETWORKS)}.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The graph to write (.json).")
+    ],
+    batch: Annotated[int, typer.Option("--batch", metavar="B", help="Samples in a step.")] = 32,
+) -> None:
+    """Write the graph of a network's training step, from the shapes of its layers.
+
+    Durations are operations over a rate, and so only their proportions mean something.
+    """
+    checked_output(output)
+    if network not in NETWORKS:
+        raise InputError(network, field="network", expected=f"name one of {', '.join(NETWORKS)}")
+    graph = NETWORKS[network](batch)
+    save(graph, output)
+    sys.stderr.write(f"wrote {output}: graph {graph.name}, {len(graph)} nodes\n")
 
 
 @app.command("layered-graph")

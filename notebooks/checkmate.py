@@ -28,7 +28,6 @@
 import os
 import time
 from functools import cache
-from math import prod
 from pathlib import Path
 
 import pandas as pd
@@ -36,7 +35,8 @@ from matplotlib.figure import Figure
 
 import jettison as jt
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
-from jettison.instances.graph import Graph, Node
+from jettison.instances.generators.training_networks import encoder, resnet18, u_net
+from jettison.instances.graph import Graph
 from jettison.instances.importers.networkx import import_networkx_graph
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.memory_plot import plot_memory
@@ -72,123 +72,10 @@ OPTIONS = SolveOptions(time_limit_s=None, gap=0.0)
 
 
 # %%
-class TrainingStep:
-    """Collects the forward operations of one sample, and makes the graph of a step of a batch."""
-
-    def __init__(self, name: str, batch: int) -> None:
-        self.name = name
-        self.batch = batch
-        self.shapes: dict[str, tuple[int, ...]] = {}
-        self.inputs: dict[str, tuple[str, ...]] = {}
-        self.operations: dict[str, int] = {}
-
-    def add(self, name: str, inputs: tuple[str, ...], shape: tuple[int, ...], work: int) -> str:
-        """Add a node that takes so many operations; return its name."""
-        self.shapes[name], self.inputs[name], self.operations[name] = shape, inputs, work
-        return name
-
-    def convolution(
-        self, name: str, source: str, channels: int, size: int = 3, stride: int = 1
-    ) -> str:
-        """Add a convolution with its normalisation and activation."""
-        before, height, width = self.shapes[source]
-        shape = (channels, height // stride, width // stride)
-        return self.add(name, (source,), shape, 2 * size * size * before * prod(shape))
-
-    def graph(self) -> Graph:
-        """Return the graph, with a loss that reads the last node."""
-        last = list(self.shapes)[-1]
-        self.add("loss", (last,), (1,), prod(self.shapes[last]))
-        size = {name: 4 * self.batch * prod(shape) for name, shape in self.shapes.items()}
-        gradients: dict[str, list[str]] = {name: [] for name in self.shapes}
-        for name, inputs in self.inputs.items():
-            for source in inputs:
-                gradients[source].append(f"grad_{name}")
-        duration_ns = {name: self.batch * work // 10_000 for name, work in self.operations.items()}
-        forward = [
-            Node(
-                name=name,
-                duration_ns=duration_ns[name],
-                output_bytes=size[name],
-                inputs=self.inputs[name],
-            )
-            for name in self.shapes
-        ]
-        backward = [
-            Node(
-                name=f"grad_{name}",
-                duration_ns=2 * duration_ns[name],
-                output_bytes=sum(size[source] for source in self.inputs[name]),
-                inputs=(*self.inputs[name], name, *gradients[name]),
-                backward=True,
-            )
-            for name in reversed(self.shapes)
-        ]
-        return Graph(self.name, (*forward, *backward))
-
-
-def encoder(layers: int, tokens: int = 512, hidden: int = 768) -> Graph:
-    """Return an encoder with 12 heads."""
-    step = TrainingStep(f"encoder-{layers}", 8)
-    rows, wide = (tokens, hidden), (tokens, 4 * hidden)
-    square, mixing = 2 * tokens * hidden * hidden, 2 * tokens * tokens * hidden
-    x = step.add("embedding", (), rows, tokens * hidden)
-    for k in range(layers):
-        qkv = step.add(f"qkv{k}", (x,), (tokens, 3 * hidden), 3 * square)
-        weights = step.add(f"attention{k}", (qkv,), (12, tokens, tokens), mixing)
-        mixed = step.add(f"mixed{k}", (qkv, weights), rows, mixing)
-        x = step.add(f"projected{k}", (mixed, x), rows, square)
-        up = step.add(f"up{k}", (x,), wide, 4 * square)
-        active = step.add(f"active{k}", (up,), wide, 8 * prod(wide))
-        x = step.add(f"down{k}", (active, x), rows, 4 * square)
-    return step.graph()
-
-
-def u_net() -> Graph:
-    """Return a U-Net with four levels."""
-    step = TrainingStep("u-net", 8)
-    x = step.add("image", (), (3, 416, 608), 0)
-    kept = []
-    for level in range(4):
-        for k in (1, 2):
-            x = step.convolution(f"down{level}_{k}", x, 64 << level)
-        kept.append(x)
-        channels, height, width = step.shapes[x]
-        shape = (channels, height // 2, width // 2)
-        x = step.add(f"pool{level}", (x,), shape, 4 * prod(shape))
-    for k in (1, 2):
-        x = step.convolution(f"middle_{k}", x, 1024)
-    for level in reversed(range(4)):
-        channels, height, width = step.shapes[x]
-        shape = (channels // 2, 2 * height, 2 * width)
-        x = step.add(f"up{level}_0", (x,), shape, 2 * channels * prod(shape))
-        x = step.add(f"joined{level}", (kept[level], x), (channels, *shape[1:]), 2 * prod(shape))
-        for k in (1, 2):
-            x = step.convolution(f"up{level}_{k}", x, shape[0])
-    step.convolution("classes", x, 2, size=1)
-    return step.graph()
-
-
-def resnet18() -> Graph:
-    """Return ResNet-18."""
-    step = TrainingStep("resnet-18", 32)
-    x = step.convolution("stem", step.add("image", (), (3, 224, 224), 0), 64, size=7, stride=2)
-    x = step.add("pool", (x,), (64, 56, 56), 9 * 64 * 56 * 56)
-    for k, channels in enumerate(width for width in (64, 128, 256, 512) for _ in range(2)):
-        stride = channels // step.shapes[x][0]
-        inner = step.convolution(f"block{k}_1", x, channels, stride=stride)
-        inner = step.convolution(f"block{k}_2", inner, channels)
-        if stride > 1:
-            x = step.convolution(f"shortcut{k}", x, channels, size=1, stride=stride)
-        x = step.add(f"sum{k}", (x, inner), step.shapes[x], prod(step.shapes[x]))
-    step.add("classes", (x,), (1000,), 2000 * prod(step.shapes[x]))
-    return step.graph()
-
-
 GRAPHS = {
     graph.name: graph
     for graph in (
-        encoder(6),
+        encoder(),
         u_net(),
         resnet18(),
         LayeredGraphs(nodes=40, passes=Passes.TRAINING).draw(1),
@@ -370,7 +257,7 @@ draw_overheads(overheads)
 # from one version of the solver to the next, so no test compares this table.
 
 # %%
-small = encoder(2)
+small = encoder(layers=2)
 rows = []
 for percent in (60, 70, 80, 90):
     problem = jt.RematGraph(small, f"{percent}%")

@@ -421,6 +421,32 @@ def test_a_layered_graph_is_drawn_and_solved(run: Run, tmp_path: Path) -> None:
     assert json.loads(out)["status"] == "optimal"
 
 
+def test_a_training_graph_is_written_and_solved(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "step.json"
+    code, _, told = run(
+        "generate", "training-graph", "--network", "encoder-2", "--batch", "1", "-o", path
+    )
+    assert code == 0
+    assert "graph encoder-2, 32 nodes" in told
+    code, out, _ = run("solve", "remat-graph", path, "--memory", "90%", "--json")
+    assert code == 0
+    assert json.loads(out)["gap"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [(("--network", "lenet"), "network"), (("--network", "vgg-16", "--batch", "0"), "batch")],
+)
+def test_a_training_graph_that_cannot_be_is_refused(
+    run: Run, tmp_path: Path, arguments: tuple[str, ...], field: str
+) -> None:
+    path = tmp_path / "g.json"
+    code, _, told = run("generate", "training-graph", *arguments, "-o", path)
+    assert code == 2
+    assert field in told
+    assert not path.exists()
+
+
 def test_a_layered_graph_of_too_few_nodes_is_refused(run: Run, tmp_path: Path) -> None:
     code, _, told = run("generate", "layered-graph", "--nodes", "3", "-o", tmp_path / "g.json")
     assert code == 2
