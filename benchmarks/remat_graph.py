@@ -7,7 +7,8 @@ Run: ``python benchmarks/remat_graph.py SECTION ... [--folder FOLDER] [--seeds N
     memory: the ratio of their CPU seconds, where Checkmate's integer program is solved in its time
     (``--checkmate-limit``), and the geometric mean of the ratios.
 ``single-cut``
-    What the model of one cut proves of the overhead of training graphs, in CPU seconds.
+    What models of one cut, at up to three peaks of the memory, prove of the overhead of training
+    graphs, in CPU seconds.
 ``proved``
     `exact` on published graphs, MOCCASIN's and Checkmate's, in FOLDER (networkx node-link JSON), at
     memories with a time limit each; and at half of the memory on the networks drawn here.
@@ -149,6 +150,20 @@ def against_checkmate(seeds: int, limit_s: float) -> None:
         print(f"geometric mean of {len(ratios)} ratios: {mean:.1f}")
 
 
+def one_cut_bound_ns(problem: RematGraph) -> int:
+    """Return the best of the bounds of one cut each, at up to three peaks of the memory."""
+    graph = problem.instance
+    excess = StageExcess(graph, problem.memory_bytes, range(len(graph)))
+    best_ns = graph.base_time_ns
+    for cut in excess.new_cuts((), 3):
+        built = SingleCut(cut).build(problem)
+        solution = solve_model(built.model, HighsOptions(gap=0, time_limit_s=20))
+        if solution.dual_bound is not None:
+            again_ns = built.time_scale.bound_from_model(solution.dual_bound)
+            best_ns = max(best_ns, graph.base_time_ns + again_ns)
+    return best_ns
+
+
 def single_cuts(seeds: int) -> None:
     """Print what the best of the worst stages proves of the overhead, with one cut."""
     graphs = [build(32) for build in NETWORKS.values()]
@@ -157,25 +172,19 @@ def single_cuts(seeds: int) -> None:
         for nodes in (100, 320)
         for seed in range(seeds)
     ]
-    print(
-        f"{'graph':>32} {'nodes':>5} {'memory':>7} {'cut %':>8} {'best %':>8} {'closed':>7} {'s':>6}"
-    )
+    head = f"{'graph':>32} {'nodes':>5} {'memory':>7} {'cut %':>8} {'best %':>8}"
+    print(f"{head} {'closed':>7}  CPU s")
     for graph in graphs:
         for memory in ("50%", "70%", "90%"):
             problem = RematGraph(graph, memory)
             if problem.memory_bytes < graph.least_peak_bound_bytes:
                 continue
-            best = solve_with(problem, "exact", SolveOptions(time_limit_s=20))
+            best = solve_with(problem, "exact", SolveOptions(time_limit_s=20, gap=0))
             if best.time_ns is None or best.time_ns == graph.base_time_ns:
                 continue
             started = cpu_seconds()
-            stage = StageExcess(graph, problem.memory_bytes, range(len(graph))).worst_stages()[0]
-            built = SingleCut(stage).build(problem)
-            solution = solve_model(built.model, HighsOptions(gap=0, time_limit_s=20))
+            bound_ns = one_cut_bound_ns(problem)
             seconds = cpu_seconds() - started
-            bound_ns = graph.base_time_ns
-            if solution.dual_bound is not None:
-                bound_ns += max(0, built.time_scale.bound_from_model(solution.dual_bound))
             over_ns = best.time_ns - graph.base_time_ns
             closed = 100 * (bound_ns - graph.base_time_ns) / over_ns
             mark = "" if best.status.startswith("optimal") else " (best not proved)"
