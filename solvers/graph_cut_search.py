@@ -51,8 +51,10 @@ from jettison.solvers.outcome import Infeasibility, Outcome, Progress, SolveOpti
 from jettison.solvers.stage_excess import Slot, StageExcess, cuts_beside
 from jettison.solvers.status import Answer, Termination
 
-# Stages whose relaxations are solved, and those of them that are solved with their integers.
-_STAGES_LOOKED_AT = 16
+# Peaks of the memory and worst stages whose relaxations are solved, and those of them that are
+# solved with their integers.
+_PEAKS_LOOKED_AT = 4
+_STAGES_LOOKED_AT = 4
 _STAGES_SOLVED = 3
 # Cuts at a time; one where a model takes longer than some seconds.
 _NEW_CUTS = 2
@@ -142,9 +144,11 @@ class CutSearch:
         self.incumbent.find_first()
         self.report()
         graph = self.problem.instance
-        stages = self._excess(range(len(graph))).worst_stages()
-        if not stages:
+        excess = self._excess(range(len(graph)))
+        peaks = excess.new_cuts((), _PEAKS_LOOKED_AT)
+        if not peaks:
             return Termination.COMPLETED
+        stages = list(dict.fromkeys([*peaks, *excess.worst_stages()[:_STAGES_LOOKED_AT]]))
         rows = _Rows({self._best_stage(stages)})
         least_share_s = _LEAST_SHARE_S
         while self.clock.left_s and not self.is_settled:
@@ -237,12 +241,12 @@ class CutSearch:
         return Termination.COMPLETED
 
     def _best_stage(self, stages: Sequence[int]) -> int:
-        """Return the cut that proves most, among the first of `stages`."""
+        """Return the stage whose cut proves most."""
         models: dict[int, WindowedModel] = {}
         multipliers: dict[int, Floats | None] = {}
         relaxed_ns: dict[int, int] = {}
-        for stage in stages[:_STAGES_LOOKED_AT]:
-            if not self.clock.left_s:
+        for stage in stages:
+            if not self.clock.left_s or self.is_settled:
                 break
             frontier = self._frontier(_Rows({stage}))
             models[stage] = frontier.build(self.problem)
