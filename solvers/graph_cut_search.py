@@ -160,7 +160,7 @@ class CutSearch:
             row_duals = self._runs.multipliers(built, self._share_s(least_share_s))
             if rows.valid_for is ScheduleClass.IN_ORDER:
                 self._runs.prove(built, row_duals)
-            if self.is_settled:
+            if self.is_settled or not self.clock.left_s:
                 break
             solution = self._solve(built, row_duals, rows.valid_for, self._share_s(least_share_s))
             if solution.termination in {Termination.INTERRUPTED, Termination.ERROR}:
