@@ -15,11 +15,13 @@ from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.clock import Clock
 from jettison.solvers.remat_anneal import MOVES, annealing_of
 
-# What may pass before a first schedule is known, of the time that is left and at most; and the
-# share of all time that annealing has between models.
+# What may pass before a first schedule is known and a first round is over, of the time that is left
+# and at most; and the share of all time that annealing has between models.
 _SHARE_OF_FIRST = 0.1
 _MOST_FOR_FIRST_S = 10.0
 _SHARE_OF_ALL = 0.2
+# A round that takes more than this of the time that is left is not ended.
+_MOST_OF_LEFT = 0.5
 
 
 class GraphIncumbent:
@@ -57,17 +59,25 @@ class GraphIncumbent:
         return self._search.tried
 
     def find_first(self) -> None:
-        """Anneal until a schedule is known, for a tenth of the time or ten seconds at most."""
+        """Anneal until a schedule is known and the first round is over.
+
+        Ends after a tenth of the time, or ten seconds, in any case.
+        """
         most_s = min(_MOST_FOR_FIRST_S, _SHARE_OF_FIRST * self._clock.left_s)
         until_s = self._clock.seconds + most_s
         self._anneal()
-        while self.schedule is None and self._clock.seconds < until_s and not self._search.is_over:
+        while (self.schedule is None or self._search.rounds_ended == 0) and (
+            self._clock.seconds < until_s and not self._search.is_over
+        ):
             self._anneal()
 
     def improve_from(self, computations: Sequence[int], floor_ns: int) -> None:
         """Take a schedule that may exceed the memory, and anneal from it.
 
-        Annealing has a quarter of the time that has passed.
+        Annealing has a fifth of the time that has passed. Where it has had that already, nothing
+        is annealed; otherwise a round that begins is ended, if half of the time that is left is
+        enough: one that is cut short has not cooled down, and its schedules are seldom better than
+        the one that it came from.
 
         Parameters
         ----------
@@ -77,10 +87,18 @@ class GraphIncumbent:
             No schedule is faster.
         """
         schedule, replay = self._take_if_best(computations)
+        if not self._has_share:
+            return
         if replay.schedule_class is ScheduleClass.STAGED:
             self._search.start_from(np.array(schedule.computations, dtype=np.int32))
-        while self._annealing_s < _SHARE_OF_ALL * self._clock.seconds and self.improve(floor_ns):
-            pass
+        until_s = self._clock.seconds + _MOST_OF_LEFT * self._clock.left_s
+        while self._has_share or (self._search.rounds_ended == 0 and self._clock.seconds < until_s):
+            if not self.improve(floor_ns):
+                break
+
+    @property
+    def _has_share(self) -> bool:
+        return self._annealing_s < _SHARE_OF_ALL * self._clock.seconds
 
     def improve(self, floor_ns: int) -> bool:
         """Anneal for some thousand moves; tell whether that made sense."""
