@@ -12,16 +12,19 @@ from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.replay import Replay
 from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers import _kernels
 from jettison.solvers.clock import Clock
 from jettison.solvers.least_peak_anneal import least_peak_by_annealing
 from jettison.solvers.remat_anneal import MOVES, annealing_of
 from jettison.solvers.status import Termination
 
-# What may pass before a first schedule is known, of the time that is left and at most; and the
-# share of all time that annealing has between models.
+# What may pass before a first schedule is known and a first round is over, of the time that is left
+# and at most; and the share of all time that annealing has between models.
 _SHARE_OF_FIRST = 0.1
 _MOST_FOR_FIRST_S = 10.0
 _SHARE_OF_ALL = 0.2
+# A round that takes more than this of the time that is left is not ended.
+_MOST_OF_LEFT = 0.5
 
 
 class GraphIncumbent:
@@ -55,35 +58,49 @@ class GraphIncumbent:
         self._problem = problem
         self._clock = clock
         self._annealing_s = 0.0
-        self._search = annealing_of(problem, seed, problem.instance.base_time_ns)
+        base_ns = problem.instance.base_time_ns
+        self._search = annealing_of(problem, seed, base_ns)
+        self._repair = annealing_of(problem, seed, base_ns)
 
     @property
     def moves(self) -> int:
         """How many moves were tried."""
-        return self._search.tried
+        return self._search.tried + self._repair.tried
 
     def find_first(self) -> None:
-        """Anneal until a schedule is known, for a tenth of the time or ten seconds at most.
+        """Anneal until a schedule is known and the first round is over.
 
-        Where some thousand moves find none, the least peak is sought.
+        Where some thousand moves find none, the least peak is sought. Ends after a tenth of the
+        time, or ten seconds, in any case.
         """
-        self._anneal()
-        if self.schedule is not None or not self._clock.left_s:
-            return
-        share = Clock(min(_MOST_FOR_FIRST_S, _SHARE_OF_FIRST * self._clock.left_s))
-        least = least_peak_by_annealing(
-            self._problem.instance, self._seed, share, stop_at_bytes=self._problem.memory_bytes
-        )
-        if least.termination is Termination.INTERRUPTED:
-            raise KeyboardInterrupt
-        self.least_peak = least.peak_bytes
-        self._take_if_best(least.schedule.computations)
-        self._search.start_from(np.array(least.schedule.computations, dtype=np.int32))
+        share_s = min(_MOST_FOR_FIRST_S, _SHARE_OF_FIRST * self._clock.left_s)
+        until_s = self._clock.seconds + share_s
+        self._anneal(self._search)
+        if self.schedule is None and self._clock.left_s:
+            least = least_peak_by_annealing(
+                self._problem.instance,
+                self._seed,
+                Clock(share_s),
+                stop_at_bytes=self._problem.memory_bytes,
+            )
+            if least.termination is Termination.INTERRUPTED:
+                raise KeyboardInterrupt
+            self.least_peak = least.peak_bytes
+            self._take_if_best(least.schedule.computations)
+            self._search.start_from(np.array(least.schedule.computations, dtype=np.int32))
+        while self._search.rounds_ended == 0 and not self._search.is_over:
+            if self._clock.seconds >= until_s:
+                break
+            self._anneal(self._search)
 
     def improve_from(self, computations: Sequence[int], floor_ns: int) -> None:
-        """Take a schedule that may exceed the memory, and anneal from it.
+        """Take a schedule that may exceed the memory, and anneal from it and from the best one.
 
-        Annealing has a quarter of the time that has passed.
+        Annealing has a fifth of the time that has passed. Where it has had that already, nothing
+        is annealed; otherwise a round from the schedule is ended, if half of the time that is left
+        is enough: one that is cut short has not cooled down, and its schedules are seldom better
+        than the one that it came from. What is left goes into ever longer rounds from the best
+        schedule.
 
         Parameters
         ----------
@@ -93,30 +110,48 @@ class GraphIncumbent:
             No schedule is faster.
         """
         schedule, replay = self._take_if_best(computations)
+        if not self._has_share:
+            return
         if replay.schedule_class is ScheduleClass.STAGED:
-            self._search.start_from(np.array(schedule.computations, dtype=np.int32))
-        while self._annealing_s < _SHARE_OF_ALL * self._clock.seconds and self.improve(floor_ns):
+            until_s = self._clock.seconds + _MOST_OF_LEFT * self._clock.left_s
+            self._repair.floor_ns = floor_ns
+            self._repair.start_from(np.array(schedule.computations, dtype=np.int32))
+            while self._repair.rounds_ended == 0 and not self._is_best(floor_ns):
+                if self._clock.seconds >= until_s:
+                    break
+                self._anneal(self._repair)
+        while self._has_share and self.improve(floor_ns):
             pass
 
     def improve(self, floor_ns: int) -> bool:
-        """Anneal for some thousand moves; tell whether that made sense."""
-        is_best = self.time_ns is not None and self.time_ns <= floor_ns
-        if is_best or self._search.is_over or not self._clock.left_s:
+        """Anneal from the best schedule for some thousand moves; tell whether that made sense."""
+        own_ns = self._search.time_ns
+        is_better = self.time_ns is not None and (own_ns is None or self.time_ns < own_ns)
+        if is_better and self.schedule_class is ScheduleClass.STAGED and self.schedule is not None:
+            self._search.start_from(np.array(self.schedule.computations, dtype=np.int32))
+        if self._is_best(floor_ns) or self._search.is_over or not self._clock.left_s:
             return False
         self._search.floor_ns = floor_ns
-        self._anneal()
+        self._anneal(self._search)
         return True
 
-    def _anneal(self) -> None:
+    @property
+    def _has_share(self) -> bool:
+        return self._annealing_s < _SHARE_OF_ALL * self._clock.seconds
+
+    def _is_best(self, floor_ns: int) -> bool:
+        return self.time_ns is not None and self.time_ns <= floor_ns
+
+    def _anneal(self, search: _kernels.RematAnneal) -> None:
         started = self._clock.seconds
         left_s = self._clock.left_s
         # Where the time ends the run, the state until then counts.
         with suppress(TimeoutError):
-            self._search.run(MOVES, None if math.isinf(left_s) else left_s)
+            search.run(MOVES, None if math.isinf(left_s) else left_s)
         self._annealing_s += self._clock.seconds - started
-        time_ns = self._search.time_ns
+        time_ns = search.time_ns
         if time_ns is not None and (self.time_ns is None or time_ns < self.time_ns):
-            self._take_if_best(self._search.computations)
+            self._take_if_best(search.computations)
 
     def _take_if_best(self, computations: Sequence[int]) -> tuple[GraphSchedule, Replay]:
         """Replay a schedule, and keep it if it fits and is the fastest."""

@@ -117,6 +117,7 @@ void bind_remat_anneal(nb::module_& m) {
                          return search.has_best() ? std::optional(search.best_ns()) : std::nullopt;
                      })
         .def_prop_ro("computations", &RematAnneal::best_sequence)
+        .def_prop_ro("rounds_ended", &RematAnneal::rounds_ended)
         .def_prop_ro("tried", &RematAnneal::tried);
     nb::class_<RematPeak>(m, "RematPeak")
         .def("__init__", &make_peak, nb::arg("duration_ns").noconvert(),

@@ -39,6 +39,8 @@ public:
     // The nodes computed by the best schedule, in order; empty if there is none.
     std::vector<std::int32_t> best_sequence() const;
     std::int64_t tried() const { return tried_; }
+    // Rounds that have ended, of all or since the last start that was given.
+    std::int32_t rounds_ended() const { return round_; }
 
 private:
     void begin_round();
