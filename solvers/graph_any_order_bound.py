@@ -143,7 +143,8 @@ class MilestoneSearch:
                 return Termination.MEMORY_LIMIT
             self._num_milestones = max(self._num_milestones, len(milestones))
             if start is None:
-                self._runs.prove(built, self._runs.multipliers(built, self.clock.left_s))
+                row_duals = self._runs.relaxation(built, self.clock.left_s).row_duals
+                self._runs.prove(built, row_duals)
             solution = self._runs.solve(built, ScheduleClass.ALL, share_s, start)
             if solution.termination in {Termination.INTERRUPTED, Termination.ERROR}:
                 return solution.termination
@@ -221,7 +222,7 @@ class MilestoneSearch:
             if not looked.left_s:
                 break
             built = self._single(milestone)
-            row_duals = self._runs.multipliers(built, looked.left_s)
+            row_duals = self._runs.relaxation(built, looked.left_s).row_duals
             relaxed_ns[milestone] = self._runs.prove(built, row_duals)
         solved_ns: dict[Milestone, int] = {}
         for milestone in sorted(relaxed_ns, key=lambda found: -relaxed_ns[found]):

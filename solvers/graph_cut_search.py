@@ -157,7 +157,7 @@ class CutSearch:
                 self.note = f"a model of more than {_MOST_COLUMNS:,} columns was not built"
                 return Termination.MEMORY_LIMIT
             built = frontier.build(self.problem)
-            row_duals = self._runs.multipliers(built, self._share_s(least_share_s))
+            row_duals = self._runs.relaxation(built, self._share_s(least_share_s)).row_duals
             if rows.valid_for is ScheduleClass.IN_ORDER:
                 self._runs.prove(built, row_duals)
             if self.is_settled or not self.clock.left_s:
@@ -243,31 +243,28 @@ class CutSearch:
     def _best_stage(self, stages: Sequence[int]) -> int:
         """Return the stage whose cut proves most."""
         models: dict[int, WindowedModel] = {}
-        multipliers: dict[int, Floats | None] = {}
-        relaxed_ns: dict[int, int] = {}
+        relaxations: dict[int, ModelSolution] = {}
         for stage in stages:
+            if not self.clock.left_s:
+                break
+            models[stage] = self._frontier(_Rows({stage})).build(self.problem)
+            limit_s = self._share_s(_LEAST_SHARE_S)
+            relaxations[stage] = self._runs.relaxation(models[stage], limit_s)
+        ranked = sorted(relaxations, key=lambda stage: -(relaxations[stage].dual_bound or 0.0))
+        proved_ns: dict[int, int] = {}
+        for stage in ranked[:_STAGES_SOLVED]:
+            row_duals = relaxations[stage].row_duals
+            proved_ns[stage] = self._runs.prove(models[stage], row_duals)
             if not self.clock.left_s or self.is_settled:
                 break
-            frontier = self._frontier(_Rows({stage}))
-            models[stage] = frontier.build(self.problem)
-            multipliers[stage] = self._runs.multipliers(
-                models[stage], self._share_s(_LEAST_SHARE_S)
-            )
-            relaxed_ns[stage] = self._runs.prove(models[stage], multipliers[stage])
-        solved_ns: dict[int, int] = {}
-        for stage in sorted(relaxed_ns, key=lambda stage: -relaxed_ns[stage])[:_STAGES_SOLVED]:
-            if not self.clock.left_s or self.is_settled:
-                break
-            solution = self._solve(
-                models[stage], multipliers[stage], ScheduleClass.IN_ORDER, _LEAST_SHARE_S
-            )
+            solution = self._solve(models[stage], row_duals, ScheduleClass.IN_ORDER, _LEAST_SHARE_S)
             if solution.termination is Termination.INTERRUPTED:
                 raise KeyboardInterrupt
-            solved_ns[stage] = self.bounds.believe(
+            solved_ns = self.bounds.believe(
                 solution.dual_bound, models[stage].time_scale, ScheduleClass.IN_ORDER
             )
-        ranking = solved_ns or relaxed_ns
-        return max(ranking, key=lambda stage: ranking[stage], default=stages[0])
+            proved_ns[stage] = max(proved_ns[stage], solved_ns)
+        return max(proved_ns, key=lambda stage: proved_ns[stage], default=stages[0])
 
     def _solve(
         self,

@@ -79,8 +79,8 @@ class GraphModelRuns:
         self._report = report
         self.work = {"models": 0, "columns": 0, "fixed": 0, "nodes": 0}
 
-    def multipliers(self, built: RecomputationModel, limit_s: float) -> Floats | None:
-        """Return the multipliers of the rows in the linear relaxation, if there is time for it.
+    def relaxation(self, built: RecomputationModel, limit_s: float) -> ModelSolution:
+        """Solve the linear relaxation, for its value and the multipliers of its rows.
 
         Raises
         ------
@@ -90,7 +90,7 @@ class GraphModelRuns:
         solution = solve_model(built.model.relaxed(), self._highs_options(limit_s))
         if solution.termination is Termination.INTERRUPTED:
             raise KeyboardInterrupt
-        return solution.row_duals
+        return solution
 
     def prove(self, built: RecomputationModel, row_duals: Floats | None) -> int:
         """Raise the exact bound by multipliers; return what they prove."""
