@@ -31,7 +31,7 @@ models of more than a hundred thousand columns R and S are not built.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from jettison.formulations.array_model import Floats
@@ -243,28 +243,31 @@ class CutSearch:
     def _best_stage(self, stages: Sequence[int]) -> int:
         """Return the stage whose cut proves most."""
         models: dict[int, WindowedModel] = {}
-        relaxations: dict[int, ModelSolution] = {}
+        multipliers: dict[int, Floats | None] = {}
+        values: dict[int, float] = {}
         for stage in stages:
-            if not self.clock.left_s:
-                break
-            models[stage] = self._frontier(_Rows({stage})).build(self.problem)
-            limit_s = self._share_s(_LEAST_SHARE_S)
-            relaxations[stage] = self._runs.relaxation(models[stage], limit_s)
-        ranked = sorted(relaxations, key=lambda stage: -(relaxations[stage].dual_bound or 0.0))
-        proved_ns: dict[int, int] = {}
-        for stage in ranked[:_STAGES_SOLVED]:
-            row_duals = relaxations[stage].row_duals
-            proved_ns[stage] = self._runs.prove(models[stage], row_duals)
             if not self.clock.left_s or self.is_settled:
                 break
-            solution = self._solve(models[stage], row_duals, ScheduleClass.IN_ORDER, _LEAST_SHARE_S)
+            models[stage] = self._frontier(_Rows({stage})).build(self.problem)
+            solution = self._runs.relaxation(models[stage], self._share_s(_LEAST_SHARE_S))
+            multipliers[stage], value = solution.row_duals, solution.dual_bound or 0.0
+            if value > max(values.values(), default=0.0):
+                self._runs.prove(models[stage], solution.row_duals)
+            values[stage] = value
+        solved_ns: dict[int, int] = {}
+        for stage in sorted(values, key=lambda stage: -values[stage])[:_STAGES_SOLVED]:
+            if not self.clock.left_s or self.is_settled:
+                break
+            solution = self._solve(
+                models[stage], multipliers[stage], ScheduleClass.IN_ORDER, _LEAST_SHARE_S
+            )
             if solution.termination is Termination.INTERRUPTED:
                 raise KeyboardInterrupt
-            solved_ns = self.bounds.believe(
+            solved_ns[stage] = self.bounds.believe(
                 solution.dual_bound, models[stage].time_scale, ScheduleClass.IN_ORDER
             )
-            proved_ns[stage] = max(proved_ns[stage], solved_ns)
-        return max(proved_ns, key=lambda stage: proved_ns[stage], default=stages[0])
+        ranking: Mapping[int, float] = solved_ns or values
+        return max(ranking, key=lambda stage: ranking[stage], default=stages[0])
 
     def _solve(
         self,
