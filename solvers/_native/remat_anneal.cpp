@@ -109,11 +109,10 @@ double RematAnneal::energy() const {
            price_ * static_cast<double>(moves_.state().excess());
 }
 
-bool RematAnneal::is_accepted(double growth) {
-    return growth <= 0 || moves_.share() < std::exp(-growth / temperature_);
-}
-
 void RematAnneal::step() {
+    // Accepted with the probability exp(-growth / temperature), drawn ahead of the move.
+    const double most_energy = energy_ - temperature_ * std::log(1 - moves_.share());
+    moves_.set_most_time_ns(most_energy);
     const std::int64_t draw = moves_.below(100);
     if (moves_.state().excess() > 0 || moves_.state().recomputations().empty()) {
         moves_.towards_less_memory(draw);
@@ -127,7 +126,7 @@ void RematAnneal::step() {
     }
     if (moves_.has_changed()) {
         const double changed = energy();
-        if (is_accepted(changed - energy_)) {
+        if (changed <= most_energy) {
             energy_ = changed;
             moves_.accept();
             record();

@@ -47,7 +47,6 @@ private:
     void cool();
     void step();
     double energy() const;
-    bool is_accepted(double growth);
     void record();
 
     std::shared_ptr<const RecomputedGraph> graph_;

@@ -132,9 +132,16 @@ void RematMoves::plan(Recomputation first) {
     const std::int64_t draw = below(most_halvings_ + 1);
     const std::int64_t halvings = std::min(draw, below(most_halvings_ + 1));
     std::int64_t most = (std::int64_t{1} << halvings) - 1;
-    planned_.assign(1, first);
-    is_planned_[at(first.node)] = 1;
-    for (std::size_t next = 0; next < planned_.size() && most > 0; ++next) {
+    planned_.clear();
+    double left_ns = most_time_ns_ - static_cast<double>(state_.time_ns());
+    const auto put = [&](std::int32_t node, const RematState::Computation& before) {
+        // One that was recomputed before may lose all its reads to this recomputation.
+        if (before.place < 0) left_ns -= static_cast<double>(graph_.duration_ns[at(node)]);
+        planned_.push_back({node, first.stage});
+        is_planned_[at(node)] = 1;
+    };
+    put(first.node, state_.computed_by(first.node, first.stage));
+    for (std::size_t next = 0; next < planned_.size() && most > 0 && left_ns >= 0; ++next) {
         const std::int32_t node = planned_[next].node;
         for (std::int32_t k = graph_.input_start[at(node)];
              k < graph_.input_start[at(node) + 1] && most > 0; ++k) {
@@ -145,12 +152,12 @@ void RematMoves::plan(Recomputation first) {
                 computation.last_read >= moment(first.stage, node)) {
                 continue;
             }
-            planned_.push_back({source, first.stage});
-            is_planned_[at(source)] = 1;
+            put(source, computation);
             --most;
         }
     }
     for (const Recomputation one : planned_) is_planned_[at(one.node)] = 0;
+    if (left_ns < 0) return;
     std::sort(planned_.begin(), planned_.end(), is_before);
     for (const Recomputation one : planned_) {
         if (state_.is_full()) break;

@@ -30,6 +30,9 @@ public:
     const RematState& state() const { return state_; }
     void set_memory_bytes(std::int64_t memory_bytes) { state_.set_memory_bytes(memory_bytes); }
 
+    // No schedule that takes longer is wanted: what would lead there only need not be tried.
+    void set_most_time_ns(double most_time_ns) { most_time_ns_ = most_time_ns; }
+
     // Makes these the recomputations.
     void restore(const std::vector<Recomputation>& wanted);
     // Takes out what nobody reads.
@@ -69,6 +72,7 @@ private:
     std::mt19937_64 random_;
     RematState state_;
     int most_halvings_ = 0;
+    double most_time_ns_ = 0;
     std::vector<Change> changes_;
     std::vector<Recomputation> planned_;
     std::vector<Recomputation> stack_;

@@ -73,11 +73,13 @@ double RematPeak::energy() const {
 }
 
 void RematPeak::move() {
+    // Accepted with the probability exp(-growth / temperature), drawn ahead of the move.
+    const double most_energy = energy_ - temperature_ * std::log(1 - moves_.share());
+    moves_.set_most_time_ns(most_energy / time_weight_);
     moves_.towards_less_memory(moves_.below(100));
     if (moves_.has_changed()) {
         const double changed = energy();
-        const double growth = changed - energy_;
-        if (growth <= 0 || moves_.share() < std::exp(-growth / temperature_)) {
+        if (changed <= most_energy) {
             energy_ = changed;
             moves_.accept();
         } else {

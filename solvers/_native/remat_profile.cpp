@@ -11,20 +11,34 @@ std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 std::ptrdiff_t offset(std::size_t place) { return static_cast<std::ptrdiff_t>(place); }
 
-// Adds `bytes` to each of both and returns the largest peak, before or after.
+// What is above the limit, rounded up to a multiple of the unit, in units.
+JETTISON_INLINE std::int64_t units_above(std::int64_t bytes, std::int64_t limit, int unit_bits) {
+    const std::int64_t above = bytes > limit ? bytes - limit : 0;
+    const auto rounded_up = static_cast<std::uint64_t>(above) + (std::uint64_t{1} << unit_bits) - 1;
+    return static_cast<std::int64_t>(rounded_up >> unit_bits);
+}
+
+struct Raised {
+    std::int64_t most;    // The largest peak, before or after.
+    std::int64_t excess;  // What the sum of the peaks above the limit grows by, in units.
+};
+
+// Adds `bytes` to each of both.
 JETTISON_CLONES
-std::int64_t raise(std::int64_t* noted, std::int64_t* peaks, std::size_t count,
-                   std::int64_t bytes) {
-    std::int64_t most = 0;
+Raised raise(std::int64_t* noted, std::int64_t* peaks, std::size_t count, std::int64_t bytes,
+             std::int64_t limit, int unit_bits) {
+    Raised raised{0, 0};
     for (std::size_t k = 0; k < count; ++k) {
         const std::int64_t before = peaks[k];
         const std::int64_t after = before + bytes;
         const std::int64_t larger = after > before ? after : before;
-        most = larger > most ? larger : most;
+        raised.most = larger > raised.most ? larger : raised.most;
+        raised.excess +=
+            units_above(after, limit, unit_bits) - units_above(before, limit, unit_bits);
         peaks[k] = after;
         noted[k] += bytes;
     }
-    return most;
+    return raised;
 }
 
 // Adds `bytes` to each and returns the largest one before.
@@ -46,13 +60,25 @@ std::int64_t largest(const std::int64_t* used, std::size_t count) {
 }
 
 JETTISON_CLONES
-std::int64_t sum_above(const std::int64_t* used, std::size_t count, std::int64_t limit) {
+std::int64_t sum_above(const std::int64_t* used, std::size_t count, std::int64_t limit,
+                       int unit_bits) {
     std::int64_t sum = 0;
-    for (std::size_t k = 0; k < count; ++k) {
-        const std::int64_t above = used[k] - limit;
-        sum += above > 0 ? above : 0;
-    }
+    for (std::size_t k = 0; k < count; ++k) sum += units_above(used[k], limit, unit_bits);
     return sum;
+}
+
+// The place of the first one above the limit; `count` if there is none.
+JETTISON_CLONES
+std::size_t first_above(const std::int64_t* used, std::size_t count, std::int64_t limit) {
+    constexpr std::size_t step = 16;
+    std::size_t k = 0;
+    for (; k + step <= count; k += step) {
+        std::int64_t most = used[k];
+        for (std::size_t j = k; j < k + step; ++j) most = used[j] > most ? used[j] : most;
+        if (most > limit) break;
+    }
+    while (k < count && used[k] <= limit) ++k;
+    return k;
 }
 
 }  // namespace
@@ -63,6 +89,7 @@ RematProfile::RematProfile(const std::vector<std::int64_t>& used_bytes, std::int
       unit_bits_(unit_bits),
       computations_(used_bytes.size()),
       blocks_(used_bytes.size()),
+      is_crowded_((used_bytes.size() + 63) / 64, 0),
       noted_bytes_(used_bytes.size(), 0),
       peak_bytes_(used_bytes) {
     for (std::size_t stage = 0; stage < used_bytes.size(); ++stage) {
@@ -82,18 +109,13 @@ void RematProfile::set_limit_bytes(std::int64_t limit_bytes) {
 }
 
 std::int64_t RematProfile::excess_of(std::int64_t bytes) const {
-    return bytes > limit_bytes_ ? ((bytes - limit_bytes_ - 1) >> unit_bits_) + 1 : 0;
+    return units_above(bytes, limit_bytes_, unit_bits_);
 }
 
 std::int64_t RematProfile::excess_of_stage(std::size_t stage, std::size_t from,
                                            std::size_t to) const {
-    const std::int64_t* used = blocks_[stage].used_bytes.data();
-    if (unit_bits_ == 0) {
-        return sum_above(used + from, to - from, limit_bytes_ - noted_bytes_[stage]);
-    }
-    std::int64_t sum = 0;
-    for (std::size_t k = from; k < to; ++k) sum += excess_of(used[k] + noted_bytes_[stage]);
-    return sum;
+    return sum_above(blocks_[stage].used_bytes.data() + from, to - from,
+                     limit_bytes_ - noted_bytes_[stage], unit_bits_);
 }
 
 std::int64_t RematProfile::peak_bytes() const {
@@ -125,18 +147,20 @@ std::int64_t RematProfile::used_bytes_from(Moment when) const {
 }
 
 Moment RematProfile::above_limit(Moment from) const {
-    const std::size_t first = at(stage_of(from));
+    std::size_t stage = at(stage_of(from));
     std::size_t place = place_of(from);
-    for (std::size_t stage = first;; stage = stage + 1 < blocks_.size() ? stage + 1 : 0) {
+    while (true) {
         if (peak_bytes_[stage] > limit_bytes_) {
             const Block& block = blocks_[stage];
-            const std::int64_t limit = limit_bytes_ - noted_bytes_[stage];
-            for (; place < block.nodes.size(); ++place) {
-                if (block.used_bytes[place] > limit) {
-                    return moment(static_cast<std::int32_t>(stage), block.nodes[place]);
-                }
+            place += first_above(block.used_bytes.data() + place, block.nodes.size() - place,
+                                 limit_bytes_ - noted_bytes_[stage]);
+            if (place < block.nodes.size()) {
+                return moment(static_cast<std::int32_t>(stage), block.nodes[place]);
             }
         }
+        ++stage;
+        stage += first_above(peak_bytes_.data() + stage, blocks_.size() - stage, limit_bytes_);
+        if (stage == blocks_.size()) stage = 0;
         place = 0;
     }
 }
@@ -150,6 +174,7 @@ void RematProfile::insert(Moment when, std::int64_t used_bytes) {
                             used_bytes - noted_bytes_[stage]);
     peak_bytes_[stage] = std::max(peak_bytes_[stage], used_bytes);
     excess_ += excess_of(used_bytes);
+    is_crowded_[stage / 64] |= std::uint64_t{1} << (stage % 64);
     ++computations_;
 }
 
@@ -162,6 +187,7 @@ void RematProfile::erase(Moment when) {
     block.nodes.erase(block.nodes.begin() + offset(place));
     block.used_bytes.erase(block.used_bytes.begin() + offset(place));
     if (used_bytes == peak_bytes_[stage]) find_peak(stage);
+    if (block.nodes.size() == 1) is_crowded_[stage / 64] &= ~(std::uint64_t{1} << (stage % 64));
     --computations_;
 }
 
@@ -202,22 +228,28 @@ void RematProfile::find_peak(std::size_t stage) {
 
 void RematProfile::change_stages(std::size_t from, std::size_t to, std::int64_t bytes) {
     if (from >= to) return;
-    const std::int64_t most =
-        raise(noted_bytes_.data() + from, peak_bytes_.data() + from, to - from, bytes);
-    if (most <= limit_bytes_) return;
-    for (std::size_t stage = from; stage < to; ++stage) {
-        const std::int64_t peak = peak_bytes_[stage];
-        if (std::max(peak, peak - bytes) <= limit_bytes_) continue;
-        const std::size_t count = blocks_[stage].nodes.size();
-        if (count == 1) {
-            excess_ += excess_of(peak) - excess_of(peak - bytes);
-            continue;
+    const Raised raised = raise(noted_bytes_.data() + from, peak_bytes_.data() + from, to - from,
+                                bytes, limit_bytes_, unit_bits_);
+    if (raised.most <= limit_bytes_) return;
+    excess_ += raised.excess;
+    for (std::size_t word = from / 64; word <= (to - 1) / 64; ++word) {
+        std::uint64_t crowded = is_crowded_[word];
+        if (word == from / 64) crowded &= ~std::uint64_t{0} << (from % 64);
+        if (word == (to - 1) / 64) crowded &= ~std::uint64_t{0} >> (63 - (to - 1) % 64);
+        for (; crowded != 0; crowded &= crowded - 1) {
+            change_others(64 * word + static_cast<std::size_t>(__builtin_ctzll(crowded)), bytes);
         }
-        excess_ += excess_of_stage(stage, 0, count);
-        noted_bytes_[stage] -= bytes;
-        excess_ -= excess_of_stage(stage, 0, count);
-        noted_bytes_[stage] += bytes;
     }
+}
+
+void RematProfile::change_others(std::size_t stage, std::int64_t bytes) {
+    const std::int64_t peak = peak_bytes_[stage];
+    if (std::max(peak, peak - bytes) <= limit_bytes_) return;
+    const std::size_t count = blocks_[stage].nodes.size();
+    excess_ += excess_of_stage(stage, 0, count) - excess_of(peak);
+    noted_bytes_[stage] -= bytes;
+    excess_ -= excess_of_stage(stage, 0, count) - excess_of(peak - bytes);
+    noted_bytes_[stage] += bytes;
 }
 
 }  // namespace jettison

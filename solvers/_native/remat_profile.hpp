@@ -66,12 +66,16 @@ private:
     void find_peak(std::size_t stage);
     void change_part(std::size_t stage, std::size_t from, std::size_t to, std::int64_t bytes);
     void change_stages(std::size_t from, std::size_t to, std::int64_t bytes);
+    // Of a stage that has been changed as a whole, and only its peak been counted.
+    void change_others(std::size_t stage, std::int64_t bytes);
 
     std::int64_t limit_bytes_;
     int unit_bits_;
     std::int64_t excess_ = 0;
     std::size_t computations_;
     std::vector<Block> blocks_;
+    // A bit for each stage: whether it has more than one computation.
+    std::vector<std::uint64_t> is_crowded_;
     std::vector<std::int64_t> noted_bytes_;
     std::vector<std::int64_t> peak_bytes_;
 };
