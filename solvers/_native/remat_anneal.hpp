@@ -46,7 +46,6 @@ private:
     void seek_memory();
     void cool();
     void step();
-    double energy() const;
     void record();
 
     std::shared_ptr<const RecomputedGraph> graph_;

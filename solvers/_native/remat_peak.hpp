@@ -36,13 +36,11 @@ private:
 
     void begin_attempt();
     void move();
-    double energy() const;
 
     std::shared_ptr<const RecomputedGraph> graph_;
     std::int64_t stop_at_bytes_;
     RematMoves moves_;
     double mean_bytes_;
-    double time_weight_;
 
     int step_ = 0;
     // Whether the state is the best known.

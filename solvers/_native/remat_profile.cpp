@@ -19,37 +19,28 @@ JETTISON_INLINE std::int64_t units_above(std::int64_t bytes, std::int64_t limit,
 }
 
 struct Raised {
-    std::int64_t most;    // The largest peak, before or after.
-    std::int64_t excess;  // What the sum of the peaks above the limit grows by, in units.
+    std::int64_t most;    // The largest amount before.
+    std::int64_t excess;  // What the sum of the amounts above the limit grows by, in units.
 };
 
-// Adds `bytes` to each of both.
+// Adds `bytes` to each.
 JETTISON_CLONES
-Raised raise(std::int64_t* noted, std::int64_t* peaks, std::size_t count, std::int64_t bytes,
-             std::int64_t limit, int unit_bits) {
-    Raised raised{0, 0};
+Raised raise(std::int64_t* used, std::size_t count, std::int64_t bytes, std::int64_t limit,
+             int unit_bits) {
+    Raised raised{used[0], 0};
     for (std::size_t k = 0; k < count; ++k) {
-        const std::int64_t before = peaks[k];
-        const std::int64_t after = before + bytes;
-        const std::int64_t larger = after > before ? after : before;
-        raised.most = larger > raised.most ? larger : raised.most;
+        const std::int64_t before = used[k];
+        used[k] += bytes;
+        raised.most = before > raised.most ? before : raised.most;
         raised.excess +=
-            units_above(after, limit, unit_bits) - units_above(before, limit, unit_bits);
-        peaks[k] = after;
-        noted[k] += bytes;
+            units_above(used[k], limit, unit_bits) - units_above(before, limit, unit_bits);
     }
     return raised;
 }
 
-// Adds `bytes` to each and returns the largest one before.
 JETTISON_CLONES
-std::int64_t raise(std::int64_t* used, std::size_t count, std::int64_t bytes) {
-    std::int64_t most = used[0];
-    for (std::size_t k = 0; k < count; ++k) {
-        most = used[k] > most ? used[k] : most;
-        used[k] += bytes;
-    }
-    return most;
+void add(std::int64_t* amounts, std::size_t count, std::int64_t bytes) {
+    for (std::size_t k = 0; k < count; ++k) amounts[k] += bytes;
 }
 
 JETTISON_CLONES
@@ -59,11 +50,15 @@ std::int64_t largest(const std::int64_t* used, std::size_t count) {
     return most;
 }
 
+// What the sum above the limit loses if each is so many bytes less.
 JETTISON_CLONES
-std::int64_t sum_above(const std::int64_t* used, std::size_t count, std::int64_t limit,
-                       int unit_bits) {
+std::int64_t sum_relieved(const std::int64_t* used, std::size_t count, std::int64_t bytes,
+                          std::int64_t limit, int unit_bits) {
     std::int64_t sum = 0;
-    for (std::size_t k = 0; k < count; ++k) sum += units_above(used[k], limit, unit_bits);
+    for (std::size_t k = 0; k < count; ++k) {
+        sum += units_above(used[k], limit, unit_bits) -
+               units_above(used[k] - bytes, limit, unit_bits);
+    }
     return sum;
 }
 
@@ -104,18 +99,14 @@ void RematProfile::set_limit_bytes(std::int64_t limit_bytes) {
     excess_ = 0;
     for (std::size_t stage = 0; stage < blocks_.size(); ++stage) {
         if (peak_bytes_[stage] <= limit_bytes_) continue;
-        excess_ += excess_of_stage(stage, 0, blocks_[stage].nodes.size());
+        for (const std::int64_t used_bytes : blocks_[stage].used_bytes) {
+            excess_ += excess_of(used_bytes + noted_bytes_[stage]);
+        }
     }
 }
 
 std::int64_t RematProfile::excess_of(std::int64_t bytes) const {
     return units_above(bytes, limit_bytes_, unit_bits_);
-}
-
-std::int64_t RematProfile::excess_of_stage(std::size_t stage, std::size_t from,
-                                           std::size_t to) const {
-    return sum_above(blocks_[stage].used_bytes.data() + from, to - from,
-                     limit_bytes_ - noted_bytes_[stage], unit_bits_);
 }
 
 std::int64_t RematProfile::peak_bytes() const {
@@ -165,6 +156,45 @@ Moment RematProfile::above_limit(Moment from) const {
     }
 }
 
+std::int64_t RematProfile::relief(Moment from, Moment to, std::int64_t bytes) const {
+    if (from >= to || excess_ == 0) return 0;
+    const std::size_t first = at(stage_of(from));
+    const std::size_t last = at(stage_of(to));
+    if (first == last) return relief_of_stage(first, place_of(from), place_of(to), bytes);
+    std::int64_t sum =
+        relief_of_stage(first, place_of(from), blocks_[first].nodes.size(), bytes) +
+        relief_of_stage(last, 0, place_of(to), bytes) +
+        sum_relieved(peak_bytes_.data() + first + 1, last - first - 1, bytes, limit_bytes_,
+                     unit_bits_);
+    visit_crowded(first + 1, last, [&](std::size_t stage) {
+        const std::int64_t peak = peak_bytes_[stage];
+        if (peak <= limit_bytes_) return;
+        sum += relief_of_stage(stage, 0, blocks_[stage].nodes.size(), bytes) - excess_of(peak) +
+               excess_of(peak - bytes);
+    });
+    return sum;
+}
+
+std::int64_t RematProfile::relief_of_stage(std::size_t stage, std::size_t from, std::size_t to,
+                                           std::int64_t bytes) const {
+    if (peak_bytes_[stage] <= limit_bytes_) return 0;
+    return sum_relieved(blocks_[stage].used_bytes.data() + from, to - from, bytes,
+                        limit_bytes_ - noted_bytes_[stage], unit_bits_);
+}
+
+template <typename Visit>
+void RematProfile::visit_crowded(std::size_t from, std::size_t to, Visit visit) const {
+    if (from >= to) return;
+    for (std::size_t word = from / 64; word <= (to - 1) / 64; ++word) {
+        std::uint64_t crowded = is_crowded_[word];
+        if (word == from / 64) crowded &= ~std::uint64_t{0} << (from % 64);
+        if (word == (to - 1) / 64) crowded &= ~std::uint64_t{0} >> (63 - (to - 1) % 64);
+        for (; crowded != 0; crowded &= crowded - 1) {
+            visit(64 * word + static_cast<std::size_t>(__builtin_ctzll(crowded)));
+        }
+    }
+}
+
 void RematProfile::insert(Moment when, std::int64_t used_bytes) {
     const std::size_t stage = at(stage_of(when));
     const std::size_t place = place_of(when);
@@ -207,12 +237,10 @@ void RematProfile::change(Moment from, Moment to, std::int64_t bytes) {
 void RematProfile::change_part(std::size_t stage, std::size_t from, std::size_t to,
                                std::int64_t bytes) {
     if (from >= to) return;
-    Block& block = blocks_[stage];
-    const bool is_near = peak_bytes_[stage] + std::max<std::int64_t>(bytes, 0) > limit_bytes_;
-    if (is_near) excess_ -= excess_of_stage(stage, from, to);
-    const std::int64_t most =
-        raise(block.used_bytes.data() + from, to - from, bytes) + noted_bytes_[stage];
-    if (is_near) excess_ += excess_of_stage(stage, from, to);
+    const Raised raised = raise(blocks_[stage].used_bytes.data() + from, to - from, bytes,
+                                limit_bytes_ - noted_bytes_[stage], unit_bits_);
+    excess_ += raised.excess;
+    const std::int64_t most = raised.most + noted_bytes_[stage];
     if (bytes >= 0) {
         peak_bytes_[stage] = std::max(peak_bytes_[stage], most + bytes);
     } else if (most == peak_bytes_[stage]) {
@@ -228,28 +256,21 @@ void RematProfile::find_peak(std::size_t stage) {
 
 void RematProfile::change_stages(std::size_t from, std::size_t to, std::int64_t bytes) {
     if (from >= to) return;
-    const Raised raised = raise(noted_bytes_.data() + from, peak_bytes_.data() + from, to - from,
-                                bytes, limit_bytes_, unit_bits_);
-    if (raised.most <= limit_bytes_) return;
+    const Raised raised =
+        raise(peak_bytes_.data() + from, to - from, bytes, limit_bytes_, unit_bits_);
+    add(noted_bytes_.data() + from, to - from, bytes);
+    if (raised.most + std::max<std::int64_t>(bytes, 0) <= limit_bytes_) return;
     excess_ += raised.excess;
-    for (std::size_t word = from / 64; word <= (to - 1) / 64; ++word) {
-        std::uint64_t crowded = is_crowded_[word];
-        if (word == from / 64) crowded &= ~std::uint64_t{0} << (from % 64);
-        if (word == (to - 1) / 64) crowded &= ~std::uint64_t{0} >> (63 - (to - 1) % 64);
-        for (; crowded != 0; crowded &= crowded - 1) {
-            change_others(64 * word + static_cast<std::size_t>(__builtin_ctzll(crowded)), bytes);
-        }
-    }
+    visit_crowded(from, to, [&](std::size_t stage) { change_others(stage, bytes); });
 }
 
 void RematProfile::change_others(std::size_t stage, std::int64_t bytes) {
     const std::int64_t peak = peak_bytes_[stage];
     if (std::max(peak, peak - bytes) <= limit_bytes_) return;
-    const std::size_t count = blocks_[stage].nodes.size();
-    excess_ += excess_of_stage(stage, 0, count) - excess_of(peak);
-    noted_bytes_[stage] -= bytes;
-    excess_ -= excess_of_stage(stage, 0, count) - excess_of(peak - bytes);
-    noted_bytes_[stage] += bytes;
+    const Block& block = blocks_[stage];
+    excess_ += sum_relieved(block.used_bytes.data(), block.nodes.size(), bytes,
+                            limit_bytes_ - noted_bytes_[stage], unit_bits_) -
+               excess_of(peak) + excess_of(peak - bytes);
 }
 
 }  // namespace jettison
