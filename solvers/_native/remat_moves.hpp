@@ -30,10 +30,10 @@ public:
     const RematState& state() const { return state_; }
     void set_memory_bytes(std::int64_t memory_bytes) { state_.set_memory_bytes(memory_bytes); }
 
-    // What a search minimizes: time and excess, each with its weight.
-    void set_weights(double per_ns, double per_excess);
+    // What a search minimizes: time and the bytes of excess, each with its weight.
+    void set_weights(double per_ns, double per_byte);
     double energy() const;
-    // No state of a larger energy is wanted: what would lead there only need not be tried.
+    // No state of a larger energy is wanted. What leads there is left out where that is easy to see.
     void set_most_energy(double most_energy) { most_energy_ = most_energy; }
 
     // Makes these the recomputations.

@@ -36,6 +36,7 @@ public:
     // Sum over all computations of what they use above the limit, each rounded up to a multiple of
     // the unit, in units.
     std::int64_t excess() const { return excess_; }
+    std::int64_t unit_bytes() const { return std::int64_t{1} << unit_bits_; }
     // What a computation that uses so many bytes adds to it.
     std::int64_t excess_of(std::int64_t bytes) const;
     std::int64_t peak_bytes() const;

@@ -62,6 +62,7 @@ public:
     // Sum over all computations of what they use above the limit, each rounded up to a multiple of
     // the unit, in units. The unit is a byte if the sizes add up to less than 2^42 bytes.
     std::int64_t excess() const { return profile_.excess(); }
+    std::int64_t unit_bytes() const { return profile_.unit_bytes(); }
     const std::vector<Recomputation>& recomputations() const { return recomputations_; }
     bool is_full() const { return profile_.computations() >= most_computations; }
     std::vector<std::int32_t> sequence() const { return profile_.sequence(); }
