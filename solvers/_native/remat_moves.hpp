@@ -33,7 +33,8 @@ public:
     // What a search minimizes: time and the bytes of excess, each with its weight.
     void set_weights(double per_ns, double per_byte);
     double energy() const;
-    // No state of a larger energy is wanted. What leads there is left out where that is easy to see.
+    // No state of a larger energy is wanted. What leads there is left out where that is easy to
+    // see.
     void set_most_energy(double most_energy) { most_energy_ = most_energy; }
 
     // Makes these the recomputations.

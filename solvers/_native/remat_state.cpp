@@ -154,8 +154,8 @@ void RematState::add(Recomputation one) {
 
     const Moment old_last = own[before].last_read;
     const bool was_crossing = old_last > when;
-    profile_.insert(when,
-                    crossing_bytes(when) + graph_.workspace_bytes[at(node)] + (was_crossing ? 0 : bytes));
+    profile_.insert(when, crossing_bytes(when) + graph_.workspace_bytes[at(node)] +
+                              (was_crossing ? 0 : bytes));
 
     own.insert(own.begin() + static_cast<std::ptrdiff_t>(before) + 1,
                {one.stage, static_cast<std::int32_t>(recomputations_.size()),

@@ -146,7 +146,7 @@ def test_sizes_whose_excess_is_summed_in_larger_units_give_valid_schedules() -> 
     assert compared > 8
 
 
-def test_larger_units_of_the_excess_make_no_difference_to_sizes_that_are_multiples_of_them() -> None:
+def test_units_of_the_excess_make_no_difference_to_sizes_that_are_multiples_of_them() -> None:
     # 300 nodes of 2 kB are some 2^19 bytes, 2^55 when scaled, in units of 2^14.
     graph = LayeredGraphs(nodes=300).draw(2)
     memory_bytes = 8 * graph.store_all_peak_bytes // 10
