@@ -1,9 +1,10 @@
-"""Anneal the recomputations of published graphs: how close to the best known, how soon.
+"""Anneal the recomputations of graphs: how close to the best known, how soon, in how little memory.
 
 Run: ``python benchmarks/remat_anneal.py FOLDER``, or with ``--seeds`` and ``--limit``. FOLDER has
 the graphs that MOCCASIN publishes (networkx node-link JSON: Checkmate's VGG16, VGG19, U-Net and
 ResNet-50, and random layered graphs); without it, or where a file is missing, the rows are skipped,
-and the reason is printed. A chain of 2500 layers and their backwards, drawn here, comes last.
+and the reason is printed. Then come layered graphs of 1000 and of 5000 nodes, which are generated,
+and a chain of 2500 layers and their backwards, which is drawn here.
 
 Memory is a share of the peak without recomputation in the order of the file, or bytes. Every seed
 has `limit` CPU seconds on one thread, and ends earlier when all rounds are over. A line gives, for
@@ -11,6 +12,10 @@ each seed, the overhead in per cent of the time without recomputation; the best 
 there is one, with an ``*`` if it is proved optimal among staged schedules of that order; the median
 CPU seconds to the first schedule that fits and to the last improvement, seen in steps of 1000
 moves, and in all; and moves per CPU second. Every schedule is replayed.
+
+The second table has the search for the least peak, each seed with the same limit: the peaks in per
+cent of the one without recomputation, the median CPU seconds to the last improvement and in all,
+and moves per CPU second.
 """
 
 from __future__ import annotations
@@ -22,10 +27,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
 from jettison.instances.graph import Graph, Node
 from jettison.instances.importers.networkx import import_networkx_graph
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.graph_schedule import GraphSchedule
+from jettison.solvers import _kernels
+from jettison.solvers.graph_arrays import graph_arrays
 from jettison.solvers.remat_anneal import annealing_of
 
 STEP = 1000
@@ -60,6 +68,19 @@ CELLS = (
     Cell("random_layered_n250_*", 117472, 4.2606, is_proved=False),
 )
 LARGE = ("50%", "10%")
+
+FORWARD_1000 = LayeredGraphs(nodes=1000)
+FORWARD_5000 = LayeredGraphs(nodes=5000)
+TRAINING_1000 = LayeredGraphs(nodes=1000, passes=Passes.TRAINING)
+GENERATED = (
+    (FORWARD_1000, "90%"),
+    (FORWARD_1000, "80%"),
+    (FORWARD_5000, "90%"),
+    (FORWARD_5000, "70%"),
+    (TRAINING_1000, "50%"),
+)
+PEAK_PATTERNS = ("ResNet50*", "random_layered_n250_*")
+PEAK_GENERATED = (FORWARD_1000, FORWARD_5000, TRAINING_1000)
 
 
 @dataclass(frozen=True)
@@ -132,6 +153,73 @@ def show(problem: RematGraph, known: str, seeds: int, limit_s: float) -> None:
     )
 
 
+@dataclass(frozen=True)
+class PeakRun:
+    """One seed of the search for the least peak."""
+
+    peak_percent: float
+    last_s: float
+    seconds: float
+    moves: int
+
+
+def measure_peak(graph: Graph, seed: int, limit_s: float) -> PeakRun:
+    started = time.process_time()
+    search = _kernels.RematPeak(
+        **graph_arrays(graph), stop_at_bytes=graph.least_peak_bound_bytes, seed=seed
+    )
+    last_s = 0.0
+    peak_bytes = search.peak_bytes
+    while not search.is_over and time.process_time() - started < limit_s:
+        search.run(STEP)
+        if search.peak_bytes != peak_bytes:
+            last_s = time.process_time() - started
+            peak_bytes = search.peak_bytes
+    seconds = time.process_time() - started
+    replay = GraphSchedule.from_computations(graph, search.computations).replay(graph, peak_bytes)
+    if not replay.valid or replay.peak_bytes != peak_bytes:
+        raise SystemExit("the schedule is not what was promised")
+    return PeakRun(100 * peak_bytes / graph.store_all_peak_bytes, last_s, seconds, search.tried)
+
+
+def show_peak(graph: Graph, seeds: int, limit_s: float) -> None:
+    runs = [measure_peak(graph, seed, limit_s) for seed in range(seeds)]
+    peaks = " ".join(f"{run.peak_percent:>8.3f}" for run in runs)
+    bound = 100 * graph.least_peak_bound_bytes / graph.store_all_peak_bytes
+    print(
+        f"{graph.name[:20]:<20} {len(graph):>5} {bound:>9.3f} | {peaks} | "
+        f"{statistics.median(run.last_s for run in runs):>7.2f} "
+        f"{statistics.median(run.seconds for run in runs):>7.2f} "
+        f"{statistics.median(run.moves / run.seconds for run in runs):>9.0f}",
+        flush=True,
+    )
+
+
+def show_peaks(folder: Path | None, seeds: int, limit_s: float) -> None:
+    print(
+        f"\n{'graph':<20} {'nodes':>5} {'bound %':>9} | "
+        f"{'least peaks in %, one for each seed':<{9 * seeds - 1}} | "
+        f"{'last s':>7} {'in all':>7} {'moves/s':>9}"
+    )
+    for pattern in PEAK_PATTERNS:
+        path = published(folder, pattern)
+        if path is not None:
+            show_peak(import_networkx_graph(path), seeds, limit_s)
+    for family in PEAK_GENERATED:
+        show_peak(family.draw(1), seeds, limit_s)
+
+
+def published(folder: Path | None, pattern: str) -> Path | None:
+    """Find a published graph, or print why its row is skipped."""
+    if folder is None:
+        print(f"{pattern:<20} skipped: no folder with the published graphs was given")
+        return None
+    path = next(folder.glob(pattern), None)
+    if path is None:
+        print(f"{pattern:<20} skipped: no such file in {folder}")
+    return path
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path, help="where the published graphs are")
@@ -144,18 +232,17 @@ def main() -> None:
         f"{'first s':>7} {'last s':>7} {'in all':>7} {'moves/s':>9}"
     )
     for cell in CELLS:
-        if arguments.folder is None:
-            print(f"{cell.pattern:<20} skipped: no folder with the published graphs was given")
-            continue
-        path = next(arguments.folder.glob(cell.pattern), None)
+        path = published(arguments.folder, cell.pattern)
         if path is None:
-            print(f"{cell.pattern:<20} skipped: no such file in {arguments.folder}")
             continue
         known = "" if cell.known is None else f"{cell.known:.4f}{'*' if cell.is_proved else ' '}"
         problem = RematGraph(import_networkx_graph(path), cell.memory)
         show(problem, known, arguments.seeds, arguments.limit)
+    for family, memory in GENERATED:
+        show(RematGraph(family.draw(1), memory), "", arguments.seeds, arguments.limit)
     for memory in LARGE:
         show(RematGraph(large_chain(2500), memory), "", arguments.seeds, arguments.limit)
+    show_peaks(arguments.folder, arguments.seeds, arguments.limit)
 
 
 if __name__ == "__main__":

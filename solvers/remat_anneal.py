@@ -25,12 +25,21 @@ become three times as long each. A round starts from the best schedule known, ev
 fifth of the temperature. If the first one ends in vain, the search for the least peak takes over
 (`least_peak_anneal`), from the peak without recomputation down to the first state that fits.
 
+Whether a move is accepted at the temperature :math:`T` is drawn ahead of it, as the most energy
+:math:`E - T \ln u` that it may lead to, `u` even in (0, 1]. While the ancestors to recompute are
+collected, time and excess can be bounded from below: every one of them takes its time and is a
+computation more, and only the first one, which was evicted, frees memory. So most sets are refused
+before anything is changed. What an earlier recomputation made up for by becoming useless is not
+counted against a set.
+
 A schedule from elsewhere can be a start: the rounds begin anew from it, the first one at the lower
 temperature. If it fits it is known from then on, if not the round repairs it.
 
 To add or remove a recomputation takes time linear in the number of stages during which the values
 concerned live, and in that of the computations of those stages that are above the limit, plus the
-squared degree of the node: a microsecond to some tens.
+squared degree of the node. A move takes one or two microseconds with up to a thousand nodes and
+about five with five thousand, but up to a tenth of a millisecond or more while much is above the
+limit.
 
 Times and bytes are exact 64-bit integers: sizes add up to less than 2^60, a node is computed at
 most once in each stage, and there are at most 2^20 computations, of which the memory above the

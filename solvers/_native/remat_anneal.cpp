@@ -77,7 +77,8 @@ void RematAnneal::begin_round() {
     const double steps =
         static_cast<double>(most_in_round_) / static_cast<double>(moves_per_price);
     cooling_ = std::pow(last_temperature / first, 1 / steps);
-    energy_ = energy();
+    moves_.set_weights(1, price_);
+    energy_ = moves_.energy();
     fitting_ = 0;
 }
 
@@ -100,20 +101,15 @@ void RematAnneal::cool() {
     const double fitting = static_cast<double>(fitting_) / static_cast<double>(moves_per_price);
     if (fitting < least_fitting) price_ *= price_factor;
     if (fitting > most_fitting) price_ /= price_factor;
-    energy_ = energy();
+    moves_.set_weights(1, price_);
+    energy_ = moves_.energy();
     fitting_ = 0;
 }
 
-double RematAnneal::energy() const {
-    return static_cast<double>(moves_.state().time_ns()) +
-           price_ * static_cast<double>(moves_.state().excess());
-}
-
-bool RematAnneal::is_accepted(double growth) {
-    return growth <= 0 || moves_.share() < std::exp(-growth / temperature_);
-}
-
 void RematAnneal::step() {
+    // Accepted with the probability exp(-growth / temperature), drawn ahead of the move.
+    const double most_energy = energy_ - temperature_ * std::log(1 - moves_.share());
+    moves_.set_most_energy(most_energy);
     const std::int64_t draw = moves_.below(100);
     if (moves_.state().excess() > 0 || moves_.state().recomputations().empty()) {
         moves_.towards_less_memory(draw);
@@ -126,8 +122,8 @@ void RematAnneal::step() {
         moves_.evict();
     }
     if (moves_.has_changed()) {
-        const double changed = energy();
-        if (is_accepted(changed - energy_)) {
+        const double changed = moves_.energy();
+        if (changed <= most_energy) {
             energy_ = changed;
             moves_.accept();
             record();

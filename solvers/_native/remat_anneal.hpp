@@ -48,8 +48,6 @@ private:
     void seek_memory();
     void cool();
     void step();
-    double energy() const;
-    bool is_accepted(double growth);
     void record();
 
     std::shared_ptr<const RecomputedGraph> graph_;

@@ -61,6 +61,16 @@ RematMoves::RematMoves(const RecomputedGraph& graph, std::int64_t memory_bytes, 
     while (most_halvings_ < 10 && (1 << most_halvings_) < graph_.nodes) ++most_halvings_;
 }
 
+void RematMoves::set_weights(double per_ns, double per_byte) {
+    per_ns_ = per_ns;
+    per_excess_ = per_byte * static_cast<double>(state_.unit_bytes());
+}
+
+double RematMoves::energy() const {
+    return per_ns_ * static_cast<double>(state_.time_ns()) +
+           per_excess_ * static_cast<double>(state_.excess());
+}
+
 void RematMoves::restore(const std::vector<Recomputation>& wanted) {
     std::vector<Recomputation> old = state_.recomputations();
     for (const Recomputation one : old) state_.remove(one);
@@ -126,15 +136,29 @@ void RematMoves::evict() {
 }
 
 // Adds a recomputation and, for up to a random number of inputs in turn that are no longer in
-// memory then, theirs; the lives of the other inputs become longer.
+// memory then, theirs; the lives of the other inputs become longer. Only the first one can free
+// memory, and each takes its time and is one more computation that may be above the limit: that
+// bounds the energy from below while the set grows, and most sets are given up long before they
+// are complete.
 void RematMoves::plan(Recomputation first) {
     // The smaller of two draws: with more than a thousand nodes, large sets take most of the time.
     const std::int64_t draw = below(most_halvings_ + 1);
     const std::int64_t halvings = std::min(draw, below(most_halvings_ + 1));
     std::int64_t most = (std::int64_t{1} << halvings) - 1;
-    planned_.assign(1, first);
-    is_planned_[at(first.node)] = 1;
-    for (std::size_t next = 0; next < planned_.size() && most > 0; ++next) {
+    planned_.clear();
+    double left =
+        most_energy_ - energy() + per_excess_ * static_cast<double>(state_.relief(first));
+    const std::int64_t gone_bytes = graph_.output_bytes[at(first.node)];
+    const auto put = [&](Recomputation one, const RematState::Computation& before) {
+        planned_.push_back(one);
+        is_planned_[at(one.node)] = 1;
+        // An earlier recomputation may lose all its reads to this one, and then makes up for it.
+        if (before.place >= 0) return;
+        left -= per_ns_ * static_cast<double>(graph_.duration_ns[at(one.node)]) +
+                per_excess_ * static_cast<double>(state_.own_excess(one, gone_bytes));
+    };
+    put(first, state_.computed_by(first.node, first.stage));
+    for (std::size_t next = 0; next < planned_.size() && most > 0 && left >= 0; ++next) {
         const std::int32_t node = planned_[next].node;
         for (std::int32_t k = graph_.input_start[at(node)];
              k < graph_.input_start[at(node) + 1] && most > 0; ++k) {
@@ -145,12 +169,12 @@ void RematMoves::plan(Recomputation first) {
                 computation.last_read >= moment(first.stage, node)) {
                 continue;
             }
-            planned_.push_back({source, first.stage});
-            is_planned_[at(source)] = 1;
+            put({source, first.stage}, computation);
             --most;
         }
     }
     for (const Recomputation one : planned_) is_planned_[at(one.node)] = 0;
+    if (left < 0) return;
     std::sort(planned_.begin(), planned_.end(), is_before);
     for (const Recomputation one : planned_) {
         if (state_.is_full()) break;

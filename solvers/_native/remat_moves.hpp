@@ -30,6 +30,13 @@ public:
     const RematState& state() const { return state_; }
     void set_memory_bytes(std::int64_t memory_bytes) { state_.set_memory_bytes(memory_bytes); }
 
+    // What a search minimizes: time and the bytes of excess, each with its weight.
+    void set_weights(double per_ns, double per_byte);
+    double energy() const;
+    // No state of a larger energy is wanted. What leads there is left out where that is easy to
+    // see.
+    void set_most_energy(double most_energy) { most_energy_ = most_energy; }
+
     // Makes these the recomputations.
     void restore(const std::vector<Recomputation>& wanted);
     // Takes out what nobody reads.
@@ -69,6 +76,9 @@ private:
     std::mt19937_64 random_;
     RematState state_;
     int most_halvings_ = 0;
+    double per_ns_ = 1;
+    double per_excess_ = 1;
+    double most_energy_ = 0;
     std::vector<Change> changes_;
     std::vector<Recomputation> planned_;
     std::vector<Recomputation> stack_;

@@ -25,8 +25,9 @@ RematPeak::RematPeak(std::shared_ptr<const RecomputedGraph> graph, std::int64_t 
       stop_at_bytes_(stop_at_bytes),
       moves_(*graph_, stop_at_bytes, seed),
       mean_bytes_(mean_amount(graph_->output_bytes)),
-      time_weight_(time_weight * mean_bytes_ / mean_amount(graph_->duration_ns)),
-      best_bytes_(moves_.state().peak_bytes()) {}
+      best_bytes_(moves_.state().peak_bytes()) {
+    moves_.set_weights(time_weight * mean_bytes_ / mean_amount(graph_->duration_ns), 1);
+}
 
 void RematPeak::run(std::int64_t moves, const std::function<void()>& poll) {
     for (; moves > 0 && !is_over(); --moves) {
@@ -64,20 +65,17 @@ void RematPeak::begin_attempt() {
     moves_left_ = static_cast<std::int64_t>(length);
     temperature_ = first_temperature * mean_bytes_;
     cooling_ = std::pow(last_temperature / first_temperature, 1 / length);
-    energy_ = energy();
-}
-
-double RematPeak::energy() const {
-    return time_weight_ * static_cast<double>(moves_.state().time_ns()) +
-           static_cast<double>(moves_.state().excess());
+    energy_ = moves_.energy();
 }
 
 void RematPeak::move() {
+    // Accepted with the probability exp(-growth / temperature), drawn ahead of the move.
+    const double most_energy = energy_ - temperature_ * std::log(1 - moves_.share());
+    moves_.set_most_energy(most_energy);
     moves_.towards_less_memory(moves_.below(100));
     if (moves_.has_changed()) {
-        const double changed = energy();
-        const double growth = changed - energy_;
-        if (growth <= 0 || moves_.share() < std::exp(-growth / temperature_)) {
+        const double changed = moves_.energy();
+        if (changed <= most_energy) {
             energy_ = changed;
             moves_.accept();
         } else {

@@ -16,7 +16,8 @@ namespace jettison {
 class RematPeak {
 public:
     // A peak of `stop_at_bytes` or less ends the search.
-    RematPeak(std::shared_ptr<const RecomputedGraph> graph, std::int64_t stop_at_bytes, std::uint64_t seed);
+    RematPeak(std::shared_ptr<const RecomputedGraph> graph, std::int64_t stop_at_bytes,
+              std::uint64_t seed);
 
     // Tries so many moves, or fewer if the search ends. `poll` may throw between two moves.
     void run(std::int64_t moves, const std::function<void()>& poll);
@@ -36,13 +37,11 @@ private:
 
     void begin_attempt();
     void move();
-    double energy() const;
 
     std::shared_ptr<const RecomputedGraph> graph_;
     std::int64_t stop_at_bytes_;
     RematMoves moves_;
     double mean_bytes_;
-    double time_weight_;
 
     int step_ = 0;
     // Whether the state is the best known.

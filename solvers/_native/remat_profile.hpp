@@ -36,6 +36,9 @@ public:
     // Sum over all computations of what they use above the limit, each rounded up to a multiple of
     // the unit, in units.
     std::int64_t excess() const { return excess_; }
+    std::int64_t unit_bytes() const { return std::int64_t{1} << unit_bits_; }
+    // What a computation that uses so many bytes adds to it.
+    std::int64_t excess_of(std::int64_t bytes) const;
     std::int64_t peak_bytes() const;
     std::size_t computations() const { return computations_; }
     std::vector<std::int32_t> sequence() const;
@@ -47,6 +50,10 @@ public:
     // The first computation above the limit from this moment on, around the end if need be. The
     // excess must not be zero.
     Moment above_limit(Moment from) const;
+
+    // How much of the excess would go if the computations from one moment on and before another
+    // used so many bytes less.
+    std::int64_t relief(Moment from, Moment to, std::int64_t bytes) const;
 
     void insert(Moment when, std::int64_t used_bytes);
     void erase(Moment when);
@@ -61,17 +68,23 @@ private:
     };
 
     std::size_t place_of(Moment when) const;
-    std::int64_t excess_of(std::int64_t bytes) const;
-    std::int64_t excess_of_stage(std::size_t stage, std::size_t from, std::size_t to) const;
+    template <typename Visit>
+    void visit_crowded(std::size_t from, std::size_t to, Visit visit) const;
+    std::int64_t relief_of_stage(std::size_t stage, std::size_t from, std::size_t to,
+                                 std::int64_t bytes) const;
     void find_peak(std::size_t stage);
     void change_part(std::size_t stage, std::size_t from, std::size_t to, std::int64_t bytes);
     void change_stages(std::size_t from, std::size_t to, std::int64_t bytes);
+    // Of a stage that has been changed as a whole, and only its peak been counted.
+    void change_others(std::size_t stage, std::int64_t bytes);
 
     std::int64_t limit_bytes_;
     int unit_bits_;
     std::int64_t excess_ = 0;
     std::size_t computations_;
     std::vector<Block> blocks_;
+    // A bit for each stage: whether it has more than one computation.
+    std::vector<std::uint64_t> is_crowded_;
     std::vector<std::int64_t> noted_bytes_;
     std::vector<std::int64_t> peak_bytes_;
 };

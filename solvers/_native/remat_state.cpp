@@ -124,6 +124,27 @@ std::int32_t RematState::next_read_stage(std::int32_t node, Moment after) const 
     return stage_of(next);
 }
 
+// What crosses a moment is in memory with the next computation, which is not its own.
+std::int64_t RematState::crossing_bytes(Moment when) const {
+    const std::int32_t next = profile_.node_from(when);
+    return profile_.used_bytes_from(when) - graph_.workspace_bytes[at(next)] -
+           graph_.output_bytes[at(next)];
+}
+
+std::int64_t RematState::own_excess(Recomputation one, std::int64_t gone_bytes) const {
+    return profile_.excess_of(crossing_bytes(moment(one.stage, one.node)) - gone_bytes +
+                              graph_.workspace_bytes[at(one.node)] +
+                              graph_.output_bytes[at(one.node)]);
+}
+
+std::int64_t RematState::relief(Recomputation one) const {
+    const Moment when = moment(one.stage, one.node);
+    const Computation& before = computed_by(one.node, one.stage);
+    if (before.last_read <= when) return 0;
+    return profile_.relief(last_read(one.node, before.stage, one.stage) + 1, when,
+                           graph_.output_bytes[at(one.node)]);
+}
+
 void RematState::add(Recomputation one) {
     const std::int32_t node = one.node;
     const Moment when = moment(one.stage, node);
@@ -131,14 +152,10 @@ void RematState::add(Recomputation one) {
     const std::size_t before = covering(node, one.stage);
     const std::int64_t bytes = graph_.output_bytes[at(node)];
 
-    // What crosses this moment is in memory with the next computation, which is not its own.
-    const std::int32_t next = profile_.node_from(when);
-    const std::int64_t crossing = profile_.used_bytes_from(when) -
-                                  graph_.workspace_bytes[at(next)] - graph_.output_bytes[at(next)];
     const Moment old_last = own[before].last_read;
     const bool was_crossing = old_last > when;
-    profile_.insert(when,
-                    crossing + graph_.workspace_bytes[at(node)] + (was_crossing ? 0 : bytes));
+    profile_.insert(when, crossing_bytes(when) + graph_.workspace_bytes[at(node)] +
+                              (was_crossing ? 0 : bytes));
 
     own.insert(own.begin() + static_cast<std::ptrdiff_t>(before) + 1,
                {one.stage, static_cast<std::int32_t>(recomputations_.size()),

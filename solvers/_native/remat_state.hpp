@@ -52,10 +52,17 @@ public:
     void add(Recomputation one);
     void remove(Recomputation one);
 
+    // How much excess goes, at most, because a value no longer waits for this recomputation.
+    std::int64_t relief(Recomputation one) const;
+    // How much excess a recomputation adds in its own moment if a value of so many bytes that is
+    // in memory then goes at the same time, and nothing comes. At least, that is.
+    std::int64_t own_excess(Recomputation one, std::int64_t gone_bytes) const;
+
     std::int64_t time_ns() const { return time_ns_; }
     // Sum over all computations of what they use above the limit, each rounded up to a multiple of
     // the unit, in units. The unit is a byte if the sizes add up to less than 2^42 bytes.
     std::int64_t excess() const { return profile_.excess(); }
+    std::int64_t unit_bytes() const { return profile_.unit_bytes(); }
     const std::vector<Recomputation>& recomputations() const { return recomputations_; }
     bool is_full() const { return profile_.computations() >= most_computations; }
     std::vector<std::int32_t> sequence() const { return profile_.sequence(); }
@@ -83,6 +90,7 @@ public:
 
 private:
     std::size_t covering(std::int32_t node, std::int32_t stage) const;
+    std::int64_t crossing_bytes(Moment when) const;
     Moment last_read(std::int32_t node, std::int32_t from_stage, std::int32_t before_stage) const;
 
     const RecomputedGraph& graph_;
