@@ -58,7 +58,7 @@ from jettison.solvers.graph_memory_floor import memory_for_everything, too_littl
 from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
 from jettison.solvers.status import Termination
 
-ROUNDS = 6
+ROUNDS = 7
 # Moves between two looks at the clock and the progress.
 MOVES = 5_000
 
