@@ -53,6 +53,7 @@ from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.highs import solve_model
 from jettison.solvers.highs_options import HighsOptions
+from tests.long_graph import long_problem
 from tests.oracles.graph_brute_force import least_in_order_time_ns, least_staged_time_ns
 
 EXACT = HighsOptions(gap=0, feasibility_tolerance=1e-9)
@@ -178,17 +179,7 @@ def test_relaxations_are_in_order_below_the_optimum() -> None:
 def test_the_closure_stops_the_relaxation_from_spreading_a_recomputation() -> None:
     # The windows of tests/formulations/test_windowed_frontier.py prove 32 ns on this graph. Without
     # (ever), (lost) and (path) each stage computes a bit of a node, which proves 23.6 ns.
-    generator = random.Random(32)
-    nodes = [
-        Node(
-            name=f"{i}",
-            duration_ns=generator.randint(1, 9),
-            output_bytes=generator.randint(1, 9),
-            inputs=tuple({f"{i - 1}", f"{generator.randrange(i)}"}) if i else (),
-        )
-        for i in range(16)
-    ]
-    problem = RematGraph(Graph("long", tuple(nodes)), "60%")
+    problem = long_problem()
     weak, strong = (relaxation(model.build(problem)) for model in (Frontier(), CutClosure()))
     assert weak < 24
     assert strong > 32 - 1e-6

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -25,6 +24,7 @@ from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.highs import solve_model
 from jettison.solvers.highs_options import HighsOptions
+from tests.long_graph import long_problem
 from tests.oracles.graph_brute_force import least_in_order_time_ns, least_staged_time_ns
 from tests.strategies import graphs
 from tests.tight_graphs import tight_remat_graphs
@@ -127,17 +127,7 @@ def test_a_graph_of_one_kept_node_has_no_slot_and_is_staged_all_the_same() -> No
 
 def test_the_relaxation_of_more_cuts_is_not_below_that_of_one() -> None:
     # Without the rows (ever), (lost) and (path) it is 17, each window computing a bit of a node.
-    generator = random.Random(32)
-    nodes = [
-        Node(
-            name=f"{i}",
-            duration_ns=generator.randint(1, 9),
-            output_bytes=generator.randint(1, 9),
-            inputs=tuple({f"{i - 1}", f"{generator.randrange(i)}"}) if i else (),
-        )
-        for i in range(16)
-    ]
-    problem = RematGraph(Graph("long", tuple(nodes)), "60%")
+    problem = long_problem()
     cuts = (4, 6, 8, 10, 12, 14)
     single = max(relaxed(WindowedFrontier((t,)).build(problem)) for t in cuts)
     assert single == pytest.approx(32)

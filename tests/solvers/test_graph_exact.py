@@ -12,10 +12,9 @@ from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.solve import solve_with
 from jettison.solvers.status import Termination
 from tests.oracles.graph_brute_force import least_in_order_time_ns, least_staged_time_ns
-from tests.solvers.test_graph_cut_bound import BACKWARDS, SKIP
+from tests.solvers.bound_runs import EXACT, SKIP
+from tests.solvers.test_graph_cut_bound import BACKWARDS
 from tests.tight_graphs import tight_remat_graphs
-
-EXACT = SolveOptions(time_limit_s=None, gap=0)
 
 
 @settings(max_examples=150, deadline=None)

@@ -19,6 +19,7 @@ from jettison.solvers.clock import Clock
 from jettison.solvers.graph_arrays import graph_arrays
 from jettison.solvers.least_peak_anneal import LeastPeak, least_peak_by_annealing
 from jettison.solvers.status import Termination
+from tests.mirrored_layers import training_step
 from tests.oracles.graph_brute_force import least_staged_memory_bytes
 
 
@@ -41,29 +42,6 @@ def drawn(seed: int, count: int) -> Graph:
             )
         )
     return Graph(f"drawn {seed}", tuple(nodes))
-
-
-def ladder(layers: int) -> Graph:
-    """Forwards of one byte each and backwards that read them."""
-    forward = [
-        Node(
-            name=f"f{layer}",
-            duration_ns=1,
-            output_bytes=1,
-            inputs=(f"f{layer - 1}",) if layer else (),
-        )
-        for layer in range(layers)
-    ]
-    backward = [
-        Node(
-            name=f"b{layer}",
-            duration_ns=1,
-            output_bytes=1,
-            inputs=(f"f{layer}",) + ((f"b{layer + 1}",) if layer < layers - 1 else ()),
-        )
-        for layer in reversed(range(layers))
-    ]
-    return Graph(f"{layers} layers", (*forward, *backward))
 
 
 def least_peak(graph: Graph, seed: int = 0, stop_at_bytes: int | None = None) -> LeastPeak:
@@ -92,7 +70,7 @@ def test_tiny_graphs_need_what_the_brute_force_says_and_never_less() -> None:
 def test_sixteen_layers_need_three_values() -> None:
     # A backward, its forward and the backward before it. That much does: each backward is kept for
     # the next one, and in between the forwards run from the first one, two of them at a time.
-    graph = ladder(16)
+    graph = training_step(16)
     found = least_peak(graph)
     assert graph.store_all_peak_bytes == 17
     assert found.peak_bytes == graph.least_peak_bound_bytes == 3
@@ -119,7 +97,7 @@ def test_the_peak_that_the_kernel_counts_is_the_one_that_the_replay_finds(passes
 
 
 def test_where_the_schedule_without_recomputation_is_small_enough_it_is_the_answer() -> None:
-    graph = ladder(4)
+    graph = training_step(4)
     found = least_peak(graph, stop_at_bytes=graph.store_all_peak_bytes)
     assert found.schedule.computations == tuple(range(8))
 
@@ -130,7 +108,7 @@ def test_a_seed_gives_the_same_schedule_again() -> None:
 
 
 def test_without_time_the_schedule_without_recomputation_is_left() -> None:
-    graph = ladder(40)
+    graph = training_step(40)
     found = least_peak_by_annealing(graph, 0, Clock(1e-9), 0)
     assert found.termination is Termination.TIME_LIMIT
     assert found.peak_bytes == graph.store_all_peak_bytes
@@ -150,11 +128,11 @@ def test_ctrl_c_keeps_the_best_so_far() -> None:
 @pytest.mark.parametrize("stop_at_bytes", [-1, 2**60])
 def test_the_kernel_refuses_what_no_peak_can_be(stop_at_bytes: int) -> None:
     with pytest.raises(ValueError, match="memory"):
-        _kernels.RematPeak(**graph_arrays(ladder(3)), stop_at_bytes=stop_at_bytes, seed=0)
+        _kernels.RematPeak(**graph_arrays(training_step(3)), stop_at_bytes=stop_at_bytes, seed=0)
 
 
 def test_the_kernel_refuses_arrays_that_do_not_match() -> None:
-    arrays = graph_arrays(ladder(3))
+    arrays = graph_arrays(training_step(3))
     arrays["keep"] = np.zeros(2, np.uint8)
     with pytest.raises(ValueError, match="keep"):
         _kernels.RematPeak(**arrays, stop_at_bytes=1, seed=0)

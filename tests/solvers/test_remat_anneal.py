@@ -25,6 +25,7 @@ from jettison.solvers.remat_anneal import annealing_of, solve_anneal
 from jettison.solvers.result import Result
 from jettison.solvers.solve import solve, solve_with
 from jettison.solvers.status import Termination
+from tests.mirrored_layers import training_step
 from tests.oracles.graph_brute_force import least_staged_memory_bytes, least_staged_time_ns
 
 # a must stay, or be recomputed, until b and c are there. Dropped after its own stage and computed
@@ -60,30 +61,6 @@ def drawn(seed: int, count: int) -> Graph:
             for node in range(count)
         ),
     )
-
-
-def training_step(layers: int) -> Graph:
-    """Forwards of 1 ns, backwards of 2 ns that read them, all values of one byte."""
-    forward = [
-        Node(
-            name=f"f{layer}",
-            duration_ns=1,
-            output_bytes=1,
-            inputs=(f"f{layer - 1}",) if layer else (),
-        )
-        for layer in range(layers)
-    ]
-    backward = [
-        Node(
-            name=f"b{layer}",
-            duration_ns=2,
-            output_bytes=1,
-            inputs=(f"f{layer}",) + ((f"b{layer + 1}",) if layer < layers - 1 else ()),
-            backward=True,
-        )
-        for layer in reversed(range(layers))
-    ]
-    return Graph(f"{layers} layers", (*forward, *backward))
 
 
 def tight(graph: Graph) -> list[int]:
