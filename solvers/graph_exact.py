@@ -83,7 +83,8 @@ def solve_graph_exact(problem: Problem, options: SolveOptions) -> Outcome:
     try:
         termination = search.run()
         is_over = termination is Termination.INTERRUPTED or search.infeasibility is not None
-        while not is_over and search.incumbent.improve(search.bounds.largest_ns):
+        while not (is_over or search.is_settled):
+            is_over = not search.incumbent.improve(search.bounds.largest_ns)
             search.report()
     except KeyboardInterrupt:
         termination = Termination.INTERRUPTED
