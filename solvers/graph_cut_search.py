@@ -18,7 +18,8 @@ how often and in which order; with slots, for staged schedules. The search
 A run of HiGHS starts from the best schedule, which is a point of every model of its class, without
 the values of single columns that reduced costs prove to be worse (`reduced_cost_fixing`), and
 leaves the search for better points to the annealing. One that does not end within its share of the
-time is left with the bound that it has; its share doubles when its point asks for no cut.
+time is left with the bound that it has; its share doubles when its point asks for no cut. Where
+less time is left than it took, that goes into schedules.
 
 Each round's bound is valid, and the largest of each class counts. Integers enter exactly: the
 objective is a multiple of the greatest common divisor of the durations, so every bound is rounded
@@ -56,14 +57,14 @@ from jettison.solvers.status import Answer, Termination
 _PEAKS_LOOKED_AT = 4
 _STAGES_LOOKED_AT = 4
 _STAGES_SOLVED = 3
-# Cuts at a time; one where a model takes longer than some seconds.
 _NEW_CUTS = 2
-_SECONDS_OF_AN_EASY_MODEL = 3.0
 _NEW_SLOTS = 8
 # Of one run: at least so many seconds, and a share of those that are left. A cut takes hundredths
 # of a second up to some hundred nodes.
 _LEAST_SHARE_S = 2.0
 _SHARE_OF_LEFT = 0.4
+# A model takes longer than the one before.
+_TIMES_THE_LAST = 3
 _MOST_COLUMNS = 100_000
 
 
@@ -167,7 +168,12 @@ class CutSearch:
                 return solution.termination
             if solution.answer is Answer.INFEASIBLE:
                 return self._no_point(built, rows.valid_for)
-            if solution.values is not None and self._refine(built, solution, rows):
+            is_refined = solution.values is not None and self._refine(built, solution, rows)
+            if not solution.termination.is_regular and self.clock.left_s < solution.seconds:
+                # There is no time for a larger model: what is left is for better schedules.
+                break
+            least_share_s = max(least_share_s, _TIMES_THE_LAST * solution.seconds)
+            if is_refined:
                 continue
             if solution.termination.is_regular and not self.is_settled:
                 return solution.termination
@@ -202,8 +208,7 @@ class CutSearch:
         self.incumbent.improve_from(computations, self.bounds.largest_ns)
         self.report()
         excess = self._excess(computations)
-        most = _NEW_CUTS if solution.seconds < _SECONDS_OF_AN_EASY_MODEL else 1
-        new_cuts = excess.new_cuts(rows.cuts, most)
+        new_cuts = excess.new_cuts(rows.cuts, _NEW_CUTS)
         if new_cuts:
             rows.cuts.update(new_cuts)
             return True
