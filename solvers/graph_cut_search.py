@@ -232,8 +232,11 @@ class CutSearch:
         return found is not None and valid_for.covers(found)
 
     def _no_point(self, built: WindowedModel, valid_for: ScheduleClass) -> Termination:
-        """Note that there is no staged schedule; a model without slots always has a point."""
-        if valid_for is not ScheduleClass.STAGED:
+        """Note that there is no staged schedule, unless one is known.
+
+        In order every model has a point: it knows nothing of what recomputations need.
+        """
+        if valid_for is not ScheduleClass.STAGED or self._has_point(valid_for):
             self.note = "HiGHS calls a model infeasible that has a point"
             return Termination.ERROR
         unit = built.memory_scale.unit

@@ -89,10 +89,12 @@ def solve_graph_exact(problem: Problem, options: SolveOptions) -> Outcome:
     except KeyboardInterrupt:
         termination = Termination.INTERRUPTED
     outcome = search.outcome(termination)
-    if outcome.infeasibility is not None:
-        return with_least_staged_memory(outcome, problem, options, clock)
-    note = outcome.note
     schedule = search.schedule
+    if outcome.infeasibility is not None and schedule is None:
+        return with_least_staged_memory(outcome, problem, options, clock)
+    # Where none is staged, one that is in order may fit all the same.
+    outcome = replace(outcome, infeasibility=None)
+    note = outcome.note
     if schedule is None and note is None:
         note = "no schedule was found that fits; that does not prove that there is none"
         least = search.incumbent.least_peak

@@ -8,13 +8,19 @@ from hypothesis import given, settings
 
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.outcome import SolveOptions
+from jettison.solvers.bound import Evidence
+from jettison.solvers.clock import Clock
+from jettison.solvers.graph_cut_search import CutSearch
+from jettison.solvers.model_solution import ModelSolution
+from jettison.solvers.outcome import Infeasibility, SolveOptions
 from jettison.solvers.solve import solve_with
-from jettison.solvers.status import Termination
+from jettison.solvers.status import Answer, Termination
 from tests.oracles.graph_brute_force import least_in_order_time_ns, least_staged_time_ns
 from tests.solvers.bound_runs import EXACT, SKIP
 from tests.solvers.test_graph_cut_bound import BACKWARDS
 from tests.tight_graphs import tight_remat_graphs
+
+NO_POINT = ModelSolution(termination=Termination.COMPLETED, answer=Answer.INFEASIBLE, seconds=0.0)
 
 
 @settings(max_examples=150, deadline=None)
@@ -57,3 +63,33 @@ def test_an_interrupt_keeps_the_bounds() -> None:
         result = solve_with(RematGraph(SKIP, 7), "exact", EXACT)
     assert result.termination is Termination.INTERRUPTED
     assert result.lower_bound_ns == 5
+
+
+def test_a_known_schedule_refutes_a_model_that_is_called_infeasible() -> None:
+    # a is computed again for d, in 7 bytes: the solver's word against a schedule that fits.
+    search = CutSearch(RematGraph(SKIP, 7), EXACT, Clock(None), "exact")
+    search.incumbent.find_first()
+    with patch.object(search, "_solve", return_value=NO_POINT):
+        termination = search.run()
+    assert termination is Termination.ERROR
+    assert search.infeasibility is None
+    assert search.incumbent.time_ns == 7
+
+
+def test_a_schedule_in_order_is_handed_out_where_no_staged_one_is() -> None:
+    proof = Infeasibility(
+        valid_for=ScheduleClass.STAGED,
+        least_memory_bytes=8,
+        is_exact=False,
+        evidence=Evidence.SOLVER,
+    )
+
+    def run(search: CutSearch) -> Termination:
+        search.incumbent.find_first()
+        search.infeasibility = proof
+        return Termination.COMPLETED
+
+    with patch("jettison.solvers.graph_cut_search.CutSearch.run", run):
+        result = solve_with(RematGraph(SKIP, 7), "exact", EXACT)
+    assert result.infeasibility is None
+    assert result.time_ns == 7
