@@ -5,13 +5,14 @@ every schedule whose first computations follow the order of the graph, whatever 
 how often and in which order; with slots, for staged schedules. The search
 
 1. anneals until a schedule is known (`graph_incumbent`);
-2. looks at the step without recomputation, and solves the linear relaxation of one cut at each of
-   the stages that need most memory; its multipliers, evaluated in exact arithmetic, are a bound
-   that no tolerance of the solver can spoil (`exact_dual_bound`);
-3. solves the best few of them with their integers, and goes on with the best one;
-4. brings the best point to a schedule (`WindowedModel.computations`), replays it, and makes stages
-   where it exceeds the memory most cuts as well; where only recomputations exceed it, it adds slots
-   and the cuts on both sides of them. In between it anneals from that schedule;
+2. solves the linear relaxation of one cut at each of the stages whose memory costs most by a
+   knapsack (`eviction_cost`), and goes on with the best one; the multipliers, evaluated in exact
+   arithmetic, are a bound that no tolerance of the solver can spoil (`exact_dual_bound`);
+3. solves the model with its integers;
+4. brings its point to a schedule (`WindowedModel.computations`), replays it, and makes stages where
+   it exceeds the memory most, at the price of a byte there, cuts as well; where only recomputations
+   exceed it, it adds slots and the cuts on both sides of them. In between it anneals from that
+   schedule;
 5. does the same again, until the schedule of a model that was solved to its end fits, or the bound
    meets the best schedule.
 
@@ -32,7 +33,7 @@ models of more than a hundred thousand columns R and S are not built.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from jettison.formulations.array_model import Floats
@@ -43,6 +44,7 @@ from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Evidence
 from jettison.solvers.clock import Clock
+from jettison.solvers.eviction_cost import eviction_costs
 from jettison.solvers.graph_bounds import GraphBounds
 from jettison.solvers.graph_incumbent import GraphIncumbent
 from jettison.solvers.graph_model_runs import GraphModelRuns, KnownPoint
@@ -52,11 +54,8 @@ from jettison.solvers.outcome import Infeasibility, Outcome, Progress, SolveOpti
 from jettison.solvers.stage_excess import Slot, StageExcess, cuts_beside
 from jettison.solvers.status import Answer, Termination
 
-# Peaks of the memory and worst stages whose relaxations are solved, and those of them that are
-# solved with their integers.
-_PEAKS_LOOKED_AT = 4
+# Stages whose relaxations are solved before the first model with its integers.
 _STAGES_LOOKED_AT = 4
-_STAGES_SOLVED = 3
 _NEW_CUTS = 2
 _NEW_SLOTS = 8
 # Of one run: at least so many seconds, and a share of those that are left. A cut takes hundredths
@@ -107,6 +106,7 @@ class CutSearch:
         self._runs = GraphModelRuns(
             self.bounds, options, clock, lambda: self.is_settled, self.report
         )
+        self._ns_per_byte: dict[int, float] = {}
         self.infeasibility: Infeasibility | None = None
         self.work = {"cuts": 0, "slots": 0}
         self.note: str | None = None
@@ -151,12 +151,12 @@ class CutSearch:
         self.incumbent.find_first()
         self.report()
         graph = self.problem.instance
-        excess = self._excess(range(len(graph)))
-        peaks = excess.new_cuts((), _PEAKS_LOOKED_AT)
-        if not peaks:
+        costs = eviction_costs(graph, self.problem.memory_bytes)
+        if not costs:
             return Termination.COMPLETED
-        stages = list(dict.fromkeys([*peaks, *excess.worst_stages()[:_STAGES_LOOKED_AT]]))
-        rows = _Rows({self._best_stage(stages)})
+        self._ns_per_byte = {stage: cost.ns_per_byte for stage, cost in costs.items()}
+        dearest = sorted(costs, key=lambda stage: (-costs[stage].cost_ns, stage))
+        rows = _Rows({self._best_stage(dearest[:_STAGES_LOOKED_AT])})
         least_share_s = _LEAST_SHARE_S
         while self.clock.left_s and not self.is_settled:
             frontier = self._frontier(rows)
@@ -214,7 +214,7 @@ class CutSearch:
         self.incumbent.improve_from(computations, self.bounds.largest_ns)
         self.report()
         excess = self._excess(computations)
-        new_cuts = excess.new_cuts(rows.cuts, _NEW_CUTS)
+        new_cuts = excess.new_cuts(rows.cuts, _NEW_CUTS, self._ns_per_byte)
         if new_cuts:
             rows.cuts.update(new_cuts)
             return True
@@ -255,33 +255,17 @@ class CutSearch:
         return Termination.COMPLETED
 
     def _best_stage(self, stages: Sequence[int]) -> int:
-        """Return the stage whose cut proves most."""
-        models: dict[int, WindowedModel] = {}
-        multipliers: dict[int, Floats | None] = {}
+        """Return the stage whose cut's relaxation proves most."""
         values: dict[int, float] = {}
         for stage in stages:
             if not self.clock.left_s or self.is_settled:
                 break
-            models[stage] = self._frontier(_Rows({stage})).build(self.problem)
-            solution = self._runs.relaxation(models[stage], self._share_s(_LEAST_SHARE_S))
-            multipliers[stage], value = solution.row_duals, solution.dual_bound or 0.0
-            if value > max(values.values(), default=0.0):
-                self._runs.prove(models[stage], solution.row_duals)
-            values[stage] = value
-        solved_ns: dict[int, int] = {}
-        for stage in sorted(values, key=lambda stage: -values[stage])[:_STAGES_SOLVED]:
-            if not self.clock.left_s or self.is_settled:
-                break
-            solution = self._solve(
-                models[stage], multipliers[stage], ScheduleClass.IN_ORDER, _LEAST_SHARE_S
-            )
-            if solution.termination is Termination.INTERRUPTED:
-                raise KeyboardInterrupt
-            solved_ns[stage] = self.bounds.believe(
-                solution.dual_bound, models[stage].time_scale, ScheduleClass.IN_ORDER
-            )
-        ranking: Mapping[int, float] = solved_ns or values
-        return max(ranking, key=lambda stage: ranking[stage], default=stages[0])
+            built = self._frontier(_Rows({stage})).build(self.problem)
+            solution = self._runs.relaxation(built, self._share_s(_LEAST_SHARE_S))
+            values[stage] = solution.dual_bound or 0.0
+            if values[stage] == max(values.values()):
+                self._runs.prove(built, solution.row_duals)
+        return max(values, key=lambda stage: values[stage], default=stages[0])
 
     def _solve(
         self,

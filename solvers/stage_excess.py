@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from jettison.instances.graph import Graph
 from jettison.schedules.graph_schedule import GraphOperationKind, GraphSchedule
@@ -73,18 +73,35 @@ class StageExcess:
         slots = (slot for slot in self.again_bytes if slot[0] < self._num_nodes)
         return sorted(slots, key=lambda slot: (-self.again_bytes[slot], slot))
 
-    def new_cuts(self, cuts: Collection[int], count: int) -> list[int]:
+    def new_cuts(
+        self, cuts: Collection[int], count: int, ns_per_byte: Mapping[int, float] | None = None
+    ) -> list[int]:
         """Return up to `count` cuts to add, of stages whose first computation exceeds the limit.
 
         Of stages close to each other only the worst is one: a cut there takes most of the excess
         of the others away.
+
+        Parameters
+        ----------
+        cuts
+            Those that there are.
+        count
+            How many more at most.
+        ns_per_byte
+            What a byte is worth at a stage (`StageCost`); a stage without a price has the mean.
+            By default every byte counts the same.
         """
-        excess = {node: above for node, above in self.first_bytes.items() if node not in cuts}
+        prices = ns_per_byte or {}
+        usual = sum(prices.values()) / len(prices) if prices else 1.0
+        excess = {
+            node: above * prices.get(node, usual)
+            for node, above in self.first_bytes.items()
+            if node not in cuts
+        }
         peaks = [
             node
-            for node in self.worst_stages()
-            if node in excess
-            and all(
+            for node in sorted(excess, key=lambda node: (-excess[node], node))
+            if all(
                 (excess.get(other, 0), -other) <= (excess[node], -node)
                 for other in range(node - _REACH, node + _REACH + 1)
             )

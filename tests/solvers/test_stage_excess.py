@@ -49,6 +49,8 @@ def test_peaks_far_from_each_other_are_cuts_at_once() -> None:
     assert excess.first_bytes == {4: 3, 7: 2, 8: 4, 9: 9, 10: 6, 11: 7}
     assert excess.new_cuts(set(), 5) == [9, 4]
     assert excess.new_cuts(set(), 1) == [9]
+    # A byte at 4 is worth more: 3 bytes at 7 ns beside 9 at 2 ns, and 7 at the mean, 4.5 ns.
+    assert excess.new_cuts(set(), 5, {4: 7.0, 9: 2.0}) == [11, 4]
 
 
 def test_what_comes_after_the_last_first_computation_has_no_stage() -> None:
