@@ -15,6 +15,8 @@ from jettison.instances.graph import Graph
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
 from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
+from jettison.instances.remat_sharding import RematSharding
+from jettison.instances.sharded_graph import ShardedGraph
 from jettison.instances.three_partition import ThreePartition
 from jettison.instances.weight_offload import WeightOffload
 from jettison.solvers.methods import PROBLEMS
@@ -87,6 +89,13 @@ def make_problem(problem: str, instance: str, resources: Resources) -> Problem:
             field="INSTANCE",
             expected="give a chain or a graph; see jettison generate weight-offload",
         )
+    if isinstance(loaded, ShardedGraph) != (problem == RematSharding.problem):
+        wanted = "a sharded graph" if problem == RematSharding.problem else "a chain or a graph"
+        raise InputError(
+            f"{loaded.name} is a {loaded.kind}",
+            field="INSTANCE",
+            expected=f"give {wanted} to {problem}",
+        )
     memory = resources.memory_text
     if problem in _LINKED and resources.bandwidth is None:
         raise InputError(
@@ -110,6 +119,8 @@ def make_problem(problem: str, instance: str, resources: Resources) -> Problem:
             field="transfers",
             expected=f"leave it out, or use {RematOffloadChain.problem}",
         )
+    if isinstance(loaded, ShardedGraph):
+        return RematSharding(loaded, memory)
     if problem == WeightOffload.problem:
         assert resources.bandwidth is not None
         return WeightOffload(_expect_chain(loaded), memory, resources.bandwidth)
@@ -126,10 +137,10 @@ def make_problem(problem: str, instance: str, resources: Resources) -> Problem:
     return RematGraph(loaded, memory)
 
 
-def _expect_chain(instance: Chain | Graph) -> Chain:
-    if isinstance(instance, Graph):
+def _expect_chain(instance: Chain | Graph | ShardedGraph) -> Chain:
+    if not isinstance(instance, Chain):
         raise InputError(
-            f"{instance.name} is a graph",
+            f"{instance.name} is a {instance.kind}",
             field="INSTANCE",
             expected="give a chain, or use remat-graph",
         )

@@ -6,6 +6,7 @@ from jettison.cli.arguments import InstanceName, JsonOption
 from jettison.cli.output import print_json, print_pairs
 from jettison.instances.catalog import Instance, load
 from jettison.instances.chain import Chain
+from jettison.instances.sharded_graph import ShardedGraph
 from jettison.instances.three_partition import ThreePartition
 from jettison.instances.units import format_bytes, format_ns
 from jettison.instances.value_triples import value_triples
@@ -37,6 +38,20 @@ def _facts(instance: Instance) -> dict[str, str | int]:
             "triples": len(value_triples(instance.values, instance.target)),
             "answer": instance.answer or "unknown",
             "family": instance.generated.family if instance.generated else "unknown",
+        }
+    if isinstance(instance, ShardedGraph):
+        return {
+            "name": instance.name,
+            "kind": instance.kind,
+            "sha256": instance.sha256,
+            "mesh": "x".join(map(str, instance.mesh)) or "unknown",
+            "operators": len(instance),
+            "parameters": len(instance.parameters),
+            "choices": len(instance.groups),
+            "most_strategies": max(len(item.strategies) for item in instance.operators),
+            "edges": sum(len(inputs) for inputs in instance.inputs),
+            "base_time_ns": instance.base_time_ns,
+            "least_peak_bound_bytes": instance.least_peak_bound_bytes,
         }
     facts: dict[str, str | int] = {
         "name": instance.name,

@@ -24,6 +24,7 @@ class Rule(StrEnum):
     OUT_OF_ORDER = "out of order"
     BUSY = "busy"
     IN_USE = "in use"
+    COMPUTED_TWICE = "computed twice"
     NOT_PERIODIC = "not as at the start of the period"
 
 

@@ -9,23 +9,33 @@ from jettison.instances.chain import Chain
 from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph
 from jettison.instances.json_file import check_header, check_schema, read_json, write_json
+from jettison.instances.sharded_graph import ShardedGraph
 from jettison.schedules.any_schedule import Schedule
 from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind, ChainSchedule
 from jettison.schedules.cyclic_event import CyclicEvent, CyclicEventKind
 from jettison.schedules.cyclic_schedule import CyclicSchedule
 from jettison.schedules.graph_schedule import GraphOperation, GraphOperationKind, GraphSchedule
 from jettison.schedules.offload_schedule import OffloadSchedule
+from jettison.schedules.sharded_schedule import ShardedSchedule
 from jettison.schedules.transfer_operation import TransferOperation, TransferOperationKind
 
 _CHAIN_KINDS = {kind.value: kind for kind in ChainOperationKind}
+_KINDS = {
+    Chain.kind: ("chain", "offload", "cyclic"),
+    Graph.kind: ("graph",),
+    ShardedGraph.kind: ("sharded",),
+}
 _TRANSFER_KINDS = {kind.value: kind for kind in TransferOperationKind}
 
 
-def save_schedule(schedule: Schedule, instance: Chain | Graph, path: str | Path) -> None:
+def save_schedule(
+    schedule: Schedule, instance: Chain | Graph | ShardedGraph, path: str | Path
+) -> None:
     """Write a schedule for an instance; the file appears complete or not at all.
 
     A chain operation is written as ``["F_all", 3]``, a transfer as ``["O_all", 3]``, a graph
-    operation as ``["compute", "conv1"]``, an event of a cycle as ``["prefetch", 3, 1200]``.
+    operation as ``["compute", "conv1"]``, a strategy by its name, an event of a cycle as
+    ``["prefetch", 3, 1200]``.
 
     Raises
     ------
@@ -51,6 +61,17 @@ def save_schedule(schedule: Schedule, instance: Chain | Graph, path: str | Path)
                 [str(item.kind), instance.nodes[item.node].name] for item in schedule.operations
             ]
         }
+    elif isinstance(schedule, ShardedSchedule) and isinstance(instance, ShardedGraph):
+        kind = "sharded"
+        content = {
+            "strategies": [
+                operator.strategies[place].name
+                for operator, place in zip(instance.operators, schedule.strategies, strict=True)
+            ],
+            "operations": [
+                [str(item.kind), instance.operators[item.node].name] for item in schedule.operations
+            ],
+        }
     else:
         raise TypeError(f"a {type(schedule).__name__} is no schedule for a {instance.kind}")
     write_json(
@@ -66,18 +87,18 @@ def save_schedule(schedule: Schedule, instance: Chain | Graph, path: str | Path)
     )
 
 
-def load_schedule(path: str | Path, instance: Chain | Graph) -> Schedule:
+def load_schedule(path: str | Path, instance: Chain | Graph | ShardedGraph) -> Schedule:
     """Read a schedule for an instance.
 
     Raises
     ------
     InputError
         If the file is not a valid schedule file, is for another kind of instance or for another
-        instance, or names a stage or node that the instance does not have.
+        instance, or names a stage, node or strategy that the instance does not have.
     """
     source = str(path)
     document = read_json(Path(path))
-    kinds = ["graph"] if isinstance(instance, Graph) else ["chain", "offload", "cyclic"]
+    kinds = _KINDS[instance.kind]
     check_header(document, {f"{kind}-schedule": 1 for kind in kinds}, source)
     check_schema(document, "jettison.schedules", f"{document['kind']}.schema.json", source)
     if document["instance_sha256"] != instance.sha256:
@@ -90,7 +111,9 @@ def load_schedule(path: str | Path, instance: Chain | Graph) -> Schedule:
         )
     try:
         if isinstance(instance, Graph):
-            return _graph_schedule(document["operations"], instance)
+            return GraphSchedule(_graph_operations(document["operations"], instance))
+        if isinstance(instance, ShardedGraph):
+            return _sharded_schedule(document["strategies"], document["operations"], instance)
         if document["kind"] == "cyclic-schedule":
             return _cyclic_schedule(document["period_ns"], document["events"], instance)
         if document["kind"] == "offload-schedule":
@@ -151,7 +174,31 @@ def _checked_stage(field: str, stage: int, *, least: int, most: int) -> int:
     return stage
 
 
-def _graph_schedule(entries: list[list[Any]], graph: Graph) -> GraphSchedule:
+def _sharded_schedule(
+    names: list[str], entries: list[list[Any]], sharded: ShardedGraph
+) -> ShardedSchedule:
+    if len(names) != len(sharded):
+        raise InputError(
+            f"{len(names)} entries",
+            field="strategies",
+            expected=f"name a strategy for each of the {len(sharded)} operators",
+        )
+    strategies = []
+    for position, (name, operator) in enumerate(zip(names, sharded.operators, strict=True)):
+        known = [strategy.name for strategy in operator.strategies]
+        if name not in known:
+            raise InputError(
+                f"{name!r} is not a strategy of {operator.name!r}",
+                field=f"strategies[{position}]",
+                expected=f"write one of {', '.join(known)}",
+            )
+        strategies.append(known.index(name))
+    return ShardedSchedule(tuple(strategies), _graph_operations(entries, sharded))
+
+
+def _graph_operations(
+    entries: list[list[Any]], graph: Graph | ShardedGraph
+) -> tuple[GraphOperation, ...]:
     for position, (_, name) in enumerate(entries):
         if name not in graph.position_of:
             raise InputError(
@@ -159,9 +206,6 @@ def _graph_schedule(entries: list[list[Any]], graph: Graph) -> GraphSchedule:
                 field=f"operations[{position}][1]",
                 expected="name a node of the instance",
             )
-    return GraphSchedule(
-        tuple(
-            GraphOperation(GraphOperationKind(kind), graph.position_of[name])
-            for kind, name in entries
-        )
+    return tuple(
+        GraphOperation(GraphOperationKind(kind), graph.position_of[name]) for kind, name in entries
     )

@@ -9,6 +9,7 @@ from jettison.instances.errors import InputError
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
 from jettison.instances.remat_offload_chain import RematOffloadChain
+from jettison.instances.remat_sharding import RematSharding
 from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.any_schedule import Schedule
 from jettison.schedules.schedule_class import ScheduleClass
@@ -19,7 +20,7 @@ from jettison.solvers.status import Termination
 MOST_THREADS = 1024
 LARGEST_SEED = 2**31 - 1
 
-Problem = RematChain | RematOffloadChain | WeightOffload | RematGraph
+Problem = RematChain | RematOffloadChain | WeightOffload | RematGraph | RematSharding
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,104 @@
+"""A choice of strategies and a sequence of computations and deletions, and their replay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from jettison.instances.chosen_strategies import with_strategies
+from jettison.instances.sharded_graph import ShardedGraph
+from jettison.schedules.graph_schedule import GraphOperation, GraphOperationKind, GraphSchedule
+from jettison.schedules.replay import Replay, Rule, Violation
+
+
+@dataclass(frozen=True, slots=True)
+class ShardedSchedule:
+    """How each operator is sharded, and what is computed when.
+
+    Attributes
+    ----------
+    strategies
+        For each operator the place of its strategy; it is the same in every computation.
+    operations
+        As in `GraphSchedule`.
+    """
+
+    strategies: tuple[int, ...]
+    operations: tuple[GraphOperation, ...]
+
+    @classmethod
+    def from_computations(
+        cls, sharded: ShardedGraph, strategies: Sequence[int], computations: Sequence[int]
+    ) -> ShardedSchedule:
+        """Build the schedule that computes in this order and frees as early as it can.
+
+        See `GraphSchedule.from_computations`; parameters stay.
+
+        Raises
+        ------
+        InputError
+            If the strategies are not allowed together; the operator is named.
+        """
+        graph = with_strategies(sharded, strategies)
+        found = GraphSchedule.from_computations(graph, computations)
+        return cls(tuple(strategies), found.operations)
+
+    @property
+    def computations(self) -> tuple[int, ...]:
+        """The operators computed, in order."""
+        return GraphSchedule(self.operations).computations
+
+    def replay(self, sharded: ShardedGraph, memory_bytes: int | None = None) -> Replay:
+        """Execute the sequence on one device in exact integers and name every broken rule.
+
+        A computation takes its compute and communication time, and the resharding of each of its
+        inputs, again each time that it runs. A value takes its strategy's memory. A parameter is in
+        memory from its computation to the end; parameters and inputs are computed once.
+
+        Parameters
+        ----------
+        sharded
+            The instance.
+        memory_bytes
+            The limit of one device; None to measure only.
+
+        Raises
+        ------
+        InputError
+            If the strategies are not allowed together: there is no time to measure then.
+
+        Notes
+        -----
+        Time linear in the number of operations and inputs.
+        """
+        graph = with_strategies(sharded, self.strategies)
+        found = GraphSchedule(self.operations).replay(graph, memory_bytes)
+        return replace(
+            found, violations=tuple(sorted((*found.violations, *self._repeated(sharded)), key=_at))
+        )
+
+    def _repeated(self, sharded: ShardedGraph) -> list[Violation]:
+        """Return the computations of parameters and inputs that were computed before."""
+        seen: set[int] = set()
+        found = []
+        for position, operation in enumerate(self.operations):
+            if operation.kind is GraphOperationKind.FREE:
+                continue
+            if not 0 <= operation.node < len(sharded):
+                continue
+            operator = sharded.operators[operation.node]
+            if operation.node in seen and operator.role.is_computed_once:
+                found.append(
+                    Violation(
+                        rule=Rule.COMPUTED_TWICE,
+                        position=position,
+                        operation=f"{operation.kind} {operator.name}",
+                        tensor=operator.name,
+                    )
+                )
+            seen.add(operation.node)
+        return found
+
+
+def _at(violation: Violation) -> float:
+    return float("inf") if violation.position is None else violation.position
