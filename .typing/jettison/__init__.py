@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from jettison.instances.errors import InputError, JettisonError, MissingExtraError
     from jettison.instances.graph import Graph, Node
     from jettison.instances.link import Link
+    from jettison.instances.operator import Operator, Role, Strategy
     from jettison.instances.provenance import Provenance
     from jettison.instances.remat_chain import RematChain
     from jettison.instances.remat_graph import RematGraph
     from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
+    from jettison.instances.remat_sharding import RematSharding
+    from jettison.instances.sharded_graph import Resharding, ShardedGraph
     from jettison.instances.three_partition import ThreePartition
     from jettison.instances.weight_offload import WeightOffload
     from jettison.schedules.chain_schedule import (
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from jettison.schedules.replay import Replay, Transfer, Violation
     from jettison.schedules.schedule_class import ScheduleClass
     from jettison.schedules.schedule_file import load_schedule, save_schedule
+    from jettison.schedules.sharded_schedule import ShardedSchedule
     from jettison.schedules.transfer_operation import TransferOperation, TransferOperationKind
     from jettison.solvers.bound import Bound
     from jettison.solvers.result import Result
@@ -63,14 +67,21 @@ __all__ = [
     "MissingExtraError",
     "Node",
     "OffloadSchedule",
+    "Operator",
     "Provenance",
     "RematChain",
     "RematGraph",
     "RematOffloadChain",
+    "RematSharding",
     "Replay",
+    "Resharding",
     "Result",
+    "Role",
     "ScheduleClass",
+    "ShardedGraph",
+    "ShardedSchedule",
     "Stage",
+    "Strategy",
     "ThreePartition",
     "Transfer",
     "TransferOperation",
@@ -100,10 +111,13 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "instances.errors": ["InputError", "JettisonError", "MissingExtraError"],
         "instances.graph": ["Graph", "Node"],
         "instances.link": ["Link"],
+        "instances.operator": ["Operator", "Role", "Strategy"],
         "instances.provenance": ["Provenance"],
         "instances.remat_chain": ["RematChain"],
         "instances.remat_graph": ["RematGraph"],
         "instances.remat_offload_chain": ["RematOffloadChain", "Transfers"],
+        "instances.remat_sharding": ["RematSharding"],
+        "instances.sharded_graph": ["Resharding", "ShardedGraph"],
         "instances.three_partition": ["ThreePartition"],
         "instances.weight_offload": ["WeightOffload"],
         "schedules.chain_schedule": ["ChainOperation", "ChainOperationKind", "ChainSchedule"],
@@ -114,6 +128,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "schedules.replay": ["Replay", "Transfer", "Violation"],
         "schedules.schedule_class": ["ScheduleClass"],
         "schedules.schedule_file": ["load_schedule", "save_schedule"],
+        "schedules.sharded_schedule": ["ShardedSchedule"],
         "schedules.transfer_operation": ["TransferOperation", "TransferOperationKind"],
         "solvers.bound": ["Bound"],
         "solvers.result": ["Result"],

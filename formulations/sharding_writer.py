@@ -1,0 +1,333 @@
+"""The columns and rows of `windowed_sharding`, whose docstring has the model."""
+
+# The symbols of the model are the names of the code.
+# ruff: noqa: N806
+
+from __future__ import annotations
+
+from jettison.formulations.array_model import ArrayModel
+from jettison.formulations.array_model_builder import ArrayModelBuilder
+from jettison.formulations.integer_scale import IntegerScale
+from jettison.formulations.needed_sets import kept_until, needed_sets, read_in_window
+from jettison.formulations.sharding_skeleton import skeleton
+from jettison.instances.remat_sharding import RematSharding
+from jettison.instances.sharded_graph import Table
+from jettison.schedules.schedule_class import ScheduleClass
+
+Columns = list[int]
+
+
+class ShardingWriter:
+    """Adds the columns and the rows: strategies, then window by window.
+
+    Parameters
+    ----------
+    problem
+        The instance and its memory.
+    cuts, slots, valid_for
+        As in `WindowedSharding`.
+
+    Attributes
+    ----------
+    s
+        For each operator that decides, the columns of its strategies.
+    R, S
+        For each window, the columns of each needed operator.
+    memory_scale, time_scale
+        What the model counts in.
+    """
+
+    def __init__(
+        self,
+        problem: RematSharding,
+        cuts: tuple[int, ...],
+        slots: tuple[tuple[int, int], ...],
+        valid_for: ScheduleClass,
+    ) -> None:
+        sharded = problem.instance
+        self.sharded = sharded
+        self.cuts = cuts
+        self.slots = slots
+        self.staged = valid_for is ScheduleClass.STAGED
+        self.graph, self.once = skeleton(sharded)
+        self.parameters = sharded.parameters
+        allowed = [op.strategies[k] for op in sharded.operators for k in op.allowed]
+        costs = [cost for item in sharded.resharding for row in item.cost_ns for cost in row]
+        self.memory_scale = IntegerScale.of(item.memory_bytes for item in allowed)
+        self.time_scale = IntegerScale.of(
+            [*(item.cost_ns for item in allowed), *(cost for cost in costs if cost is not None)]
+        )
+        self.limit = self.memory_scale.to_model(problem.memory_bytes)
+        self.m = [
+            [self.memory_scale.to_model(strategy.memory_bytes) for strategy in op.strategies]
+            for op in sharded.operators
+        ]
+        self.builder = ArrayModelBuilder("windowed_sharding")
+        self.s: dict[int, Columns] = {}
+        self.e: dict[tuple[int, int], list[Columns]] = {}
+        self.R: list[dict[int, int]] = []
+        self.S: list[dict[int, int]] = []
+        self.r: list[dict[int, Columns]] = []
+        self.q: list[dict[int, Columns]] = []
+
+    def model(self) -> ArrayModel:
+        """Write everything, and return the model."""
+        self._add_strategies()
+        self._add_pairs()
+        self._add_work()
+        if self.cuts:
+            needed_in = needed_sets(self.graph, self.cuts, self.once)
+            ends = (*self.cuts[1:], len(self.graph) - 1 if self.staged else len(self.graph))
+            for t, end, needed in zip(self.cuts, ends, needed_in, strict=True):
+                self._add_columns(t, end, sorted(needed))
+        for w in range(len(self.cuts)):
+            self._add_products(w)
+            self._add_window(w)
+            self._add_resharding(w)
+            self._add_memory(w)
+        for w in range(len(self.cuts) - 1):
+            self._add_closure(w)
+        window_of = {t: w for w, t in enumerate(self.cuts)}
+        for t, q in self.slots:
+            if q in self.R[window_of[t - 1]]:
+                self._add_slot(t, q, window_of[t - 1])
+        return self.builder.build()
+
+    def _columns_of(self, i: int) -> Columns:
+        """Return the columns s of an operator: those of the one that it follows."""
+        return self.s[self.sharded.leader[i]]
+
+    def _add_strategies(self) -> None:
+        to_model = self.time_scale.to_model
+        for group in self.sharded.groups:
+            i = group[0]
+            members = [self.sharded.operators[p] for p in group]
+            places = range(len(members[0].strategies))
+            free = [all(k in member.allowed for member in members) for k in places]
+            cost_ns = [
+                sum(member.strategies[k].cost_ns for member in members) if free[k] else 0
+                for k in places
+            ]
+            # Costs within the group come with the strategy.
+            for p in group:
+                for j in self.sharded.inputs[p]:
+                    table = self.sharded.tables.get((j, p))
+                    if table is None or self.sharded.leader[j] != i:
+                        continue
+                    for k in places:
+                        cost = table[k][k]
+                        free[k] = free[k] and cost is not None
+                        cost_ns[k] += cost or 0
+            self.s[i] = self.builder.add_columns(
+                [f"s_{i}_{k}" for k in places],
+                upper=free,
+                cost=[to_model(cost) for cost in cost_ns],
+                integer=True,
+            ).tolist()
+            self.builder.add_row(f"one_{i}", self.s[i], [1] * len(places), lower=1, upper=1)
+
+    def _add_pairs(self) -> None:
+        tables: dict[tuple[int, int], list[Table]] = {}
+        for (j, i), table in self.sharded.tables.items():
+            ends = (self.sharded.leader[j], self.sharded.leader[i])
+            if ends[0] != ends[1] and any(cost != 0 for row in table for cost in row):
+                tables.setdefault(ends, []).append(table)
+        for (g, h), between in tables.items():
+            rows, columns = range(len(self.s[g])), range(len(self.s[h]))
+            e = []
+            for a in rows:
+                costs = [[table[a][b] for table in between] for b in columns]
+                e.append(
+                    self.builder.add_columns(
+                        [f"e_{g}_{h}_{a}_{b}" for b in columns],
+                        upper=[None not in found for found in costs],
+                        cost=[
+                            self.time_scale.to_model(sum(cost or 0 for cost in found))
+                            for found in costs
+                        ],
+                    ).tolist()
+                )
+            self.e[g, h] = e
+            for a in rows:
+                self._equal(f"from_{g}_{h}_{a}", e[a], self.s[g][a])
+            for b in columns:
+                self._equal(f"to_{g}_{h}_{b}", [e[a][b] for a in rows], self.s[h][b])
+
+    def _equal(self, name: str, columns: Columns, total: int) -> None:
+        """Add the row that columns sum up to another one."""
+        ones = [1] * len(columns)
+        self.builder.add_row(name, [*columns, total], [*ones, -1], lower=0, upper=0)
+
+    def _working_set(self, t: int) -> set[int]:
+        before = {p for p in self.parameters if p < t}
+        return before.union(self.sharded.inputs[t], (t,))
+
+    def _sizes(self, operators: set[int]) -> tuple[Columns, list[float]]:
+        """Return columns s and coefficients of what operators take in memory."""
+        columns = [column for i in sorted(operators) for column in self._columns_of(i)]
+        return columns, [size for i in sorted(operators) for size in self.m[i]]
+
+    def _add_work(self) -> None:
+        for t in range(len(self.sharded)):
+            operators = self._working_set(t)
+            if t not in self.cuts and sum(max(self.m[i]) for i in operators) > self.limit:
+                columns, sizes = self._sizes(operators)
+                self.builder.add_row(f"work_{t}", columns, sizes, upper=self.limit)
+        # What is kept and the parameters are in memory together at the end.
+        kept = {i for i, op in enumerate(self.sharded.operators) if op.keep} | {*self.parameters}
+        if sum(max(self.m[i]) for i in kept) > self.limit:
+            columns, sizes = self._sizes(kept)
+            self.builder.add_row("work_end", columns, sizes, upper=self.limit)
+
+    def _add_columns(self, t: int, end: int, nodes: list[int]) -> None:
+        """Add R, S, r and q of the window after `t`, whose last stage is `end`."""
+        again = [i not in self.once and t < end for i in nodes]
+        R = self.builder.add_columns([f"R_{t}_{i}" for i in nodes], upper=again, integer=True)
+        S = self.builder.add_columns([f"S_{t}_{i}" for i in nodes], upper=1, integer=True)
+        self.R.append(dict(zip(nodes, R.tolist(), strict=True)))
+        self.S.append(dict(zip(nodes, S.tolist(), strict=True)))
+        r: dict[int, Columns] = {}
+        q: dict[int, Columns] = {}
+        for i, may in zip(nodes, again, strict=True):
+            operator = self.sharded.operators[i]
+            places = range(len(operator.strategies))
+            cost_ns = [
+                0 if strategy.is_forbidden else strategy.cost_ns for strategy in operator.strategies
+            ]
+            for j in self.sharded.inputs[i]:
+                table = self.sharded.tables.get((j, i))
+                if table is not None and self.sharded.leader[j] == self.sharded.leader[i]:
+                    cost_ns = [cost + (table[k][k] or 0) for k, cost in enumerate(cost_ns)]
+            r[i] = self.builder.add_columns(
+                [f"r_{t}_{i}_{k}" for k in places],
+                upper=may,
+                cost=[self.time_scale.to_model(cost) for cost in cost_ns],
+            ).tolist()
+            q[i] = self.builder.add_columns([f"q_{t}_{i}_{k}" for k in places], upper=1).tolist()
+        self.r.append(r)
+        self.q.append(q)
+
+    def _add_products(self, w: int) -> None:
+        t = self.cuts[w]
+        for i in self.R[w]:
+            for name, whole, parts in (
+                ("again_as", self.R[w][i], self.r[w][i]),
+                ("held_as", self.S[w][i], self.q[w][i]),
+            ):
+                self._equal(f"{name}_{t}_{i}", parts, whole)
+                for k, (part, chosen) in enumerate(zip(parts, self._columns_of(i), strict=True)):
+                    self.builder.add_row(f"{name}_{t}_{i}_{k}", [part, chosen], [1, -1], upper=0)
+
+    def _add_window(self, w: int) -> None:
+        R, S, cuts, graph = self.R[w], self.S[w], self.cuts, self.graph
+        t = cuts[w]
+        is_last = w == len(cuts) - 1
+        needed = read_in_window(graph, t, len(graph) - 1 if is_last else cuts[w + 1])
+        if is_last:
+            needed |= kept_until(graph, t)
+        for p in sorted(needed):
+            for k, chosen in enumerate(self._columns_of(p)):
+                columns = [self.q[w][p][k], self.r[w][p][k], chosen]
+                self.builder.add_row(f"need_{t}_{p}_{k}", columns, [1, 1, -1], lower=0)
+        for i in R:
+            for p in () if i in self.once else graph.inputs[i]:
+                self.builder.add_row(f"again_{t}_{i}_{p}", [R[p], S[p], R[i]], [1, 1, -1], lower=0)
+        if is_last:
+            return
+        for i, held in self.q[w + 1].items():
+            for k, later in enumerate(held) if i <= t else ():
+                columns = [self.r[w][i][k], self.q[w][i][k], later]
+                self.builder.add_row(f"stay_{cuts[w + 1]}_{i}_{k}", columns, [1, 1, -1], lower=0)
+
+    def _add_resharding(self, w: int) -> None:
+        t = self.cuts[w]
+        for i in self.R[w]:
+            for j in () if i in self.once else self.sharded.inputs[i]:
+                table = self.sharded.tables.get((j, i))
+                e = self.e.get((self.sharded.leader[j], self.sharded.leader[i]))
+                if table is None or e is None or not any(cost for row in table for cost in row):
+                    continue
+                for b, again in enumerate(self.r[w][i]):
+                    self._add_paid(f"{t}_{j}_{i}", b, again, table, e)
+
+    def _add_paid(self, name: str, b: int, again: int, table: Table, e: list[Columns]) -> None:
+        """Add f and the row (reshard) of one strategy of the reader."""
+        columns = []
+        for a, row in enumerate(table):
+            cost = row[b]
+            if not cost:
+                columns.append(e[a][b])
+                continue
+            paid = self.builder.add_column(
+                f"f_{name}_{a}_{b}", upper=1, cost=self.time_scale.to_model(cost)
+            )
+            self.builder.add_row(f"reshard_{name}_{a}_{b}", [paid, e[a][b]], [1, -1], upper=0)
+            columns.append(paid)
+        ones = [1] * len(columns)
+        self.builder.add_row(f"reshard_{name}_{b}", [*columns, again], [*ones, -1], lower=0)
+
+    def _add_memory(self, w: int) -> None:
+        t = self.cuts[w]
+        running = self._working_set(t)
+        columns, sizes = self._sizes(running)
+        for i, held in self.q[w].items():
+            if i not in running:
+                columns += held
+                sizes += self.m[i]
+        self.builder.add_row(f"memory_{t}", columns, sizes, upper=self.limit)
+
+    def _add_closure(self, w: int) -> None:
+        t, S, graph = self.cuts[w], self.S[w], self.graph
+        (needed,) = needed_sets(graph, (t,), self.once)
+        names = [f"Z_{t}_{i}" for i in sorted(needed)]
+        columns = self.builder.add_columns(names, upper=1).tolist()
+        Z = dict(zip(sorted(needed), columns, strict=True))
+        for i, once in Z.items():
+            windows = [R[i] for R in self.R[w:] if i in R]
+            self.builder.add_row(
+                f"ever_{t}_{i}", [once, *windows], [-1, *(1 for _ in windows)], lower=0
+            )
+        lost = read_in_window(graph, t, len(graph) - 1) | kept_until(graph, t)
+        for p in sorted(lost):
+            self.builder.add_row(f"lost_{t}_{p}", [Z[p], S[p]], [1, 1], lower=1)
+        for i, once in Z.items():
+            for p in () if i in self.once else graph.inputs[i]:
+                self.builder.add_row(f"path_{t}_{i}_{p}", [Z[p], S[p], once], [1, 1, -1], lower=0)
+
+    def _add_slot(self, t: int, q: int, w: int) -> None:
+        columns, sizes = self._sizes({p for p in self.parameters if p < t})
+        columns += [*self.r[w][q], *self.q[w][q]]
+        sizes += [*self.m[q], *self.m[q]]
+        for i in self.R[w]:
+            if i == q:
+                continue
+            if i > q:
+                held = self.q[w][i]
+            elif t in self.graph.users[i]:
+                held = self._columns_of(i)
+            else:
+                held = self._later(t, q, w, i)
+            columns += held
+            sizes += self.m[i][: len(held)]
+        self.builder.add_row(f"slot_{t}_{q}", columns, sizes, upper=self.limit)
+
+    def _later(self, t: int, q: int, w: int, i: int) -> Columns:
+        """Return the columns l of a value that may be read at the slot or after it."""
+        reasons = {
+            f"later_{t}_{q}_{i}_{j}": self.R[w][j]
+            for j in self.graph.users[i]
+            if q <= j < t and j in self.R[w]
+        }
+        if i in self.S[w + 1]:
+            reasons[f"later_{t}_{q}_{i}"] = self.S[w + 1][i]
+        if not reasons:
+            return []
+        chosen = self._columns_of(i)
+        later: Columns = self.builder.add_columns(
+            [f"l_{t}_{q}_{i}_{k}" for k in range(len(chosen))], upper=1
+        ).tolist()
+        for k, (held, whole) in enumerate(zip(later, chosen, strict=True)):
+            self.builder.add_row(f"later_as_{t}_{q}_{i}_{k}", [held, whole], [1, -1], upper=0)
+        for name, reason in reasons.items():
+            self.builder.add_row(name, [*later, reason], [*(1 for _ in later), -1], lower=0)
+        return later

@@ -1,0 +1,229 @@
+r"""Rounds of cuts and slots that bring a bound and a plan of a sharded graph together.
+
+The models are those of `formulations.windowed_sharding`. The search
+
+1. solves the choice of strategies alone, with what each operator needs in memory;
+2. brings the point to a plan (`WindowedShardingModel`), replays it, and makes operators where it
+   exceeds the memory most, at the price of a byte there (`eviction_cost`), cuts; where only
+   recomputations exceed it, slots. In between it anneals what is computed again, with the
+   strategies of the point;
+3. solves the model with more cuts, from the best plan; and so on, until the plan of a model that
+   was solved to its end fits, or the bound meets the best plan.
+
+Each round's bound is valid, and the largest of each class counts: without slots for all plans whose
+first computations follow the order of the graph, with slots for staged ones. The multipliers of
+each relaxation are a bound in exact arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from jettison.formulations.windowed_sharding import WindowedSharding
+from jettison.formulations.windowed_sharding_model import WindowedShardingModel
+from jettison.instances.remat_sharding import RematSharding
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.bound import Evidence
+from jettison.solvers.clock import Clock
+from jettison.solvers.eviction_cost import eviction_costs
+from jettison.solvers.graph_bounds import GraphBounds
+from jettison.solvers.graph_model_runs import GraphModelRuns, KnownPoint
+from jettison.solvers.model_solution import ModelSolution
+from jettison.solvers.outcome import Infeasibility, Outcome, Progress, SolveOptions
+from jettison.solvers.priced_graph import priced_graph
+from jettison.solvers.sharded_incumbent import ShardedIncumbent
+from jettison.solvers.stage_excess import Slot, StageExcess, cuts_beside
+from jettison.solvers.status import Answer, Termination
+
+_NEW_CUTS = 2
+_NEW_SLOTS = 8
+# Of one run: at least so many seconds, and a share of those that are left; a model takes longer
+# than the one before.
+_LEAST_SHARE_S = 2.0
+_SHARE_OF_LEFT = 0.4
+_TIMES_THE_LAST = 3
+_MOST_COLUMNS = 200_000
+
+
+@dataclass
+class _Rows:
+    """The cuts and slots of the next model, and the class that it holds for."""
+
+    cuts: set[int] = field(default_factory=set)
+    slots: set[Slot] = field(default_factory=set)
+    valid_for: ScheduleClass = ScheduleClass.IN_ORDER
+
+
+class ShardedSearch:
+    """The rounds, the best bounds and the best plan so far.
+
+    Parameters
+    ----------
+    problem, options, clock
+        As for the method.
+    method
+        What to call the bounds.
+
+    Attributes
+    ----------
+    incumbent
+        The best plan, and the annealing that betters it.
+    """
+
+    def __init__(
+        self, problem: RematSharding, options: SolveOptions, clock: Clock, method: str
+    ) -> None:
+        self.problem = problem
+        self.options = options
+        self.clock = clock
+        self.incumbent = ShardedIncumbent(problem, options.seed, clock)
+        # The objective of the models is the whole time.
+        self.bounds = GraphBounds(0, method, ScheduleClass.IN_ORDER)
+        self.bounds.exact_ns = problem.instance.base_time_ns
+        self._runs = GraphModelRuns(
+            self.bounds, options, clock, lambda: self.is_settled, self.report
+        )
+        self.infeasibility: Infeasibility | None = None
+        self.work = {"cuts": 0, "slots": 0}
+        self.note: str | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the best plan is as close to the bound as was asked for."""
+        time_ns = self.incumbent.time_ns
+        if time_ns is None:
+            return False
+        return time_ns - self.bounds.largest_ns <= self.options.gap * time_ns
+
+    def outcome(self, termination: Termination) -> Outcome:
+        """Return the best plan and the bounds so far."""
+        return Outcome(
+            termination=termination,
+            schedule=self.incumbent.plan,
+            bounds=self.bounds.as_bounds(),
+            infeasibility=self.infeasibility,
+            work={**self._runs.work, **self.work, "moves": self.incumbent.moves},
+            note=self.note,
+        )
+
+    def run(self) -> Termination:
+        """Add cuts and slots until a plan fits, nothing fits, or the time is up.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            On Ctrl-C between two runs of HiGHS; within one it ends the search.
+        """
+        rows = _Rows()
+        least_share_s = _LEAST_SHARE_S
+        while self.clock.left_s and not self.is_settled:
+            model = WindowedSharding(
+                tuple(sorted(rows.cuts)), tuple(sorted(rows.slots)), rows.valid_for
+            )
+            if model.num_columns(self.problem.instance) > _MOST_COLUMNS:
+                self.note = f"a model of more than {_MOST_COLUMNS:,} columns was not built"
+                return Termination.MEMORY_LIMIT
+            built = model.build(self.problem)
+            relaxed = self._runs.relaxation(built, self._share_s(least_share_s))
+            if rows.valid_for is ScheduleClass.IN_ORDER:
+                self._runs.prove(built, relaxed.row_duals)
+            if self.is_settled or not self.clock.left_s:
+                break
+            solution = self._solve(built, relaxed, rows.valid_for, self._share_s(least_share_s))
+            if solution.termination in {Termination.INTERRUPTED, Termination.ERROR}:
+                return solution.termination
+            if solution.answer is Answer.INFEASIBLE:
+                return self._no_point(built, rows)
+            is_refined = solution.values is not None and self._refine(built, solution, rows)
+            if not solution.termination.is_regular and self.clock.left_s < solution.seconds:
+                break
+            least_share_s = max(least_share_s, _TIMES_THE_LAST * solution.seconds)
+            if is_refined:
+                continue
+            if solution.termination.is_regular and not self.is_settled:
+                return solution.termination
+            least_share_s = 2 * self._share_s(least_share_s)
+        return self._why_it_ended()
+
+    def _share_s(self, least_s: float) -> float:
+        left_s = self.clock.left_s
+        return least_s if math.isinf(left_s) else max(least_s, _SHARE_OF_LEFT * left_s)
+
+    def _why_it_ended(self) -> Termination:
+        if not self.is_settled:
+            return Termination.TIME_LIMIT
+        is_best = self.incumbent.time_ns == self.bounds.largest_ns
+        return Termination.COMPLETED if is_best else Termination.GAP_REACHED
+
+    def _refine(self, built: WindowedShardingModel, solution: ModelSolution, rows: _Rows) -> bool:
+        """Anneal from a point, and add the cuts and slots that it lacks; tell if it lacks any."""
+        assert solution.values is not None
+        strategies = built.chosen(solution.values)
+        computations = built.computations(solution.values)
+        self.incumbent.improve_from(strategies, computations, self.bounds.largest_ns)
+        self.report()
+        graph = priced_graph(self.problem.instance, strategies).graph
+        memory_bytes = self.problem.memory_bytes
+        excess = StageExcess(graph, memory_bytes, computations)
+        costs = eviction_costs(graph, memory_bytes)
+        prices = {stage: cost.ns_per_byte for stage, cost in costs.items()}
+        new_cuts = excess.new_cuts(rows.cuts, _NEW_CUTS, prices)
+        if new_cuts:
+            rows.cuts.update(new_cuts)
+            return True
+        if excess.is_none or not solution.termination.is_regular:
+            return False
+        new_slots = excess.new_slots(rows.slots, _NEW_SLOTS)
+        if not new_slots and rows.valid_for is ScheduleClass.STAGED:
+            return False
+        rows.valid_for = ScheduleClass.STAGED
+        rows.slots.update(new_slots)
+        rows.cuts.update(cuts_beside(new_slots))
+        if any(operator.keep for operator in self.problem.instance.operators):
+            rows.cuts.add(len(self.problem.instance) - 1)
+        return True
+
+    def _solve(
+        self,
+        built: WindowedShardingModel,
+        relaxed: ModelSolution,
+        valid_for: ScheduleClass,
+        limit_s: float,
+    ) -> ModelSolution:
+        """Solve a model with its integers, from the best plan if it is a point."""
+        self.work["cuts"] = max(self.work["cuts"], len(built.cuts))
+        slots = sum(name.startswith("slot_") for name in built.model.row_names)
+        self.work["slots"] = max(self.work["slots"], slots)
+        plan, time_ns = self.incumbent.plan, self.incumbent.time_ns
+        if plan is None or time_ns is None or not self._has_point(valid_for):
+            return self._runs.solve(built, valid_for, limit_s)
+        known = KnownPoint(built.point(plan.strategies, plan.computations), time_ns)
+        return self._runs.solve_from(built, valid_for, limit_s, known, relaxed.row_duals)
+
+    def _has_point(self, valid_for: ScheduleClass) -> bool:
+        """Tell whether the best plan is of the class that a model is for."""
+        found = self.incumbent.schedule_class
+        return found is not None and valid_for.covers(found)
+
+    def _no_point(self, built: WindowedShardingModel, rows: _Rows) -> Termination:
+        """Note that there is no plan of the class, unless one is known."""
+        if self._has_point(rows.valid_for):
+            self.note = "HiGHS calls a model infeasible that has a point"
+            return Termination.ERROR
+        unit = built.memory_scale.unit
+        # Without a cut nothing is said of any order: each operator needs what it needs.
+        self.infeasibility = Infeasibility(
+            valid_for=rows.valid_for if rows.cuts else ScheduleClass.ALL,
+            least_memory_bytes=(self.problem.memory_bytes // unit + 1) * unit,
+            is_exact=False,
+            evidence=Evidence.SOLVER,
+        )
+        return Termination.COMPLETED
+
+    def report(self) -> None:
+        """Tell the caller the best plan's time and the best bound."""
+        if self.options.on_progress is not None:
+            self.options.on_progress(
+                Progress(self.clock.seconds, self.incumbent.time_ns, self.bounds.largest_ns)
+            )
