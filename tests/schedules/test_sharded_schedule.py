@@ -57,7 +57,7 @@ def test_parameters_and_inputs_are_computed_once() -> None:
     plan = ShardedSchedule.from_computations(
         TWO_LAYERS, STRATEGIES, (0, 1, 2, 3, 1, 0, 4, 5, 6, 7, 8)
     )
-    found = [item for item in plan.replay(TWO_LAYERS).violations]
+    found = plan.replay(TWO_LAYERS).violations
     assert [(item.rule, item.tensor) for item in found] == [
         (Rule.COMPUTED_TWICE, "w1"),
         (Rule.COMPUTED_TWICE, "x"),
@@ -91,9 +91,9 @@ def test_a_file_holds_the_plan(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"strategies": [\n    "b",', '"strategies": [\n    "z",', "'z' is not a strategy of 'x'"),
-        ('"strategies": [\n    "b",', '"strategies": [', "8 entries"),
-        ('"compute",\n      "x"', '"compute",\n      "y"', "'y' is not a node"),
+        ('"strategies": [\n  "b",', '"strategies": [\n  "z",', "'z' is not a strategy of 'x'"),
+        ('"strategies": [\n  "b",', '"strategies": [', "8 entries"),
+        ('"compute",\n   "x"', '"compute",\n   "y"', "'y' is not a node"),
     ],
 )
 def test_a_file_that_is_wrong_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
