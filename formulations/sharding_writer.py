@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from jettison.formulations.array_model import ArrayModel
 from jettison.formulations.array_model_builder import ArrayModelBuilder
-from jettison.formulations.integer_scale import IntegerScale
 from jettison.formulations.needed_sets import kept_until, needed_sets, read_in_window
 from jettison.formulations.sharding_skeleton import skeleton
+from jettison.formulations.strategy_columns import Columns, StrategyColumns
 from jettison.instances.remat_sharding import RematSharding
 from jettison.instances.sharded_graph import Table
 from jettison.schedules.schedule_class import ScheduleClass
-
-Columns = list[int]
 
 
 class ShardingWriter:
@@ -29,8 +27,8 @@ class ShardingWriter:
 
     Attributes
     ----------
-    s
-        For each operator that decides, the columns of its strategies.
+    choices
+        The columns of strategies.
     R, S
         For each window, the columns of each needed operator.
     memory_scale, time_scale
@@ -51,20 +49,11 @@ class ShardingWriter:
         self.staged = valid_for is ScheduleClass.STAGED
         self.graph, self.once = skeleton(sharded)
         self.parameters = sharded.parameters
-        allowed = [op.strategies[k] for op in sharded.operators for k in op.allowed]
-        costs = [cost for item in sharded.resharding for row in item.cost_ns for cost in row]
-        self.memory_scale = IntegerScale.of(item.memory_bytes for item in allowed)
-        self.time_scale = IntegerScale.of(
-            [*(item.cost_ns for item in allowed), *(cost for cost in costs if cost is not None)]
-        )
-        self.limit = self.memory_scale.to_model(problem.memory_bytes)
-        self.m = [
-            [self.memory_scale.to_model(strategy.memory_bytes) for strategy in op.strategies]
-            for op in sharded.operators
-        ]
         self.builder = ArrayModelBuilder("windowed_sharding")
-        self.s: dict[int, Columns] = {}
-        self.e: dict[tuple[int, int], list[Columns]] = {}
+        self.choices = StrategyColumns(self.builder, sharded, [1] * len(sharded))
+        self.memory_scale, self.time_scale = self.choices.memory_scale, self.choices.time_scale
+        self.limit = self.memory_scale.to_model(problem.memory_bytes)
+        self.m = self.choices.m
         self.R: list[dict[int, int]] = []
         self.S: list[dict[int, int]] = []
         self.r: list[dict[int, Columns]] = []
@@ -72,8 +61,7 @@ class ShardingWriter:
 
     def model(self) -> ArrayModel:
         """Write everything, and return the model."""
-        self._add_strategies()
-        self._add_pairs()
+        self.choices.write()
         self._add_work()
         if self.cuts:
             needed_in = needed_sets(self.graph, self.cuts, self.once)
@@ -93,66 +81,6 @@ class ShardingWriter:
                 self._add_slot(t, q, window_of[t - 1])
         return self.builder.build()
 
-    def _columns_of(self, i: int) -> Columns:
-        """Return the columns s of an operator: those of the one that it follows."""
-        return self.s[self.sharded.leader[i]]
-
-    def _add_strategies(self) -> None:
-        to_model = self.time_scale.to_model
-        for group in self.sharded.groups:
-            i = group[0]
-            members = [self.sharded.operators[p] for p in group]
-            places = range(len(members[0].strategies))
-            free = [all(k in member.allowed for member in members) for k in places]
-            cost_ns = [
-                sum(member.strategies[k].cost_ns for member in members) if free[k] else 0
-                for k in places
-            ]
-            # Costs within the group come with the strategy.
-            for p in group:
-                for j in self.sharded.inputs[p]:
-                    table = self.sharded.tables.get((j, p))
-                    if table is None or self.sharded.leader[j] != i:
-                        continue
-                    for k in places:
-                        cost = table[k][k]
-                        free[k] = free[k] and cost is not None
-                        cost_ns[k] += cost or 0
-            self.s[i] = self.builder.add_columns(
-                [f"s_{i}_{k}" for k in places],
-                upper=free,
-                cost=[to_model(cost) for cost in cost_ns],
-                integer=True,
-            ).tolist()
-            self.builder.add_row(f"one_{i}", self.s[i], [1] * len(places), lower=1, upper=1)
-
-    def _add_pairs(self) -> None:
-        tables: dict[tuple[int, int], list[Table]] = {}
-        for (j, i), table in self.sharded.tables.items():
-            ends = (self.sharded.leader[j], self.sharded.leader[i])
-            if ends[0] != ends[1] and any(cost != 0 for row in table for cost in row):
-                tables.setdefault(ends, []).append(table)
-        for (g, h), between in tables.items():
-            rows, columns = range(len(self.s[g])), range(len(self.s[h]))
-            e = []
-            for a in rows:
-                costs = [[table[a][b] for table in between] for b in columns]
-                e.append(
-                    self.builder.add_columns(
-                        [f"e_{g}_{h}_{a}_{b}" for b in columns],
-                        upper=[None not in found for found in costs],
-                        cost=[
-                            self.time_scale.to_model(sum(cost or 0 for cost in found))
-                            for found in costs
-                        ],
-                    ).tolist()
-                )
-            self.e[g, h] = e
-            for a in rows:
-                self._equal(f"from_{g}_{h}_{a}", e[a], self.s[g][a])
-            for b in columns:
-                self._equal(f"to_{g}_{h}_{b}", [e[a][b] for a in rows], self.s[h][b])
-
     def _equal(self, name: str, columns: Columns, total: int) -> None:
         """Add the row that columns sum up to another one."""
         ones = [1] * len(columns)
@@ -162,21 +90,16 @@ class ShardingWriter:
         before = {p for p in self.parameters if p < t}
         return before.union(self.sharded.inputs[t], (t,))
 
-    def _sizes(self, operators: set[int]) -> tuple[Columns, list[float]]:
-        """Return columns s and coefficients of what operators take in memory."""
-        columns = [column for i in sorted(operators) for column in self._columns_of(i)]
-        return columns, [size for i in sorted(operators) for size in self.m[i]]
-
     def _add_work(self) -> None:
         for t in range(len(self.sharded)):
             operators = self._working_set(t)
             if t not in self.cuts and sum(max(self.m[i]) for i in operators) > self.limit:
-                columns, sizes = self._sizes(operators)
+                columns, sizes = self.choices.sizes(operators)
                 self.builder.add_row(f"work_{t}", columns, sizes, upper=self.limit)
         # What is kept and the parameters are in memory together at the end.
         kept = {i for i, op in enumerate(self.sharded.operators) if op.keep} | {*self.parameters}
         if sum(max(self.m[i]) for i in kept) > self.limit:
-            columns, sizes = self._sizes(kept)
+            columns, sizes = self.choices.sizes(kept)
             self.builder.add_row("work_end", columns, sizes, upper=self.limit)
 
     def _add_columns(self, t: int, end: int, nodes: list[int]) -> None:
@@ -215,7 +138,7 @@ class ShardingWriter:
                 ("held_as", self.S[w][i], self.q[w][i]),
             ):
                 self._equal(f"{name}_{t}_{i}", parts, whole)
-                for k, (part, chosen) in enumerate(zip(parts, self._columns_of(i), strict=True)):
+                for k, (part, chosen) in enumerate(zip(parts, self.choices.of(i), strict=True)):
                     self.builder.add_row(f"{name}_{t}_{i}_{k}", [part, chosen], [1, -1], upper=0)
 
     def _add_window(self, w: int) -> None:
@@ -226,9 +149,12 @@ class ShardingWriter:
         if is_last:
             needed |= kept_until(graph, t)
         for p in sorted(needed):
-            for k, chosen in enumerate(self._columns_of(p)):
+            for k, chosen in enumerate(self.choices.of(p)):
                 columns = [self.q[w][p][k], self.r[w][p][k], chosen]
-                self.builder.add_row(f"need_{t}_{p}_{k}", columns, [1, 1, -1], lower=0)
+                self.builder.add_row(f"need_{t}_{p}_{k}", columns, [1, 1, -1], lower=0, upper=0)
+        for i in R:
+            if i not in needed and i not in self.once:
+                self.builder.add_row(f"either_{t}_{i}", [R[i], S[i]], [1, 1], upper=1)
         for i in R:
             for p in () if i in self.once else graph.inputs[i]:
                 self.builder.add_row(f"again_{t}_{i}_{p}", [R[p], S[p], R[i]], [1, 1, -1], lower=0)
@@ -244,7 +170,7 @@ class ShardingWriter:
         for i in self.R[w]:
             for j in () if i in self.once else self.sharded.inputs[i]:
                 table = self.sharded.tables.get((j, i))
-                e = self.e.get((self.sharded.leader[j], self.sharded.leader[i]))
+                e = self.choices.e.get((self.sharded.leader[j], self.sharded.leader[i]))
                 if table is None or e is None or not any(cost for row in table for cost in row):
                     continue
                 for b, again in enumerate(self.r[w][i]):
@@ -269,7 +195,7 @@ class ShardingWriter:
     def _add_memory(self, w: int) -> None:
         t = self.cuts[w]
         running = self._working_set(t)
-        columns, sizes = self._sizes(running)
+        columns, sizes = self.choices.sizes(running)
         for i, held in self.q[w].items():
             if i not in running:
                 columns += held
@@ -295,7 +221,7 @@ class ShardingWriter:
                 self.builder.add_row(f"path_{t}_{i}_{p}", [Z[p], S[p], once], [1, 1, -1], lower=0)
 
     def _add_slot(self, t: int, q: int, w: int) -> None:
-        columns, sizes = self._sizes({p for p in self.parameters if p < t})
+        columns, sizes = self.choices.sizes({p for p in self.parameters if p < t})
         columns += [*self.r[w][q], *self.q[w][q]]
         sizes += [*self.m[q], *self.m[q]]
         for i in self.R[w]:
@@ -304,7 +230,7 @@ class ShardingWriter:
             if i > q:
                 held = self.q[w][i]
             elif t in self.graph.users[i]:
-                held = self._columns_of(i)
+                held = self.choices.of(i)
             else:
                 held = self._later(t, q, w, i)
             columns += held
@@ -322,7 +248,7 @@ class ShardingWriter:
             reasons[f"later_{t}_{q}_{i}"] = self.S[w + 1][i]
         if not reasons:
             return []
-        chosen = self._columns_of(i)
+        chosen = self.choices.of(i)
         later: Columns = self.builder.add_columns(
             [f"l_{t}_{q}_{i}_{k}" for k in range(len(chosen))], upper=1
         ).tolist()

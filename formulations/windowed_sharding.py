@@ -50,7 +50,8 @@ Model
         && \forall w,\; i \in A_w \\
     \text{(held\_as)} \quad & \sum_k q_{wik} = S_{wi}, \quad q_{wik} \le s_{ik}
         && \forall w,\; i \in A_w \\
-    \text{(need)} \quad & q_{wpk} + r_{wpk} \ge s_{pk} && \forall w,\; p \in N_w,\; k \\
+    \text{(need)} \quad & q_{wpk} + r_{wpk} = s_{pk} && \forall w,\; p \in N_w,\; k \\
+    \text{(either)} \quad & S_{wi} + R_{wi} \le 1 && \forall w,\; i \in A_w \setminus N_w \\
     \text{(again)} \quad & S_{wp} + R_{wp} \ge R_{wi}
         && \forall w,\; i \in A_w,\; p \in \mathrm{in}(i) \setminus P \\
     \text{(stay)} \quad & q_{w+1,ik} \le q_{wik} + r_{wik}
@@ -76,6 +77,11 @@ Readings of the paper (KIWI, NeurIPS'23 workshop)
 (22) and (23) bound the sums of :math:`e` from above, and :math:`e = 0` makes resharding free: they
 are equations here. A computation that is repeated pays its resharding again, in the same
 strategies. Parameters are not repeated: (15) holds after their stage.
+
+That a value is not both in memory when a window begins and computed again in it, (need) as an
+equation and (either), loses nothing: where it is both, :math:`S_{wi} = 0` satisfies every row as
+well, for :math:`R_{wi} = 1` does what it did in (need), (again), (stay) and, with
+:math:`Z_{wi} = 1`, in (lost) and (path).
 
 A bound for all plans in the order of the graph: with the strategies of such a plan, columns
 :math:`R` and :math:`S` are what `windowed_frontier` says of its schedule, whose proof has (need),
@@ -181,7 +187,7 @@ class WindowedSharding:
             sharded=sharded,
             cuts=self.cuts,
             model=writer.model(),
-            strategies=writer.s,
+            strategies=writer.choices.s,
             recomputed=tuple(writer.R),
             stored=tuple(writer.S),
             memory_scale=writer.memory_scale,

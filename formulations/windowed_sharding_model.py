@@ -60,6 +60,8 @@ class WindowedShardingModel:
     def point(self, strategies: Sequence[int], computations: Sequence[int]) -> Floats:
         """Return what the columns s, R and S say of a plan; NaN for those that follow from them.
 
+        What is in memory when a window begins and computed again in it counts as computed again.
+
         Parameters
         ----------
         strategies
@@ -72,6 +74,10 @@ class WindowedShardingModel:
             if self.cuts
             else np.full(self.model.num_columns, np.nan)
         )
+        for again, stored in zip(self.recomputed, self.stored, strict=True):
+            for i, column in again.items():
+                if values[column] == 1:
+                    values[stored[i]] = 0
         for i, columns in self.strategies.items():
             values[columns] = 0
             values[columns[strategies[i]]] = 1

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from jettison.instances.chosen_strategies import with_strategies
+from jettison.instances.graph import Graph, Node
+from jettison.instances.operator import Role
 from jettison.instances.sharded_graph import ShardedGraph
 from jettison.schedules.graph_schedule import GraphOperation, GraphOperationKind, GraphSchedule
 from jettison.schedules.replay import Replay, Rule, Violation
@@ -39,9 +41,8 @@ class ShardedSchedule:
         InputError
             If the strategies are not allowed together; the operator is named.
         """
-        graph = with_strategies(sharded, strategies)
-        found = GraphSchedule.from_computations(graph, computations)
-        return cls(tuple(strategies), found.operations)
+        with_strategies(sharded, strategies)
+        return cls(tuple(strategies), operations_of(sharded, computations))
 
     @property
     def computations(self) -> tuple[int, ...]:
@@ -98,6 +99,24 @@ class ShardedSchedule:
                 )
             seen.add(operation.node)
         return found
+
+
+def operations_of(sharded: ShardedGraph, computations: Sequence[int]) -> tuple[GraphOperation, ...]:
+    """Return computations and deletions, as early as can be: they do not depend on strategies.
+
+    See `GraphSchedule.from_computations`; parameters stay.
+    """
+    nodes = tuple(
+        Node(
+            name=operator.name,
+            duration_ns=0,
+            output_bytes=0,
+            inputs=operator.inputs,
+            keep=operator.keep or operator.role is Role.PARAMETER,
+        )
+        for operator in sharded.operators
+    )
+    return GraphSchedule.from_computations(Graph(sharded.name, nodes), computations).operations
 
 
 def _at(violation: Violation) -> float:

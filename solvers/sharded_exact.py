@@ -1,7 +1,7 @@
 """The fastest plan of a sharded graph: strategies and recomputation decided together.
 
-KIWI's full problem, (1) and (12) to (23), which the paper solves up to 26 operators and calls out of
-reach beyond. The search is `sharded_search`'s.
+KIWI's full problem, (1) and (12) to (23), which the paper solves up to 26 operators and calls out
+of reach beyond. The search is `sharded_search`'s.
 """
 
 from __future__ import annotations

@@ -1,0 +1,150 @@
+r"""The columns and rows that choose a strategy for each operator: Alpa's integer program.
+
+.. math::
+    \text{(one)} \quad & \sum_k s_{ik} = 1 && \forall i \\
+    \text{(from)} \quad & \sum_b e^{ji}_{ab} = s_{ja} && \forall j, i, a \\
+    \text{(to)} \quad & \sum_a e^{ji}_{ab} = s_{ib} && \forall j, i, b
+
+with binary :math:`s` and :math:`e` from 0 to 1; operators that have one choice together share the
+columns :math:`s`, and all edges between two choices the columns :math:`e`. With whole :math:`s`,
+:math:`e^{ji}_{ab} = s_{ja} s_{ib}` is the only point. An operator that is computed :math:`\nu_i`
+times costs :math:`\nu_i` times its strategy and the resharding of its inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from jettison.formulations.array_model_builder import ArrayModelBuilder
+from jettison.formulations.integer_scale import IntegerScale
+from jettison.instances.sharded_graph import ShardedGraph
+
+Columns = list[int]
+
+
+class StrategyColumns:
+    """Adds the columns s and e, their costs and their rows to a model.
+
+    Parameters
+    ----------
+    builder
+        Of the model.
+    sharded
+        The instance.
+    times
+        How often each operator is computed, as far as these columns pay for it.
+
+    Attributes
+    ----------
+    s
+        For each operator that decides, the columns of its strategies.
+    e
+        For each pair of operators that decide, with an edge that costs between them, the columns
+        by the strategies of both.
+    m
+        For each operator and strategy, the memory as the model counts it.
+    memory_scale, time_scale
+        What the model counts in.
+    """
+
+    def __init__(
+        self, builder: ArrayModelBuilder, sharded: ShardedGraph, times: Sequence[int]
+    ) -> None:
+        self._builder = builder
+        self._sharded = sharded
+        self._times = times
+        allowed = [op.strategies[k] for op in sharded.operators for k in op.allowed]
+        costs = [cost for item in sharded.resharding for row in item.cost_ns for cost in row]
+        self.memory_scale = IntegerScale.of(item.memory_bytes for item in allowed)
+        self.time_scale = IntegerScale.of(
+            [*(item.cost_ns for item in allowed), *(cost for cost in costs if cost is not None)]
+        )
+        self.m = [
+            [self.memory_scale.to_model(strategy.memory_bytes) for strategy in op.strategies]
+            for op in sharded.operators
+        ]
+        self.s: dict[int, Columns] = {}
+        self.e: dict[tuple[int, int], list[Columns]] = {}
+
+    def of(self, i: int) -> Columns:
+        """Return the columns s of an operator: those of the one that it follows."""
+        return self.s[self._sharded.leader[i]]
+
+    def sizes(self, operators: Iterable[int]) -> tuple[Columns, list[float]]:
+        """Return columns s and coefficients of what operators take in memory."""
+        listed = sorted(operators)
+        columns = [column for i in listed for column in self.of(i)]
+        return columns, [size for i in listed for size in self.m[i]]
+
+    def write(self) -> None:
+        """Add everything; :math:`O(n k + |E| k^2)` for `k` strategies."""
+        for group in self._sharded.groups:
+            self._add_choice(group)
+        self._add_pairs()
+
+    def _add_choice(self, group: Sequence[int]) -> None:
+        sharded, i = self._sharded, group[0]
+        members = [(p, sharded.operators[p]) for p in group]
+        places = range(len(members[0][1].strategies))
+        free = [all(k in member.allowed for _, member in members) for k in places]
+        cost_ns = [
+            sum(self._times[p] * member.strategies[k].cost_ns for p, member in members)
+            if free[k]
+            else 0
+            for k in places
+        ]
+        # What is resharded within the group comes with the strategy.
+        for p, _ in members:
+            for j in sharded.inputs[p]:
+                table = sharded.tables.get((j, p))
+                if table is None or sharded.leader[j] != i:
+                    continue
+                for k in places:
+                    cost = table[k][k]
+                    free[k] = free[k] and cost is not None
+                    cost_ns[k] += self._times[p] * (cost or 0)
+        self.s[i] = self._builder.add_columns(
+            [f"s_{i}_{k}" for k in places],
+            upper=free,
+            cost=[self.time_scale.to_model(cost) for cost in cost_ns],
+            integer=True,
+        ).tolist()
+        self._builder.add_row(f"one_{i}", self.s[i], [1] * len(places), lower=1, upper=1)
+
+    def _add_pairs(self) -> None:
+        edges: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        for (j, i), table in self._sharded.tables.items():
+            ends = (self._sharded.leader[j], self._sharded.leader[i])
+            if ends[0] != ends[1] and any(cost != 0 for row in table for cost in row):
+                edges.setdefault(ends, []).append((j, i))
+        for (g, h), between in edges.items():
+            rows, columns = range(len(self.s[g])), range(len(self.s[h]))
+            e: list[Columns] = []
+            for a in rows:
+                costs = [
+                    [
+                        None if cost is None else self._times[i] * cost
+                        for j, i in between
+                        for cost in (self._sharded.tables[j, i][a][b],)
+                    ]
+                    for b in columns
+                ]
+                e.append(
+                    self._builder.add_columns(
+                        [f"e_{g}_{h}_{a}_{b}" for b in columns],
+                        upper=[None not in found for found in costs],
+                        cost=[
+                            self.time_scale.to_model(sum(cost or 0 for cost in found))
+                            for found in costs
+                        ],
+                    ).tolist()
+                )
+            self.e[g, h] = e
+            for a in rows:
+                self._equal(f"from_{g}_{h}_{a}", e[a], self.s[g][a])
+            for b in columns:
+                self._equal(f"to_{g}_{h}_{b}", [e[a][b] for a in rows], self.s[h][b])
+
+    def _equal(self, name: str, columns: Columns, total: int) -> None:
+        ones = [1] * len(columns)
+        self._builder.add_row(name, [*columns, total], [*ones, -1], lower=0, upper=0)
