@@ -15,6 +15,8 @@ from jettison.instances.graph import Graph
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
 from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
+from jettison.instances.sharding import Sharding
+from jettison.instances.strategy_graph import StrategyGraph
 from jettison.instances.three_partition import ThreePartition
 from jettison.instances.weight_offload import WeightOffload
 from jettison.solvers.methods import PROBLEMS
@@ -87,6 +89,8 @@ def make_problem(problem: str, instance: str, resources: Resources) -> Problem:
             field="INSTANCE",
             expected="give a chain or a graph; see jettison generate weight-offload",
         )
+    if problem == Sharding.problem or isinstance(loaded, StrategyGraph):
+        return _make_sharding(problem, loaded, resources)
     memory = resources.memory_text
     if problem in _LINKED and resources.bandwidth is None:
         raise InputError(
@@ -124,6 +128,24 @@ def make_problem(problem: str, instance: str, resources: Resources) -> Problem:
         limit = graph_memory_bytes(loaded, RematChain(loaded, memory).memory_bytes)
         return RematGraph(chain_to_graph(loaded), limit)
     return RematGraph(loaded, memory)
+
+
+def _make_sharding(
+    problem: str, instance: Chain | Graph | StrategyGraph, resources: Resources
+) -> Sharding:
+    """Make the problem; without --memory, the limit is that of the instance."""
+    if not isinstance(instance, StrategyGraph) or problem != Sharding.problem:
+        raise InputError(
+            f"{instance.name} is a {instance.kind}",
+            field="INSTANCE",
+            expected=f"{Sharding.problem} is for a {StrategyGraph.kind}, and that for nothing else",
+        )
+    for field in ("bandwidth", "transfers"):
+        if getattr(resources, field) is not None:
+            raise InputError(f"{problem} has no link", field=field, expected="leave it out")
+    if resources.memory is None and resources.alpha is None:
+        return Sharding(instance)
+    return Sharding(instance, resources.memory_text)
 
 
 def _expect_chain(instance: Chain | Graph) -> Chain:

@@ -6,6 +6,7 @@ from jettison.cli.arguments import InstanceName, JsonOption
 from jettison.cli.output import print_json, print_pairs
 from jettison.instances.catalog import Instance, load
 from jettison.instances.chain import Chain
+from jettison.instances.strategy_graph import StrategyGraph
 from jettison.instances.three_partition import ThreePartition
 from jettison.instances.units import format_bytes, format_ns
 from jettison.instances.value_triples import value_triples
@@ -37,6 +38,25 @@ def _facts(instance: Instance) -> dict[str, str | int]:
             "triples": len(value_triples(instance.values, instance.target)),
             "answer": instance.answer or "unknown",
             "family": instance.generated.family if instance.generated else "unknown",
+        }
+    if isinstance(instance, StrategyGraph):
+        return {
+            "name": instance.name,
+            "kind": instance.kind,
+            "sha256": instance.sha256,
+            "nodes": len(instance),
+            "edges": len(instance.edges),
+            "strategies": sum(map(len, instance.nodes)),
+            "pairs": sum(len(edge.costs_ns) for edge in instance.edges),
+            "forbidden_pairs": sum(edge.costs_ns.count(None) for edge in instance.edges),
+            "base_time_ns": instance.base_time_ns,
+            "cheapest_peak_bytes": instance.store_all_peak_bytes,
+            "least_peak_bound_bytes": instance.least_peak_bound_bytes,
+            **(
+                {}
+                if instance.usage_limit_bytes is None
+                else {"usage_limit_bytes": instance.usage_limit_bytes}
+            ),
         }
     facts: dict[str, str | int] = {
         "name": instance.name,

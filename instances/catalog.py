@@ -13,11 +13,12 @@ from jettison.instances.chain import Chain
 from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph
 from jettison.instances.json_file import check_header, check_schema, read_json, write_json
+from jettison.instances.strategy_graph import StrategyGraph
 from jettison.instances.three_partition import ThreePartition
 
-Instance = Chain | Graph | ThreePartition
+Instance = Chain | Graph | StrategyGraph | ThreePartition
 
-_READERS = {kind.kind: kind.from_json for kind in (Chain, Graph, ThreePartition)}
+_READERS = {kind.kind: kind.from_json for kind in (Chain, Graph, StrategyGraph, ThreePartition)}
 _VERSIONS = dict.fromkeys(_READERS, 1)
 _PACKAGE = "jettison.instances"
 

@@ -6,5 +6,6 @@ from jettison.schedules.chain_schedule import ChainSchedule
 from jettison.schedules.cyclic_schedule import CyclicSchedule
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.offload_schedule import OffloadSchedule
+from jettison.schedules.strategy_choice import StrategyChoice
 
-Schedule = ChainSchedule | OffloadSchedule | GraphSchedule | CyclicSchedule
+Schedule = ChainSchedule | OffloadSchedule | GraphSchedule | CyclicSchedule | StrategyChoice

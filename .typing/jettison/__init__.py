@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from jettison.instances.remat_chain import RematChain
     from jettison.instances.remat_graph import RematGraph
     from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
+    from jettison.instances.sharding import Sharding
+    from jettison.instances.strategy_graph import StrategyEdge, StrategyGraph, StrategyNode
     from jettison.instances.three_partition import ThreePartition
     from jettison.instances.weight_offload import WeightOffload
     from jettison.schedules.chain_schedule import (
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from jettison.schedules.replay import Replay, Transfer, Violation
     from jettison.schedules.schedule_class import ScheduleClass
     from jettison.schedules.schedule_file import load_schedule, save_schedule
+    from jettison.schedules.strategy_choice import StrategyChoice
     from jettison.schedules.transfer_operation import TransferOperation, TransferOperationKind
     from jettison.solvers.bound import Bound
     from jettison.solvers.result import Result
@@ -70,7 +73,12 @@ __all__ = [
     "Replay",
     "Result",
     "ScheduleClass",
+    "Sharding",
     "Stage",
+    "StrategyChoice",
+    "StrategyEdge",
+    "StrategyGraph",
+    "StrategyNode",
     "ThreePartition",
     "Transfer",
     "TransferOperation",
@@ -104,6 +112,8 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "instances.remat_chain": ["RematChain"],
         "instances.remat_graph": ["RematGraph"],
         "instances.remat_offload_chain": ["RematOffloadChain", "Transfers"],
+        "instances.sharding": ["Sharding"],
+        "instances.strategy_graph": ["StrategyEdge", "StrategyGraph", "StrategyNode"],
         "instances.three_partition": ["ThreePartition"],
         "instances.weight_offload": ["WeightOffload"],
         "schedules.chain_schedule": ["ChainOperation", "ChainOperationKind", "ChainSchedule"],
@@ -114,6 +124,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "schedules.replay": ["Replay", "Transfer", "Violation"],
         "schedules.schedule_class": ["ScheduleClass"],
         "schedules.schedule_file": ["load_schedule", "save_schedule"],
+        "schedules.strategy_choice": ["StrategyChoice"],
         "schedules.transfer_operation": ["TransferOperation", "TransferOperationKind"],
         "solvers.bound": ["Bound"],
         "solvers.result": ["Result"],

@@ -1,0 +1,99 @@
+"""All reductions of a sharding problem, again and again until none changes anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jettison.instances.sharding import Sharding
+from jettison.solvers.clock import Clock
+from jettison.solvers.sharding_reductions import (
+    drop_dominated,
+    drop_rows,
+    eliminate_free,
+    fold_separable,
+    keep_consistent,
+    merge_followers,
+)
+from jettison.solvers.sharding_state import ShardingState
+
+Reduction = Callable[[ShardingState], bool]
+
+REDUCTIONS: tuple[Reduction, ...] = (
+    keep_consistent,
+    drop_rows,
+    fold_separable,
+    merge_followers,
+    eliminate_free,
+    drop_dominated,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large a state is.
+
+    Attributes
+    ----------
+    nodes, edges, strategies, pairs, rows
+        Nodes, edges, their strategies and allowed pairs, and rows of memory that are left.
+    """
+
+    nodes: int
+    edges: int
+    strategies: int
+    pairs: int
+    rows: int
+
+    @classmethod
+    def of(cls, state: ShardingState) -> Size:
+        """Measure a state."""
+        return cls(
+            len(state.alive),
+            len(state.tables),
+            sum(len(state.costs[node]) for node in state.alive),
+            sum(int((table < state.forbidden).sum()) for table in state.tables.values()),
+            len(state.capacity),
+        )
+
+
+def presolve(
+    problem: Sharding, clock: Clock, on_step: Callable[[str, Size], None] | None = None
+) -> ShardingState:
+    """Return the problem reduced as far as the reductions, or the time, go.
+
+    Every state on the way has the optimum of the problem, so that it may stop anywhere.
+
+    Parameters
+    ----------
+    problem
+        The instance and its memory.
+    clock
+        When to stop.
+    on_step
+        Called after each reduction with its name and what is left.
+
+    Raises
+    ------
+    NoChoiceError
+        If there is no choice at all.
+    """
+    state = ShardingState(problem)
+    if on_step is not None:
+        on_step("as given", Size.of(state))
+    reduce_further(state, clock, on_step)
+    return state
+
+
+def reduce_further(
+    state: ShardingState, clock: Clock, on_step: Callable[[str, Size], None] | None = None
+) -> None:
+    """Reduce a state until no reduction changes anything, or the time is up."""
+    unchanged = 0
+    number = 0
+    while unchanged < len(REDUCTIONS) and (clock.left_s or number < 1):
+        reduction = REDUCTIONS[number % len(REDUCTIONS)]
+        unchanged = 0 if reduction(state) else unchanged + 1
+        number += 1
+        if on_step is not None:
+            on_step(reduction.__name__, Size.of(state))
