@@ -34,7 +34,7 @@ Corrections of the paper
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +45,8 @@ from jettison.formulations.array_model import ArrayModel, Floats
 from jettison.formulations.array_model_builder import ArrayModelBuilder
 from jettison.formulations.integer_scale import IntegerScale
 from jettison.formulations.pairwise_choice import Limit, PairwiseChoice
+
+EdgeRows = Mapping[tuple[int, int], tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 # Stands for a strategy that is forbidden.
 _NO_COLUMN = -1
@@ -66,12 +68,19 @@ class ShardingIlp:
         The constant.
     columns
         For each node, the column of each strategy; -1 where it is forbidden.
+    edge_rows
+        For each edge, the row *from* of each strategy of its first node and the row *to* of each of
+        its second; -1 where it is forbidden.
+    limit_rows
+        For each limit its row, and what usages count in there.
     """
 
     model: ArrayModel
     cost_scale: IntegerScale
     offset: int
     columns: tuple[NDArray[np.int64], ...]
+    edge_rows: EdgeRows
+    limit_rows: tuple[tuple[int, IntegerScale], ...]
 
     def choice(self, values: Floats) -> tuple[int, ...]:
         """Return the strategy of each node in an integer point, shape (n,)."""
@@ -108,25 +117,24 @@ def sharding_ilp(
     amounts += [c for table in data.tables.values() for costs in table for c in costs if c]
     scale = IntegerScale.of(abs(amount) for amount in amounts)
     builder = ArrayModelBuilder("sharding")
-    columns = add_choices(builder, data, scale)
-    for limit in data.limits:
-        _add_limit(builder, limit, columns)
+    columns, edge_rows = add_choices(builder, data, scale)
+    limit_rows = tuple(_add_limit(builder, limit, columns) for limit in data.limits)
     for number, cover in enumerate(covers):
         used = [int(columns[node][a]) for node, a in cover]
         nodes = len({node for node, _ in cover})
         builder.add_row(f"cover_{number}", used, [1] * len(used), upper=nodes - 1)
-    return ShardingIlp(builder.build(), scale, data.offset, columns)
+    return ShardingIlp(builder.build(), scale, data.offset, columns, edge_rows, limit_rows)
 
 
 def add_choices(
     builder: ArrayModelBuilder, data: PairwiseChoice, scale: IntegerScale
-) -> tuple[NDArray[np.int64], ...]:
+) -> tuple[tuple[NDArray[np.int64], ...], EdgeRows]:
     """Add the columns and the rows *one*, *from* and *to*, with costs in units of `scale`.
 
     Returns
     -------
-    tuple of array
-        For each node, the column of each strategy; -1 where it is forbidden.
+    tuple of array, mapping
+        `columns` and `edge_rows` of `ShardingIlp`.
     """
     columns: list[NDArray[np.int64]] = []
     for node, costs in enumerate(data.costs):
@@ -141,9 +149,13 @@ def add_choices(
         columns.append(of_node)
         used = of_node[allowed].tolist()
         builder.add_row(f"one_{node}", used, [1] * len(used), lower=1, upper=1)
-    for (first, second), table in data.tables.items():
-        _add_edge(builder, (first, second), table, (columns[first], columns[second]), scale)
-    return tuple(columns)
+    edge_rows = {
+        (first, second): _add_edge(
+            builder, (first, second), table, (columns[first], columns[second]), scale
+        )
+        for (first, second), table in data.tables.items()
+    }
+    return tuple(columns), edge_rows
 
 
 def strategies_of(columns: Sequence[NDArray[np.int64]], values: Floats) -> tuple[int, ...]:
@@ -157,7 +169,7 @@ def _add_edge(
     table: Sequence[Sequence[int | None]],
     columns: tuple[NDArray[np.int64], NDArray[np.int64]],
     scale: IntegerScale,
-) -> None:
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     first, second = ends
     pairs = [
         (a, b, cost)
@@ -170,11 +182,13 @@ def _add_edge(
         upper=1,
         cost=[scale.to_model(cost) for _, _, cost in pairs],
     )
+    found = []
     for word, side, of_end in (("from", 0, columns[0]), ("to", 1, columns[1])):
         strategies = np.flatnonzero(of_end >= 0)
         row_of = {int(a): row for row, a in enumerate(strategies)}
         rows: list[Any] = [row_of[pair[side]] for pair in pairs] + list(range(len(strategies)))
-        builder.add_rows(
+        of_strategy = np.full(len(of_end), _NO_COLUMN)
+        of_strategy[strategies] = builder.add_rows(
             [f"{word}_{first}_{second}_{a}" for a in strategies],
             rows,
             [*used.tolist(), *of_end[strategies].tolist()],
@@ -182,11 +196,13 @@ def _add_edge(
             lower=0,
             upper=0,
         )
+        found.append(of_strategy)
+    return found[0], found[1]
 
 
 def _add_limit(
     builder: ArrayModelBuilder, limit: Limit, columns: Sequence[NDArray[np.int64]]
-) -> None:
+) -> tuple[int, IntegerScale]:
     entries = [
         (int(columns[node][a]), usage)
         for node, usages in limit.usages.items()
@@ -194,10 +210,11 @@ def _add_limit(
         if usage and columns[node][a] >= 0
     ]
     scale = IntegerScale.of([limit.capacity, *(usage for _, usage in entries)])
-    builder.add_row(
+    row = builder.add_row(
         f"memory_{limit.name}",
         [column for column, _ in entries],
         [scale.to_model(usage) for _, usage in entries],
         # Rounded up, so that rounding usages down never makes the row stricter.
         upper=-scale.to_model(-limit.capacity),
     )
+    return row, scale

@@ -72,7 +72,7 @@ def sharding_peak(data: PairwiseChoice, memory_bytes: int) -> ShardingPeak:
     usages = [u for limit in data.limits for values in limit.usages.values() for u in values]
     scale = IntegerScale.of([*least, *usages])
     builder = ArrayModelBuilder("sharding_peak")
-    columns = add_choices(builder, free, IntegerScale(1, 1))
+    columns, _ = add_choices(builder, free, IntegerScale(1, 1))
     peak = builder.add_column("peak", cost=1)
     for limit, base in zip(data.limits, least, strict=True):
         entries = [

@@ -232,12 +232,12 @@ class StrategyGraph:
 
         Shares of memory are shares of this peak.
         """
-        return self._peak_bytes(self.cheapest_strategies)
+        return self.peak_bytes(self.cheapest_strategies)
 
     @cached_property
     def least_peak_bound_bytes(self) -> int:
         """Peak where every node takes the allowed strategy of least usage; no choice needs less."""
-        return self._peak_bytes(
+        return self.peak_bytes(
             tuple(
                 min(
                     (usage, strategy)
@@ -263,7 +263,8 @@ class StrategyGraph:
         """The largest usages of all nodes together: in so much memory every choice fits."""
         return sum(max(node.usages_bytes) for node in self.nodes)
 
-    def _peak_bytes(self, strategies: tuple[int, ...]) -> int:
+    def peak_bytes(self, strategies: tuple[int, ...]) -> int:
+        r"""Return the peak of a choice, one strategy for each node; :math:`O(n \log n)`."""
         profile = usage_over_time(
             (node.interval, node.usages_bytes[strategy])
             for node, strategy in zip(self.nodes, strategies, strict=True)

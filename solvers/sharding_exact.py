@@ -6,7 +6,8 @@ r"""The cheapest choice of strategies, proved.
 3. What is in no choice cheaper than a *target* is forbidden, and the problem is reduced again. The
    target is the cost of the best choice; where that is far above the bound, it is a little above
    the bound, on a copy: a choice below the target is the cheapest of all if it is the cheapest of
-   the copy, and if the copy has none, the target is a bound.
+   the copy, and if the copy has none, the target is a bound. When little is left, messages and
+   multipliers are those of the linear relaxation (`sharding_relaxation`).
 4. If nothing is left the answer is proved in exact arithmetic. Else the rest is an integer program
    for HiGHS (`sharding_ilp`), with the rows of memory that have multipliers or that its points
    exceed. A point that exceeds a row of the model, by its rounding, is cut off by a cover.
@@ -30,12 +31,16 @@ from jettison.solvers.sharding_lagrangian import look
 from jettison.solvers.sharding_messages import ExactSplit, tighten
 from jettison.solvers.sharding_model_runs import solve_rest
 from jettison.solvers.sharding_presolve import Size, presolve, reduce_further
+from jettison.solvers.sharding_relaxation import relaxed_split
 from jettison.solvers.sharding_state import NoChoiceError, ShardingState
 from jettison.solvers.status import Termination
 
 # A best choice that is further above the bound is no good target; so far above is the first one.
 _GOOD_TARGET = 0.02
 _TARGET_GROWTH = 4
+# Up to so many pairs the linear relaxation is faster than messages, and the whole is given to HiGHS
+# without targets.
+_MOST_PAIRS_RELAXED = 20_000
 # Tightening goes on while it removes this share of all pairs.
 _LEAST_REDUCTION = 0.1
 _ANNEALING_ROUNDS = 1
@@ -119,10 +124,11 @@ class _Run:
                     _ANNEALING_ROUNDS,
                     self.work,
                 )
+        is_small = Size.of(state).pairs <= _MOST_PAIRS_RELAXED
         beyond_ns = 1 + int(_GOOD_TARGET * incumbent.believed_ns)
         while not (self._is_over or self.is_refuted):
             target_ns = incumbent.believed_ns + beyond_ns
-            if self._has_good_target or target_ns >= (incumbent.cost_ns or most_ns):
+            if is_small or self._has_good_target or target_ns >= (incumbent.cost_ns or most_ns):
                 self._search_below(state, incumbent.cost_ns or most_ns)
                 self.is_refuted = incumbent.believed_ns >= (incumbent.cost_ns or most_ns)
                 break
@@ -147,7 +153,7 @@ class _Run:
         """
         incumbent = self.incumbent
         try:
-            self._tighten_all(state, below_ns)
+            self._tighten(state, below_ns)
         except NoChoiceError as error:
             self.error = error
             incumbent.prove(below_ns)
@@ -158,13 +164,20 @@ class _Run:
         elif not self._is_over:
             solve_rest(state, below_ns, incumbent, self._clock, self._options, self.work)
 
-    def _tighten_all(self, state: ShardingState, below_ns: int) -> None:
+    def _tighten(self, state: ShardingState, below_ns: int) -> None:
+        """Prove a bound, forbid what is not below `below_ns`, reduce, and so on while it helps."""
         while state.alive and not self._is_over:
             before = Size.of(state).pairs
-            split: ExactSplit = look(state, below_ns, self.incumbent, self._clock, self.work)
-            if self._is_over:
+            split = self._split(state, below_ns)
+            if split is None or self._is_over:
                 return
+            self.incumbent.prove(min(below_ns, split.bound_ns(state.offset)))
             changed = tighten(state, split, below_ns)
             reduce_further(state, self._clock)
             if not changed or Size.of(state).pairs > (1 - _LEAST_REDUCTION) * before:
                 return
+
+    def _split(self, state: ShardingState, below_ns: int) -> ExactSplit | None:
+        if Size.of(state).pairs <= _MOST_PAIRS_RELAXED:
+            return relaxed_split(state, self._clock, self._options)
+        return look(state, below_ns, self.incumbent, self._clock, self.work)

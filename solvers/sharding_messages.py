@@ -39,6 +39,7 @@ Floats = NDArray[np.float64]
 _MULTIPLIER_BITS = 80
 _PASSES_BEFORE_STEPS = 4
 _FIRST_STEP = 1.0
+_TARGET_BEYOND = 0.05
 _SHRINK_STEP = 0.7
 _PASSES_WITHOUT_GAIN = 6
 
@@ -207,7 +208,10 @@ class Messages:
         norm = float(excess @ excess)
         if norm == 0:
             return
-        target = known if known is not None else value + 0.05 * abs(value) + 1
+        # A choice that is far from the best one would make steps too long.
+        target = value + _TARGET_BEYOND * abs(value) + 1
+        if known is not None:
+            target = min(target, known)
         length = self._step * max(target - value, 1e-6 * abs(value)) / norm
         self._multipliers = np.maximum(0, self._multipliers + length * excess)
         for node, columns in self._usages.items():
@@ -217,6 +221,18 @@ class Messages:
                 if weight:
                     weighted = weighted + weight * usage
             self._weighted[node] = weighted
+
+    def adopt(self, messages: dict[tuple[int, int], Floats], multipliers: Floats) -> None:
+        """Take messages and multipliers from elsewhere for the best ones.
+
+        Parameters
+        ----------
+        messages
+            For each edge in both directions (i, j), what it says to strategies of j, shape (k_j,).
+        multipliers
+            One for each row of memory, not negative.
+        """
+        self._best = (messages, multipliers)
 
     def exact(self, bits: int = 20) -> ExactSplit:
         """Evaluate the best messages and multipliers in integers, in units of 2^-bits."""
