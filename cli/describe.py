@@ -21,7 +21,7 @@ def size(amount_bytes: int) -> str:
 def baseline(problem: Problem) -> str:
     """Say what a step of the base time does without."""
     if isinstance(problem, Sharding):
-        return "the least of each node and edge"
+        return "interaction"
     return "waiting" if isinstance(problem, WeightOffload) else "recomputation"
 
 
