@@ -12,10 +12,10 @@ floating-point solver can tell apart.
     \text{memory:}\quad & \sum_{i \in L_t} \sum_{a} u_{ia} s_{ia} \le M && \forall t
 
 :math:`L_t` are the nodes that are live at t, for one t in each maximal set. Equalities stand where
-the paper has :math:`\le`; `sharding_ilp` says why.
+KIWI has :math:`\le`; `sharding_ilp` says why.
 
-Source: Zheng et al., Alpa, OSDI 2022, Section 4.2, equations (1) to (4); the memory rows are those
-of the ASPLOS'25 / IOPDDL contest.
+Source: Alpa (Zheng et al., OSDI 2022), as KIWI's Appendix 7.1.4 writes it, (21) to (23); the memory
+rows are those of the ASPLOS'25 / IOPDDL contest.
 """
 
 from __future__ import annotations

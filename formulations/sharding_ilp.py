@@ -1,4 +1,4 @@
-r"""One strategy for each operator: Alpa's integer program, with what is known to tighten it.
+r"""One strategy for each operator: Alpa's integer program, with what makes it small and tight.
 
 Sets: nodes :math:`i` with strategies :math:`K_i`, pairs :math:`(i, j)` with an edge and their
 allowed pairs of strategies :math:`F_{ij} \subseteq K_i \times K_j`, limits :math:`r`.
@@ -23,9 +23,9 @@ A forbidden strategy has no column, and a forbidden pair none: no big number sta
     is no such point.
 
 Corrections of the paper
-    Alpa writes :math:`\sum_b e_{ijab} \le s_{ia}` and the same for b (Zheng et al., OSDI 2022,
-    equation (3)). With :math:`e` relaxed, and with costs that are not below zero, that alone allows
-    :math:`e = 0` and free resharding; equalities do not
+    KIWI has *one* as (21), and for Alpa's :math:`e` only :math:`\sum_b e_{ijab} \le s_{ia}` (23) and
+    the same for b (22). With costs that are not below zero that allows :math:`e = 0` and free
+    resharding; equalities do not
     (`test_inequalities_at_the_edges_would_make_resharding_free`).
 
     One memory row for each inclusion-maximal set of values that are live together is enough, and

@@ -82,7 +82,7 @@ def test_inequalities_at_the_edges_would_make_resharding_free() -> None:
     assert right.objective is not None
     scale = array_model(problem).cost_scale
     assert scale.from_model(right.objective) == 1
-    # The paper's <= lets e be zero, and a and b each take what costs nothing: 0.
+    # The <= of KIWI's (22) and (23) lets e be zero, and a and b each take what costs nothing: 0.
     lower = model.row_lower.copy()
     of_edges = np.array([name.startswith(("from", "to")) for name in model.row_names])
     lower[of_edges] = -np.inf
