@@ -80,7 +80,7 @@ def solve(
         checked_picture(picture)
     if grid is not None and isinstance(posed, WeightOffload | Sharding):
         raise InputError(
-            f"{problem} computes everything once",
+            f"{problem} computes everything once, in one order",
             field="grid",
             expected="leave it out, or use --plot",
         )

@@ -23,8 +23,8 @@ A forbidden strategy has no column, and a forbidden pair none: no big number sta
     is no such point.
 
 Corrections of the paper
-    KIWI has *one* as (21), and for Alpa's :math:`e` only :math:`\sum_b e_{ijab} \le s_{ia}` (23) and
-    the same for b (22). With costs that are not below zero that allows :math:`e = 0` and free
+    KIWI has *one* as (21), and for Alpa's :math:`e` only :math:`\sum_b e_{ijab} \le s_{ia}` (23)
+    and the same for b (22). With costs that are not below zero that allows :math:`e = 0` and free
     resharding; equalities do not
     (`test_inequalities_at_the_edges_would_make_resharding_free`).
 

@@ -44,6 +44,8 @@ _MOST_PAIRS_RELAXED = 20_000
 # Tightening goes on while it removes this share of all pairs.
 _LEAST_REDUCTION = 0.1
 _ANNEALING_ROUNDS = 1
+# The first reduction, and then the first bound, have this much of the time that is left.
+_SHARE = 0.4
 
 
 def solve_sharding_exact(problem: Problem, options: SolveOptions) -> Outcome:
@@ -106,24 +108,22 @@ class _Run:
             If the first reduction finds that there is no choice.
         """
         incumbent, clock = self.incumbent, self._clock
-        state = presolve(self._problem, clock)
+        state = presolve(self._problem, Clock(_SHARE * clock.left_s))
         size = Size.of(state)
         self.work["nodes_left"], self.work["pairs_left"] = size.nodes, size.pairs
         # More than any choice costs.
         most_ns = self._problem.instance.cost_sum_ns + 1
-        look(state, most_ns, incumbent, clock, self.work)
+        seen = look(state, most_ns, incumbent, Clock(_SHARE * clock.left_s), self.work)
         if not self._has_good_target and not self._is_over:
-            start = start_from(state, incumbent)
-            if start is not None or not incumbent.best:
-                anneal(
-                    state,
-                    start or dict.fromkeys(state.alive, 0),
-                    incumbent,
-                    clock,
-                    self._options.seed,
-                    _ANNEALING_ROUNDS,
-                    self.work,
-                )
+            anneal(
+                state,
+                start_from(state, incumbent) or seen.chosen,
+                incumbent,
+                clock,
+                self._options.seed,
+                _ANNEALING_ROUNDS,
+                self.work,
+            )
         is_small = Size.of(state).pairs <= _MOST_PAIRS_RELAXED
         beyond_ns = 1 + int(_GOOD_TARGET * incumbent.believed_ns)
         while not (self._is_over or self.is_refuted):
@@ -180,4 +180,4 @@ class _Run:
     def _split(self, state: ShardingState, below_ns: int) -> ExactSplit | None:
         if Size.of(state).pairs <= _MOST_PAIRS_RELAXED:
             return relaxed_split(state, self._clock, self._options)
-        return look(state, below_ns, self.incumbent, self._clock, self.work)
+        return look(state, below_ns, self.incumbent, self._clock, self.work).split

@@ -21,6 +21,8 @@ _PASSES = 30
 _REPAIR_SWEEPS = 200
 _ROUND_SWEEPS = 60
 _ROUNDS_WITHOUT_GAIN = 3
+# The reduction, and then the bound, have this much of the time that is left.
+_SHARE = 0.4
 _ROUNDS_OF_GREEDY = 0
 _LAST_TEMPERATURE = 1e-3
 
@@ -38,7 +40,7 @@ def solve_greedy(problem: Problem, options: SolveOptions) -> Outcome:
 def solve_local_search(problem: Problem, options: SolveOptions) -> Outcome:
     """Anneal from the best choice of the bound, in rounds until three have found nothing better.
 
-    The bound (`sharding_lagrangian`) suggests choices on its way; where none fits the greedy one is
+    The bound (`sharding_lagrangian`) suggests choices on its way; where none fits the last one is
     the start. At the time limit and on Ctrl-C it is the best so far.
 
     Source: simulated annealing (Kirkpatrick et al., 1983) with heat-bath moves (Geman and Geman,
@@ -49,17 +51,15 @@ def solve_local_search(problem: Problem, options: SolveOptions) -> Outcome:
 
 def _greedy(run: _Run, state: ShardingState) -> None:
     messages = Messages(state)
-    messages.improve(_PASSES, None)
+    messages.improve(_PASSES, None, run.clock)
     run.anneal(state, messages.rounded(), _ROUNDS_OF_GREEDY)
 
 
 def _search(run: _Run, state: ShardingState) -> None:
     most_ns = run.problem.instance.cost_sum_ns + 1
-    look(state, most_ns, run.incumbent, run.clock, run.work)
-    if run.incumbent.best is None:
-        _greedy(run, state)
-    start = start_from(state, run.incumbent)
-    if start is not None and not run.incumbent.is_settled:
+    seen = look(state, most_ns, run.incumbent, Clock(_SHARE * run.clock.left_s), run.work)
+    if not run.incumbent.is_settled:
+        start = start_from(state, run.incumbent) or seen.chosen
         run.anneal(state, start, _ROUNDS_WITHOUT_GAIN)
 
 
@@ -88,7 +88,7 @@ def _solve(
     run = _Run(problem, options, method)
     termination = None
     try:
-        search(run, presolve(problem, run.clock))
+        search(run, presolve(problem, Clock(_SHARE * run.clock.left_s)))
     except NoChoiceError as error:
         return no_choice(problem, error, options, run.clock, run.work)
     except KeyboardInterrupt:

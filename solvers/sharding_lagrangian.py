@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from jettison.instances.sharding import Sharding
 from jettison.solvers.clock import Clock
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
@@ -51,13 +53,24 @@ def bound_lagrangian(problem: Problem, options: SolveOptions) -> Outcome:
     return incumbent.outcome(termination, work=work)
 
 
+class Look(NamedTuple):
+    """What messages say: costs split for the bound, and the last choice that they suggest.
+
+    The choice gives for each node that is alive its place among the strategies that are left; it
+    may exceed the memory, or have a forbidden pair.
+    """
+
+    split: ExactSplit
+    chosen: dict[int, int]
+
+
 def look(
     state: ShardingState,
     below_ns: int,
     incumbent: ShardingIncumbent,
     clock: Clock,
     work: dict[str, int],
-) -> ExactSplit:
+) -> Look:
     """Pass messages until the bound hardly rises, and evaluate it in exact arithmetic.
 
     Parameters
@@ -74,11 +87,12 @@ def look(
         Its count of passes rises.
     """
     messages = Messages(state)
+    chosen: dict[int, int] = {}
     stalled = 0
     for _ in range(_MOST_LOOKS):
         before = messages.value
         target_ns = min(below_ns, incumbent.cost_ns or below_ns)
-        messages.improve(_PASSES, float(target_ns - state.offset))
+        messages.improve(_PASSES, float(target_ns - state.offset), clock)
         work["passes"] += _PASSES
         chosen = messages.rounded()
         incumbent.take(
@@ -91,4 +105,4 @@ def look(
             break
     split = messages.exact()
     incumbent.prove(min(below_ns, split.bound_ns(state.offset)))
-    return split
+    return Look(split, chosen)

@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jettison.solvers.clock import Clock
 from jettison.solvers.sharding_state import Array, ShardingState
 
 Floats = NDArray[np.float64]
@@ -102,7 +103,7 @@ class Messages:
     def _floats(self, costs: Array) -> Floats:
         return np.where(costs >= self._state.forbidden, np.inf, costs).astype(float)
 
-    def improve(self, passes: int, known: float | None) -> None:
+    def improve(self, passes: int, known: float | None, clock: Clock) -> None:
         """Pass messages on and back so many times, with a step of the multipliers after each.
 
         Parameters
@@ -111,8 +112,12 @@ class Messages:
             How many; time linear in the number of pairs, each.
         known
             The cost of a choice, without the constant; None if none is known.
+        clock
+            When to stop; one pass is made in any case.
         """
         for number in range(passes):
+            if number and not clock.left_s:
+                break
             self._pass_messages(self._order)
             self._pass_messages(self._order[::-1])
             split = self._split()

@@ -1,4 +1,4 @@
-"""All reductions of a sharding problem, again and again until none changes anything."""
+"""All reductions of a sharding problem, again and again while they help."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ REDUCTIONS: tuple[Reduction, ...] = (
     eliminate_free,
     drop_dominated,
 )
+
+# A round that leaves more than this share of the pairs is the last.
+_WORTHWHILE = 0.99
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +91,13 @@ def presolve(
 def reduce_further(
     state: ShardingState, clock: Clock, on_step: Callable[[str, Size], None] | None = None
 ) -> None:
-    """Reduce a state until no reduction changes anything, or the time is up."""
-    unchanged = 0
-    number = 0
-    while unchanged < len(REDUCTIONS) and (clock.left_s or number < 1):
-        reduction = REDUCTIONS[number % len(REDUCTIONS)]
-        unchanged = 0 if reduction(state) else unchanged + 1
-        number += 1
-        if on_step is not None:
-            on_step(reduction.__name__, Size.of(state))
+    """Reduce a state until that removes less than a hundredth of its pairs, or the time is up."""
+    pairs = None
+    while pairs is None or Size.of(state).pairs < _WORTHWHILE * pairs:
+        pairs = Size.of(state).pairs
+        for reduction in REDUCTIONS:
+            if not clock.left_s:
+                return
+            reduction(state)
+            if on_step is not None:
+                on_step(reduction.__name__, Size.of(state))

@@ -30,6 +30,7 @@ are as in `sharding_state`.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Any
 
 import numpy as np
@@ -94,9 +95,13 @@ def fold_separable(state: ShardingState) -> bool:
     changed = False
     for first, second in list(state.tables):
         table = state.tables[first, second]
+        # A table that has not changed since it was found not to be separable still is not.
+        if state.inseparable.get((first, second)) is table:
+            continue
         allowed = table < state.forbidden
         split = _split(table, allowed)
         if split is None:
+            state.inseparable[first, second] = table
             continue
         rows, columns = split
         if rows.any() or columns.any():
@@ -112,6 +117,9 @@ def fold_separable(state: ShardingState) -> bool:
 
 def _split(table: Array, allowed: NDArray[np.bool_]) -> tuple[Array, Array] | None:
     """Return f and g with table = f + g where allowed; None if there are none."""
+    if allowed.all():
+        rows, columns = table[:, 0], table[0] - table[0, 0]
+        return (rows, columns) if (rows[:, None] + columns == table).all() else None
     rows, columns = table[:, 0] * 0, table[0] * 0
     rows_known = np.zeros(len(rows), dtype=bool)
     columns_known = np.zeros(len(columns), dtype=bool)
@@ -308,7 +316,7 @@ def drop_rows(state: ShardingState) -> bool:
     for node in state.alive:
         parts = []
         for part in state.parts[node]:
-            first, end = (int(np.searchsorted(kept, row)) for row in (part.first, part.end))
+            first, end = (bisect_left(kept, row) for row in (part.first, part.end))
             if first < end:
                 parts.append(Part(first, end, part.usage))
         state.parts[node] = parts

@@ -20,7 +20,7 @@ from jettison.solvers.sharding_state import Array, ShardingState
 
 Floats = NDArray[np.float64]
 
-_WEIGHT_GROWTH = 1.5
+_WEIGHT_GROWTH = 2.0
 
 
 class ShardingSearch:

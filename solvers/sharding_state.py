@@ -21,6 +21,7 @@ removed leaves a record that tells its label by those of the at most two nodes t
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -86,6 +87,8 @@ class ShardingState:
         The constant of the objective.
     forbidden
         The value of what is forbidden.
+    inseparable
+        For some pairs, a table that was found not to be a sum of costs of both ends.
     removed
         Records of the nodes that were removed, in order.
     """
@@ -104,13 +107,13 @@ class ShardingState:
         self.alive = set(range(len(graph)))
         self.neighbours: list[set[int]] = [set() for _ in graph.nodes]
         self.tables: dict[tuple[int, int], Array] = {}
+        self.inseparable: dict[tuple[int, int], Array] = {}
         self.removed: list[Removed] = []
         self.times = maximal_live_times([node.interval for node in graph.nodes])
         self.capacity = [problem.memory_bytes] * len(self.times)
         self.parts: list[list[Part]] = []
-        times = np.array(self.times, dtype=object)
         for node in graph.nodes:
-            first, end = (int(np.searchsorted(times, time)) for time in node.interval)
+            first, end = (bisect_left(self.times, time) for time in node.interval)
             part = Part(first, end, np.array(node.usages_bytes, dtype=self.dtype))
             self.parts.append([part] if first < end else [])
         for (first, second), edge in zip(graph.ends, graph.edges, strict=True):

@@ -100,7 +100,7 @@ def test_what_is_tightened_away_is_in_no_choice_below_the_target() -> None:
         if not state.alive:
             continue
         messages = Messages(state)
-        messages.improve(8, None)
+        messages.improve(8, None, Clock(None))
         split = messages.exact()
         assert split.bound_ns(state.offset) <= expected
         tighten(state, split, expected + 1)
