@@ -16,6 +16,9 @@ from jettison.solvers.sharding_reductions import keep_consistent
 from jettison.solvers.sharding_state import NoChoiceError, ShardingState
 from jettison.solvers.status import Answer, SolverError, Termination
 
+# To find the least memory that would do.
+_SECONDS_AFTER_A_PROOF = 10.0
+
 
 def no_choice(
     problem: Sharding,
@@ -26,7 +29,7 @@ def no_choice(
 ) -> Outcome:
     """Return the proof that nothing fits, with the least memory that would do if it is found.
 
-    The least peak is sought with HiGHS in the time that is left; without an answer the least
+    The least peak is sought with HiGHS for ten seconds at most; without an answer the least
     memory is one byte more than there is, or the peak of the least usages.
 
     Parameters
@@ -64,7 +67,8 @@ def no_choice(
     built = sharding_peak(data, everything)
     termination = Termination.COMPLETED
     try:
-        solution = solve_in_time(built.model, highs_options(options, clock, gap=0))
+        share = Clock(min(clock.left_s, _SECONDS_AFTER_A_PROOF))
+        solution = solve_in_time(built.model, highs_options(options, share, gap=0))
     except SolverError:
         solution = None
     if solution is not None:

@@ -85,24 +85,33 @@ def look(
         When to stop.
     work
         Its count of passes rises.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        On Ctrl-C; the incumbent has the bound so far.
     """
     messages = Messages(state)
     chosen: dict[int, int] = {}
     stalled = 0
-    for _ in range(_MOST_LOOKS):
-        before = messages.value
-        target_ns = min(below_ns, incumbent.cost_ns or below_ns)
-        messages.improve(_PASSES, float(target_ns - state.offset), clock)
-        work["passes"] += _PASSES
-        chosen = messages.rounded()
-        incumbent.take(
-            state.decode({node: int(state.labels[node][a]) for node, a in chosen.items()})
-        )
-        left = min(below_ns, incumbent.cost_ns or below_ns) - state.offset - messages.value
-        least_gain = min(_LEAST_GAIN * left, _LEAST_RISE * abs(messages.value))
-        stalled = stalled + 1 if messages.value - before < least_gain else 0
-        if stalled == _LOOKS_WITHOUT_GAIN or left <= 0 or not clock.left_s:
-            break
+    try:
+        for _ in range(_MOST_LOOKS):
+            before = messages.value
+            target_ns = min(below_ns, incumbent.cost_ns or below_ns)
+            messages.improve(_PASSES, float(target_ns - state.offset), clock)
+            work["passes"] += _PASSES
+            chosen = messages.rounded()
+            incumbent.take(
+                state.decode({node: int(state.labels[node][a]) for node, a in chosen.items()})
+            )
+            left = min(below_ns, incumbent.cost_ns or below_ns) - state.offset - messages.value
+            least_gain = min(_LEAST_GAIN * left, _LEAST_RISE * abs(messages.value))
+            stalled = stalled + 1 if messages.value - before < least_gain else 0
+            if stalled == _LOOKS_WITHOUT_GAIN or left <= 0 or not clock.left_s:
+                break
+    except KeyboardInterrupt:
+        incumbent.prove(min(below_ns, messages.exact().bound_ns(state.offset)))
+        raise
     split = messages.exact()
     incumbent.prove(min(below_ns, split.bound_ns(state.offset)))
     return Look(split, chosen)

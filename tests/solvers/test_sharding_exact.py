@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from jettison.formulations.pairwise_choice import Limit
 from jettison.instances.importers.iopddl import import_iopddl
 from jettison.instances.sharding import Sharding
 from jettison.instances.strategy_graph import StrategyEdge, StrategyGraph, StrategyNode
-from jettison.solvers import sharding_exact, sharding_lagrangian
+from jettison.solvers import sharding_exact, sharding_lagrangian, sharding_model_runs
 from jettison.solvers.bound import Evidence
 from jettison.solvers.outcome import Progress, SolveOptions
+from jettison.solvers.sharding_model_runs import cover_of
 from jettison.solvers.solve import solve_with
 from jettison.solvers.status import Termination
 from tests.oracles.strategy_brute_force import least_cost, least_peak, random_graph
@@ -67,6 +69,28 @@ def test_what_is_left_to_highs_has_the_same_optimum(seed: int) -> None:
         result = solve_with(Sharding(graph, memory), "exact", EXACT)
         assert result.time_ns == least_cost(graph, memory)
         assert result.status in {"optimal", "infeasible"}
+
+
+@pytest.mark.usefixtures("no_tightening")
+def test_rows_of_memory_are_added_where_a_point_exceeds_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sharding_model_runs, "_FIRST_ROWS", 0)
+    most_models = 0
+    for seed in range(400, 460):
+        graph = random_graph(seed)
+        for memory in memories(graph):
+            result = solve_with(Sharding(graph, memory), "exact", EXACT)
+            assert result.time_ns == least_cost(graph, memory)
+            most_models = max(most_models, result.work.get("models", 0))
+    assert most_models > 1
+
+
+def test_a_cover_has_the_largest_usages_that_exceed_a_limit() -> None:
+    # 6 + 5 exceed 10; strategy 2 of the first node uses as much as its strategy 1.
+    limit = Limit("t", 10, {4: (1, 6, 7), 7: (5, 2), 9: (0, 3)})
+    strategies = [0, 0, 0, 0, 1, 0, 0, 0, 0, 1]
+    assert cover_of(limit, strategies) == ((4, 1), (4, 2), (7, 0))
 
 
 @pytest.mark.parametrize("seed", range(300, 320))
