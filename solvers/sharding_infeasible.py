@@ -45,7 +45,7 @@ def no_choice(
     evidence = Evidence.SOLVER if error is None else Evidence.EXACT
     needed_by = None if error is None else graph.nodes[error.node].name
     everything = graph.usage_sum_bytes
-    unlimited = ShardingState(Sharding(graph, everything))
+    unlimited = ShardingState(graph, everything)
     try:
         keep_consistent(unlimited)
     except NoChoiceError as forbidden:
@@ -62,7 +62,7 @@ def no_choice(
     floor = max((everything - capacity for capacity in unlimited.capacity), default=0)
     least = max(problem.memory_bytes + 1, floor)
     is_exact = False
-    state = ShardingState(Sharding(graph, everything))
+    state = ShardingState(graph, everything)
     data, nodes = choice_of(state)
     built = sharding_peak(data, everything)
     termination = Termination.COMPLETED

@@ -81,7 +81,7 @@ def presolve(
     NoChoiceError
         If there is no choice at all.
     """
-    state = ShardingState(problem)
+    state = ShardingState(problem.instance, problem.memory_bytes)
     if on_step is not None:
         on_step("as given", Size.of(state))
     reduce_further(state, clock, on_step)

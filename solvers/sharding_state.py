@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jettison.instances.live_sets import maximal_live_times
-from jettison.instances.sharding import Sharding
+from jettison.instances.strategy_graph import StrategyGraph
 
 Array = NDArray[Any]
 
@@ -93,10 +93,9 @@ class ShardingState:
         Records of the nodes that were removed, in order.
     """
 
-    def __init__(self, problem: Sharding) -> None:
-        graph = problem.instance
+    def __init__(self, graph: StrategyGraph, memory_bytes: int) -> None:
         total = graph.cost_sum_ns
-        usage = problem.memory_bytes + graph.usage_sum_bytes
+        usage = memory_bytes + graph.usage_sum_bytes
         in_64_bits = max(total, usage) < _MOST_FOR_64_BITS
         self.dtype: Any = np.int64 if in_64_bits else object
         self.forbidden = _FORBIDDEN_IN_64_BITS if in_64_bits else (total + 1) << 64
@@ -110,7 +109,7 @@ class ShardingState:
         self.inseparable: dict[tuple[int, int], Array] = {}
         self.removed: list[Removed] = []
         self.times = maximal_live_times([node.interval for node in graph.nodes])
-        self.capacity = [problem.memory_bytes] * len(self.times)
+        self.capacity = [memory_bytes] * len(self.times)
         self.parts: list[list[Part]] = []
         for node in graph.nodes:
             first, end = (bisect_left(self.times, time) for time in node.interval)

@@ -106,6 +106,23 @@ def test_costs_beyond_64_bits_together_are_exact(seed: int) -> None:
     assert result.time_ns == least_cost(graph, memory)
 
 
+def test_usages_beyond_what_a_double_holds_are_exact() -> None:
+    # 3 * (2^61 + 1) bytes at once; a limit in bytes on the command line is below 2^53.
+    size = 2**61 + 1
+    nodes = tuple(
+        StrategyNode(name=name, interval=(0, 1), costs_ns=(1, 2), usages_bytes=(size, size - 1))
+        for name in "abc"
+    )
+    for limit, expected in ((3 * size, 3), (3 * size - 2, 5), (3 * size - 3, 6)):
+        graph = StrategyGraph("large", nodes, usage_limit_bytes=limit)
+        result = solve_with(Sharding(graph), "exact", EXACT)
+        assert (result.status, result.time_ns) == ("optimal", expected)
+    result = solve_with(Sharding(StrategyGraph("large", nodes), 7), "exact", EXACT)
+    assert result.status == "infeasible"
+    assert result.infeasibility is not None
+    assert result.infeasibility.least_memory_bytes == 3 * (size - 1)
+
+
 def test_a_node_without_a_partner_is_named_and_no_memory_would_do() -> None:
     left, right = (
         StrategyNode(name=name, interval=(0, 1), costs_ns=(1,), usages_bytes=(1,))

@@ -60,7 +60,7 @@ def test_each_reduction_alone_keeps_an_optimum(reduction: Reduction) -> None:
         least, most = least_peak(graph) or 0, graph.usage_sum_bytes
         for memory in {least, (least + most) // 2}:
             problem = Sharding(graph, memory)
-            state = ShardingState(problem)
+            state = ShardingState(problem.instance, problem.memory_bytes)
             try:
                 # Merging needs every strategy to have a partner, as after the first reduction.
                 keep_consistent(state)
@@ -130,7 +130,7 @@ def test_a_node_that_uses_memory_is_not_minimised_out() -> None:
     graph = chain_of_three()
     problem = Sharding(graph, 1)
     assert least_cost(graph, 1) == 6
-    state = ShardingState(problem)
+    state = ShardingState(problem.instance, problem.memory_bytes)
     keep_consistent(state)
     assert not eliminate_free(state)
     # Without its memory b would be free: a, b and c as they like but for one byte cost 3.
@@ -142,6 +142,6 @@ def test_a_node_that_uses_memory_is_not_minimised_out() -> None:
 
 
 def test_sizes_count_what_is_left() -> None:
-    state = ShardingState(Sharding(chain_of_three(), 1))
+    state = ShardingState(chain_of_three(), 1)
     assert Size.of(state) == Size(nodes=3, edges=2, strategies=6, pairs=8, rows=1)
     assert state.parts[0] == [Part(0, 1, state.parts[0][0].usage)]
