@@ -115,7 +115,7 @@ def _print(results: list[Result]) -> None:
     has_link = link_of(first) is not None
     rows = [
         [
-            f"{result.problem.memory}",
+            f"{result.problem.memory or 'of the instance'}",
             format_bytes(result.problem.memory_bytes),
             *([f"{link_of(result.problem)}"] if has_link else []),
             result.method,

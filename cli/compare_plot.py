@@ -85,7 +85,9 @@ def bound_steps(results: Sequence[Result], schedule_class: ScheduleClass) -> lis
         if proof is not None and proof.valid_for.covers(schedule_class):
             found[memory_bytes] = math.inf
             if schedule_class is _narrow_class(result.problem):
-                found[max(memory_bytes, proof.least_memory_bytes - 1)] = math.inf
+                found[max(memory_bytes, (proof.least_memory_bytes or memory_bytes + 1) - 1)] = (
+                    math.inf
+                )
     steps: list[BoundStep] = []
     largest: float = 0
     for memory_bytes in sorted(found, reverse=True):

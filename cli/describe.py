@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jettison.cli.output import percent
+from jettison.instances.sharding import Sharding
 from jettison.instances.units import format_bytes, format_ns
 from jettison.instances.weight_offload import WeightOffload
 from jettison.solvers.bound import Bound
@@ -19,6 +20,8 @@ def size(amount_bytes: int) -> str:
 
 def baseline(problem: Problem) -> str:
     """Say what a step of the base time does without."""
+    if isinstance(problem, Sharding):
+        return "interaction"
     return "waiting" if isinstance(problem, WeightOffload) else "recomputation"
 
 
@@ -45,6 +48,11 @@ def problem_rows(problem: Problem) -> Rows:
 def limit_rows(infeasibility: Infeasibility | None, bound: Bound | None, gap: float | None) -> Rows:
     """Say what is impossible: any schedule in this memory, or a faster one than the bound."""
     if infeasibility is not None:
+        if infeasibility.least_memory_bytes is None:
+            rows = [("least memory", "none would do: what is forbidden leaves no choice")]
+            if infeasibility.needed_by is not None:
+                rows.append(("without a choice", infeasibility.needed_by))
+            return rows
         word = "least memory" if infeasibility.is_exact else "least memory, at least"
         rows = [(word, size(infeasibility.least_memory_bytes))]
         if infeasibility.needed_by is not None:

@@ -24,6 +24,7 @@ from jettison.cli.instance_set import (
 from jettison.instances.catalog import save
 from jettison.instances.errors import InputError
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
+from jettison.instances.generators.strategy_graphs import StrategyGraphs
 from jettison.instances.generators.three_partition_family import (
     FAMILIES,
     Family,
@@ -265,6 +266,65 @@ def generate_layered_graph(
     ).draw(seed)
     save(graph, output)
     sys.stderr.write(f"wrote {output}: graph {graph.name}, {len(graph)} nodes\n")
+
+
+@app.command("strategy-graph")
+def generate_strategy_graph(
+    nodes: Annotated[int, typer.Option("--nodes", metavar="N", help="Number of nodes.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The graph to write (.json).")
+    ],
+    seed: SeedOption = 0,
+    layouts: Annotated[
+        int, typer.Option("--layouts", metavar="L", help="Layouts that each node can have.")
+    ] = 4,
+    variants: Annotated[
+        int, typer.Option("--variants", metavar="V", help="Strategies of each layout.")
+    ] = 2,
+    window: Annotated[
+        int, typer.Option("--window", metavar="W", help="How many nodes back edges go.")
+    ] = 8,
+    density: Annotated[
+        int, typer.Option("--density", metavar="PERCENT", help="Nodes that have one more edge.")
+    ] = 30,
+    followers: Annotated[
+        int,
+        typer.Option("--followers", metavar="PERCENT", help="Nodes with the layout of another."),
+    ] = 50,
+    forbidden: Annotated[
+        int,
+        typer.Option("--forbidden", metavar="PERCENT", help="Of pairs of unequal layouts."),
+    ] = 20,
+    most_ns: Annotated[
+        int, typer.Option("--most-ns", metavar="NS", help="Largest cost of a node.")
+    ] = 1000,
+    size: Annotated[
+        int, typer.Option("--size", metavar="BYTES", help="Largest usage of a node.")
+    ] = 2**20,
+    limit: Annotated[
+        int,
+        typer.Option("--limit", metavar="PERCENT", help="Memory, of the peak without sharding."),
+    ] = 50,
+) -> None:
+    """Draw a random strategy graph for sharding, with a limit of its own.
+
+    Edges between unequal layouts cost resharding; sharded layouts use less memory and cost more.
+    """
+    checked_output(output)
+    graph = StrategyGraphs(
+        nodes=nodes,
+        layouts=layouts,
+        variants=variants,
+        window=window,
+        density_percent=density,
+        follower_percent=followers,
+        forbidden_percent=forbidden,
+        most_ns=most_ns,
+        most_bytes=size,
+        limit_percent=limit,
+    ).draw(seed)
+    save(graph, output)
+    sys.stderr.write(f"wrote {output}: {graph.kind} {graph.name}, {len(graph)} nodes\n")
 
 
 def _generate(

@@ -72,6 +72,15 @@ def import_networkx(
     _save(import_networkx_graph(file, time_unit_ns=NANOSECOND_UNITS[time_unit]), output)
 
 
+@app.command("iopddl")
+def import_contest(file: FileArgument, output: OutputOption) -> None:
+    """Import a file of the ASPLOS'25 / IOPDDL contest (.json or .json.gz), for sharding."""
+    from jettison.instances.importers.iopddl import import_iopddl
+
+    checked_output(output)
+    _save(import_iopddl(file), output)
+
+
 def _save(instance: Instance, output: Path) -> None:
     save(instance, output)
     parts = f"{len(instance)} {'stages' if isinstance(instance, Chain) else 'nodes'}"

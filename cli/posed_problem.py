@@ -17,6 +17,8 @@ from jettison.instances.remat_graph import RematGraph
 from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
 from jettison.instances.remat_sharding import RematSharding
 from jettison.instances.sharded_graph import ShardedGraph
+from jettison.instances.sharding import Sharding
+from jettison.instances.strategy_graph import StrategyGraph
 from jettison.instances.three_partition import ThreePartition
 from jettison.instances.weight_offload import WeightOffload
 from jettison.solvers.methods import PROBLEMS
@@ -89,6 +91,8 @@ def make_problem(problem: str, instance: str, resources: Resources) -> Problem:
             field="INSTANCE",
             expected="give a chain or a graph; see jettison generate weight-offload",
         )
+    if problem == Sharding.problem or isinstance(loaded, StrategyGraph):
+        return _make_sharding(problem, loaded, resources)
     if isinstance(loaded, ShardedGraph) != (problem == RematSharding.problem):
         wanted = "a sharded graph" if problem == RematSharding.problem else "a chain or a graph"
         raise InputError(
@@ -135,6 +139,24 @@ def make_problem(problem: str, instance: str, resources: Resources) -> Problem:
         limit = graph_memory_bytes(loaded, RematChain(loaded, memory).memory_bytes)
         return RematGraph(chain_to_graph(loaded), limit)
     return RematGraph(loaded, memory)
+
+
+def _make_sharding(
+    problem: str, instance: Chain | Graph | ShardedGraph | StrategyGraph, resources: Resources
+) -> Sharding:
+    """Make the problem; without --memory, the limit is that of the instance."""
+    if not isinstance(instance, StrategyGraph) or problem != Sharding.problem:
+        raise InputError(
+            f"{instance.name} is a {instance.kind}",
+            field="INSTANCE",
+            expected=f"{Sharding.problem} is for a {StrategyGraph.kind}, and that for nothing else",
+        )
+    for field in ("bandwidth", "transfers"):
+        if getattr(resources, field) is not None:
+            raise InputError(f"{problem} has no link", field=field, expected="leave it out")
+    if resources.memory is None and resources.alpha is None:
+        return Sharding(instance)
+    return Sharding(instance, resources.memory_text)
 
 
 def _expect_chain(instance: Chain | Graph | ShardedGraph) -> Chain:

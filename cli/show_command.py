@@ -7,6 +7,7 @@ from jettison.cli.output import print_json, print_pairs
 from jettison.instances.catalog import Instance, load
 from jettison.instances.chain import Chain
 from jettison.instances.sharded_graph import ShardedGraph
+from jettison.instances.strategy_graph import StrategyGraph
 from jettison.instances.three_partition import ThreePartition
 from jettison.instances.units import format_bytes, format_ns
 from jettison.instances.value_triples import value_triples
@@ -52,6 +53,25 @@ def _facts(instance: Instance) -> dict[str, str | int]:
             "edges": sum(len(inputs) for inputs in instance.inputs),
             "base_time_ns": instance.base_time_ns,
             "least_peak_bound_bytes": instance.least_peak_bound_bytes,
+        }
+    if isinstance(instance, StrategyGraph):
+        return {
+            "name": instance.name,
+            "kind": instance.kind,
+            "sha256": instance.sha256,
+            "nodes": len(instance),
+            "edges": len(instance.edges),
+            "strategies": sum(map(len, instance.nodes)),
+            "pairs": sum(len(edge.costs_ns) for edge in instance.edges),
+            "forbidden_pairs": sum(edge.costs_ns.count(None) for edge in instance.edges),
+            "base_time_ns": instance.base_time_ns,
+            "cheapest_peak_bytes": instance.store_all_peak_bytes,
+            "least_peak_bound_bytes": instance.least_peak_bound_bytes,
+            **(
+                {}
+                if instance.usage_limit_bytes is None
+                else {"usage_limit_bytes": instance.usage_limit_bytes}
+            ),
         }
     facts: dict[str, str | int] = {
         "name": instance.name,

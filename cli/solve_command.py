@@ -31,6 +31,7 @@ from jettison.cli.replay_picture import draw_replay
 from jettison.instances.chain import Chain
 from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph
+from jettison.instances.sharding import Sharding
 from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.chain_schedule import ChainSchedule
 from jettison.schedules.graph_schedule import GraphSchedule
@@ -77,7 +78,7 @@ def solve(
     chosen = find_method(posed.problem, method)
     for picture in (plot, grid):
         checked_picture(picture)
-    if grid is not None and isinstance(posed, WeightOffload):
+    if grid is not None and isinstance(posed, WeightOffload | Sharding):
         raise InputError(
             f"{problem} computes everything once, in one order",
             field="grid",

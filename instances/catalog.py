@@ -14,11 +14,13 @@ from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph
 from jettison.instances.json_file import check_header, check_schema, read_json, write_json
 from jettison.instances.sharded_graph import ShardedGraph
+from jettison.instances.strategy_graph import StrategyGraph
 from jettison.instances.three_partition import ThreePartition
 
-Instance = Chain | Graph | ShardedGraph | ThreePartition
+Instance = Chain | Graph | ShardedGraph | StrategyGraph | ThreePartition
 
-_READERS = {kind.kind: kind.from_json for kind in (Chain, Graph, ShardedGraph, ThreePartition)}
+_KINDS = (Chain, Graph, ShardedGraph, StrategyGraph, ThreePartition)
+_READERS = {kind.kind: kind.from_json for kind in _KINDS}
 _VERSIONS = dict.fromkeys(_READERS, 1)
 _PACKAGE = "jettison.instances"
 

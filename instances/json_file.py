@@ -17,13 +17,13 @@ LARGEST_FILE_BYTES = 64 * 2**20
 FORMAT = "jettison"
 
 
-def read_text(path: Path) -> str:
-    """Read a text file of at most 64 MiB.
+def read_bytes(path: Path) -> bytes:
+    """Read a file of at most 64 MiB.
 
     Raises
     ------
     InputError
-        If the file cannot be read, is too large, or is not UTF-8 text.
+        If the file cannot be read, or is too large.
     """
     source = str(path)
     try:
@@ -42,6 +42,19 @@ def read_text(path: Path) -> str:
             source=source,
             expected=f"files of up to {LARGEST_FILE_BYTES} bytes are read",
         )
+    return data
+
+
+def read_text(path: Path) -> str:
+    """Read a text file of at most 64 MiB.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, is too large, or is not UTF-8 text.
+    """
+    source = str(path)
+    data = read_bytes(path)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -59,8 +72,17 @@ def read_json(path: Path) -> Any:
         If the file cannot be read, is too large, is truncated or otherwise not JSON, nests too
         deeply, names a key twice in one object, or holds a number that is not finite.
     """
-    source = str(path)
-    text = read_text(path)
+    return parse_json(read_text(path), str(path))
+
+
+def parse_json(text: str, source: str) -> Any:
+    """Parse JSON text that comes from `source`.
+
+    Raises
+    ------
+    InputError
+        As `read_json` does for what is not JSON.
+    """
     try:
         return json.loads(
             text,

@@ -7,5 +7,13 @@ from jettison.schedules.cyclic_schedule import CyclicSchedule
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.offload_schedule import OffloadSchedule
 from jettison.schedules.sharded_schedule import ShardedSchedule
+from jettison.schedules.strategy_choice import StrategyChoice
 
-Schedule = ChainSchedule | OffloadSchedule | GraphSchedule | CyclicSchedule | ShardedSchedule
+Schedule = (
+    ChainSchedule
+    | OffloadSchedule
+    | GraphSchedule
+    | CyclicSchedule
+    | ShardedSchedule
+    | StrategyChoice
+)

@@ -43,6 +43,17 @@ class Findings:
         )
         self._violations.append((-1, found))
 
+    def broken_at_time(self, time: int, bytes_over: int) -> None:
+        """Record that what is live at a time of the instance does not fit."""
+        found = Violation(
+            rule=Rule.OUT_OF_MEMORY,
+            position=None,
+            operation=f"time {time}",
+            tensor="what is live",
+            bytes_over=bytes_over,
+        )
+        self._violations.append((math.inf, found))
+
     def broken_at_end(self, rule: Rule, tensor: str) -> None:
         """Record that the schedule as a whole breaks `rule` on `tensor`."""
         found = Violation(rule=rule, position=None, operation="end", tensor=tensor)

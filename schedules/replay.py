@@ -26,6 +26,8 @@ class Rule(StrEnum):
     IN_USE = "in use"
     COMPUTED_TWICE = "computed twice"
     NOT_PERIODIC = "not as at the start of the period"
+    FORBIDDEN_STRATEGY = "forbidden strategy"
+    FORBIDDEN_PAIR = "forbidden with"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +39,9 @@ class Violation:
     rule
         Which rule.
     position
-        Index of the operation in the sequence, or None if the end of the sequence breaks it.
+        Index of the operation in the sequence, or None if no single one breaks it.
     operation
-        The operation as the schedule writes it, or ``end``.
+        The operation as the schedule writes it, ``end``, or a time of the instance.
     tensor
         The tensor concerned: the one that is missing, or the output that does not fit.
     bytes_over

@@ -10,6 +10,7 @@ from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph
 from jettison.instances.json_file import check_header, check_schema, read_json, write_json
 from jettison.instances.sharded_graph import ShardedGraph
+from jettison.instances.strategy_graph import StrategyGraph
 from jettison.schedules.any_schedule import Schedule
 from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind, ChainSchedule
 from jettison.schedules.cyclic_event import CyclicEvent, CyclicEventKind
@@ -17,25 +18,27 @@ from jettison.schedules.cyclic_schedule import CyclicSchedule
 from jettison.schedules.graph_schedule import GraphOperation, GraphOperationKind, GraphSchedule
 from jettison.schedules.offload_schedule import OffloadSchedule
 from jettison.schedules.sharded_schedule import ShardedSchedule
+from jettison.schedules.strategy_choice import StrategyChoice
 from jettison.schedules.transfer_operation import TransferOperation, TransferOperationKind
 
 _CHAIN_KINDS = {kind.value: kind for kind in ChainOperationKind}
-_KINDS = {
-    Chain.kind: ("chain", "offload", "cyclic"),
-    Graph.kind: ("graph",),
-    ShardedGraph.kind: ("sharded",),
-}
 _TRANSFER_KINDS = {kind.value: kind for kind in TransferOperationKind}
+_FILE_KINDS = {
+    Chain.kind: ("chain-schedule", "offload-schedule", "cyclic-schedule"),
+    Graph.kind: ("graph-schedule",),
+    ShardedGraph.kind: ("sharded-schedule",),
+    StrategyGraph.kind: ("strategy-choice",),
+}
 
 
 def save_schedule(
-    schedule: Schedule, instance: Chain | Graph | ShardedGraph, path: str | Path
+    schedule: Schedule, instance: Chain | Graph | ShardedGraph | StrategyGraph, path: str | Path
 ) -> None:
     """Write a schedule for an instance; the file appears complete or not at all.
 
     A chain operation is written as ``["F_all", 3]``, a transfer as ``["O_all", 3]``, a graph
-    operation as ``["compute", "conv1"]``, a strategy by its name, an event of a cycle as
-    ``["prefetch", 3, 1200]``.
+    operation as ``["compute", "conv1"]``, an event of a cycle as ``["prefetch", 3, 1200]``, a
+    strategy of a sharded graph by its name, a choice of strategies as ``{"conv1": 2}``.
 
     Raises
     ------
@@ -46,23 +49,24 @@ def save_schedule(
     """
     content: dict[str, object]
     if isinstance(schedule, CyclicSchedule) and isinstance(instance, Chain):
-        kind = "cyclic"
+        kind = "cyclic-schedule"
         content = {
             "period_ns": schedule.period_ns,
             "events": [[str(item.kind), item.layer, item.start_ns] for item in schedule.events],
         }
     elif isinstance(schedule, ChainSchedule | OffloadSchedule) and isinstance(instance, Chain):
-        kind = "offload" if isinstance(schedule, OffloadSchedule) else instance.kind
+        is_offload = isinstance(schedule, OffloadSchedule)
+        kind = "offload-schedule" if is_offload else f"{instance.kind}-schedule"
         content = {"operations": [[str(item.kind), item.stage] for item in schedule.operations]}
     elif isinstance(schedule, GraphSchedule) and isinstance(instance, Graph):
-        kind = instance.kind
+        kind = f"{instance.kind}-schedule"
         content = {
             "operations": [
                 [str(item.kind), instance.nodes[item.node].name] for item in schedule.operations
             ]
         }
     elif isinstance(schedule, ShardedSchedule) and isinstance(instance, ShardedGraph):
-        kind = "sharded"
+        kind = "sharded-schedule"
         content = {
             "strategies": [
                 operator.strategies[place].name
@@ -72,12 +76,16 @@ def save_schedule(
                 [str(item.kind), instance.operators[item.node].name] for item in schedule.operations
             ],
         }
+    elif isinstance(schedule, StrategyChoice) and isinstance(instance, StrategyGraph):
+        kind = "strategy-choice"
+        names = (node.name for node in instance.nodes)
+        content = {"strategies": dict(zip(names, schedule.strategies, strict=True))}
     else:
         raise TypeError(f"a {type(schedule).__name__} is no schedule for a {instance.kind}")
     write_json(
         {
             "format": "jettison",
-            "kind": f"{kind}-schedule",
+            "kind": kind,
             "version": 1,
             "instance": instance.name,
             "instance_sha256": instance.sha256,
@@ -87,7 +95,9 @@ def save_schedule(
     )
 
 
-def load_schedule(path: str | Path, instance: Chain | Graph | ShardedGraph) -> Schedule:
+def load_schedule(
+    path: str | Path, instance: Chain | Graph | ShardedGraph | StrategyGraph
+) -> Schedule:
     """Read a schedule for an instance.
 
     Raises
@@ -98,8 +108,7 @@ def load_schedule(path: str | Path, instance: Chain | Graph | ShardedGraph) -> S
     """
     source = str(path)
     document = read_json(Path(path))
-    kinds = _KINDS[instance.kind]
-    check_header(document, {f"{kind}-schedule": 1 for kind in kinds}, source)
+    check_header(document, dict.fromkeys(_FILE_KINDS[instance.kind], 1), source)
     check_schema(document, "jettison.schedules", f"{document['kind']}.schema.json", source)
     if document["instance_sha256"] != instance.sha256:
         raise InputError(
@@ -110,6 +119,8 @@ def load_schedule(path: str | Path, instance: Chain | Graph | ShardedGraph) -> S
             expected="give the instance that the schedule was made for",
         )
     try:
+        if isinstance(instance, StrategyGraph):
+            return _strategy_choice(document["strategies"], instance)
         if isinstance(instance, Graph):
             return GraphSchedule(_graph_operations(document["operations"], instance))
         if isinstance(instance, ShardedGraph):
@@ -209,3 +220,29 @@ def _graph_operations(
     return tuple(
         GraphOperation(GraphOperationKind(kind), graph.position_of[name]) for kind, name in entries
     )
+
+
+def _strategy_choice(strategies: dict[str, int], graph: StrategyGraph) -> StrategyChoice:
+    for name, strategy in strategies.items():
+        field = f"strategies[{name!r}]"
+        if name not in graph.position_of:
+            raise InputError(
+                f"{name!r} is not a node of {graph.name}",
+                field=field,
+                expected="name the nodes of the instance",
+            )
+        most = len(graph.nodes[graph.position_of[name]]) - 1
+        if strategy > most:
+            raise InputError(
+                f"{strategy} is not a strategy of {name!r}",
+                field=field,
+                expected=f"write a strategy from 0 to {most}",
+            )
+    for node in graph.nodes:
+        if node.name not in strategies:
+            raise InputError(
+                f"nothing says which strategy {node.name!r} has",
+                field="strategies",
+                expected="give a strategy for every node",
+            )
+    return StrategyChoice(tuple(strategies[node.name] for node in graph.nodes))

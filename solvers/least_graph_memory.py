@@ -90,7 +90,8 @@ def with_least_staged_memory(
     graph, proof = problem.instance, refused.infeasibility
     assert proof is not None
     share = Clock(min(clock.left_s, _SECONDS_AFTER_A_PROOF))
-    least = least_staged_memory(graph, proof.least_memory_bytes, options, share)
+    floor = proof.least_memory_bytes or 0
+    least = least_staged_memory(graph, floor, options, share)
     if least.peak_bytes <= problem.memory_bytes:
         return Outcome(termination=Termination.ERROR, schedule=least.schedule)
     if least.is_exact:

@@ -11,6 +11,7 @@ from jettison.solvers import (
     remat_graph_methods,
     remat_offload_methods,
     remat_sharding_methods,
+    sharding_methods,
     weight_offload_methods,
 )
 from jettison.solvers.method import Method
@@ -21,6 +22,7 @@ METHODS = (
     *weight_offload_methods.METHODS,
     *remat_graph_methods.METHODS,
     *remat_sharding_methods.METHODS,
+    *sharding_methods.METHODS,
 )
 
 # The first method of each problem is the one used when none is named.

@@ -10,6 +10,7 @@ from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
 from jettison.instances.remat_offload_chain import RematOffloadChain
 from jettison.instances.remat_sharding import RematSharding
+from jettison.instances.sharding import Sharding
 from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.any_schedule import Schedule
 from jettison.schedules.schedule_class import ScheduleClass
@@ -20,7 +21,7 @@ from jettison.solvers.status import Termination
 MOST_THREADS = 1024
 LARGEST_SEED = 2**31 - 1
 
-Problem = RematChain | RematOffloadChain | WeightOffload | RematGraph | RematSharding
+Problem = RematChain | RematOffloadChain | WeightOffload | RematGraph | RematSharding | Sharding
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,8 @@ class Infeasibility:
     ----------
     least_memory_bytes
         If `is_exact`, an amount in which a schedule exists: the least one for the schedules that
-        the method looks at. Else a lower bound on what is needed.
+        the method looks at. Else a lower bound on what is needed. None if no memory would do:
+        forbidden strategies and pairs leave no choice.
     is_exact
         Whether `least_memory_bytes` would do.
     needed_by
@@ -92,7 +94,7 @@ class Infeasibility:
     """
 
     valid_for: ScheduleClass
-    least_memory_bytes: int
+    least_memory_bytes: int | None
     is_exact: bool
     evidence: Evidence = Evidence.EXACT
     needed_by: str | None = None

@@ -14,6 +14,7 @@ from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
 from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
 from jettison.instances.remat_sharding import RematSharding
+from jettison.instances.sharding import Sharding
 from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.any_schedule import Schedule
 from jettison.schedules.chain_schedule import ChainSchedule
@@ -23,6 +24,7 @@ from jettison.schedules.offload_schedule import OffloadSchedule
 from jettison.schedules.replay import Replay
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.schedules.sharded_schedule import ShardedSchedule
+from jettison.schedules.strategy_choice import StrategyChoice
 from jettison.solvers.bound import Bound, Evidence, best_bound
 from jettison.solvers.outcome import Infeasibility, Outcome, Problem
 from jettison.solvers.status import Answer, Termination
@@ -278,11 +280,15 @@ def replay_schedule(problem: Problem, schedule: Schedule) -> Replay:
         case RematSharding():
             if isinstance(schedule, ShardedSchedule):
                 return schedule.replay(problem.instance, problem.memory_bytes)
+        case Sharding():
+            if isinstance(schedule, StrategyChoice):
+                return schedule.replay(problem.instance, problem.memory_bytes)
         case _:
             assert_never(problem)
     raise InputError(
         f"{type(schedule).__name__} is no schedule for {problem.problem}",
         field="schedule",
         expected="a schedule with transfers is for remat-offload-chain, one that repeats for "
-        "weight-offload, one of nodes for a graph, one with strategies for a sharded graph",
+        "weight-offload, one of nodes for a graph, one with strategies for a sharded graph, a "
+        "choice of strategies for sharding",
     )

@@ -8,6 +8,7 @@ from jettison.instances.chain import Chain, Stage
 from jettison.instances.graph import Graph, Node
 from jettison.instances.operator import Operator, Role, Strategy
 from jettison.instances.sharded_graph import Resharding, ShardedGraph
+from jettison.instances.strategy_graph import StrategyEdge, StrategyGraph, StrategyNode
 
 
 def chain_of(
@@ -238,7 +239,7 @@ TWO_LAYERS = ShardedGraph(
     fastest=(1, 0, 0, 1, 1, 1, 1, 1, 1),
 )
 
-ONE_OPERATOR = ShardedGraph(
+LONE_OPERATOR = ShardedGraph(
     "one operator",
     (
         Operator(
@@ -251,4 +252,45 @@ ONE_OPERATOR = ShardedGraph(
     fastest=(0,),
 )
 
-SHARDED_GRAPHS = (ONE_OPERATOR, TWO_LAYERS)
+SHARDED_GRAPHS = (LONE_OPERATOR, TWO_LAYERS)
+
+
+def _operator(name: str, interval: tuple[int, int], *strategies: tuple[int, int]) -> StrategyNode:
+    costs, usages = zip(*strategies, strict=True)
+    return StrategyNode(name=name, interval=interval, costs_ns=costs, usages_bytes=usages)
+
+
+ONE_OPERATOR = StrategyGraph("one operator", (_operator("a", (0, 1), (3, 2), (5, 1)),))
+
+# The diagonal of the first edge is free and all else on it forbidden; a ring of four.
+RING = StrategyGraph(
+    "ring",
+    (
+        _operator("a", (0, 4), (0, 4), (2, 2)),
+        _operator("b", (1, 3), (1, 4), (1, 2)),
+        _operator("c", (2, 2), (0, 9), (0, 9)),
+        _operator("d", (3, 5), (3, 6), (4, 3), (9, 1)),
+    ),
+    (
+        StrategyEdge(first="a", second="b", costs_ns=(0, None, None, 0)),
+        StrategyEdge(first="b", second="c", costs_ns=(0, 3, 3, 0)),
+        StrategyEdge(first="c", second="d", costs_ns=(0, 2, 4, 4, 2, 0)),
+        StrategyEdge(first="d", second="a", costs_ns=(0, 5, 5, 0, 1, 1)),
+    ),
+)
+
+# a and b are cheapest apart, together with resharding dearer than a strategy of more memory.
+CROSSED = StrategyGraph(
+    "crossed",
+    (
+        _operator("a", (0, 2), (0, 1), (4, 3), (1, 5)),
+        _operator("b", (1, 3), (4, 3), (0, 1), (2, 4)),
+        _operator("c", (1, 2), (0, 2), (3, 0)),
+    ),
+    (
+        StrategyEdge(first="a", second="b", costs_ns=(0, 9, 5, 9, 0, 5, 7, 2, None)),
+        StrategyEdge(first="c", second="b", costs_ns=(1, 2, 0, 2, 1, None)),
+    ),
+)
+
+STRATEGY_GRAPHS = (ONE_OPERATOR, RING, CROSSED)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
     from jettison.instances.remat_sharding import RematSharding
     from jettison.instances.sharded_graph import Resharding, ShardedGraph
+    from jettison.instances.sharding import Sharding
+    from jettison.instances.strategy_graph import StrategyEdge, StrategyGraph, StrategyNode
     from jettison.instances.three_partition import ThreePartition
     from jettison.instances.weight_offload import WeightOffload
     from jettison.schedules.chain_schedule import (
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from jettison.schedules.schedule_class import ScheduleClass
     from jettison.schedules.schedule_file import load_schedule, save_schedule
     from jettison.schedules.sharded_schedule import ShardedSchedule
+    from jettison.schedules.strategy_choice import StrategyChoice
     from jettison.schedules.transfer_operation import TransferOperation, TransferOperationKind
     from jettison.solvers.bound import Bound
     from jettison.solvers.result import Result
@@ -80,8 +83,13 @@ __all__ = [
     "ScheduleClass",
     "ShardedGraph",
     "ShardedSchedule",
+    "Sharding",
     "Stage",
     "Strategy",
+    "StrategyChoice",
+    "StrategyEdge",
+    "StrategyGraph",
+    "StrategyNode",
     "ThreePartition",
     "Transfer",
     "TransferOperation",
@@ -118,6 +126,8 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "instances.remat_offload_chain": ["RematOffloadChain", "Transfers"],
         "instances.remat_sharding": ["RematSharding"],
         "instances.sharded_graph": ["Resharding", "ShardedGraph"],
+        "instances.sharding": ["Sharding"],
+        "instances.strategy_graph": ["StrategyEdge", "StrategyGraph", "StrategyNode"],
         "instances.three_partition": ["ThreePartition"],
         "instances.weight_offload": ["WeightOffload"],
         "schedules.chain_schedule": ["ChainOperation", "ChainOperationKind", "ChainSchedule"],
@@ -129,6 +139,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "schedules.schedule_class": ["ScheduleClass"],
         "schedules.schedule_file": ["load_schedule", "save_schedule"],
         "schedules.sharded_schedule": ["ShardedSchedule"],
+        "schedules.strategy_choice": ["StrategyChoice"],
         "schedules.transfer_operation": ["TransferOperation", "TransferOperationKind"],
         "solvers.bound": ["Bound"],
         "solvers.result": ["Result"],

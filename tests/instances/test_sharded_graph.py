@@ -13,7 +13,7 @@ from jettison.instances.errors import InputError
 from jettison.instances.operator import Operator, Role, Strategy
 from jettison.instances.remat_sharding import RematSharding
 from jettison.instances.sharded_graph import Resharding, ShardedGraph
-from tests.tiny import ONE_OPERATOR, TWO_LAYERS, strategies_of
+from tests.tiny import LONE_OPERATOR, TWO_LAYERS, strategies_of
 
 
 def operator(name: str, *inputs: str, **given: object) -> Operator:
@@ -193,8 +193,8 @@ def test_a_share_of_memory_is_of_the_fastest_plans_peak() -> None:
 
 def test_memory_that_means_nothing_is_refused() -> None:
     with pytest.raises(InputError, match="does not name it"):
-        RematSharding(replace(ONE_OPERATOR, fastest=()), "50%")
+        RematSharding(replace(LONE_OPERATOR, fastest=()), "50%")
     with pytest.raises(InputError, match="defined for chains only"):
-        RematSharding(ONE_OPERATOR, "alpha=0.5")
+        RematSharding(LONE_OPERATOR, "alpha=0.5")
     with pytest.raises(InputError, match="needs a sharded graph"):
         RematSharding("graph", 5)  # type: ignore[arg-type]

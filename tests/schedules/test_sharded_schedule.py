@@ -12,7 +12,7 @@ from jettison.schedules.replay import Rule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.schedules.schedule_file import load_schedule, save_schedule
 from jettison.schedules.sharded_schedule import ShardedSchedule
-from tests.tiny import ONE_OPERATOR, TWO_LAYERS
+from tests.tiny import LONE_OPERATOR, TWO_LAYERS
 
 # x halved, weights whole, h1 and a1 halved, the others whole: see test_sharded_graph.
 STRATEGIES = (1, 0, 0, 1, 1, 0, 0, 0, 0)
@@ -85,7 +85,7 @@ def test_a_file_holds_the_plan(tmp_path: Path) -> None:
     save_schedule(plan, TWO_LAYERS, path)
     assert load_schedule(path, TWO_LAYERS) == plan
     with pytest.raises(InputError, match="not for one operator"):
-        load_schedule(path, ONE_OPERATOR)
+        load_schedule(path, LONE_OPERATOR)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from jettison.solvers.solve import solve_with
 from jettison.solvers.status import Termination
 from tests.oracles.sharded_brute_force import best_staged_plan
 from tests.sharded_samples import any_order, training_steps
-from tests.tiny import ONE_OPERATOR, TWO_LAYERS, strategies_of
+from tests.tiny import LONE_OPERATOR, TWO_LAYERS, strategies_of
 
 EXACT = SolveOptions(time_limit_s=20, gap=0)
 
@@ -111,7 +111,7 @@ def test_the_memory_of_one_operator_is_a_proof_for_all_plans() -> None:
 
 
 def test_without_a_limit_the_fastest_plan_is_found() -> None:
-    for graph in (ONE_OPERATOR, TWO_LAYERS):
+    for graph in (LONE_OPERATOR, TWO_LAYERS):
         result = solve_with(RematSharding(graph, "100%"), "exact", EXACT)
         free = solve_with(RematSharding(graph, 2**40), "exact", EXACT)
         assert result.time_ns == free.time_ns == graph.base_time_ns
