@@ -65,18 +65,17 @@ Size: :math:`O(n k + |E| k^2)` columns; the rows (memory) have :math:`O(n^2 k)` 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import assert_never
 
-from jettison.formulations.allowed_strategies import (
-    allowed_pairs,
-    allowed_strategies,
-    memory_scale,
-    time_scale,
-)
+import numpy as np
+
 from jettison.formulations.array_model import ArrayModel
 from jettison.formulations.array_model_builder import ArrayModelBuilder
+from jettison.formulations.checkmate import Peak, Time
 from jettison.formulations.integer_scale import IntegerScale
 from jettison.formulations.sharding_columns import chosen_strategies
+from jettison.formulations.sharding_rows import ShardingRows
 from jettison.instances.remat_sharding import RematSharding
 from jettison.instances.sharded_graph import ShardedGraph
 from jettison.schedules.reduced_recomputation import ReducedRecomputation
@@ -111,7 +110,16 @@ class KiwiReducedCompactModel:
 
 @dataclass(frozen=True)
 class KiwiReducedCompact:
-    """The model in the docstring of this module."""
+    """What to minimise; the model is in the docstring of this module.
+
+    Attributes
+    ----------
+    objective
+        The time, or the memory that is needed: then :math:`B` is a column ``B``, and time costs
+        nothing.
+    """
+
+    objective: Time | Peak = field(default_factory=Time)
 
     def build(self, problem: RematSharding) -> KiwiReducedCompactModel:
         """Build the model; about 1 µs for each coefficient.
@@ -122,12 +130,11 @@ class KiwiReducedCompact:
             If an operator comes after a backward one and is none.
         """
         writer = _Writer(problem)
-        writer.add_sharding()
         writer.add_recomputation()
         writer.add_waiting()
-        writer.add_memory(problem.memory_bytes)
+        model = writer.model(self.objective, problem.memory_bytes)
         return KiwiReducedCompactModel(
-            problem.instance, writer.builder.build(), writer.memory_scale, writer.time_scale
+            problem.instance, model, writer.rows.memory_scale, writer.rows.time_scale
         )
 
 
@@ -138,57 +145,12 @@ class _Writer:
         self.sharded = sharded = problem.instance
         self.moments = ReducedRecomputation(sharded)
         self.Z = self.moments.again_at
-        self.allowed = allowed_strategies(sharded)
-        self.memory_scale, self.time_scale = memory_scale(sharded), time_scale(sharded)
         self.builder = ArrayModelBuilder("kiwi_reduced_compact")
-        self.s: dict[tuple[int, int], int] = {}
+        self.rows = ShardingRows(sharded, self.builder, self.Z)
         self.m: dict[int, int] = {}
         self.w: dict[tuple[int, int], int] = {}
-        self.e: dict[tuple[int, int, int, int], int] = {}
         self.g: dict[tuple[int, int, int], int] = {}
         self.waits: dict[int, list[int]] = {}
-
-    def places(self, i: int) -> tuple[int, ...]:
-        """Return the strategies that an operator may have."""
-        return self.allowed[self.sharded.leader[i]]
-
-    def column_s(self, i: int, k: int) -> int:
-        return self.s[self.sharded.leader[i], k]
-
-    def cost(self, i: int, k: int) -> float:
-        return self.time_scale.to_model(self.sharded.operators[i].strategies[k].cost_ns)
-
-    def add_sharding(self) -> None:
-        builder, sharded = self.builder, self.sharded
-        members = {group[0]: group for group in sharded.groups}
-        for i, places in self.allowed.items():
-            for k in places:
-                cost = sum(
-                    self.cost(other, k) * (2 if other in self.Z else 1) for other in members[i]
-                )
-                self.s[i, k] = builder.add_column(f"s_{i}_{k}", upper=1, cost=cost, integer=True)
-            columns = [self.s[i, k] for k in places]
-            builder.add_row(f"one_{i}", columns, [1.0] * len(columns), lower=1, upper=1)
-        for (j, i), table in sorted(sharded.tables.items()):
-            if all(cost == 0 for row in table for cost in row):
-                continue
-            pairs = allowed_pairs(sharded, self.allowed, j, i)
-            for a, b in pairs:
-                cost_ns = table[a][b]
-                assert cost_ns is not None
-                self.e[j, i, a, b] = builder.add_column(
-                    f"e_{j}_{i}_{a}_{b}", upper=1, cost=self.time_scale.to_model(cost_ns)
-                )
-            for b in self.places(i):
-                columns = [self.e[j, i, a, c] for a, c in pairs if c == b]
-                self._equal(f"target_{j}_{i}_{b}", columns, self.column_s(i, b))
-            for a in self.places(j):
-                columns = [self.e[j, i, c, b] for c, b in pairs if c == a]
-                self._equal(f"source_{j}_{i}_{a}", columns, self.column_s(j, a))
-
-    def _equal(self, name: str, columns: list[int], total: int) -> None:
-        coefficients = [*[1.0] * len(columns), -1.0]
-        self.builder.add_row(name, [*columns, total], coefficients, lower=0, upper=0)
 
     def _at_most(self, name: str, column: int, other: int) -> None:
         self.builder.add_row(name, [column, other], [1.0, -1.0], upper=0)
@@ -197,11 +159,11 @@ class _Writer:
         builder = self.builder
         for i in self.Z:
             self.m[i] = builder.add_column(f"m_{i}", upper=1, integer=True)
-            for k in self.places(i):
-                self.w[i, k] = builder.add_column(f"w_{i}_{k}", upper=1, cost=-self.cost(i, k))
-            self._equal(f"stored_{i}", [self.w[i, k] for k in self.places(i)], self.m[i])
-            for k in self.places(i):
-                self._at_most(f"least_{i}_{k}", self.w[i, k], self.column_s(i, k))
+            for k in self.rows.places(i):
+                self.w[i, k] = builder.add_column(f"w_{i}_{k}", upper=1, cost=-self.rows.cost(i, k))
+            self.rows.equal(f"stored_{i}", [self.w[i, k] for k in self.rows.places(i)], self.m[i])
+            for k in self.rows.places(i):
+                self._at_most(f"least_{i}_{k}", self.w[i, k], self.rows.column(i, k))
         for j, i in sorted(self.sharded.tables):
             if i in self.Z:
                 self._reshard_again(j, i)
@@ -212,16 +174,16 @@ class _Writer:
 
     def _reshard_again(self, j: int, i: int) -> None:
         table = self.sharded.tables[j, i]
-        for b in self.places(i):
-            pairs = [(a, table[a][b]) for a in self.places(j) if (j, i, a, b) in self.e]
+        for b in self.rows.places(i):
+            pairs = [(a, table[a][b]) for a in self.rows.places(j) if (j, i, a, b) in self.rows.e]
             if not any(cost_ns for _, cost_ns in pairs):
                 continue
-            columns = [self.w[i, b], self.column_s(i, b)]
+            columns = [self.w[i, b], self.rows.column(i, b)]
             coefficients = [1.0, -1.0]
             for a, cost_ns in pairs:
-                column = self.e[j, i, a, b]
+                column = self.rows.e[j, i, a, b]
                 if cost_ns:
-                    cost = self.time_scale.to_model(cost_ns)
+                    cost = self.rows.time_scale.to_model(cost_ns)
                     again = self.builder.add_column(f"f_{j}_{i}_{a}_{b}", upper=1, cost=cost)
                     self._at_most(f"fewer_{j}_{i}_{a}_{b}", again, column)
                     column = again
@@ -235,17 +197,34 @@ class _Writer:
             late = [j for j in users if j in self.Z and self.Z[j] > live]
             self.waits[i] = sorted({self.Z[j] for j in late})
             for q in self.waits[i]:
-                for k in self.places(i):
+                for k in self.rows.places(i):
                     self.g[i, q, k] = self.builder.add_column(f"g_{i}_{q}_{k}", upper=1)
-                columns = [self.g[i, q, k] for k in self.places(i)]
+                columns = [self.g[i, q, k] for k in self.rows.places(i)]
                 for j in (j for j in late if self.Z[j] >= q):
                     ones = [1.0] * (len(columns) + 1)
                     self.builder.add_row(f"waits_{i}_{q}_{j}", [*columns, self.m[j]], ones, lower=1)
-                for k in self.places(i):
-                    self._at_most(f"there_{i}_{q}_{k}", self.g[i, q, k], self.column_s(i, k))
+                for k in self.rows.places(i):
+                    self._at_most(f"there_{i}_{q}_{k}", self.g[i, q, k], self.rows.column(i, k))
 
-    def add_memory(self, memory_bytes: int) -> None:
-        limit = self.memory_scale.to_model(memory_bytes)
+    def model(self, objective: Time | Peak, memory_bytes: int) -> ArrayModel:
+        """Add what the memory asks for, and return the model."""
+        limit = self.rows.memory_scale.to_model(memory_bytes)
+        match objective:
+            case Time():
+                self._add_memory(limit, None)
+                return self.builder.build()
+            case Peak(at_least_bytes):
+                least = self.rows.memory_scale.to_model(at_least_bytes)
+                peak = self.builder.add_column("B", lower=least, upper=limit)
+                self._add_memory(0.0, peak)
+                built = self.builder.build()
+                costs = np.zeros(built.num_columns)
+                costs[peak] = 1
+                return replace(built, objective=costs)
+            case other:
+                assert_never(other)
+
+    def _add_memory(self, limit: float, peak: int | None) -> None:
         count = len(self.sharded)
         # Per moment what is there, each part of a lifetime a (operator, kind) of its own.
         present: list[set[tuple[int, int]]] = [set() for _ in range(count)]
@@ -260,11 +239,11 @@ class _Writer:
             coefficients: list[float] = []
             constant = 0.0
             for i, kind in sorted(present[t]):
-                sizes = self._sizes(i)
+                sizes = self.rows.sizes(i)
                 least = min(sizes.values())
                 if kind == _ALL:
                     constant += least
-                    terms = {self.column_s(i, k): size - least for k, size in sizes.items()}
+                    terms = {self.rows.column(i, k): size - least for k, size in sizes.items()}
                 elif kind == _STORED:
                     terms = {self.w[i, k]: size - least for k, size in sizes.items()}
                     terms[self.m[i]] = least
@@ -272,11 +251,14 @@ class _Writer:
                     terms = {self.g[i, kind, k]: size for k, size in sizes.items()}
                 columns.extend(terms)
                 coefficients.extend(terms.values())
+            if peak is not None:
+                columns.append(peak)
+                coefficients.append(-1.0)
             self.builder.add_row(f"memory_{t}", columns, coefficients, upper=limit - constant)
 
     def _parts(self, i: int) -> Iterator[tuple[int, int, int]]:
         """Yield first and last moment of each part of a lifetime, and its kind."""
-        if not any(self._sizes(i).values()):
+        if not any(self.rows.sizes(i).values()):
             return
         end = min(self.moments.last_use[i], len(self.sharded) - 1)
         if i in self.Z:
@@ -293,10 +275,6 @@ class _Writer:
     def _is_within(self, now: set[tuple[int, int]], following: set[tuple[int, int]]) -> bool:
         """Whether all that is there now is there a moment later too, as much of it at least."""
         return all(part in following or (part[0], _ALL) in following for part in now)
-
-    def _sizes(self, i: int) -> dict[int, float]:
-        strategies = self.sharded.operators[i].strategies
-        return {k: self.memory_scale.to_model(strategies[k].memory_bytes) for k in self.places(i)}
 
 
 # Kinds of parts of a lifetime besides the moment up to which a value waits.

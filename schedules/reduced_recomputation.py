@@ -41,17 +41,16 @@ class ReducedRecomputation:
 
     def __init__(self, sharded: ShardedGraph) -> None:
         self._sharded = sharded
-        backward = [operator.role is Role.BACKWARD for operator in sharded.operators]
-        for position in range(1, len(sharded)):
-            if backward[position - 1] and not backward[position]:
-                raise InputError(
-                    f"{sharded.operators[position].name!r} comes after a backward operator and is "
-                    f"a {sharded.operators[position].role}",
-                    field=f"operators[{position}].role",
-                    expected="KIWI's reduced problem needs every backward operator after all "
-                    "others; use a method for staged schedules",
-                )
-        self._backward = backward
+        self._backward = [operator.role is Role.BACKWARD for operator in sharded.operators]
+        late = _first_after_backward(sharded)
+        if late is not None:
+            operator = sharded.operators[late]
+            raise InputError(
+                f"{operator.name!r} comes after a backward operator and is a {operator.role}",
+                field=f"operators[{late}].role",
+                expected="KIWI's reduced problem needs every backward operator after all others; "
+                "use a method for staged schedules",
+            )
 
     @cached_property
     def recomputable(self) -> tuple[int, ...]:
@@ -138,6 +137,28 @@ class ReducedRecomputation:
         if any(again.intersection(self._sharded.inputs[i]) for i in again):
             return False
         return _in_normal_order(operations) == self.operations(again)
+
+
+def is_reduced(sharded: ShardedGraph, operations: Sequence[GraphOperation]) -> bool:
+    """Tell whether a graph has a reduced problem, and these operations are of one of its plans."""
+    return has_reduced_problem(sharded) and ReducedRecomputation(sharded).allows(operations)
+
+
+def has_reduced_problem(sharded: ShardedGraph) -> bool:
+    """Tell whether every backward operator comes after all others."""
+    return _first_after_backward(sharded) is None
+
+
+def _first_after_backward(sharded: ShardedGraph) -> int | None:
+    roles = [operator.role for operator in sharded.operators]
+    return next(
+        (
+            position
+            for position in range(1, len(roles))
+            if roles[position - 1] is Role.BACKWARD and roles[position] is not Role.BACKWARD
+        ),
+        None,
+    )
 
 
 def _in_normal_order(operations: Sequence[GraphOperation]) -> tuple[GraphOperation, ...]:

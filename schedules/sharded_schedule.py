@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from jettison.instances.chosen_strategies import with_strategies
 from jettison.instances.sharded_graph import ShardedGraph
 from jettison.schedules.graph_schedule import GraphOperation, GraphOperationKind, GraphSchedule
+from jettison.schedules.reduced_recomputation import is_reduced
 from jettison.schedules.replay import Replay, Rule, Violation
+from jettison.schedules.schedule_class import ScheduleClass
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +75,11 @@ class ShardedSchedule:
         """
         graph = with_strategies(sharded, self.strategies)
         found = GraphSchedule(self.operations).replay(graph, memory_bytes)
-        return replace(
-            found, violations=tuple(sorted((*found.violations, *self._repeated(sharded)), key=_at))
-        )
+        violations = tuple(sorted((*found.violations, *self._repeated(sharded)), key=_at))
+        schedule_class = found.schedule_class
+        if not violations and is_reduced(sharded, self.operations):
+            schedule_class = ScheduleClass.KIWI_REDUCED
+        return replace(found, violations=violations, schedule_class=schedule_class)
 
     def _repeated(self, sharded: ShardedGraph) -> list[Violation]:
         """Return the computations of parameters and inputs that were computed before."""
