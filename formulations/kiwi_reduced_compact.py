@@ -5,17 +5,17 @@ at once. Symbols are those of `kiwi_reduced`; :math:`l_i` is the last forward us
 
 Columns
 -------
-=============================== ===========================================================
-:math:`s_{i,k}`, ``s_i_k``      strategies, binary; followers have none of their own
-:math:`m_i`, ``m_i``            :math:`i \in Z` is not computed again; binary
-:math:`e_{ji,ab}`, ``e_j_i_a_b`` pairs of strategies of edges with a table; from 0 to 1
-:math:`w_{i,k}`, ``w_i_k``      :math:`s_{i,k} m_i` for :math:`i \in Z`; from 0 to 1
-:math:`f_{ji,b}`, ``f_j_i_a_b`` :math:`e_{ji,ab} (1 - m_i)` for :math:`i \in Z` where it costs
-                                something; from 0 to 1
-:math:`g_{i,q,k}`, ``g_i_q_k``  :math:`i` has strategy :math:`k` and is in memory up to
-                                moment :math:`q > live_i`, for a user that is computed again
-                                then or later; from 0 to 1
-=============================== ===========================================================
+=================================== =======================================================
+:math:`s_{i,k}`, ``s_i_k``          strategies, binary; followers have none of their own
+:math:`m_i`, ``m_i``                :math:`i \in Z` is not computed again; binary
+:math:`e_{ji,ab}`, ``e_j_i_a_b``    pairs of strategies of edges with a table; from 0 to 1
+:math:`w_{i,k}`, ``w_i_k``          :math:`s_{i,k} m_i` for :math:`i \in Z`; from 0 to 1
+:math:`f_{ji,ab}`, ``f_j_i_a_b``    :math:`e_{ji,ab} (1 - m_i)` for :math:`i \in Z` where it
+                                    costs something; from 0 to 1
+:math:`g_{i,q,k}`, ``g_i_q_k``      :math:`i` has strategy :math:`k` and is in memory up to
+                                    moment :math:`q > live_i`, for a user that is computed
+                                    again then or later; from 0 to 1
+=================================== =======================================================
 
 :math:`q` runs over the distinct :math:`H_j > live_i` of users :math:`j \in Z`. Parameters and what
 is kept have no :math:`g`: they stay.

@@ -10,6 +10,7 @@ from jettison.solvers import (
     remat_chain_methods,
     remat_graph_methods,
     remat_offload_methods,
+    remat_sharding_methods,
     weight_offload_methods,
 )
 from jettison.solvers.method import Method
@@ -19,6 +20,7 @@ METHODS = (
     *remat_offload_methods.METHODS,
     *weight_offload_methods.METHODS,
     *remat_graph_methods.METHODS,
+    *remat_sharding_methods.METHODS,
 )
 
 # The first method of each problem is the one used when none is named.
