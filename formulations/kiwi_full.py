@@ -226,10 +226,12 @@ class _Writer:
             [(t, i) for t in range(n) for i in range(t) if not operators[i].role.is_computed_once],
             domain=pyo.Binary,
         )
-        concrete.B = pyo.Var(
-            [(t, i) for t in range(n) for i in range(t) if operators[i].role is not Role.PARAMETER],
-            domain=pyo.Binary,
-        )
+        stored = [
+            (t, i) for t in range(n) for i in range(t) if operators[i].role is not Role.PARAMETER
+        ]
+        if PrintedRow.PARAMETERS in self.printed:
+            stored += [(i, i) for i in self.sharded.parameters]
+        concrete.B = pyo.Var(stored, domain=pyo.Binary)
         self._recomputed = dict(concrete.A.items())
         limit = self.columns.memory_scale.to_model(self.problem.memory_bytes)
         if PrintedRow.MEMORY in self.printed:

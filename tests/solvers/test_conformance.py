@@ -13,10 +13,13 @@ from dataclasses import replace
 import pytest
 
 from jettison.instances.chain import Chain
+from jettison.instances.chosen_strategies import with_strategies
 from jettison.instances.graph import Graph
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
 from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
+from jettison.instances.remat_sharding import RematSharding
+from jettison.instances.sharded_graph import ShardedGraph
 from jettison.instances.weight_cycle import WeightCycle
 from jettison.instances.weight_offload import WeightOffload
 from jettison.solvers.method import Method, Promise
@@ -24,13 +27,16 @@ from jettison.solvers.methods import METHODS, methods_of
 from jettison.solvers.outcome import Problem, SolveOptions
 from jettison.solvers.solve import compare_with, solve_with
 from tests.tiny import CHAINS, GRAPHS, WEIGHT_CHAINS
+from tests.tiny_sharded import SHARDED_GRAPHS
 
 EXACT = SolveOptions(time_limit_s=20, gap=0)
-INSTANCES: dict[str, Sequence[Chain | Graph]] = {
+AnyInstance = Chain | Graph | ShardedGraph
+INSTANCES: dict[str, Sequence[AnyInstance]] = {
     "remat-chain": CHAINS,
     "remat-offload-chain": CHAINS,
     "weight-offload": WEIGHT_CHAINS,
     "remat-graph": GRAPHS,
+    "remat-sharding": SHARDED_GRAPHS,
 }
 # Bytes per second: of the tiny instances a byte per 4 ns, and 2 bytes per ns.
 BANDWIDTHS = (250_000_000, 2_000_000_000)
@@ -78,13 +84,18 @@ KINDS = [
 ]
 
 
-def problems(kind: str, instance: Chain | Graph) -> list[list[Problem]]:
+def problems(kind: str, instance: AnyInstance) -> list[list[Problem]]:
     """The instance in about eight sizes of memory, from nothing to plenty, on every link."""
-    peak = instance.store_all_peak_bytes
+    whole = instance
+    if isinstance(whole, ShardedGraph):
+        whole = with_strategies(whole, whole.fastest)
+    peak = whole.store_all_peak_bytes
     if kind == WeightOffload.problem:
         assert isinstance(instance, Chain)
         peak = WeightCycle(instance).no_offload_peak_bytes
     sizes = sorted({0, *range(peak // 2, peak + 1, max(peak // 12, 1)), peak, 2 * peak})
+    if isinstance(instance, ShardedGraph):
+        return [[RematSharding(instance, size) for size in sizes]]
     if isinstance(instance, Graph):
         return [[RematGraph(instance, size) for size in sizes]]
     if kind == RematChain.problem:
@@ -100,14 +111,14 @@ def problems(kind: str, instance: Chain | Graph) -> list[list[Problem]]:
     ]
 
 
-def all_problems(kind: str, instance: Chain | Graph) -> Iterator[Problem]:
+def all_problems(kind: str, instance: AnyInstance) -> Iterator[Problem]:
     """The same in one list."""
     for family in problems(kind, instance):
         yield from family
 
 
 @pytest.mark.parametrize(("method", "instance"), CASES)
-def test_schedules_fit_and_bounds_hold(method: Method, instance: Chain | Graph) -> None:
+def test_schedules_fit_and_bounds_hold(method: Method, instance: AnyInstance) -> None:
     for problem in all_problems(method.problem, instance):
         result = solve_with(problem, method.name, EXACT)
         assert result.method == method.name
@@ -133,7 +144,7 @@ def test_schedules_fit_and_bounds_hold(method: Method, instance: Chain | Graph) 
         and (method.problem, method.name) not in MAKES_ANOTHER_PLAN
     ],
 )
-def test_more_memory_never_hurts(method: Method, instance: Chain | Graph) -> None:
+def test_more_memory_never_hurts(method: Method, instance: AnyInstance) -> None:
     for family in problems(method.problem, instance):
         times = [solve_with(problem, method.name, EXACT).time_ns for problem in family]
         found = [time_ns for time_ns in times if time_ns is not None]
@@ -142,7 +153,7 @@ def test_more_memory_never_hurts(method: Method, instance: Chain | Graph) -> Non
 
 @pytest.mark.parametrize(("method", "instance"), EXACT_CASES)
 def test_exact_methods_close_the_gap_or_prove_that_nothing_fits(
-    method: Method, instance: Chain | Graph
+    method: Method, instance: AnyInstance
 ) -> None:
     suffix = method.promise.removeprefix("exact")
     for problem in all_problems(method.problem, instance):
@@ -164,7 +175,7 @@ def test_exact_methods_close_the_gap_or_prove_that_nothing_fits(
 
 @pytest.mark.parametrize(("kind", "instance"), KINDS)
 def test_no_bound_of_any_method_contradicts_a_schedule_of_another(
-    kind: str, instance: Chain | Graph
+    kind: str, instance: AnyInstance
 ) -> None:
     default = methods_of(kind)[0]
     for problem in all_problems(kind, instance):
@@ -182,7 +193,7 @@ def test_no_bound_of_any_method_contradicts_a_schedule_of_another(
 
 
 @pytest.mark.parametrize(("kind", "instance"), KINDS)
-def test_in_plenty_of_memory_nothing_is_recomputed(kind: str, instance: Chain | Graph) -> None:
+def test_in_plenty_of_memory_nothing_is_recomputed(kind: str, instance: AnyInstance) -> None:
     for *_, problem in problems(kind, instance):
         for method in methods_of(kind):
             result = solve_with(problem, method.name, EXACT)
