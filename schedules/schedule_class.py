@@ -19,6 +19,9 @@ class ScheduleClass(StrEnum):
     ``staged``
         On graphs: first computations follow the order of the instance, and between two of them
         each node is recomputed at most once, in that order (Checkmate's frontier-advancing form).
+    ``kiwi-reduced``
+        On sharded graphs: staged, and what is computed again, and when values are freed, follows
+        KIWI's three simplifications (`ReducedRecomputation`).
     ``in-order``
         On graphs: first computations follow the order of the instance, and nodes are recomputed as
         often, and in whatever order, as inputs allow. Staged schedules are among them.
@@ -29,11 +32,14 @@ class ScheduleClass(StrEnum):
     PERSISTENT = "persistent"
     POFO = "pofo"
     STAGED = "staged"
+    KIWI_REDUCED = "kiwi-reduced"
     IN_ORDER = "in-order"
     ALL = "all schedules"
 
     def covers(self, other: ScheduleClass) -> bool:
         """Tell whether every schedule of class `other` belongs to this class."""
-        if self is ScheduleClass.IN_ORDER and other is ScheduleClass.STAGED:
-            return True
+        if self is ScheduleClass.IN_ORDER:
+            return other in {self, ScheduleClass.STAGED, ScheduleClass.KIWI_REDUCED}
+        if self is ScheduleClass.STAGED:
+            return other in {self, ScheduleClass.KIWI_REDUCED}
         return self is ScheduleClass.ALL or self is other

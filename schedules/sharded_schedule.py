@@ -10,7 +10,9 @@ from jettison.instances.graph import Graph, Node
 from jettison.instances.operator import Role
 from jettison.instances.sharded_graph import ShardedGraph
 from jettison.schedules.graph_schedule import GraphOperation, GraphOperationKind, GraphSchedule
+from jettison.schedules.reduced_recomputation import is_reduced
 from jettison.schedules.replay import Replay, Rule, Violation
+from jettison.schedules.schedule_class import ScheduleClass
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +76,11 @@ class ShardedSchedule:
         """
         graph = with_strategies(sharded, self.strategies)
         found = GraphSchedule(self.operations).replay(graph, memory_bytes)
-        return replace(
-            found, violations=tuple(sorted((*found.violations, *self._repeated(sharded)), key=_at))
-        )
+        violations = tuple(sorted((*found.violations, *self._repeated(sharded)), key=_at))
+        schedule_class = found.schedule_class
+        if not violations and is_reduced(sharded, self.operations):
+            schedule_class = ScheduleClass.KIWI_REDUCED
+        return replace(found, violations=violations, schedule_class=schedule_class)
 
     def _repeated(self, sharded: ShardedGraph) -> list[Violation]:
         """Return the computations of parameters and inputs that were computed before."""

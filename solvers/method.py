@@ -17,6 +17,9 @@ class Promise(StrEnum):
     EXACT = "exact"
     EXACT_PERSISTENT = "exact-persistent"
     EXACT_STAGED = "exact-staged"
+    EXACT_REDUCED = "exact-kiwi-reduced"
+    """The best plan of KIWI's reduced problem."""
+
     BRACKET = "bracket"
     """A schedule, and a bound that need not meet it."""
 

@@ -14,6 +14,22 @@ METHODS = (
         "sharded_exact:solve_sharded_exact",
     ),
     Method(
+        "kiwi-reduced",
+        "remat-sharding",
+        Promise.EXACT_REDUCED,
+        "KIWI, Section 3.2; compact linearisation",
+        "the best plan under KIWI's three simplifications; hundreds of operators",
+        "kiwi_reduced:solve_kiwi_reduced",
+    ),
+    Method(
+        "kiwi-full",
+        "remat-sharding",
+        Promise.EXACT_STAGED,
+        "KIWI, Section 3.1 and Appendix 7.1",
+        "Checkmate's stages with strategies in one ILP; about a dozen operators",
+        "kiwi_full:solve_kiwi_full",
+    ),
+    Method(
         "alpa",
         "remat-sharding",
         Promise.HEURISTIC,

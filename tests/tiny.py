@@ -6,8 +6,6 @@ from dataclasses import replace
 
 from jettison.instances.chain import Chain, Stage
 from jettison.instances.graph import Graph, Node
-from jettison.instances.operator import Operator, Role, Strategy
-from jettison.instances.sharded_graph import Resharding, ShardedGraph
 from jettison.instances.strategy_graph import StrategyEdge, StrategyGraph, StrategyNode
 
 
@@ -169,90 +167,6 @@ ONLY_OUT_OF_ORDER = Graph(
 )
 
 GRAPHS = (ONE_NODE, LADDER, DIAMOND)
-
-
-def strategies_of(*costs: tuple[int, int, int]) -> tuple[Strategy, ...]:
-    """Build strategies a, b, ... from (compute, communication, memory) each."""
-    return tuple(
-        Strategy(name=name, compute_ns=compute, communication_ns=communication, memory_bytes=size)
-        for name, (compute, communication, size) in zip("abcd", costs, strict=False)
-    )
-
-
-# Two layers: each weight whole or halved, each product whole, halved, or halved and summed up.
-# Resharding a halved value for a reader of the whole takes 3 ns.
-TWO_LAYERS = ShardedGraph(
-    "two layers",
-    (
-        Operator(name="x", role=Role.INPUT, strategies=strategies_of((0, 0, 4), (0, 0, 2))),
-        Operator(name="w1", role=Role.PARAMETER, strategies=strategies_of((0, 0, 4), (0, 0, 2))),
-        Operator(name="w2", role=Role.PARAMETER, strategies=strategies_of((0, 0, 4), (0, 0, 2))),
-        Operator(
-            name="h1",
-            role=Role.FORWARD,
-            inputs=("x", "w1"),
-            strategies=strategies_of((8, 0, 6), (4, 0, 3), (4, 3, 6)),
-        ),
-        Operator(
-            name="a1",
-            role=Role.FORWARD,
-            inputs=("h1",),
-            strategies=strategies_of((2, 0, 6), (1, 0, 3), (2, 0, 6)),
-            follows="h1",
-        ),
-        Operator(
-            name="h2",
-            role=Role.FORWARD,
-            inputs=("a1", "w2"),
-            strategies=strategies_of((8, 0, 6), (4, 0, 3)),
-        ),
-        Operator(
-            name="g2",
-            role=Role.BACKWARD,
-            inputs=("h2", "a1"),
-            strategies=strategies_of((8, 0, 4), (4, 2, 4)),
-            keep=True,
-        ),
-        Operator(
-            name="b1",
-            role=Role.BACKWARD,
-            inputs=("h2", "w2"),
-            strategies=strategies_of((8, 0, 6), (4, 0, 3)),
-        ),
-        Operator(
-            name="g1",
-            role=Role.BACKWARD,
-            inputs=("b1", "x", "h1"),
-            strategies=strategies_of((8, 0, 4), (4, 2, 4)),
-            keep=True,
-        ),
-    ),
-    (
-        Resharding("x", "h1", ((0, 0, 0), (3, 0, 3))),
-        Resharding("w1", "h1", ((0, 0, 0), (3, None, 0))),
-        Resharding("a1", "h2", ((0, 0), (3, 0), (0, 0))),
-        Resharding("h2", "b1", ((0, 0), (3, 0))),
-        Resharding("a1", "g2", ((0, 0), (3, 0), (0, None))),
-        Resharding("b1", "g1", ((0, 0), (3, 0))),
-    ),
-    # Everything halved but the weights: no resharding, and each operator at its fastest.
-    fastest=(1, 0, 0, 1, 1, 1, 1, 1, 1),
-)
-
-LONE_OPERATOR = ShardedGraph(
-    "one operator",
-    (
-        Operator(
-            name="a",
-            role=Role.FORWARD,
-            strategies=strategies_of((3, 0, 2), (5, 0, 1)),
-            keep=True,
-        ),
-    ),
-    fastest=(0,),
-)
-
-SHARDED_GRAPHS = (LONE_OPERATOR, TWO_LAYERS)
 
 
 def _operator(name: str, interval: tuple[int, int], *strategies: tuple[int, int]) -> StrategyNode:

@@ -13,7 +13,7 @@ from jettison.instances.errors import InputError
 from jettison.instances.operator import Operator, Role, Strategy
 from jettison.instances.remat_sharding import RematSharding
 from jettison.instances.sharded_graph import Resharding, ShardedGraph
-from tests.tiny import LONE_OPERATOR, TWO_LAYERS, strategies_of
+from tests.tiny_sharded import LONE_OPERATOR, TWO_LAYERS, strategies_of
 
 
 def operator(name: str, *inputs: str, **given: object) -> Operator:

@@ -11,7 +11,7 @@ from jettison.instances.sharded_graph import ShardedGraph
 from jettison.schedules.sharded_plan import plan_table, planned_operators
 from jettison.schedules.sharded_plan_plot import plot_sharded_plan
 from jettison.schedules.sharded_schedule import ShardedSchedule
-from tests.tiny import TWO_LAYERS
+from tests.tiny_sharded import TWO_LAYERS
 
 # As in test_sharded_schedule: a1 is gathered for h2 and for g2, and h2 is computed again for b1.
 STRATEGIES = (1, 0, 0, 1, 1, 0, 0, 0, 0)

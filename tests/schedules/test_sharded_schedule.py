@@ -12,7 +12,7 @@ from jettison.schedules.replay import Rule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.schedules.schedule_file import load_schedule, save_schedule
 from jettison.schedules.sharded_schedule import ShardedSchedule
-from tests.tiny import LONE_OPERATOR, TWO_LAYERS
+from tests.tiny_sharded import LONE_OPERATOR, TWO_LAYERS
 
 # x halved, weights whole, h1 and a1 halved, the others whole: see test_sharded_graph.
 STRATEGIES = (1, 0, 0, 1, 1, 0, 0, 0, 0)
@@ -27,7 +27,8 @@ def test_resharding_is_paid_where_a_value_is_read() -> None:
     assert [
         step.end_ns - step.start_ns for step in replay.steps if step.operation == "compute g2"
     ] == [11]
-    assert replay.schedule_class is ScheduleClass.STAGED
+    # Nothing is computed again.
+    assert replay.schedule_class is ScheduleClass.KIWI_REDUCED
 
 
 def test_a_repeated_computation_pays_its_resharding_again() -> None:

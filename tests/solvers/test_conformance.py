@@ -28,7 +28,8 @@ from jettison.solvers.method import Method, Promise
 from jettison.solvers.methods import METHODS, methods_of
 from jettison.solvers.outcome import Problem, SolveOptions
 from jettison.solvers.solve import compare_with, solve_with
-from tests.tiny import CHAINS, GRAPHS, SHARDED_GRAPHS, STRATEGY_GRAPHS, WEIGHT_CHAINS
+from tests.tiny import CHAINS, GRAPHS, STRATEGY_GRAPHS, WEIGHT_CHAINS
+from tests.tiny_sharded import SHARDED_GRAPHS
 
 Instance = Chain | Graph | ShardedGraph | StrategyGraph
 EXACT = SolveOptions(time_limit_s=20, gap=0)

@@ -15,7 +15,7 @@ from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.sharded_baselines import recomputing
 from jettison.solvers.solve import solve_with
 from tests.sharded_samples import training_steps
-from tests.tiny import TWO_LAYERS, strategies_of
+from tests.tiny_sharded import TWO_LAYERS, strategies_of
 
 EXACT = SolveOptions(time_limit_s=20, gap=0)
 METHODS = ("alpa", "alpa-checkpoint-dots", "alpa-selective", "alpa-recompute-all")

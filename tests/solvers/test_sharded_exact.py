@@ -21,7 +21,7 @@ from jettison.solvers.solve import solve_with
 from jettison.solvers.status import Termination
 from tests.oracles.sharded_brute_force import best_staged_plan
 from tests.sharded_samples import any_order, training_steps
-from tests.tiny import LONE_OPERATOR, TWO_LAYERS, strategies_of
+from tests.tiny_sharded import LONE_OPERATOR, TWO_LAYERS, strategies_of
 
 EXACT = SolveOptions(time_limit_s=20, gap=0)
 

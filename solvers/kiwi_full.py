@@ -1,0 +1,69 @@
+"""KIWI's full problem by HiGHS: Checkmate's stages with strategies, for small graphs.
+
+Source: KIWI, Section 3.1 and Appendix 7.1; the model with its products linearised is
+`formulations.kiwi_full`. First comes the fastest sharding without a limit, which bounds every
+schedule; where it fits, it is the answer. About a dozen operators are what HiGHS solves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jettison.formulations.array_model import ArrayModel
+from jettison.formulations.from_pyomo import from_pyomo
+from jettison.formulations.kiwi_full import KiwiFull, KiwiFullModel
+from jettison.formulations.products import Linearised
+from jettison.instances.remat_sharding import RematSharding
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.checkmate_highs import highs_options
+from jettison.solvers.clock import Clock
+from jettison.solvers.fastest_sharding import fastest_sharding
+from jettison.solvers.kiwi_search import KiwiSearch
+from jettison.solvers.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.sharded_memory_floor import memory_for_the_fastest, too_little_memory
+from jettison.solvers.status import Termination
+
+# With so many Pyomo takes some ten seconds to write the model, and HiGHS does not solve it.
+_MOST_PRODUCTS = 50_000
+
+
+def solve_kiwi_full(problem: Problem, options: SolveOptions) -> Outcome:
+    """Find the fastest staged schedule over all strategies, with a bound for staged schedules.
+
+    Models of more than 50 000 products (`KiwiFull.estimated_products`) are declined with a note.
+
+    Raises
+    ------
+    InputError
+        If the pairs of strategies that are forbidden leave no choice.
+    """
+    assert isinstance(problem, RematSharding)
+    clock = Clock(options.time_limit_s)
+    refused = too_little_memory(problem)
+    if refused is not None:
+        return refused
+    fastest = fastest_sharding(problem.instance, highs_options(options, clock, gap=0))
+    settled = memory_for_the_fastest(problem, fastest)
+    if settled is not None:
+        return settled
+    known = Outcome(
+        termination=fastest.termination,
+        bounds=() if fastest.bound is None else (fastest.bound,),
+        note="no schedule was found before the end of the search",
+    )
+    products = KiwiFull().estimated_products(problem.instance)
+    if products > _MOST_PRODUCTS:
+        note = (
+            f"KIWI's full model of this graph has about {products:,} products, more than the "
+            f"{_MOST_PRODUCTS:,} that are tried; use another method"
+        )
+        return replace(known, termination=Termination.MEMORY_LIMIT, note=note)
+    if fastest.termination is Termination.INTERRUPTED or not clock.left_s:
+        return known
+    found = KiwiSearch("kiwi-full", ScheduleClass.STAGED, _build).run(problem, options, clock)
+    return replace(found, bounds=(*known.bounds, *found.bounds))
+
+
+def _build(problem: RematSharding) -> tuple[KiwiFullModel, ArrayModel]:
+    built = KiwiFull(Linearised()).build(problem)
+    return built, from_pyomo(built.concrete).model

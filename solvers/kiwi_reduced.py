@@ -1,0 +1,110 @@
+"""KIWI's reduced problem by HiGHS: the best plan under its three simplifications.
+
+Source: KIWI, Section 3.2, in the compact form (`formulations.kiwi_reduced_compact`). First comes
+the fastest sharding without a limit, which bounds every schedule; where it fits, it is the answer.
+Otherwise the model is solved; its bound holds for plans of the reduced problem only. Where there is
+none, the time that is left goes into the least memory in which there is one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jettison.formulations.array_model import ArrayModel
+from jettison.formulations.checkmate import Peak
+from jettison.formulations.kiwi_reduced_compact import (
+    KiwiReducedCompact,
+    KiwiReducedCompactModel,
+)
+from jettison.instances.remat_sharding import RematSharding
+from jettison.schedules.reduced_recomputation import has_reduced_problem
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.checkmate_highs import highs_options
+from jettison.solvers.clock import Clock
+from jettison.solvers.fastest_sharding import fastest_sharding
+from jettison.solvers.highs_in_time import solve_in_time
+from jettison.solvers.kiwi_search import KiwiSearch
+from jettison.solvers.outcome import Infeasibility, Outcome, Problem, SolveOptions
+from jettison.solvers.sharded_memory_floor import memory_for_the_fastest, too_little_memory
+from jettison.solvers.status import Answer, Termination
+
+
+def solve_kiwi_reduced(problem: Problem, options: SolveOptions) -> Outcome:
+    """Find the fastest plan of KIWI's reduced problem, with a bound that holds for such plans.
+
+    Returns
+    -------
+    Outcome
+        Bounds for all schedules (the fastest sharding) and for the reduced problem. If no plan of
+        it fits, the least memory in which one does, exact if there was time. Graphs in which an
+        operator comes after a backward one and is none have no reduced problem; the note says so.
+
+    Raises
+    ------
+    InputError
+        If the pairs of strategies that are forbidden leave no choice.
+    """
+    assert isinstance(problem, RematSharding)
+    clock = Clock(options.time_limit_s)
+    refused = too_little_memory(problem)
+    if refused is not None:
+        return refused
+    fastest = fastest_sharding(problem.instance, highs_options(options, clock, gap=0))
+    settled = memory_for_the_fastest(problem, fastest)
+    if settled is not None:
+        return settled
+    known = Outcome(
+        termination=fastest.termination,
+        bounds=() if fastest.bound is None else (fastest.bound,),
+        note="no schedule was found before the end of the search",
+    )
+    if not has_reduced_problem(problem.instance):
+        note = "an operator that is not backward comes after one that is; use another method"
+        return replace(known, termination=Termination.COMPLETED, note=note)
+    if fastest.termination is Termination.INTERRUPTED or not clock.left_s:
+        return known
+    found = KiwiSearch("kiwi-reduced", ScheduleClass.KIWI_REDUCED, _build).run(
+        problem, options, clock
+    )
+    if found.infeasibility is not None:
+        found = _with_least_memory(found, found.infeasibility, problem, options, clock)
+    return replace(found, bounds=(*known.bounds, *found.bounds))
+
+
+def _build(problem: RematSharding) -> tuple[KiwiReducedCompactModel, ArrayModel]:
+    built = KiwiReducedCompact().build(problem)
+    return built, built.model
+
+
+def _with_least_memory(
+    refused: Outcome,
+    proof: Infeasibility,
+    problem: RematSharding,
+    options: SolveOptions,
+    clock: Clock,
+) -> Outcome:
+    """Look for the least memory in which there is a plan, within the time that is left."""
+    known_bytes = proof.least_memory_bytes
+    if known_bytes is None or not clock.left_s:
+        # Forbidden strategies leave no choice, or there is no time to look.
+        return refused
+    sharded = problem.instance
+    most_bytes = sum(
+        max(strategy.memory_bytes for strategy in operator.strategies)
+        for operator in sharded.operators
+    )
+    built = KiwiReducedCompact(Peak(known_bytes)).build(
+        RematSharding(sharded, most_bytes)
+    )
+    solution = solve_in_time(built.model, highs_options(options, clock, gap=0))
+    least_bytes = known_bytes
+    if solution.dual_bound is not None:
+        proved_bytes = built.memory_scale.bound_from_model(solution.dual_bound)
+        least_bytes = max(least_bytes, proved_bytes)
+    is_exact = False
+    if solution.answer is Answer.OPTIMAL:
+        schedule = built.schedule(solution.by_name(built.model))
+        peak_bytes = schedule.replay(sharded).peak_bytes
+        is_exact = peak_bytes == least_bytes
+    better = replace(proof, least_memory_bytes=least_bytes, is_exact=is_exact)
+    return replace(refused, infeasibility=better)
