@@ -44,7 +44,7 @@ def _in_ns(built: Any, objective: float | None) -> int | None:
 
 def test_the_compact_model_has_the_optimum_of_the_brute_force() -> None:
     again = found = 0
-    for problem in training_steps(seed=101, count=300):
+    for problem in training_steps(seed=101, count=250):
         built = KiwiReducedCompact().build(problem)
         solution = solve_model(built.model)
         assert _in_ns(built, solution.objective) == _reduced(problem)
@@ -64,7 +64,7 @@ def test_the_compact_model_has_the_optimum_of_the_brute_force() -> None:
 def test_the_printed_reduced_model_linearised_has_the_optimum_and_the_memory_of_the_replay() -> (
     None
 ):
-    for problem in training_steps(seed=102, count=100, most_operators=6):
+    for problem in training_steps(seed=102, count=70, most_operators=6):
         built = KiwiReduced(Linearised()).build(problem)
         model = from_pyomo(built.concrete).model
         solution = solve_model(model)
@@ -87,7 +87,7 @@ def test_the_printed_reduced_model_linearised_has_the_optimum_and_the_memory_of_
 
 
 def test_the_quadratic_reduced_model_has_the_optimum_of_the_brute_force() -> None:
-    for problem in training_steps(seed=103, count=60):
+    for problem in training_steps(seed=103, count=40):
         built = KiwiReduced().build(problem)
         found = solve_quadratic(built.concrete)
         assert _in_ns(built, found and found.objective) == _reduced(problem)
@@ -152,7 +152,7 @@ def test_the_quadratic_full_model_has_the_optimum_of_the_brute_force(samples: An
 
 def test_the_reduced_optimum_is_never_below_the_full_one_and_not_always_equal() -> None:
     slower = impossible = 0
-    for problem in training_steps(seed=106, count=400):
+    for problem in training_steps(seed=106, count=250):
         reduced, full = _reduced(problem), _full(problem)
         if full is None:
             assert reduced is None

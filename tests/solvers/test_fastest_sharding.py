@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from jettison.instances.chosen_strategies import with_strategies
+from jettison.instances.errors import InputError
+from jettison.instances.generators.sharded_mlp import sharded_mixed, sharded_mlp
+from jettison.instances.generators.sharded_transformer import sharded_transformer
+from jettison.instances.operator import Role
+from jettison.instances.remat_sharding import RematSharding
+from jettison.instances.sharded_graph import Resharding, ShardedGraph
+from jettison.solvers.fastest_sharding import with_fastest
+from jettison.solvers.solve import solve
+from tests.oracles.sharded_brute_force import priced_choices
+from tests.sharded_samples import any_order, training_steps
+from tests.tiny_sharded import operator
+
+
+@pytest.mark.parametrize("samples", [training_steps, any_order])
+def test_no_choice_of_strategies_is_faster(samples: object) -> None:
+    assert callable(samples)
+    impossible = 0
+    for problem in samples(seed=21, count=60):
+        choices = priced_choices(problem.instance)
+        if not choices:
+            impossible += 1
+            with pytest.raises(InputError, match="no choice of strategies"):
+                with_fastest(problem.instance)
+            continue
+        graph = with_fastest(problem.instance)
+        found_ns = with_strategies(graph, graph.fastest).base_time_ns
+        assert found_ns == sum(choices[0].times_ns)
+    assert impossible >= 1
+
+
+def test_strategies_that_do_not_go_together_are_not_chosen() -> None:
+    sharded = ShardedGraph(
+        "apart",
+        (
+            operator("a", Role.FORWARD, ((1, 1), (3, 1))),
+            operator("b", Role.FORWARD, ((3, 1), (1, 1)), ("a",)),
+        ),
+        (Resharding("a", "b", ((0, None), (5, 0))),),
+    )
+    # 1 and 1 are forbidden together: 1 + 3 or 3 + 1; 5 more between the slow ones.
+    graph = with_fastest(sharded)
+    assert with_strategies(graph, graph.fastest).base_time_ns == 4
+
+
+@pytest.mark.parametrize(
+    "sharded",
+    [sharded_mlp(), sharded_mixed(), sharded_transformer(1), sharded_transformer(2, strategies=4)],
+    ids=lambda sharded: sharded.name,
+)
+def test_the_fastest_plan_of_a_generated_step_is_no_faster_than_its_base_time(
+    sharded: ShardedGraph,
+) -> None:
+    graph = with_fastest(sharded)
+    fastest = with_strategies(graph, graph.fastest)
+    assert fastest.base_time_ns >= sharded.base_time_ns
+    assert RematSharding(graph, "100%").memory_bytes == fastest.store_all_peak_bytes
+
+
+def test_in_little_memory_another_sharding_of_the_mixed_steps_is_best() -> None:
+    graph = with_fastest(sharded_mixed())
+    problem = RematSharding(graph, "60%")
+    best = solve(problem, "kiwi-reduced")
+    assert best.status == "optimal-kiwi-reduced"
+    assert best.schedule is not None
+    # The same strategies as in plenty of memory, and recomputation alone.
+    only = replace(
+        graph,
+        operators=tuple(
+            replace(item, strategies=(item.strategies[k],))
+            for item, k in zip(graph.operators, graph.fastest, strict=True)
+        ),
+        resharding=tuple(
+            replace(
+                table,
+                cost_ns=(
+                    (
+                        table.cost_ns[graph.fastest[graph.position_of[table.source]]][
+                            graph.fastest[graph.position_of[table.target]]
+                        ],
+                    ),
+                ),
+            )
+            for table in graph.resharding
+        ),
+        fastest=(0,) * len(graph),
+    )
+    alone = solve(RematSharding(only, problem.memory_bytes), "kiwi-reduced")
+    assert best.time_ns is not None
+    assert alone.time_ns is None or alone.time_ns > best.time_ns
