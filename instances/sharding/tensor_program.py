@@ -25,7 +25,7 @@ are contiguous parts of the merged one.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -131,6 +131,20 @@ class TensorOperation:
     def result_axes(self) -> str:
         """The axis of each dimension of the result."""
         return self.subscripts.partition("->")[2]
+
+    def axes(self, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
+        """Return the axes, each with what a number of parts must divide, given the operands' shapes.
+
+        The axes of the result come first. A merged dimension and its major part share an axis, and
+        both must be divided into equal parts: the greatest common divisor of the sizes.
+        """
+        found: dict[str, int] = {}
+        tensors = zip((self.result_axes, *self.operand_axes), (self.shape, *shapes), strict=True)
+        for axes, shape in tensors:
+            for axis, size in zip(axes, shape, strict=True):
+                if axis != UNSPLIT:
+                    found[axis] = math.gcd(found.get(axis, 0), size)
+        return found
 
     @property
     def size_bytes(self) -> int:
@@ -238,20 +252,8 @@ class TensorProgram:
         return {operation.name: operation for operation in self.operations}
 
     def axes(self, operation: TensorOperation) -> dict[str, int]:
-        """Return the axes of an operation, each with what a number of parts must divide.
-
-        The axes of the result come first. A merged dimension and its major part share an axis, and
-        both must be divided into equal parts: the greatest common divisor of the sizes.
-        """
-        found: dict[str, int] = {}
-        tensors = [(operation.result_axes, operation.shape)]
-        for name, axes in zip(operation.operands, operation.operand_axes, strict=True):
-            tensors.append((axes, self.named[name].shape))
-        for axes, shape in tensors:
-            for axis, size in zip(axes, shape, strict=True):
-                if axis != UNSPLIT:
-                    found[axis] = math.gcd(found.get(axis, 0), size)
-        return found
+        """Return the axes of one of the operations, each with what a number of parts must divide."""
+        return operation.axes([self.named[name].shape for name in operation.operands])
 
     def to_json(self) -> dict[str, object]:
         """Return the program as a JSON object of the published schema."""
