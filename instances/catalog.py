@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from jettison.instances.chain import Chain
 from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph
 from jettison.instances.json_file import check_header, check_schema, read_json, write_json
 from jettison.instances.sharded_graph import ShardedGraph
+from jettison.instances.sharding.program_on_mesh import ProgramOnMesh
 from jettison.instances.three_partition import ThreePartition
 
 Instance = Chain | Graph | ShardedGraph | ThreePartition
 
-_READERS = {kind.kind: kind.from_json for kind in (Chain, Graph, ShardedGraph, ThreePartition)}
+_READERS: Mapping[str, Callable[[Any], Instance]] = {
+    **{kind.kind: kind.from_json for kind in (Chain, Graph, ShardedGraph, ThreePartition)},
+    # A sharded graph that is kept as what it is made from.
+    ProgramOnMesh.kind: lambda document: ProgramOnMesh.from_json(document).sharded_graph(),
+}
 _VERSIONS = dict.fromkeys(_READERS, 1)
 _PACKAGE = "jettison.instances"
 

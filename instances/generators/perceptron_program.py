@@ -188,8 +188,6 @@ def _weight_gradient(
 def _provenance(model: str, layers: int, batch: int, hidden: int) -> Provenance:
     return Provenance(
         source="synthetic",
-        device="V100, assumed rates",
-        device_kind="cuda",
         model=model,
         model_arguments={"layers": layers, "hidden": hidden},
         batch=batch,

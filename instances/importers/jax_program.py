@@ -113,8 +113,6 @@ def trace_training_step(
         trace.operations(kept),
         Provenance(
             source="jax",
-            device="V100, assumed rates",
-            device_kind="cuda",
             exporter="jettison",
             libraries={"jax": jax.__version__},
             model=model_name,

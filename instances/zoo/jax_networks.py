@@ -11,8 +11,9 @@ vocabulary takes part.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -190,3 +191,9 @@ def _attention(
             scores = jnp.where(mask, scores, -1e9)
         mixed = jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(scores), value)
         return _linear(weights["output"], mixed.reshape(x.shape))
+
+
+TRACERS: Mapping[str, Callable[[TransformerSize, str], TensorProgram]] = MappingProxyType(
+    {"encoder": trace_encoder, "decoder": trace_decoder, "gpt": trace_gpt}
+)
+"""The transformers by name."""
