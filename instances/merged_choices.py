@@ -78,9 +78,11 @@ def merged_choices(graph: ShardedGraph) -> MergedChoices:
             continue
         turned = table if g < h else tuple(zip(*table, strict=True))
         ends = (min(g, h), max(g, h))
-        rows[ends] = [
-            _total(pair) for pair in zip(rows[ends], turned, strict=True)
-        ] if ends in rows else list(turned)
+        rows[ends] = (
+            [_total(pair) for pair in zip(rows[ends], turned, strict=True)]
+            if ends in rows
+            else list(turned)
+        )
     return MergedChoices(
         groups, tuple(cost_ns), {ends: tuple(table) for ends, table in rows.items()}
     )

@@ -30,9 +30,7 @@ BUNDLED = (
     ProgramOnMesh(name="mlp-26", program="mlp-26", mesh=(1, 4)),
     ProgramOnMesh(name="mlp-26-no-parameters", program="mlp-26-no-parameters", mesh=(1, 4)),
     *(
-        ProgramOnMesh(
-            name=f"{model}-4l-mesh{mesh[0]}x{mesh[1]}", program=f"{model}-4l", mesh=mesh
-        )
+        ProgramOnMesh(name=f"{model}-4l-mesh{mesh[0]}x{mesh[1]}", program=f"{model}-4l", mesh=mesh)
         for model in ("encoder", "decoder")
         for mesh in _MESHES
     ),

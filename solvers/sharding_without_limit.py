@@ -47,7 +47,7 @@ def fastest_strategies(graph: ShardedGraph, options: HighsOptions | None = None)
         raise InputError(
             f"the answer is {solution.answer}: {solution.termination}",
             field="fastest",
-            expected="allow a plan, or more time"
+            expected="allow a plan, or more time",
         )
     places = [
         max(own, key=lambda place: float(solution.values[own[place]]))  # type: ignore[index]

@@ -170,9 +170,7 @@ def _difference(layers: int, shape: tuple[int, int]) -> TensorOperation:
     )
 
 
-def _weight_gradient(
-    k: int, gradient: str, shape: tuple[int, int], flops: int
-) -> TensorOperation:
+def _weight_gradient(k: int, gradient: str, shape: tuple[int, int], flops: int) -> TensorOperation:
     return TensorOperation(
         name=f"grad_w{k}",
         role=Role.BACKWARD,

@@ -9,8 +9,9 @@ An operation is *backward* if it depends on the gradient of the loss with respec
 derivative of an activation say, is forward. All forward operations come first.
 
 Left out, exactly: what depends on neither a parameter nor an input (literals, ranges, masks, the
-gradient of the loss with respect to itself, which is 1), because compilers fold or fuse it; and what
-neither the loss nor a gradient needs.
+gradient of the loss with respect to itself, which is 1), because compilers fold or fuse it; and
+what neither the loss nor a gradient needs. A reduction over dimensions of size 1 counts as a change
+of shape.
 
 Which operation splits how: products and convolutions by their dimension numbers, elementwise
 operations along every dimension, reductions along those they keep and those they reduce,
@@ -41,10 +42,18 @@ _WRAPPERS = re.compile(
 )
 
 _CALLS = frozenset(
-    """
-    jit pjit closed_call core_call checkpoint remat remat2 custom_jvp_call custom_vjp_call
-    custom_vjp_call_jaxpr
-    """.split()
+    {
+        "jit",
+        "pjit",
+        "closed_call",
+        "core_call",
+        "checkpoint",
+        "remat",
+        "remat2",
+        "custom_jvp_call",
+        "custom_vjp_call",
+        "custom_vjp_call_jaxpr",
+    }
 )
 
 
@@ -96,9 +105,7 @@ def trace_training_step(
 
     gradient = jax.ShapeDtypeStruct((), value.dtype)
     closed = jax.make_jaxpr(step)(parameters, inputs, gradient)
-    batches = [
-        leaf for place, tree in enumerate(inputs) for leaf in _leaves(tree, f"input{place}")
-    ]
+    batches = [leaf for place, tree in enumerate(inputs) for leaf in _leaves(tree, f"input{place}")]
     given = [
         *((Role.PARAMETER, path, leaf) for path, leaf in _leaves(parameters, "parameter")),
         *((Role.INPUT, path, leaf) for path, leaf in batches),
@@ -184,11 +191,15 @@ class _Trace:
                 expected="write the step without loops, branches and operations of several results",
             )
         result = equation.outvars[0].aval
+        shape = tuple(result.shape)
         shapes = [tuple(atom.aval.shape) for atom in equation.invars]
-        subscripts = subscripts_of(primitive, equation.params, shapes, tuple(result.shape))
-        if primitive in REDUCTIONS and shapes[0] and math.prod(shapes[0]) == math.prod(result.shape):
+        if (
+            primitive in REDUCTIONS
+            and shapes[0]
+            and math.prod(shapes[0]) == math.prod(result.shape)
+        ):
             primitive = "squeeze"
-            subscripts = subscripts_of(primitive, {}, shapes, tuple(result.shape))
+        subscripts = subscripts_of(primitive, equation.params, shapes, shape)
         read = [place for place, item in enumerate(values) if item.name is not None]
         operands = [values[place].name for place in read]
         left = subscripts[0]
@@ -203,9 +214,9 @@ class _Trace:
                 primitive=primitive,
                 operands=tuple(item for item in operands if item is not None),
                 subscripts=f"{','.join(left[place] for place in read)}->{subscripts[1]}",
-                shape=tuple(result.shape),
+                shape=shape,
                 element_bytes=result.dtype.itemsize,
-                flops=flops_of(primitive, equation.params, shapes, tuple(result.shape)),
+                flops=flops_of(primitive, equation.params, shapes, shape),
                 scope=scope,
             )
         )
@@ -230,8 +241,8 @@ def _leaves(tree: Any, default: str) -> list[tuple[str, Any]]:
 
     found = []
     for path, leaf in tree_util.tree_flatten_with_path(tree)[0]:
-        keys = [str(getattr(key, "key", getattr(key, "name", getattr(key, "idx", key)))) for key in path]
-        found.append(("/".join(keys) or default, leaf))
+        text = tree_util.keystr(path, simple=True, separator="/")
+        found.append((text or default, leaf))
     return found
 
 

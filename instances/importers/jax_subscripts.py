@@ -14,22 +14,97 @@ Shape = tuple[int, ...]
 Subscripts = tuple[list[str], str]
 
 ELEMENTWISE = frozenset(
-    """
-    abs acos acosh add add_any and asin asinh atan atan2 atanh cbrt ceil clamp clz
-    convert_element_type copy copy_p copysign cos cosh digamma div eq erf erf_inv erfc exp exp2 expm1
-    floor ge gt imag integer_pow is_finite le lgamma log log1p logistic lt max min mul name ne neg
-    nextafter not or population_count pow real reduce_precision rem round rsqrt select_n
-    sharding_constraint shift_left shift_right_arithmetic shift_right_logical sign sin sinh sqrt
-    square stop_gradient sub tan tanh xor
-    """.split()
+    {
+        "abs",
+        "acos",
+        "acosh",
+        "add",
+        "add_any",
+        "and",
+        "asin",
+        "asinh",
+        "atan",
+        "atan2",
+        "atanh",
+        "cbrt",
+        "ceil",
+        "clamp",
+        "clz",
+        "convert_element_type",
+        "copy",
+        "copy_p",
+        "copysign",
+        "cos",
+        "cosh",
+        "digamma",
+        "div",
+        "eq",
+        "erf",
+        "erf_inv",
+        "erfc",
+        "exp",
+        "exp2",
+        "expm1",
+        "floor",
+        "ge",
+        "gt",
+        "imag",
+        "integer_pow",
+        "is_finite",
+        "le",
+        "lgamma",
+        "log",
+        "log1p",
+        "logistic",
+        "lt",
+        "max",
+        "min",
+        "mul",
+        "name",
+        "ne",
+        "neg",
+        "nextafter",
+        "not",
+        "or",
+        "population_count",
+        "pow",
+        "real",
+        "reduce_precision",
+        "rem",
+        "round",
+        "rsqrt",
+        "select_n",
+        "sharding_constraint",
+        "shift_left",
+        "shift_right_arithmetic",
+        "shift_right_logical",
+        "sign",
+        "sin",
+        "sinh",
+        "sqrt",
+        "square",
+        "stop_gradient",
+        "sub",
+        "tan",
+        "tanh",
+        "xor",
+    }
 )
 REDUCTIONS = frozenset(
-    "reduce_sum reduce_max reduce_min reduce_prod reduce_and reduce_or reduce_xor".split()
+    {
+        "reduce_sum",
+        "reduce_max",
+        "reduce_min",
+        "reduce_prod",
+        "reduce_and",
+        "reduce_or",
+        "reduce_xor",
+    }
 )
 # Dimensions whose size stays are independent of each other; the others are not split.
-WINDOWS = frozenset("slice pad concatenate dynamic_slice dynamic_update_slice".split())
+WINDOWS = frozenset({"slice", "pad", "concatenate", "dynamic_slice", "dynamic_update_slice"})
 # Dependent along one dimension only, which is named by a parameter.
-SCANS = frozenset("cumsum cumprod cummax cummin cumlogsumexp sort".split())
+SCANS = frozenset({"cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "sort"})
 
 
 def subscripts_of(
@@ -68,18 +143,20 @@ def subscripts_of(
     if primitive in {"reshape", "squeeze", "expand_dims"}:
         return _reshape(shapes, result, letters)
     if primitive in ELEMENTWISE:
-        axes = "".join(next(letters) for _ in result)
-        return [_stretched(axes, shape, result) for shape in shapes], axes
+        whole = "".join(next(letters) for _ in result)
+        return [_stretched(whole, shape, result) for shape in shapes], whole
     if primitive in WINDOWS | SCANS:
         scanned = params.get("axis", params.get("dimension"))
-        axes = "".join(
+        windowed = "".join(
             next(letters)
             if place != scanned
             and all(shape[place] == size for shape in shapes if len(shape) == len(result))
             else "."
             for place, size in enumerate(result)
         )
-        return [axes if len(shape) == len(result) else "." * len(shape) for shape in shapes], axes
+        return [
+            windowed if len(shape) == len(result) else "." * len(shape) for shape in shapes
+        ], windowed
     return ["." * len(shape) for shape in shapes], "." * len(result)
 
 
@@ -88,10 +165,10 @@ def flops_of(
 ) -> int:
     """Return the arithmetic operations: 2 for each product, 1 for each element of the rest."""
     if primitive == "dot_general":
-        (contracted, _), _ = params["dimension_numbers"]
+        contracted: Sequence[int] = params["dimension_numbers"][0][0]
         return 2 * math.prod(result) * math.prod(shapes[0][place] for place in contracted)
     if primitive == "conv_general_dilated":
-        features = shapes[1][params["dimension_numbers"].rhs_spec[0]]
+        features: int = shapes[1][params["dimension_numbers"].rhs_spec[0]]
         return 2 * math.prod(result) * math.prod(shapes[1]) // features
     if primitive in {"broadcast_in_dim", "reshape", "squeeze", "expand_dims", "transpose", "copy"}:
         return 0

@@ -143,9 +143,7 @@ def v100_mesh(shape: tuple[int, ...], slowdown: int = 1) -> DeviceMesh:
         If the shape or the slowdown is out of range.
     """
     if not 1 <= slowdown <= LARGEST_SLOWDOWN:
-        raise InputError(
-            f"{slowdown}", field="slowdown", expected=f"write 1 to {LARGEST_SLOWDOWN}"
-        )
+        raise InputError(f"{slowdown}", field="slowdown", expected=f"write 1 to {LARGEST_SLOWDOWN}")
     between = (30_000, Link(3_500_000_000 // slowdown))
     within = (10_000, Link(130_000_000_000 // slowdown))
     links = (within,) if len(shape) == 1 else (between, within)

@@ -19,7 +19,16 @@ from dataclasses import replace
 from jettison.instances.sharding.tensor_program import UNSPLIT, TensorOperation, TensorProgram
 
 VIEWS = frozenset(
-    "broadcast_in_dim copy expand_dims name reshape squeeze stop_gradient transpose".split()
+    {
+        "broadcast_in_dim",
+        "copy",
+        "expand_dims",
+        "name",
+        "reshape",
+        "squeeze",
+        "stop_gradient",
+        "transpose",
+    }
 )
 """Primitives that only change how a tensor is seen."""
 

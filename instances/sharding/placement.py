@@ -6,10 +6,10 @@ one: device :math:`(i, j)` holds block :math:`i n_1 + j`. In the names ``S0``, `
 mark a dimension that is split, ``R`` one that is not.
 
 Each mesh dimension may *slice* (take a dimension on: free, every device has the numbers), *gather*
-(give one up: an all-gather) or *move* (give one up for another: an all-to-all). Slices come as early
-as they can, so that less is gathered; gathers come in the cheapest order, over more and more bytes.
-An all-to-all beside a gather, or two of them, is forbidden, and so is what would leave a device with
-blocks that are not neighbours, ``S01`` to ``S1`` say.
+(give one up: an all-gather) or *move* (give one up for another: an all-to-all). They come in the
+cheapest order: slices as early as they can, so that less is gathered, and gathers over more and
+more bytes. An all-to-all beside a gather, or two of them, is forbidden, and so is what would leave
+a device with blocks that are not neighbours, ``S01`` to ``S1`` say.
 """
 
 from __future__ import annotations

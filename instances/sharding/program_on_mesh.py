@@ -1,4 +1,4 @@
-"""A program and a mesh by name: what a bundled sharded graph is kept as, a hundredth of its size."""
+"""A program and a mesh by name: what a bundled sharded graph is kept as."""
 
 from __future__ import annotations
 

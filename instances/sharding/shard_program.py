@@ -13,13 +13,13 @@ one choice together holds the pairs of the same place only; a table of zeros is 
 
 from __future__ import annotations
 
-from functools import cache
+from dataclasses import dataclass, field
 
 from jettison.instances.operator import Operator, Strategy
 from jettison.instances.sharded_graph import Resharding, ShardedGraph, Table
 from jettison.instances.sharding.device_mesh import DeviceMesh
 from jettison.instances.sharding.placement import Placement, resharding_ns
-from jettison.instances.sharding.split_operation import Split, SplitOperation
+from jettison.instances.sharding.split_operation import SplitOperation
 from jettison.instances.sharding.tensor_program import UNSPLIT, TensorOperation, TensorProgram
 
 CHOOSING = frozenset({"dot_general", "conv_general_dilated"})
@@ -67,87 +67,125 @@ def shard_program(program: TensorProgram, mesh: DeviceMesh, name: str) -> Sharde
         If the costs are too large to add up.
     """
     followed = followed_operands(program)
-    splits: dict[str, tuple[Split, ...]] = {}
-    leader: dict[str, str] = {}
-    on_mesh: dict[str, SplitOperation] = {}
-    operators = []
-    for operation in program.operations:
-        here = SplitOperation(program, operation, mesh)
-        on_mesh[operation.name] = here
-        place = followed[operation.name]
-        if place is None:
-            leader[operation.name] = operation.name
-            splits[operation.name] = here.splits()
-        else:
-            source = operation.operands[place]
-            leader[operation.name] = leader[source]
-            splits[operation.name] = tuple(
-                here.following(place, on_mesh[source].result(split)) for split in splits[source]
-            )
-        operators.append(
-            Operator(
-                name=operation.name,
-                role=operation.role,
-                strategies=_strategies(here, splits[operation.name]),
-                inputs=tuple(dict.fromkeys(operation.operands)),
-                follows=None if place is None else operation.operands[place],
-                keep=operation.keep,
-                operation=operation.primitive,
-                scope=operation.scope,
-            )
-        )
-
-    @cache
-    def cost_ns(size_bytes: int, before: Placement, after: Placement) -> int | None:
-        return resharding_ns(mesh, size_bytes, before, after)
-
-    def table(source: TensorOperation, target: TensorOperation) -> Table:
-        together = leader[source.name] == leader[target.name]
-        rows = []
-        befores = [on_mesh[source.name].result(split) for split in splits[source.name]]
-        forms = [
-            {
-                placement
-                for operand, placement in zip(
-                    target.operands, on_mesh[target.name].reads(split), strict=True
-                )
-                if operand == source.name
-            }
-            for split in splits[target.name]
-        ]
-        for row, before in enumerate(befores):
-            costs: list[int | None] = []
-            for column, afters in enumerate(forms):
-                if together and row != column:
-                    costs.append(None)
-                    continue
-                each = [cost_ns(source.size_bytes, before, after) for after in afters]
-                known = [cost for cost in each if cost is not None]
-                costs.append(sum(known) if len(known) == len(each) else None)
-            rows.append(tuple(costs))
-        return tuple(rows)
-
-    resharding = []
-    for target in program.operations:
-        for source_name in dict.fromkeys(target.operands):
-            found = table(program.named[source_name], target)
-            together = leader[source_name] == leader[target.name]
-            used = (
-                [found[place][place] for place in range(len(found))]
-                if together
-                else [cost for row in found for cost in row]
-            )
-            if any(cost != 0 for cost in used):
-                resharding.append(Resharding(source_name, target.name, found))
+    sharding = _Sharding(program, mesh)
+    operators = [
+        sharding.operator(operation, followed[operation.name]) for operation in program.operations
+    ]
+    tables = [
+        Resharding(source, target.name, table)
+        for target in program.operations
+        for source in dict.fromkeys(target.operands)
+        if (table := sharding.resharding(program.named[source], target)) is not None
+    ]
     return ShardedGraph(
-        name, tuple(operators), tuple(resharding), mesh.shape, provenance=program.provenance
+        name, tuple(operators), tuple(tables), mesh.shape, provenance=program.provenance
     )
 
 
-def _strategies(here: SplitOperation, splits: tuple[Split, ...]) -> tuple[Strategy, ...]:
-    # Where an operation follows, two places may be the same split; their names tell them apart.
-    names: list[str] = []
-    for place, split in enumerate(splits):
-        name = here.name(split)
-        names.append(f"{name} #{place}" if name in names else name)
-    return tuple(here.strategy(split, name) for split, name in zip(splits, names, strict=True))
+@dataclass(frozen=True, slots=True)
+class _Splits:
+    """The splits of one operation, place by place."""
+
+    strategies: tuple[Strategy, ...]
+    results: tuple[Placement, ...]
+    reads: tuple[tuple[Placement, ...], ...]
+
+
+@dataclass(frozen=True)
+class _Sharding:
+    """A program on its way to a graph; what the layers of a model repeat is made once."""
+
+    program: TensorProgram
+    mesh: DeviceMesh
+    splits: dict[str, _Splits] = field(default_factory=dict)
+    leader: dict[str, str] = field(default_factory=dict)
+    made: dict[object, _Splits] = field(default_factory=dict)
+    tables: dict[object, Table] = field(default_factory=dict)
+
+    def operator(self, operation: TensorOperation, place: int | None) -> Operator:
+        """Return the operator that follows the operand at a place, or chooses."""
+        read = [self.program.named[name] for name in operation.operands]
+        source = None if place is None else operation.operands[place]
+        key = (
+            operation.role.is_computed_once,
+            operation.subscripts,
+            operation.shape,
+            operation.element_bytes,
+            operation.flops,
+            tuple(operation.operands.index(name) for name in operation.operands),
+            tuple((item.shape, item.size_bytes) for item in read),
+            place,
+            None if source is None else self.splits[source].results,
+        )
+        if key not in self.made:
+            here = SplitOperation(
+                operation,
+                tuple(item.shape for item in read),
+                tuple(item.size_bytes for item in read),
+                self.mesh,
+            )
+            places = (
+                here.splits()
+                if place is None or source is None
+                else tuple(here.following(place, result) for result in self.splits[source].results)
+            )
+            self.made[key] = _Splits(
+                here.strategies(places),
+                tuple(map(here.result, places)),
+                tuple(map(here.reads, places)),
+            )
+        self.splits[operation.name] = self.made[key]
+        self.leader[operation.name] = operation.name if source is None else self.leader[source]
+        return Operator(
+            name=operation.name,
+            role=operation.role,
+            strategies=self.made[key].strategies,
+            inputs=tuple(dict.fromkeys(operation.operands)),
+            follows=source,
+            keep=operation.keep,
+            operation=operation.primitive,
+            scope=operation.scope,
+        )
+
+    def resharding(self, source: TensorOperation, target: TensorOperation) -> Table | None:
+        """Return the table between an operation and its reader; None if it is all zeros."""
+        befores = self.splits[source.name].results
+        forms = tuple(
+            frozenset(
+                placement
+                for operand, placement in zip(target.operands, placements, strict=True)
+                if operand == source.name
+            )
+            for placements in self.splits[target.name].reads
+        )
+        together = self.leader[source.name] == self.leader[target.name]
+        key = (source.size_bytes, befores, forms, together)
+        if key not in self.tables:
+            self.tables[key] = tuple(
+                tuple(
+                    None
+                    if together and row != column
+                    else self.cost_ns(source.size_bytes, before, afters)
+                    for column, afters in enumerate(forms)
+                )
+                for row, before in enumerate(befores)
+            )
+        table = self.tables[key]
+        free = all(
+            cost == 0
+            for row, costs in enumerate(table)
+            for cost in ([costs[row]] if together else costs)
+        )
+        return None if free else table
+
+    def cost_ns(
+        self, size_bytes: int, before: Placement, afters: frozenset[Placement]
+    ) -> int | None:
+        """Return what it takes to have a value in all these forms; None if that is forbidden."""
+        total_ns = 0
+        for after in afters:
+            cost = resharding_ns(self.mesh, size_bytes, before, after)
+            if cost is None:
+                return None
+            total_ns += cost
+        return total_ns

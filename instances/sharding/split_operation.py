@@ -6,7 +6,7 @@ that axis, and copied where it has none. Where the axis is not in the result, ev
 partial sum, and an all-reduce adds them up. For a matrix product ``mk,kn->mn`` on two mesh
 dimensions that gives ``S0S1=S0RxRS1`` (axes m, n), ``S0R=S0S1xS1R`` (m, k, with an all-reduce),
 ``RS1=RS0xS0S1`` (k, n), both dimensions on one axis (``S01``), and those that leave dimensions of
-the mesh out, up to ``RR=RRxRR``. A parameter or input has one axis for each dimension of its tensor.
+the mesh out, up to ``RR=RRxRR``. A parameter or input has an axis for each dimension of its tensor.
 The gradient of a weight contracts over the batch, so that data parallelism pays its all-reduce
 there.
 
@@ -18,23 +18,40 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 
 from jettison.instances.operator import Strategy
 from jettison.instances.sharding.device_mesh import DeviceMesh
 from jettison.instances.sharding.placement import Placement, parts, placement_name
-from jettison.instances.sharding.tensor_program import TensorOperation, TensorProgram
+from jettison.instances.sharding.tensor_program import TensorOperation
 
 Split = tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
 class SplitOperation:
-    """One operation of a program, on a mesh."""
+    """One operation on a mesh.
 
-    program: TensorProgram
+    Attributes
+    ----------
+    operation
+        What is split.
+    operand_shapes, operand_bytes
+        Of the whole of each operand.
+    mesh
+        The devices.
+    """
+
     operation: TensorOperation
+    operand_shapes: tuple[tuple[int, ...], ...]
+    operand_bytes: tuple[int, ...]
     mesh: DeviceMesh
+
+    @cached_property
+    def axes(self) -> dict[str, int]:
+        """The axes of the operation, each with what a number of parts must divide."""
+        return self.operation.axes(self.operand_shapes)
 
     def splits(self) -> tuple[Split, ...]:
         """Return every split whose parts are equal; the last one splits nothing.
@@ -42,19 +59,18 @@ class SplitOperation:
         Only what divides is split, and no split uses a mesh dimension of one device. With
         :math:`a` axes there are at most :math:`(a + 1)^d` on :math:`d` dimensions.
         """
-        axes = self.program.axes(self.operation)
         choices = [
-            [*axes, None] if dimension.devices > 1 else [None] for dimension in self.mesh.dimensions
+            [*self.axes, None] if dimension.devices > 1 else [None]
+            for dimension in self.mesh.dimensions
         ]
         return tuple(split for split in product(*choices) if split == self.divisible(split))
 
     def divisible(self, split: Split) -> Split:
-        """Return the split without the axes that the devices do not divide, the minor ones first."""
-        axes = self.program.axes(self.operation)
-        taken = dict.fromkeys(axes, 1)
+        """Return the split without what the devices do not divide, the minor dimensions first."""
+        taken = dict.fromkeys(self.axes, 1)
         found: list[str | None] = []
         for axis, dimension in zip(split, self.mesh.dimensions, strict=True):
-            if axis is None or axes[axis] % (taken[axis] * dimension.devices):
+            if axis is None or self.axes[axis] % (taken[axis] * dimension.devices):
                 found.append(None)
             else:
                 taken[axis] *= dimension.devices
@@ -64,12 +80,12 @@ class SplitOperation:
     def following(self, place: int, source: Placement) -> Split:
         """Return the split that reads operand `place` where its parts are, as far as it divides."""
         axes = self.operation.operand_axes[place]
-        known = self.program.axes(self.operation)
-        wanted = tuple(
-            None if target is None or axes[target] not in known else axes[target]
-            for target in source
+        return self.divisible(
+            tuple(
+                None if target is None or axes[target] not in self.axes else axes[target]
+                for target in source
+            )
         )
-        return self.divisible(wanted)
 
     def result(self, split: Split) -> Placement:
         """Return the placement of the result."""
@@ -79,8 +95,20 @@ class SplitOperation:
         """Return the placement in which each operand is read."""
         return tuple(_placement(axes, split) for axes in self.operation.operand_axes)
 
-    def name(self, split: Split) -> str:
-        """Return the placements of the result and of what is read, ``S0R=S0S1xS1R`` say."""
+    def strategies(self, splits: tuple[Split, ...]) -> tuple[Strategy, ...]:
+        """Return the numbers of each split; its name holds the placements, ``S0R=S0S1xS1R`` say.
+
+        Where an operation follows another, two places may have the same split: the place tells
+        their names apart.
+        """
+        found: dict[str, Strategy] = {}
+        for place, split in enumerate(splits):
+            name = self._name(split)
+            unique = f"{name} #{place}" if name in found else name
+            found[unique] = self._strategy(split, unique)
+        return tuple(found.values())
+
+    def _name(self, split: Split) -> str:
         result = placement_name(len(self.operation.shape), self.result(split))
         texts = [
             placement_name(len(axes), placement)
@@ -88,32 +116,31 @@ class SplitOperation:
         ]
         return f"{result}={'x'.join(texts)}" if texts else result
 
-    def strategy(self, split: Split, name: str) -> Strategy:
-        """Return the numbers of one device; parameters and inputs take no time."""
+    def _strategy(self, split: Split, name: str) -> Strategy:
         operation = self.operation
         local_bytes = operation.size_bytes // parts(self.mesh, self.result(split))
         if operation.role.is_computed_once:
+            # Weights and batches are there: they take memory and no time.
             return Strategy(name=name, compute_ns=0, memory_bytes=local_bytes)
-        read_bytes = sum(
-            self.program.named[source].size_bytes // parts(self.mesh, placement)
-            for source, placement in set(zip(operation.operands, self.reads(split), strict=True))
-        )
-        devices = math.prod(
-            dimension.devices
+        # A value that is read twice in one form is read once.
+        forms = zip(operation.operands, self.operand_bytes, self.reads(split), strict=True)
+        read_bytes = sum(size // parts(self.mesh, placement) for _, size, placement in set(forms))
+        used = [
+            (axis, dimension)
             for axis, dimension in zip(split, self.mesh.dimensions, strict=True)
             if axis is not None
-        )
-        reduced = [
-            dimension
-            for axis, dimension in zip(split, self.mesh.dimensions, strict=True)
-            if axis is not None and axis not in operation.result_axes
         ]
+        devices = math.prod(dimension.devices for _, dimension in used)
         return Strategy(
             name=name,
             compute_ns=self.mesh.compute_ns(
                 Fraction(operation.flops, devices), read_bytes + local_bytes
             ),
-            communication_ns=sum(dimension.all_reduce_ns(local_bytes) for dimension in reduced),
+            communication_ns=sum(
+                dimension.all_reduce_ns(local_bytes)
+                for axis, dimension in used
+                if axis not in operation.result_axes
+            ),
             memory_bytes=local_bytes,
         )
 

@@ -133,7 +133,7 @@ class TensorOperation:
         return self.subscripts.partition("->")[2]
 
     def axes(self, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
-        """Return the axes, each with what a number of parts must divide, given the operands' shapes.
+        """Return the axes, each with what a number of parts must divide; `shapes` of the operands.
 
         The axes of the result come first. A merged dimension and its major part share an axis, and
         both must be divided into equal parts: the greatest common divisor of the sizes.
@@ -252,7 +252,7 @@ class TensorProgram:
         return {operation.name: operation for operation in self.operations}
 
     def axes(self, operation: TensorOperation) -> dict[str, int]:
-        """Return the axes of one of the operations, each with what a number of parts must divide."""
+        """Return the axes of an operation, each with what a number of parts must divide."""
         return operation.axes([self.named[name].shape for name in operation.operands])
 
     def to_json(self) -> dict[str, object]:
