@@ -14,13 +14,15 @@ Alpa's model (OSDI 2022) with equalities. Forbidden strategies and pairs have no
 
 from __future__ import annotations
 
+from itertools import product
+
 from jettison.formulations.array_model import ArrayModel
 from jettison.formulations.array_model_builder import ArrayModelBuilder
 from jettison.instances.errors import InputError
 from jettison.instances.merged_choices import MergedChoices, merged_choices
 from jettison.instances.sharded_graph import ShardedGraph
 from jettison.solvers.highs import HighsOptions, solve_model
-from jettison.solvers.status import Answer
+from jettison.solvers.status import Answer, SolverError
 
 _NS_PER_US = 1000
 
@@ -38,16 +40,23 @@ def fastest_strategies(graph: ShardedGraph, options: HighsOptions | None = None)
     Raises
     ------
     InputError
-        If no plan is allowed, or the run stops before the optimum is proved.
+        If no plan is allowed.
+    SolverError
+        If the run stops before the optimum is proved, up to the solver's relative 1e-9.
     """
     choices = merged_choices(graph)
     model, columns = _model(choices)
     solution = solve_model(model, options or HighsOptions(gap=0.0))
-    if solution.values is None or solution.answer is not Answer.OPTIMAL:
+    if solution.answer is Answer.INFEASIBLE:
         raise InputError(
-            f"the answer is {solution.answer}: {solution.termination}",
-            field="fastest",
-            expected="allow a plan, or more time",
+            "no choice of strategies is allowed for all operators at once",
+            field="resharding",
+            expected="allow more pairs; null forbids",
+        )
+    if solution.values is None or solution.answer is not Answer.OPTIMAL:
+        raise SolverError(
+            f"the fastest plan of {graph.name} was not proved: {solution.termination}; try again "
+            "with more time"
         )
     places = [
         max(own, key=lambda place: float(solution.values[own[place]]))  # type: ignore[index]
@@ -69,18 +78,19 @@ def _model(choices: MergedChoices) -> tuple[ArrayModel, list[dict[int, int]]]:
         model.add_row(f"choice_{g}", list(own.values()), [1.0] * len(own), lower=1, upper=1)
         columns.append(own)
     for (g, h), table in choices.tables.items():
-        pairs = {
-            (a, b): model.add_column(f"e_{g}_{h}_{a}_{b}", upper=1, cost=cost / _NS_PER_US)
-            for a in columns[g]
-            for b in columns[h]
-            if (cost := table[a][b]) is not None
-        }
-        for name, group, side in (("rows", g, 0), ("columns", h, 1)):
-            for place, column in columns[group].items():
-                own_pairs = [e for pair, e in pairs.items() if pair[side] == place]
+        rows: dict[int, list[int]] = {a: [] for a in columns[g]}
+        across: dict[int, list[int]] = {b: [] for b in columns[h]}
+        for a, b in product(columns[g], columns[h]):
+            cost = table[a][b]
+            if cost is not None:
+                column = model.add_column(f"e_{g}_{h}_{a}_{b}", upper=1, cost=cost / _NS_PER_US)
+                rows[a].append(column)
+                across[b].append(column)
+        for name, group, marginals in (("rows", g, rows), ("columns", h, across)):
+            for place, own_pairs in marginals.items():
                 model.add_row(
                     f"{name}_{g}_{h}_{place}",
-                    [column, *own_pairs],
+                    [columns[group][place], *own_pairs],
                     [-1.0, *[1.0] * len(own_pairs)],
                     lower=0,
                     upper=0,

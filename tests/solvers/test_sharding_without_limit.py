@@ -10,12 +10,13 @@ from jettison.instances.chosen_strategies import with_strategies
 from jettison.instances.errors import InputError
 from jettison.instances.generators.perceptron_program import perceptron
 from jettison.instances.merged_choices import merged_choices
-from jettison.instances.operator import Strategy
-from jettison.instances.sharded_graph import ShardedGraph, Table
+from jettison.instances.operator import Operator, Role, Strategy
+from jettison.instances.sharded_graph import Resharding, ShardedGraph, Table
 from jettison.instances.sharding.device_mesh import v100_mesh
 from jettison.instances.sharding.shard_program import shard_program
 from jettison.solvers.highs import HighsOptions
 from jettison.solvers.sharding_without_limit import fastest_strategies
+from jettison.solvers.status import SolverError
 
 MESH = v100_mesh((4, 1))
 BETWEEN = MESH.dimensions[0]
@@ -109,5 +110,26 @@ def test_the_plan_that_a_bundled_graph_names_is_a_fastest_one(name: str) -> None
 
 def test_a_run_that_stops_early_is_an_error_and_no_plan() -> None:
     graph = shard_program(perceptron(), v100_mesh((2, 4)), "g")
-    with pytest.raises(InputError, match="fastest"):
+    with pytest.raises(SolverError, match="not proved"):
         fastest_strategies(graph, HighsOptions(gap=0.0, time_limit_s=1e-9))
+
+
+def test_pairs_that_leave_no_choice_are_bad_input() -> None:
+    def operator(name: str, *inputs: str) -> Operator:
+        strategies = tuple(
+            Strategy(name=f"s{place}", compute_ns=1, memory_bytes=1) for place in range(2)
+        )
+        return Operator(name=name, role=Role.FORWARD, inputs=inputs, strategies=strategies)
+
+    # b and c are at the place of a, and c is not at the place of b.
+    graph = ShardedGraph(
+        "g",
+        (operator("a"), operator("b", "a"), operator("c", "a", "b")),
+        (
+            Resharding("a", "b", ((0, None), (None, 0))),
+            Resharding("a", "c", ((0, None), (None, 0))),
+            Resharding("b", "c", ((None, 0), (0, None))),
+        ),
+    )
+    with pytest.raises(InputError, match="no choice of strategies"):
+        fastest_strategies(graph)
