@@ -3,13 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := instances schedules formulations solvers cli tests benchmarks
 
-.PHONY: help install demo test lint test-torch bench notebooks sanitize clean
+.PHONY: help install demo test lint test-torch test-jax bench notebooks sanitize clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo        solve, bound and compare on a bundled real instance; a table and pictures"
 	@echo "make test        ruff, mypy --strict and all tests"
 	@echo "make test-torch  the tests that need PyTorch, which it installs"
+	@echo "make test-jax    the tests that need JAX, which it installs"
 	@echo "make bench       times the kernels beside their baselines"
 	@echo "make notebooks   run the notebooks again, with their outputs and expected tables"
 	@echo "make sanitize    the kernel tests under the address and undefined-behaviour sanitizers"
@@ -45,6 +46,10 @@ test: lint
 test-torch: install
 	$(BIN)/python -m pip install --quiet $(or $(TORCH),"torch>=2.4")
 	$(BIN)/python -m pytest -m torch tests/torch
+
+test-jax: install
+	$(BIN)/python -m pip install --quiet $(or $(JAX),"jax>=0.7")
+	$(BIN)/python -m pytest -m jax tests/jax
 
 bench: install
 	$(BIN)/python benchmarks/chain_dp.py

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -34,6 +35,8 @@ from jettison.instances.generators.three_partition_family import (
 )
 from jettison.instances.generators.training_networks import NETWORKS
 from jettison.instances.json_file import json_text
+from jettison.instances.tensor_programs.program_names import NAMES, program_of
+from jettison.instances.tensor_programs.program_on_mesh import on_v100_mesh
 
 app = typer.Typer(
     help="Generate hard instances of known answer, with proofs, and random graphs.",
@@ -51,6 +54,13 @@ class PartitionModel(StrEnum):
     ANY_GROUP = ModelKind.ANY_GROUP.value
     LED_BY_LARGEST = ModelKind.LED_BY_LARGEST.value
     TRIPLES = ModelKind.TRIPLES.value
+
+
+class Fastest(StrEnum):
+    """Whether a sharded graph names its fastest plan without a limit on memory."""
+
+    SOLVE = "solve"
+    SKIP = "skip"
 
 
 GroupsOption = Annotated[
@@ -208,6 +218,52 @@ def generate_training_graph(
     graph = NETWORKS[network](batch)
     save(graph, output)
     sys.stderr.write(f"wrote {output}: graph {graph.name}, {len(graph)} nodes\n")
+
+
+@app.command("sharded-graph")
+def generate_sharded_graph(
+    program: Annotated[
+        str,
+        typer.Option(
+            "--program", metavar="NAME", help=f"One of: {NAMES}; or a tensor program (.json)."
+        ),
+    ],
+    mesh: Annotated[
+        str, typer.Option("--mesh", metavar="SHAPE", help="Devices, 8 or 2x4 say: nodes x devices.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The graph to write (.json).")
+    ],
+    slowdown: Annotated[
+        int,
+        typer.Option(
+            "--slowdown", metavar="N", help="What the bandwidths between devices are divided by."
+        ),
+    ] = 1,
+    fastest: Annotated[
+        Fastest,
+        typer.Option(
+            "--fastest",
+            help="Solve for the fastest plan without a memory limit, which shares of memory need; "
+            "or skip it.",
+        ),
+    ] = Fastest.SOLVE,
+) -> None:
+    """Write a training step on a mesh of V100 cards: strategies, their costs, and resharding.
+
+    Durations come from shapes and assumed rates, which the provenance names: no device is measured.
+    """
+    checked_output(output)
+    steps = program_of(program)
+    shape = _read_mesh(mesh)
+    slow = f"-slow{slowdown}" if slowdown > 1 else ""
+    graph = on_v100_mesh(steps, shape, slowdown, f"{steps.name}-mesh{mesh}{slow}")
+    if fastest is Fastest.SOLVE:
+        from jettison.solvers.sharding_without_limit import fastest_strategies
+
+        graph = replace(graph, fastest=fastest_strategies(graph))
+    save(graph, output)
+    sys.stderr.write(f"wrote {output}: sharded graph {graph.name}, {len(graph)} operators\n")
 
 
 @app.command("layered-graph")
@@ -379,6 +435,13 @@ def _read_formats(text: str) -> tuple[FileFormat, ...]:
             expected=f"write json,{text}",
         )
     return tuple(FileFormat(word) for word in known if word in words)
+
+
+def _read_mesh(text: str) -> tuple[int, ...]:
+    words = text.split("x")
+    if not all(word.isascii() and word.isdigit() and len(word) < 6 for word in words):
+        raise InputError(f"{text[:40]!r}", field="mesh", expected="write 8 or 2x4, say")
+    return tuple(int(word) for word in words)
 
 
 def _read_moduli(text: str | None) -> tuple[int, ...]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from jettison.instances.chain import Chain
 from jettison.instances.errors import InputError
@@ -15,12 +17,17 @@ from jettison.instances.graph import Graph
 from jettison.instances.json_file import check_header, check_schema, read_json, write_json
 from jettison.instances.sharded_graph import ShardedGraph
 from jettison.instances.strategy_graph import StrategyGraph
+from jettison.instances.tensor_programs.program_on_mesh import ProgramOnMesh
 from jettison.instances.three_partition import ThreePartition
 
 Instance = Chain | Graph | ShardedGraph | StrategyGraph | ThreePartition
 
 _KINDS = (Chain, Graph, ShardedGraph, StrategyGraph, ThreePartition)
-_READERS = {kind.kind: kind.from_json for kind in _KINDS}
+_READERS: Mapping[str, Callable[[Any], Instance]] = {
+    **{kind.kind: kind.from_json for kind in _KINDS},
+    # A sharded graph that is kept as what it is made from.
+    ProgramOnMesh.kind: lambda document: ProgramOnMesh.from_json(document).sharded_graph(),
+}
 _VERSIONS = dict.fromkeys(_READERS, 1)
 _PACKAGE = "jettison.instances"
 

@@ -93,9 +93,7 @@ def _with_least_memory(
         max(strategy.memory_bytes for strategy in operator.strategies)
         for operator in sharded.operators
     )
-    built = KiwiReducedCompact(Peak(known_bytes)).build(
-        RematSharding(sharded, most_bytes)
-    )
+    built = KiwiReducedCompact(Peak(known_bytes)).build(RematSharding(sharded, most_bytes))
     solution = solve_in_time(built.model, highs_options(options, clock, gap=0))
     least_bytes = known_bytes
     if solution.dual_bound is not None:

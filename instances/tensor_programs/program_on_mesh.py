@@ -1,0 +1,103 @@
+"""A program and a mesh by name: what a bundled sharded graph is kept as."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from jettison.instances.names import checked_name
+from jettison.instances.sharded_graph import ShardedGraph
+from jettison.instances.tensor_programs.device_mesh import v100_mesh
+from jettison.instances.tensor_programs.program_names import named_program
+from jettison.instances.tensor_programs.shard_program import shard_program
+from jettison.instances.tensor_programs.tensor_program import TensorProgram
+
+
+def on_v100_mesh(
+    program: TensorProgram, mesh: tuple[int, ...], slowdown: int, name: str
+) -> ShardedGraph:
+    """Return the graph of a program on a mesh of V100 cards; its provenance says what is assumed.
+
+    Raises
+    ------
+    InputError
+        If the mesh or the slowdown is out of range.
+    """
+    graph = shard_program(program, v100_mesh(mesh, slowdown), name)
+    provenance = replace(
+        program.provenance,
+        device="V100, assumed rates",
+        device_kind="cuda",
+        note="14 TFLOP a second, 800 GB a second; links 130 GB a second in 10 us within a node, "
+        f"3.5 GB a second in 30 us between nodes, bandwidths divided by {slowdown}",
+    )
+    return replace(graph, provenance=provenance)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramOnMesh:
+    """What a sharded graph is made from; the same words give the same graph again.
+
+    Attributes
+    ----------
+    name
+        Of the graph.
+    program
+        Name of a tensor program, ``encoder-4l`` say.
+    mesh
+        Devices along each dimension of a mesh of V100 cards (`v100_mesh`).
+    slowdown
+        What the bandwidths between devices are divided by.
+    fastest
+        For each operator the strategy of a fastest plan without a limit on memory; empty if it is
+        not known.
+    """
+
+    kind = "program-on-mesh"
+
+    name: str
+    program: str
+    mesh: tuple[int, ...]
+    slowdown: int = 1
+    fastest: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        checked_name(self.name, "name")
+        checked_name(self.program, "program")
+
+    def sharded_graph(self) -> ShardedGraph:
+        """Return the graph.
+
+        Raises
+        ------
+        InputError
+            If there is no such program, the mesh or the slowdown is out of range, or `fastest` is
+            no choice that is allowed.
+        """
+        graph = on_v100_mesh(named_program(self.program), self.mesh, self.slowdown, self.name)
+        return replace(graph, fastest=self.fastest)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the words as a JSON object of the published schema."""
+        return {
+            "format": "jettison",
+            "kind": self.kind,
+            "version": 1,
+            "name": self.name,
+            "program": self.program,
+            "mesh": list(self.mesh),
+            "slowdown": self.slowdown,
+            "fastest": list(self.fastest),
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> ProgramOnMesh:
+        """Build the words from parsed JSON that has passed the schema."""
+        return cls(
+            name=document["name"],
+            program=document["program"],
+            mesh=tuple(document["mesh"]),
+            slowdown=document.get("slowdown", 1),
+            fastest=tuple(document.get("fastest", [])),
+        )
