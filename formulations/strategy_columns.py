@@ -7,19 +7,42 @@ r"""The columns and rows that choose a strategy for each operator: Alpa's intege
 
 with binary :math:`s` and :math:`e` from 0 to 1; operators that have one choice together share the
 columns :math:`s`, and all edges between two choices the columns :math:`e`. With whole :math:`s`,
-:math:`e^{ji}_{ab} = s_{ja} s_{ib}` is the only point. An operator that is computed :math:`\nu_i`
-times costs :math:`\nu_i` times its strategy and the resharding of its inputs.
+:math:`e^{ji}_{ab} = s_{ja} s_{ib}` is the only point. Strategies of :math:`j` whose rows are equal
+in all tables between two choices share a column :math:`e` for each strategy of :math:`i`, and
+equal columns of the tables likewise: then :math:`s` in (from) and (to) is a sum over such a class.
+Resharding knows how a value is cut, and many strategies cut it alike.
+
+An operator that is computed :math:`\nu_i` times costs :math:`\nu_i` times its strategy and the
+resharding of its inputs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from jettison.formulations.array_model_builder import ArrayModelBuilder
 from jettison.formulations.integer_scale import IntegerScale
 from jettison.instances.sharded_graph import ShardedGraph
 
 Columns = list[int]
+
+
+@dataclass(frozen=True)
+class PairColumns:
+    """The columns e between two choices.
+
+    Attributes
+    ----------
+    rows, columns
+        The strategies of source and target, in classes of those that all tables treat alike.
+    e
+        One column per class of the source and class of the target.
+    """
+
+    rows: list[list[int]]
+    columns: list[list[int]]
+    e: list[Columns]
 
 
 class StrategyColumns:
@@ -39,8 +62,7 @@ class StrategyColumns:
     s
         For each operator that decides, the columns of its strategies.
     e
-        For each pair of operators that decide, with an edge that costs between them, the columns
-        by the strategies of both.
+        For each pair of operators that decide, with an edge that costs between them, its columns.
     m
         For each operator and strategy, the memory as the model counts it.
     memory_scale, time_scale
@@ -64,7 +86,7 @@ class StrategyColumns:
             for op in sharded.operators
         ]
         self.s: dict[int, Columns] = {}
-        self.e: dict[tuple[int, int], list[Columns]] = {}
+        self.e: dict[tuple[int, int], PairColumns] = {}
 
     def of(self, i: int) -> Columns:
         """Return the columns s of an operator: those of the one that it follows."""
@@ -118,20 +140,27 @@ class StrategyColumns:
             if ends[0] != ends[1] and any(cost != 0 for row in table for cost in row):
                 edges.setdefault(ends, []).append((j, i))
         for (g, h), between in edges.items():
-            rows, columns = range(len(self.s[g])), range(len(self.s[h]))
+            tables = [self._sharded.tables[edge] for edge in between]
+            rows = _alike([tuple(table[a] for table in tables) for a in range(len(self.s[g]))])
+            columns = _alike(
+                [
+                    tuple(tuple(row[b] for row in table) for table in tables)
+                    for b in range(len(self.s[h]))
+                ]
+            )
             e: list[Columns] = []
-            for a in rows:
+            for a in (alike[0] for alike in rows):
                 costs = [
                     [
                         None if cost is None else self._times[i] * cost
-                        for j, i in between
-                        for cost in (self._sharded.tables[j, i][a][b],)
+                        for (_, i), table in zip(between, tables, strict=True)
+                        for cost in (table[a][alike[0]],)
                     ]
-                    for b in columns
+                    for alike in columns
                 ]
                 e.append(
                     self._builder.add_columns(
-                        [f"e_{g}_{h}_{a}_{b}" for b in columns],
+                        [f"e_{g}_{h}_{a}_{alike[0]}" for alike in columns],
                         upper=[None not in found for found in costs],
                         cost=[
                             self.time_scale.to_model(sum(cost or 0 for cost in found))
@@ -139,12 +168,25 @@ class StrategyColumns:
                         ],
                     ).tolist()
                 )
-            self.e[g, h] = e
-            for a in rows:
-                self._equal(f"from_{g}_{h}_{a}", e[a], self.s[g][a])
-            for b in columns:
-                self._equal(f"to_{g}_{h}_{b}", [e[a][b] for a in rows], self.s[h][b])
+            for alike, of_row in zip(rows, e, strict=True):
+                self._equal(f"from_{g}_{h}_{alike[0]}", of_row, [self.s[g][a] for a in alike])
+            for place, alike in enumerate(columns):
+                self._equal(
+                    f"to_{g}_{h}_{alike[0]}",
+                    [of_row[place] for of_row in e],
+                    [self.s[h][b] for b in alike],
+                )
+            self.e[g, h] = PairColumns(rows, columns, e)
 
-    def _equal(self, name: str, columns: Columns, total: int) -> None:
-        ones = [1] * len(columns)
-        self._builder.add_row(name, [*columns, total], [*ones, -1], lower=0, upper=0)
+    def _equal(self, name: str, columns: Columns, others: Columns) -> None:
+        """Add the row that columns sum up to what others do."""
+        coefficients = [*(1 for _ in columns), *(-1 for _ in others)]
+        self._builder.add_row(name, [*columns, *others], coefficients, lower=0, upper=0)
+
+
+def _alike(signatures: Sequence[object]) -> list[list[int]]:
+    """Return the places of equal signatures, class by class."""
+    classes: dict[object, list[int]] = {}
+    for place, signature in enumerate(signatures):
+        classes.setdefault(signature, []).append(place)
+    return list(classes.values())
