@@ -76,8 +76,8 @@ Corrections of the print
   pass too, but not computed again, and needs no inputs: :math:`m_i = 1` in (9) and (10).
 * (6) frees parameters after their last use, and what is kept; they stay.
 * (10): :math:`H_j` is a constant, and defined where :math:`z_j = 1` only.
-* (29): :math:`\delta` is any number between 0 and 1, here 1/2; :math:`h` is an integer. At 1 or more
-  there is no point, for a value freed at :math:`t` was not freed earlier than :math:`t + 1`.
+* (29): :math:`\delta` is above 0 and at most 1, here 1/2, since :math:`h` is an integer; with more
+  there is no point.
 
 Size: :math:`O(n^2)` binaries, and :math:`O(n^2 k)` products in (3).
 """
