@@ -196,14 +196,13 @@ class _Writer:
         self.count = len(sharded)
         self.moments = ReducedRecomputation(sharded)
         self.concrete = concrete = pyo.ConcreteModel("kiwi_reduced")
-        self.products = options.products
         self.columns = ShardingColumns(
             sharded,
             concrete,
             operator.le if PrintedRow.RESHARDING in self.printed else operator.eq,
             lambda a, b: (b, a) if PrintedRow.ORIENTATION in self.printed else (a, b),
         )
-        self.products.start(concrete)
+        self.products = options.products.on(concrete)
         self._set_constants()
         self._add_columns()
 
