@@ -40,5 +40,7 @@ def test_a_factor_that_is_fixed_needs_no_column() -> None:
     concrete = pyo.ConcreteModel("products")
     concrete.y = pyo.Var(domain=pyo.Binary)
     writer = Linearised().on(concrete)
-    assert writer.times(0, [Term(concrete.y, 2)]) == 0
+    concrete.y.value = 1
+    assert pyo.value(writer.times(0, [Term(concrete.y, 2)])) == 0
+    assert pyo.value(writer.times(1, [Term(concrete.y, 2)])) == 2
     assert len(concrete.product) == 0
