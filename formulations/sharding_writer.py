@@ -112,19 +112,11 @@ class ShardingWriter:
         r: dict[int, Columns] = {}
         q: dict[int, Columns] = {}
         for i, may in zip(nodes, again, strict=True):
-            operator = self.sharded.operators[i]
-            places = range(len(operator.strategies))
-            cost_ns = [
-                0 if strategy.is_forbidden else strategy.cost_ns for strategy in operator.strategies
-            ]
-            for j in self.sharded.inputs[i]:
-                table = self.sharded.tables.get((j, i))
-                if table is not None and self.sharded.leader[j] == self.sharded.leader[i]:
-                    cost_ns = [cost + (table[k][k] or 0) for k, cost in enumerate(cost_ns)]
+            places = range(len(self.sharded.operators[i].strategies))
             r[i] = self.builder.add_columns(
                 [f"r_{t}_{i}_{k}" for k in places],
                 upper=may,
-                cost=[self.time_scale.to_model(cost) for cost in cost_ns],
+                cost=[self.choices.cost(i, k) for k in places],
             ).tolist()
             q[i] = self.builder.add_columns([f"q_{t}_{i}_{k}" for k in places], upper=1).tolist()
         self.r.append(r)

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from jettison.formulations.array_model_builder import ArrayModelBuilder
 from jettison.formulations.integer_scale import IntegerScale
-from jettison.instances.sharded_graph import ShardedGraph
+from jettison.instances.sharded_graph import ShardedGraph, Table
 
 Columns = list[int]
 
@@ -55,7 +55,10 @@ class StrategyColumns:
     sharded
         The instance.
     times
-        How often each operator is computed, as far as these columns pay for it.
+        How often each operator is computed, as far as its strategy pays for it.
+    readings
+        How often it is, as far as the columns e pay for the resharding of its inputs; by default
+        the same.
 
     Attributes
     ----------
@@ -70,11 +73,16 @@ class StrategyColumns:
     """
 
     def __init__(
-        self, builder: ArrayModelBuilder, sharded: ShardedGraph, times: Sequence[int]
+        self,
+        builder: ArrayModelBuilder,
+        sharded: ShardedGraph,
+        times: Sequence[int],
+        readings: Sequence[int] | None = None,
     ) -> None:
         self._builder = builder
         self._sharded = sharded
         self._times = times
+        self._readings = times if readings is None else readings
         allowed = [op.strategies[k] for op in sharded.operators for k in op.allowed]
         costs = [cost for item in sharded.resharding for row in item.cost_ns for cost in row]
         self.memory_scale = IntegerScale.of(item.memory_bytes for item in allowed)
@@ -98,6 +106,16 @@ class StrategyColumns:
         columns = [column for i in listed for column in self.of(i)]
         return columns, [size for i in listed for size in self.m[i]]
 
+    def cost(self, i: int, k: int) -> float:
+        """Return what one computation costs, with resharding from its own choice; 0 if forbidden.
+
+        As the model counts it.
+        """
+        strategy = self._sharded.operators[i].strategies[k]
+        return self.time_scale.to_model(
+            (0 if strategy.is_forbidden else strategy.cost_ns) + self._within_ns(i, k)
+        )
+
     def write(self) -> None:
         """Add everything; :math:`O(n k + |E| k^2)` for `k` strategies."""
         for group in self._sharded.groups:
@@ -105,33 +123,35 @@ class StrategyColumns:
         self._add_pairs()
 
     def _add_choice(self, group: Sequence[int]) -> None:
-        sharded, i = self._sharded, group[0]
-        members = [(p, sharded.operators[p]) for p in group]
-        places = range(len(members[0][1].strategies))
-        free = [all(k in member.allowed for _, member in members) for k in places]
-        cost_ns = [
-            sum(self._times[p] * member.strategies[k].cost_ns for p, member in members)
-            if free[k]
-            else 0
-            for k in places
-        ]
-        # What is resharded within the group comes with the strategy.
-        for p, _ in members:
-            for j in sharded.inputs[p]:
-                table = sharded.tables.get((j, p))
-                if table is None or sharded.leader[j] != i:
-                    continue
-                for k in places:
-                    cost = table[k][k]
-                    free[k] = free[k] and cost is not None
-                    cost_ns[k] += self._times[p] * (cost or 0)
+        i = group[0]
+        places = range(len(self._sharded.operators[i].strategies))
         self.s[i] = self._builder.add_columns(
             [f"s_{i}_{k}" for k in places],
-            upper=free,
-            cost=[self.time_scale.to_model(cost) for cost in cost_ns],
+            upper=[self._is_free(group, k) for k in places],
+            cost=[sum(self._times[p] * self.cost(p, k) for p in group) for k in places],
             integer=True,
         ).tolist()
         self._builder.add_row(f"one_{i}", self.s[i], [1] * len(places), lower=1, upper=1)
+
+    def _is_free(self, group: Sequence[int], k: int) -> bool:
+        """Tell whether a strategy is allowed for all that have the choice, and between them."""
+        return all(
+            not self._sharded.operators[p].strategies[k].is_forbidden
+            and all(table[k][k] is not None for table in self._tables_within(p))
+            for p in group
+        )
+
+    def _within_ns(self, p: int, k: int) -> int:
+        """Return what resharding inputs of the same choice costs one computation."""
+        return sum(table[k][k] or 0 for table in self._tables_within(p))
+
+    def _tables_within(self, p: int) -> list[Table]:
+        leader, tables = self._sharded.leader, self._sharded.tables
+        return [
+            tables[j, p]
+            for j in self._sharded.inputs[p]
+            if leader[j] == leader[p] and (j, p) in tables
+        ]
 
     def _add_pairs(self) -> None:
         edges: dict[tuple[int, int], list[tuple[int, int]]] = {}
@@ -141,26 +161,26 @@ class StrategyColumns:
                 edges.setdefault(ends, []).append((j, i))
         for (g, h), between in edges.items():
             tables = [self._sharded.tables[edge] for edge in between]
-            rows = _alike([tuple(table[a] for table in tables) for a in range(len(self.s[g]))])
-            columns = _alike(
+            rows = alike([tuple(table[a] for table in tables) for a in range(len(self.s[g]))])
+            columns = alike(
                 [
                     tuple(tuple(row[b] for row in table) for table in tables)
                     for b in range(len(self.s[h]))
                 ]
             )
             e: list[Columns] = []
-            for a in (alike[0] for alike in rows):
+            for a in (same[0] for same in rows):
                 costs = [
                     [
-                        None if cost is None else self._times[i] * cost
+                        None if cost is None else self._readings[i] * cost
                         for (_, i), table in zip(between, tables, strict=True)
-                        for cost in (table[a][alike[0]],)
+                        for cost in (table[a][same[0]],)
                     ]
-                    for alike in columns
+                    for same in columns
                 ]
                 e.append(
                     self._builder.add_columns(
-                        [f"e_{g}_{h}_{a}_{alike[0]}" for alike in columns],
+                        [f"e_{g}_{h}_{a}_{same[0]}" for same in columns],
                         upper=[None not in found for found in costs],
                         cost=[
                             self.time_scale.to_model(sum(cost or 0 for cost in found))
@@ -168,13 +188,13 @@ class StrategyColumns:
                         ],
                     ).tolist()
                 )
-            for alike, of_row in zip(rows, e, strict=True):
-                self._equal(f"from_{g}_{h}_{alike[0]}", of_row, [self.s[g][a] for a in alike])
-            for place, alike in enumerate(columns):
+            for same, of_row in zip(rows, e, strict=True):
+                self._equal(f"from_{g}_{h}_{same[0]}", of_row, [self.s[g][a] for a in same])
+            for place, same in enumerate(columns):
                 self._equal(
-                    f"to_{g}_{h}_{alike[0]}",
+                    f"to_{g}_{h}_{same[0]}",
                     [of_row[place] for of_row in e],
-                    [self.s[h][b] for b in alike],
+                    [self.s[h][b] for b in same],
                 )
             self.e[g, h] = PairColumns(rows, columns, e)
 
@@ -184,7 +204,7 @@ class StrategyColumns:
         self._builder.add_row(name, [*columns, *others], coefficients, lower=0, upper=0)
 
 
-def _alike(signatures: Sequence[object]) -> list[list[int]]:
+def alike(signatures: Sequence[object]) -> list[list[int]]:
     """Return the places of equal signatures, class by class."""
     classes: dict[object, list[int]] = {}
     for place, signature in enumerate(signatures):

@@ -20,7 +20,7 @@ from jettison.instances.tensor_programs.fold_views import fold_views
 from jettison.instances.tensor_programs.program_file import save_program
 from jettison.instances.tensor_programs.program_names import BUNDLED_DEPTHS
 from jettison.instances.tensor_programs.program_on_mesh import ProgramOnMesh
-from jettison.solvers.sharding_without_limit import fastest_strategies
+from jettison.solvers.fastest_sharding import with_fastest
 
 _DATA = Path(catalog.__file__).parent / "data"
 
@@ -73,7 +73,7 @@ def export_graphs(folder: Path) -> None:
     """Write the sharded graphs as program, mesh and fastest plan, then the index."""
     for item in BUNDLED:
         started = time.process_time()
-        fastest = fastest_strategies(item.sharded_graph())
+        fastest = with_fastest(item.sharded_graph()).fastest
         write_json(replace(item, fastest=fastest).to_json(), folder / f"{item.name}.json")
         _say(f"{item.name}: {time.process_time() - started:.1f} s")
     write_index(folder)

@@ -22,7 +22,6 @@ from dataclasses import dataclass, field, replace
 
 from jettison.formulations.windowed_sharding import WindowedSharding
 from jettison.formulations.windowed_sharding_model import WindowedShardingModel
-from jettison.instances.remat_sharding import RematSharding
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Evidence
 from jettison.solvers.clock import Clock
@@ -33,6 +32,7 @@ from jettison.solvers.model_solution import ModelSolution
 from jettison.solvers.outcome import Infeasibility, Outcome, Progress, SolveOptions
 from jettison.solvers.priced_graph import priced_graph
 from jettison.solvers.sharded_incumbent import ShardedIncumbent
+from jettison.solvers.sharded_presolve import PresolvedSharding
 from jettison.solvers.stage_excess import Slot, StageExcess, cuts_beside
 from jettison.solvers.status import Answer, Termination
 from jettison.solvers.strategies_of_computations import strategies_of_computations
@@ -63,7 +63,9 @@ class ShardedSearch:
 
     Parameters
     ----------
-    problem, options, clock
+    presolved
+        What `sharded_presolve` leaves of the problem.
+    options, clock
         As for the method.
     method
         What to call the bounds.
@@ -75,9 +77,10 @@ class ShardedSearch:
     """
 
     def __init__(
-        self, problem: RematSharding, options: SolveOptions, clock: Clock, method: str
+        self, presolved: PresolvedSharding, options: SolveOptions, clock: Clock, method: str
     ) -> None:
-        self.problem = problem
+        self._presolved = presolved
+        self.problem = problem = presolved.problem
         self.options = options
         self.clock = clock
         self.incumbent = ShardedIncumbent(problem, options.seed, clock)
@@ -102,9 +105,10 @@ class ShardedSearch:
 
     def outcome(self, termination: Termination) -> Outcome:
         """Return the best plan and the bounds so far."""
+        plan = self.incumbent.plan
         return Outcome(
             termination=termination,
-            schedule=self.incumbent.plan,
+            schedule=None if plan is None else self._presolved.restore(plan),
             bounds=self.bounds.as_bounds(),
             infeasibility=self.infeasibility,
             work={**self._runs.work, **self.work, "moves": self.incumbent.moves},
