@@ -28,15 +28,19 @@ from jettison.cli.exit_status import status_of
 from jettison.cli.output import ProgressLine, print_json, print_pairs
 from jettison.cli.posed_problem import Resources, make_problem
 from jettison.cli.replay_picture import draw_replay
+from jettison.instances.atomic_file import replacing
 from jettison.instances.chain import Chain
 from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph
+from jettison.instances.remat_sharding import RematSharding
+from jettison.instances.sharded_graph import ShardedGraph
 from jettison.instances.sharding import Sharding
 from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.chain_schedule import ChainSchedule
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.offload_schedule import OffloadSchedule
 from jettison.schedules.schedule_file import save_schedule
+from jettison.schedules.sharded_schedule import ShardedSchedule
 from jettison.solvers.method import Promise
 from jettison.solvers.methods import find_method
 from jettison.solvers.outcome import SolveOptions
@@ -66,7 +70,17 @@ def solve(
     ] = None,
     grid: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw what is recomputed when (.png, .svg, .pdf)."),
+        typer.Option(
+            metavar="FILE",
+            help="Draw what is recomputed when; of a sharded graph, how operators are sharded and "
+            "where the time goes (.png, .svg, .pdf).",
+        ),
+    ] = None,
+    table: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Of a sharded graph: a row for each operator of the plan (.csv)."
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -84,7 +98,14 @@ def solve(
             field="grid",
             expected="leave it out, or use --plot",
         )
+    if table is not None and not isinstance(posed, RematSharding):
+        raise InputError(
+            f"{problem} has no table of operators",
+            field="table",
+            expected=f"leave it out, or use {RematSharding.problem}",
+        )
     checked_output(output)
+    checked_output(table)
     line = ProgressLine(f"{chosen.name} on {posed.instance.name}")
     options = SolveOptions(
         time_limit_s=time_limit, gap=gap, threads=threads, seed=seed, on_progress=line
@@ -97,6 +118,8 @@ def solve(
         if output is not None:
             save_schedule(result.schedule, posed.instance, output)
         _draw(result, plot, grid)
+        if table is not None:
+            _write_table(result, table)
     if json:
         print_json(result.to_json())
     else:
@@ -119,12 +142,23 @@ def _describe(result: Result) -> Rows:
     return rows
 
 
+def _write_table(result: Result, path: Path) -> None:
+    from jettison.schedules.sharded_plan import plan_table
+
+    instance, plan = result.problem.instance, result.schedule
+    assert isinstance(instance, ShardedGraph)
+    assert isinstance(plan, ShardedSchedule)
+    with replacing(path) as stream:
+        stream.write(plan_table(instance, plan).to_csv(index=False).encode())
+
+
 def _draw(result: Result, plot: Path | None, grid: Path | None) -> None:
     if plot is None and grid is None:
         return
     from jettison.schedules.chain_grid import plot_chain_grid
     from jettison.schedules.picture_file import save_figure
     from jettison.schedules.recomputation_grid import plot_recomputation_grid
+    from jettison.schedules.sharded_plan_plot import plot_sharded_plan
 
     title = f"{result.problem.instance.name}: {result.method}"
     if plot is not None and result.replay is not None:
@@ -132,6 +166,9 @@ def _draw(result: Result, plot: Path | None, grid: Path | None) -> None:
     instance, schedule = result.problem.instance, result.schedule
     if grid is not None and isinstance(instance, Graph) and isinstance(schedule, GraphSchedule):
         save_figure(plot_recomputation_grid(instance, schedule, title=title), grid)
+    if grid is not None and isinstance(instance, ShardedGraph):
+        assert isinstance(schedule, ShardedSchedule)
+        save_figure(plot_sharded_plan(instance, schedule, title=title), grid)
     if isinstance(schedule, OffloadSchedule):
         schedule = schedule.computations
     if grid is not None and isinstance(instance, Chain) and isinstance(schedule, ChainSchedule):

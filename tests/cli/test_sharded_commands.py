@@ -1,0 +1,115 @@
+"""Sharded graphs on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from jettison.instances.catalog import save
+from jettison.schedules.schedule_file import load_schedule
+from jettison.schedules.sharded_schedule import ShardedSchedule
+from tests.cli.terminal import Terminal
+from tests.tiny_sharded import TWO_LAYERS
+
+
+@pytest.fixture
+def with_graph(terminal: Terminal) -> Terminal:
+    save(TWO_LAYERS, terminal.folder / "two.json")
+    return terminal
+
+
+def test_a_plan_is_solved_saved_drawn_and_written_as_a_table(with_graph: Terminal) -> None:
+    folder = with_graph.folder
+    words = ("solve", "remat-sharding", "two.json", "--memory", "20B", "--gap", "0", "--json")
+    files = ("-o", "plan.json", "--plot", "memory.png", "--grid", "plan.png", "--table", "plan.csv")
+    status, printed, _ = with_graph.run(*words, *files)
+    assert status == 0
+    answer = json.loads(printed)
+    assert answer["status"].startswith("optimal")
+    assert answer["time_ns"] == answer["lower_bound_ns"]
+    plan = load_schedule(folder / "plan.json", TWO_LAYERS)
+    assert isinstance(plan, ShardedSchedule)
+    assert plan.replay(TWO_LAYERS, 20).time_ns == answer["time_ns"]
+    assert (folder / "memory.png").stat().st_size > 0
+    assert (folder / "plan.png").stat().st_size > 0
+    head, *rows = (folder / "plan.csv").read_text(encoding="utf-8").splitlines()
+    assert head.startswith("operator,role,operation,scope,strategy,computations,compute_ns")
+    assert len(rows) == len(TWO_LAYERS)
+
+
+def test_too_little_memory_is_proved_with_the_operator_named(with_graph: Terminal) -> None:
+    words = ("solve", "remat-sharding", "two.json", "--memory", "15B", "--json")
+    status, printed, _ = with_graph.run(*words)
+    answer = json.loads(printed)
+    assert status == 3
+    assert (answer["least_memory_bytes"], answer["needed_by"]) == (16, "g1")
+
+
+def test_methods_are_compared_on_several_memories(with_graph: Terminal) -> None:
+    words = ("compare", "remat-sharding", "two.json", "--memory", "80%,100%", "--json")
+    status, printed, _ = with_graph.run(*words)
+    assert status == 0
+    methods = {item["method"] for item in json.loads(printed)["results"]}
+    assert {"exact", "kiwi-reduced", "kiwi-full", "alpa", "alpa-recompute-all"} <= methods
+
+
+def test_a_plan_is_judged_by_the_bound(with_graph: Terminal) -> None:
+    words = ("solve", "remat-sharding", "two.json", "--memory", "100%", "--method", "alpa")
+    assert with_graph.run(*words, "-o", "plan.json")[0] == 0
+    status, printed, _ = with_graph.run(
+        *("bound", "remat-sharding", "two.json", "--memory", "100%"),
+        *("--schedule", "plan.json", "--json"),
+    )
+    verdict = json.loads(printed)
+    assert status == 0
+    assert verdict["status"] == "valid"
+    assert verdict["lower_bound_ns"] <= verdict["time_ns"]
+
+
+def test_the_graph_is_shown(with_graph: Terminal) -> None:
+    status, printed, _ = with_graph.run("show", "two.json", "--json")
+    facts = json.loads(printed)
+    assert status == 0
+    assert (facts["operators"], facts["parameters"], facts["choices"]) == (9, 2, 8)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("remat-graph", "two.json", "--memory", "20B"), "give a chain or a graph"),
+        (("remat-sharding", "vgg16-b2-224-cpu", "--memory", "20B"), "give a sharded graph"),
+        (("remat-sharding", "two.json", "--memory", "alpha=0.5"), "defined for chains only"),
+        (("remat-chain", "vgg16-b2-224-cpu", "--memory", "9GiB", "--table", "t.csv"), "no table"),
+    ],
+)
+def test_bad_commands_say_what_would_be_right(
+    with_graph: Terminal, words: tuple[str, ...], message: str
+) -> None:
+    status, _, told = with_graph.run("solve", *words)
+    assert status == 2
+    assert message in " ".join(told.split())
+
+
+def changed(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_an_operator_without_an_allowed_strategy_is_named(terminal: Terminal) -> None:
+    document = json.loads(json.dumps(TWO_LAYERS.to_json()))
+    for strategy in document["operators"][3]["strategies"]:
+        strategy["compute_ns"] = None
+    (terminal.folder / "bad.json").write_text(json.dumps(document), encoding="utf-8")
+    status, _, told = terminal.run("solve", "remat-sharding", "bad.json", "--memory", "20B")
+    assert status == 2
+    assert "'h1' has no strategy that is allowed" in " ".join(told.split())
+
+
+def test_a_cost_that_is_no_number_is_refused(with_graph: Terminal) -> None:
+    changed(with_graph.folder / "two.json", '"compute_ns": 8', '"compute_ns": NaN')
+    status, _, told = with_graph.run("show", "two.json")
+    assert status == 2
+    assert "NaN is not a number" in " ".join(told.split())
