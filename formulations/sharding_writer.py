@@ -126,8 +126,8 @@ class ShardingWriter:
         t = self.cuts[w]
         for i in self.R[w]:
             for name, whole, parts in (
-                ("again_as", self.R[w][i], self.r[w][i]),
-                ("held_as", self.S[w][i], self.q[w][i]),
+                ("againas", self.R[w][i], self.r[w][i]),
+                ("heldas", self.S[w][i], self.q[w][i]),
             ):
                 self._equal(f"{name}_{t}_{i}", parts, whole)
                 for k, (part, chosen) in enumerate(zip(parts, self.choices.of(i), strict=True)):
@@ -249,7 +249,7 @@ class ShardingWriter:
             [f"l_{t}_{q}_{i}_{k}" for k in range(len(chosen))], upper=1
         ).tolist()
         for k, (held, whole) in enumerate(zip(later, chosen, strict=True)):
-            self.builder.add_row(f"later_as_{t}_{q}_{i}_{k}", [held, whole], [1, -1], upper=0)
+            self.builder.add_row(f"later_{t}_{q}_{i}_as_{k}", [held, whole], [1, -1], upper=0)
         for name, reason in reasons.items():
             self.builder.add_row(name, [*later, reason], [*(1 for _ in later), -1], lower=0)
         return later

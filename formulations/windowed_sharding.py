@@ -46,9 +46,9 @@ Model
     \text{(one)} \quad & \sum_k s_{ik} = 1 && \forall i \\
     \text{(from)} \quad & \sum_b e^{ji}_{ab} = s_{ja} && \forall j, i, a \\
     \text{(to)} \quad & \sum_a e^{ji}_{ab} = s_{ib} && \forall j, i, b \\
-    \text{(again\_as)} \quad & \sum_k r_{wik} = R_{wi}, \quad r_{wik} \le s_{ik}
+    \text{(againas)} \quad & \sum_k r_{wik} = R_{wi}, \quad r_{wik} \le s_{ik}
         && \forall w,\; i \in A_w \\
-    \text{(held\_as)} \quad & \sum_k q_{wik} = S_{wi}, \quad q_{wik} \le s_{ik}
+    \text{(heldas)} \quad & \sum_k q_{wik} = S_{wi}, \quad q_{wik} \le s_{ik}
         && \forall w,\; i \in A_w \\
     \text{(need)} \quad & q_{wpk} + r_{wpk} = s_{pk} && \forall w,\; p \in N_w,\; k \\
     \text{(either)} \quad & S_{wi} + R_{wi} \le 1 && \forall w,\; i \in A_w \setminus N_w \\
@@ -63,12 +63,21 @@ Model
     \text{(memory)} \quad & \sum_{i \in W_t} \sum_k m_{ik} s_{ik}
         + \sum_{i \in A_w \setminus W_t} \sum_k m_{ik} q_{wik} \le B && \forall w,\; t = t_w
 
-where :math:`W_t` holds :math:`t`, its inputs, and the parameters before it; and the rows (ever),
-(lost) and (path) of `windowed_frontier`. Rows are named like those there, with the strategy at the
-end where there is one.
+where :math:`W_t` holds :math:`t`, its inputs, and the parameters before it, and (work) has one row
+more for the end of the step, with the parameters and what is kept. As in `windowed_frontier`, and
+for the same reason, with :math:`N'_w` for what one cut at :math:`t_w` would have:
+
+.. math::
+    \text{(ever)} \quad & Z_{wi} \le \sum_{v \ge w} R_{vi} && \forall i \\
+    \text{(lost)} \quad & Z_{wp} + S_{wp} \ge 1 && \forall p \in N'_w \\
+    \text{(path)} \quad & Z_{wp} + S_{wp} \ge Z_{wi}
+        && \forall i,\; p \in \mathrm{in}(i) \setminus P
+
+Rows are named like those there, with the strategy at the end where there is one. The columns and
+rows of strategies are those of `strategy_columns`, which are fewer where strategies are alike.
 
 With whole :math:`s`, :math:`R` and :math:`S` the other columns are products: (from) and (to) leave
-:math:`e^{ji}_{ab} = s_{ja} s_{ib}` as the only point, and (again_as), (held_as) force :math:`r` and
+:math:`e^{ji}_{ab} = s_{ja} s_{ib}` as the only point, and (againas), (heldas) force :math:`r` and
 :math:`q`. In (reshard) at most one :math:`e^{ji}_{ab}` with :math:`b` is not 0; where its
 :math:`X` is positive, :math:`f` must pay it.
 

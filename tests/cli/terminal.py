@@ -54,7 +54,9 @@ class Terminal:
     def run(self, *words: str) -> tuple[int, str, str]:
         self._capsys.readouterr()
         arguments = [
-            str(self.folder / word) if word.endswith((".json", ".png", ".csv", ".mps", ".lp")) else word
+            str(self.folder / word)
+            if word.endswith((".json", ".png", ".csv", ".mps", ".lp"))
+            else word
             for word in words
         ]
         with pytest.raises(SystemExit) as stop:
