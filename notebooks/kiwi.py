@@ -189,7 +189,7 @@ table1
 # NaN says that a method has no plan. `alpa` shards and computes everything once. `recompute only` is
 # the reduced problem with the strategies of the fastest plan held fast: checkpointing that follows
 # sharding. The mesh decides what the table looks like. Between nodes the multiples come near the
-# paper's; but the mesh (8, 1) was chosen after a look at them, among several, so the likeness says
+# paper's; but sizes and mesh were chosen after a look at them, among several, so the likeness says
 # that such costs are plausible and nothing more. Within a node, over links 37 times as fast, the same
 # network in 40 % of memory slows down by a quarter, and nothing is worth computing again.
 
@@ -209,7 +209,8 @@ print(f"rows in which only the full problem has a plan: {len(only_full)}")
 
 # %% [markdown]
 # The paper calls 11.6 % (1.72 against 1.54, at 80 %) its worst case; its own row of 60 % has 3.13
-# against 2.71, that is 15.5 %. Here the full problem gains nothing wherever both optima are proved.
+# against 2.71, that is 15.5 %. Here the full problem gains nothing where both optima are
+# proved; that is where the proof is easy, and the other rows are open.
 # What it gains is reach: in 30 % of memory the generated perceptron has a plan only in the full
 # problem, which may compute a value from others that are computed again.
 #
@@ -261,7 +262,8 @@ table2
 # within a node (1, 8), between nodes (8, 1). On two-dimensional ones an operator has up to 25
 # strategies instead of 5, and each point takes minutes. The baselines recompute by a rule, then
 # shard by Alpa's program: `checkpoint-dots` keeps only products of matrices, `selective` recomputes
-# the inside of attention (Megatron). `KIWI` is `kiwi-reduced`, as in the paper.
+# the inside of attention (Megatron). `KIWI` is `kiwi-reduced`, as in the paper. In 40 % of memory
+# none of these methods has a plan for the encoder.
 
 # %%
 METHODS = {
@@ -280,8 +282,8 @@ def latencies(graph: ShardedGraph, memory_bytes: int) -> dict[str, float | None]
 
 
 FIGURE5 = {
-    "encoder (1, 8)": (on_mesh("encoder-1l", (1, 8)), (40, 50, 60, 70, 80, 90)),
-    "encoder (8, 1)": (on_mesh("encoder-1l", (8, 1)), (40, 50, 60, 70, 80, 90)),
+    "encoder (1, 8)": (on_mesh("encoder-1l", (1, 8)), (50, 60, 70, 80, 90)),
+    "encoder (8, 1)": (on_mesh("encoder-1l", (8, 1)), (50, 60, 70, 80, 90)),
     "decoder (1, 8)": (on_mesh("decoder-1l", (1, 8)), (50, 70, 90)),
 }
 figure5 = pd.DataFrame(
@@ -443,7 +445,7 @@ FIGURE6 = {
     f"decoder (1, 4) / {slowdown}": (graph, FIGURE6_BYTES) for slowdown, graph in LINKS.items()
 }
 gaps, classes = [], set()
-for place, row in everywhere.iterrows():
+for _, row in everywhere.iterrows():
     if row["where"] in FIGURE6:
         graph, by_percent = FIGURE6[row["where"]]
         memory = by_percent[row["memory"]]
@@ -475,7 +477,7 @@ print(f"on the perceptrons of Table 1 KIWI is up to {perceptrons:.2f} times as f
 # * *Up to 2.2 times as fast*: not here. The largest ratios are those above. Just before Alpa has no
 #   plan at all its time rises steeply, so the ratio depends on where exactly one looks.
 # * *KIWI outperforms the others in all scenarios*: does not hold for the reduced problem. Between
-#   nodes, and over links 100 times slower, `checkpoint-dots` is faster in some memories. Its plans
+#   nodes, and over slowed links, `checkpoint-dots` is faster in some memories. Its plans
 #   recompute chains of elementwise operators, and those are no plans of the reduced problem, whose
 #   first simplification is that no input of a recomputed operator is recomputed. They are plans of
 #   the full one, which is out of reach for graphs of this size in the seconds given here.
