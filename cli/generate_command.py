@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -259,9 +258,9 @@ def generate_sharded_graph(
     slow = f"-slow{slowdown}" if slowdown > 1 else ""
     graph = on_v100_mesh(steps, shape, slowdown, f"{steps.name}-mesh{mesh}{slow}")
     if fastest is Fastest.SOLVE:
-        from jettison.solvers.sharding_without_limit import fastest_strategies
+        from jettison.solvers.fastest_sharding import with_fastest
 
-        graph = replace(graph, fastest=fastest_strategies(graph))
+        graph = with_fastest(graph)
     save(graph, output)
     sys.stderr.write(f"wrote {output}: sharded graph {graph.name}, {len(graph)} operators\n")
 

@@ -198,14 +198,13 @@ class _Writer:
         self.sharded = sharded = problem.instance
         self.count = len(sharded)
         self.concrete = concrete = pyo.ConcreteModel("kiwi_full")
-        self.products = options.products
         self.columns = ShardingColumns(
             sharded,
             concrete,
             operator.le if PrintedRow.RESHARDING in self.printed else operator.eq,
             lambda a, b: (b, a) if PrintedRow.ORIENTATION in self.printed else (a, b),
         )
-        self.products.start(concrete)
+        self.products = options.products.on(concrete)
         self.sizes = [self.columns.sizes(i) for i in range(self.count)]
         self._add_columns()
 

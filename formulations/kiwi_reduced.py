@@ -4,8 +4,8 @@ Source: KIWI, Section 3.2 and Appendix 7.2, equations (2)-(11) and (21)-(31).
 
 What may be computed again, and when: `ReducedRecomputation`, whose :math:`z_i`, :math:`H_i`,
 :math:`live_i` and last forward use :math:`l_i` are constants here. :math:`V` are the operators,
-counted from 0, as are the moments :math:`t`; only :math:`\tau_t = t + 1` counts from 1, for a time
-times a binary must not vanish. :math:`Z` are the operators that may be computed again, and
+counted from 0, as are the moments :math:`t`; :math:`\tau_t = t + 1` is a moment as the paper counts
+it, from 1. :math:`Z` are the operators that may be computed again, and
 :math:`D` those that are freed at the end: all but parameters and what is kept. Backward ones of
 :math:`D` are freed at :math:`live`.
 
@@ -76,7 +76,8 @@ Corrections of the print
   pass too, but not computed again, and needs no inputs: :math:`m_i = 1` in (9) and (10).
 * (6) frees parameters after their last use, and what is kept; they stay.
 * (10): :math:`H_j` is a constant, and defined where :math:`z_j = 1` only.
-* (29): times count from 1, and :math:`\delta` is any number between 0 and 1, here 1/2.
+* (29): :math:`\delta` is above 0 and at most 1, here 1/2, since :math:`h` is an integer; with more
+  there is no point.
 
 Size: :math:`O(n^2)` binaries, and :math:`O(n^2 k)` products in (3).
 """
@@ -195,14 +196,13 @@ class _Writer:
         self.count = len(sharded)
         self.moments = ReducedRecomputation(sharded)
         self.concrete = concrete = pyo.ConcreteModel("kiwi_reduced")
-        self.products = options.products
         self.columns = ShardingColumns(
             sharded,
             concrete,
             operator.le if PrintedRow.RESHARDING in self.printed else operator.eq,
             lambda a, b: (b, a) if PrintedRow.ORIENTATION in self.printed else (a, b),
         )
-        self.products.start(concrete)
+        self.products = options.products.on(concrete)
         self._set_constants()
         self._add_columns()
 

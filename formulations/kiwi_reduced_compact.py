@@ -29,8 +29,8 @@ With :math:`X_{ji} = R_{ji}` and sums over what is allowed:
         + [i \in Z] (s_{i,k} - w_{i,k})\bigr)
         + \sum_{(j,i),a,b} X_{ji,ab} \bigl(e_{ji,ab} + [i \in Z] f_{ji,ab}\bigr) \\
     \text{(one)} \quad & \sum_k s_{i,k} = 1 \\
-    \text{(target)} \quad & \sum_a e_{ji,ab} = s_{i,b} \\
-    \text{(source)} \quad & \sum_b e_{ji,ab} = s_{j,a} \\
+    \text{(from)} \quad & \sum_b e_{ji,ab} = s_{j,a} \\
+    \text{(to)} \quad & \sum_a e_{ji,ab} = s_{i,b} \\
     \text{(stored)} \quad & \sum_k w_{i,k} = m_i, \quad w_{i,k} \le s_{i,k} && \forall i \in Z \\
     \text{(again)} \quad & \sum_{a: X_{ji,ab} > 0} f_{ji,ab} + \sum_{a: X_{ji,ab} = 0} e_{ji,ab}
         \ge s_{i,b} - w_{i,b}, \quad f_{ji,ab} \le e_{ji,ab} && \forall i \in Z \\
@@ -43,7 +43,7 @@ where :math:`x_{i,k}(t)` is what of :math:`i` is in memory at :math:`t`: :math:`
 :math:`[i, l_i]` and :math:`[H_i, live_i]`, :math:`w_{i,k}` between :math:`l_i` and :math:`H_i`, for
 :math:`i \in Z`; :math:`s_{i,k}` on :math:`[i, live_i]` for the others; and :math:`g_{i,q,k}` after
 :math:`live_i` and the :math:`q` before, up to :math:`q`. Rows are named ``one_i``,
-``target_j_i_b``, ``source_j_i_a``, ``stored_i``, ``least_i_k``, ``again_j_i_b``,
+``from_j_i_a``, ``to_j_i_b``, ``stored_i``, ``least_i_k``, ``again_j_i_b``,
 ``fewer_j_i_a_b``, ``inputs_j_i``, ``waits_i_q_j``, ``there_i_q_k``, ``memory_t``.
 
 Why it is exact: where :math:`s` and :math:`m` are binary, :math:`e`, with both marginals given, is
@@ -56,6 +56,10 @@ computed again, is written tightly.
 Rows (memory) at a moment whose values are all still there at the next one are left out. In the
 others :math:`\sum_k mem_{i,k} s_{i,k}` counts the excess over the smallest strategy, and
 :math:`\sum_k mem_{i,k} w_{i,k}` the same and the smallest times :math:`m_i`: fewer coefficients.
+
+Columns s and e, with their rows, are those of `strategy_columns`: one set for operators that have
+one choice together, and one for strategies that all tables between two choices treat alike; then
+:math:`s` and :math:`w` in (from), (to) and (again) are sums.
 
 Size: :math:`O(n k + |E| k^2)` columns; the rows (memory) have :math:`O(n^2 k)` coefficients.
 """
@@ -75,7 +79,7 @@ from jettison.formulations.array_model_builder import ArrayModelBuilder
 from jettison.formulations.checkmate import Peak, Time
 from jettison.formulations.integer_scale import IntegerScale
 from jettison.formulations.sharding_columns import chosen_strategies
-from jettison.formulations.sharding_rows import ShardingRows
+from jettison.formulations.strategy_columns import StrategyColumns
 from jettison.instances.remat_sharding import RematSharding
 from jettison.instances.sharded_graph import ShardedGraph
 from jettison.schedules.reduced_recomputation import ReducedRecomputation
@@ -146,7 +150,14 @@ class _Writer:
         self.moments = ReducedRecomputation(sharded)
         self.Z = self.moments.again_at
         self.builder = ArrayModelBuilder("kiwi_reduced_compact")
-        self.rows = ShardingRows(sharded, self.builder, self.Z)
+        count = len(sharded)
+        self.rows = StrategyColumns(
+            self.builder,
+            sharded,
+            [2 if i in self.Z else 1 for i in range(count)],
+            readings=[1] * count,
+        )
+        self.rows.write()
         self.m: dict[int, int] = {}
         self.w: dict[tuple[int, int], int] = {}
         self.g: dict[tuple[int, int, int], int] = {}
@@ -159,11 +170,13 @@ class _Writer:
         builder = self.builder
         for i in self.Z:
             self.m[i] = builder.add_column(f"m_{i}", upper=1, integer=True)
-            for k in self.rows.places(i):
+            for k in self._places(i):
                 self.w[i, k] = builder.add_column(f"w_{i}_{k}", upper=1, cost=-self.rows.cost(i, k))
-            self.rows.equal(f"stored_{i}", [self.w[i, k] for k in self.rows.places(i)], self.m[i])
-            for k in self.rows.places(i):
-                self._at_most(f"least_{i}_{k}", self.w[i, k], self.rows.column(i, k))
+            stored = [self.w[i, k] for k in self._places(i)]
+            coefficients = [*(1.0 for _ in stored), -1.0]
+            builder.add_row(f"stored_{i}", [*stored, self.m[i]], coefficients, lower=0, upper=0)
+            for k in self._places(i):
+                self._at_most(f"least_{i}_{k}", self.w[i, k], self.rows.of(i)[k])
         for j, i in sorted(self.sharded.tables):
             if i in self.Z:
                 self._reshard_again(j, i)
@@ -172,16 +185,21 @@ class _Writer:
                 if j in self.Z:
                     builder.add_row(f"inputs_{j}_{i}", [self.m[j], self.m[i]], [1, 1], lower=1)
 
+    def _places(self, i: int) -> range:
+        return range(len(self.sharded.operators[i].strategies))
+
     def _reshard_again(self, j: int, i: int) -> None:
         table = self.sharded.tables[j, i]
-        for b in self.rows.places(i):
-            pairs = [(a, table[a][b]) for a in self.rows.places(j) if (j, i, a, b) in self.rows.e]
-            if not any(cost_ns for _, cost_ns in pairs):
-                continue
-            columns = [self.w[i, b], self.rows.column(i, b)]
-            coefficients = [1.0, -1.0]
-            for a, cost_ns in pairs:
-                column = self.rows.e[j, i, a, b]
+        pair = self.rows.e.get((self.sharded.leader[j], self.sharded.leader[i]))
+        if pair is None or not any(cost for row in table for cost in row):
+            return
+        for place, readers in enumerate(pair.columns):
+            b = readers[0]
+            columns = [self.w[i, k] for k in readers] + [self.rows.of(i)[k] for k in readers]
+            coefficients = [1.0] * len(readers) + [-1.0] * len(readers)
+            for values, of_row in zip(pair.rows, pair.e, strict=True):
+                a, column = values[0], of_row[place]
+                cost_ns = table[a][b]
                 if cost_ns:
                     cost = self.rows.time_scale.to_model(cost_ns)
                     again = self.builder.add_column(f"f_{j}_{i}_{a}_{b}", upper=1, cost=cost)
@@ -197,14 +215,14 @@ class _Writer:
             late = [j for j in users if j in self.Z and self.Z[j] > live]
             self.waits[i] = sorted({self.Z[j] for j in late})
             for q in self.waits[i]:
-                for k in self.rows.places(i):
+                for k in self._places(i):
                     self.g[i, q, k] = self.builder.add_column(f"g_{i}_{q}_{k}", upper=1)
-                columns = [self.g[i, q, k] for k in self.rows.places(i)]
+                columns = [self.g[i, q, k] for k in self._places(i)]
                 for j in (j for j in late if self.Z[j] >= q):
                     ones = [1.0] * (len(columns) + 1)
                     self.builder.add_row(f"waits_{i}_{q}_{j}", [*columns, self.m[j]], ones, lower=1)
-                for k in self.rows.places(i):
-                    self._at_most(f"there_{i}_{q}_{k}", self.g[i, q, k], self.rows.column(i, k))
+                for k in self._places(i):
+                    self._at_most(f"there_{i}_{q}_{k}", self.g[i, q, k], self.rows.of(i)[k])
 
     def model(self, objective: Time | Peak, memory_bytes: int) -> ArrayModel:
         """Add what the memory asks for, and return the model."""
@@ -239,11 +257,11 @@ class _Writer:
             coefficients: list[float] = []
             constant = 0.0
             for i, kind in sorted(present[t]):
-                sizes = self.rows.sizes(i)
+                sizes = dict(enumerate(self.rows.m[i]))
                 least = min(sizes.values())
                 if kind == _ALL:
                     constant += least
-                    terms = {self.rows.column(i, k): size - least for k, size in sizes.items()}
+                    terms = {self.rows.of(i)[k]: size - least for k, size in sizes.items()}
                 elif kind == _STORED:
                     terms = {self.w[i, k]: size - least for k, size in sizes.items()}
                     terms[self.m[i]] = least
@@ -258,7 +276,7 @@ class _Writer:
 
     def _parts(self, i: int) -> Iterator[tuple[int, int, int]]:
         """Yield first and last moment of each part of a lifetime, and its kind."""
-        if not any(self.rows.sizes(i).values()):
+        if not any(self.rows.m[i]):
             return
         end = min(self.moments.last_use[i], len(self.sharded) - 1)
         if i in self.Z:

@@ -10,49 +10,57 @@ A factor may be a number: what is fixed has no column.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from jettison.formulations.sharding_columns import Term
 
 
-class Products(Protocol):
-    """How a model writes a product."""
-
-    def start(self, concrete: Any) -> None:
-        """Prepare a new model."""
+class ProductWriter(Protocol):
+    """Writes products into one model."""
 
     def times(self, factor: Any, terms: list[Term]) -> Any:
         """Return the product of a factor and a sum."""
+
+
+class Products(Protocol):
+    """How models write products."""
+
+    def on(self, concrete: Any) -> ProductWriter:
+        """Return what writes into this Pyomo model, which is new."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bilinear:
     """Products of columns: a quadratic model, as the paper writes it."""
 
-    def start(self, concrete: Any) -> None:
-        """Need nothing."""
+    def on(self, concrete: Any) -> ProductWriter:
+        """Need nothing of the model."""
+        return self
 
     def times(self, factor: Any, terms: list[Term]) -> Any:
         """Return the product itself."""
         return sum(amount * (factor * column) for column, amount in terms)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Linearised:
     """A column ``product`` for each product, and the three rows above: a linear model."""
 
-    _concrete: Any = None
-    _known: dict[tuple[str, str], Any] = field(default_factory=dict)
+    def on(self, concrete: Any) -> ProductWriter:
+        """Add an empty list of columns and one of rows to the model."""
+        return _LinearisedProducts(concrete)
 
-    def start(self, concrete: Any) -> None:
-        """Add an empty list of columns and one of rows to a new model."""
+
+class _LinearisedProducts:
+    """The columns and rows of one model; a product that comes again is the same column."""
+
+    def __init__(self, concrete: Any) -> None:
         import pyomo.environ as pyo
 
-        self._concrete = concrete
-        self._known = {}
-        concrete.product = pyo.VarList(bounds=(0, 1))
-        concrete.linear = pyo.ConstraintList()
+        self._columns = concrete.product = pyo.VarList(bounds=(0, 1))
+        self._rows = concrete.linear = pyo.ConstraintList()
+        self._known: dict[tuple[str, str], Any] = {}
 
     def times(self, factor: Any, terms: list[Term]) -> Any:
         """Return the sum of the products' columns."""
@@ -63,7 +71,7 @@ class Linearised:
     def _product(self, x: Any, y: Any) -> Any:
         key = (x.name, y.name)
         if key not in self._known:
-            p = self._known[key] = self._concrete.product.add()
+            p = self._known[key] = self._columns.add()
             for row in (p <= x, p <= y, p >= x + y - 1):
-                self._concrete.linear.add(row)
+                self._rows.add(row)
         return self._known[key]

@@ -9,7 +9,7 @@ from jettison.formulations.array_model import ArrayModel
 from jettison.formulations.array_model_builder import ArrayModelBuilder
 from jettison.formulations.needed_sets import kept_until, needed_sets, read_in_window
 from jettison.formulations.sharding_skeleton import skeleton
-from jettison.formulations.strategy_columns import Columns, StrategyColumns
+from jettison.formulations.strategy_columns import Columns, PairColumns, StrategyColumns
 from jettison.instances.remat_sharding import RematSharding
 from jettison.instances.sharded_graph import Table
 from jettison.schedules.schedule_class import ScheduleClass
@@ -112,19 +112,11 @@ class ShardingWriter:
         r: dict[int, Columns] = {}
         q: dict[int, Columns] = {}
         for i, may in zip(nodes, again, strict=True):
-            operator = self.sharded.operators[i]
-            places = range(len(operator.strategies))
-            cost_ns = [
-                0 if strategy.is_forbidden else strategy.cost_ns for strategy in operator.strategies
-            ]
-            for j in self.sharded.inputs[i]:
-                table = self.sharded.tables.get((j, i))
-                if table is not None and self.sharded.leader[j] == self.sharded.leader[i]:
-                    cost_ns = [cost + (table[k][k] or 0) for k, cost in enumerate(cost_ns)]
+            places = range(len(self.sharded.operators[i].strategies))
             r[i] = self.builder.add_columns(
                 [f"r_{t}_{i}_{k}" for k in places],
                 upper=may,
-                cost=[self.time_scale.to_model(cost) for cost in cost_ns],
+                cost=[self.choices.cost(i, k) for k in places],
             ).tolist()
             q[i] = self.builder.add_columns([f"q_{t}_{i}_{k}" for k in places], upper=1).tolist()
         self.r.append(r)
@@ -170,27 +162,31 @@ class ShardingWriter:
         for i in self.R[w]:
             for j in () if i in self.once else self.sharded.inputs[i]:
                 table = self.sharded.tables.get((j, i))
-                e = self.choices.e.get((self.sharded.leader[j], self.sharded.leader[i]))
-                if table is None or e is None or not any(cost for row in table for cost in row):
+                pair = self.choices.e.get((self.sharded.leader[j], self.sharded.leader[i]))
+                if table is None or pair is None or not any(cost for row in table for cost in row):
                     continue
-                for b, again in enumerate(self.r[w][i]):
-                    self._add_paid(f"{t}_{j}_{i}", b, again, table, e)
+                for place, alike in enumerate(pair.columns):
+                    again = [self.r[w][i][b] for b in alike]
+                    self._add_paid(f"{t}_{j}_{i}", place, again, table, pair)
 
-    def _add_paid(self, name: str, b: int, again: int, table: Table, e: list[Columns]) -> None:
-        """Add f and the row (reshard) of one strategy of the reader."""
+    def _add_paid(
+        self, name: str, place: int, again: Columns, table: Table, pair: PairColumns
+    ) -> None:
+        """Add f and the row (reshard) of one class of strategies of the reader."""
+        b = pair.columns[place][0]
         columns = []
-        for a, row in enumerate(table):
-            cost = row[b]
-            if not cost:
-                columns.append(e[a][b])
-                continue
-            paid = self.builder.add_column(
-                f"f_{name}_{a}_{b}", upper=1, cost=self.time_scale.to_model(cost)
-            )
-            self.builder.add_row(f"reshard_{name}_{a}_{b}", [paid, e[a][b]], [1, -1], upper=0)
-            columns.append(paid)
-        ones = [1] * len(columns)
-        self.builder.add_row(f"reshard_{name}_{b}", [*columns, again], [*ones, -1], lower=0)
+        for alike, of_row in zip(pair.rows, pair.e, strict=True):
+            a, pays = alike[0], of_row[place]
+            cost = table[a][b]
+            if cost:
+                first = pays
+                pays = self.builder.add_column(
+                    f"f_{name}_{a}_{b}", upper=1, cost=self.time_scale.to_model(cost)
+                )
+                self.builder.add_row(f"reshard_{name}_{a}_{b}", [pays, first], [1, -1], upper=0)
+            columns.append(pays)
+        coefficients = [*(1 for _ in columns), *(-1 for _ in again)]
+        self.builder.add_row(f"reshard_{name}_{b}", [*columns, *again], coefficients, lower=0)
 
     def _add_memory(self, w: int) -> None:
         t = self.cuts[w]

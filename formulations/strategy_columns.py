@@ -7,19 +7,42 @@ r"""The columns and rows that choose a strategy for each operator: Alpa's intege
 
 with binary :math:`s` and :math:`e` from 0 to 1; operators that have one choice together share the
 columns :math:`s`, and all edges between two choices the columns :math:`e`. With whole :math:`s`,
-:math:`e^{ji}_{ab} = s_{ja} s_{ib}` is the only point. An operator that is computed :math:`\nu_i`
-times costs :math:`\nu_i` times its strategy and the resharding of its inputs.
+:math:`e^{ji}_{ab} = s_{ja} s_{ib}` is the only point. Strategies of :math:`j` whose rows are equal
+in all tables between two choices share a column :math:`e` for each strategy of :math:`i`, and
+equal columns of the tables likewise: then :math:`s` in (from) and (to) is a sum over such a class.
+Resharding knows how a value is cut, and many strategies cut it alike.
+
+An operator that is computed :math:`\nu_i` times costs :math:`\nu_i` times its strategy and the
+resharding of its inputs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from jettison.formulations.array_model_builder import ArrayModelBuilder
 from jettison.formulations.integer_scale import IntegerScale
-from jettison.instances.sharded_graph import ShardedGraph
+from jettison.instances.sharded_graph import ShardedGraph, Table
 
 Columns = list[int]
+
+
+@dataclass(frozen=True)
+class PairColumns:
+    """The columns e between two choices.
+
+    Attributes
+    ----------
+    rows, columns
+        The strategies of source and target, in classes of those that all tables treat alike.
+    e
+        One column per class of the source and class of the target.
+    """
+
+    rows: list[list[int]]
+    columns: list[list[int]]
+    e: list[Columns]
 
 
 class StrategyColumns:
@@ -32,15 +55,17 @@ class StrategyColumns:
     sharded
         The instance.
     times
-        How often each operator is computed, as far as these columns pay for it.
+        How often each operator is computed, as far as its strategy pays for it.
+    readings
+        How often it is, as far as the columns e pay for the resharding of its inputs; by default
+        the same.
 
     Attributes
     ----------
     s
         For each operator that decides, the columns of its strategies.
     e
-        For each pair of operators that decide, with an edge that costs between them, the columns
-        by the strategies of both.
+        For each pair of operators that decide, with an edge that costs between them, its columns.
     m
         For each operator and strategy, the memory as the model counts it.
     memory_scale, time_scale
@@ -48,11 +73,16 @@ class StrategyColumns:
     """
 
     def __init__(
-        self, builder: ArrayModelBuilder, sharded: ShardedGraph, times: Sequence[int]
+        self,
+        builder: ArrayModelBuilder,
+        sharded: ShardedGraph,
+        times: Sequence[int],
+        readings: Sequence[int] | None = None,
     ) -> None:
         self._builder = builder
         self._sharded = sharded
         self._times = times
+        self._readings = times if readings is None else readings
         allowed = [op.strategies[k] for op in sharded.operators for k in op.allowed]
         costs = [cost for item in sharded.resharding for row in item.cost_ns for cost in row]
         self.memory_scale = IntegerScale.of(item.memory_bytes for item in allowed)
@@ -64,7 +94,7 @@ class StrategyColumns:
             for op in sharded.operators
         ]
         self.s: dict[int, Columns] = {}
-        self.e: dict[tuple[int, int], list[Columns]] = {}
+        self.e: dict[tuple[int, int], PairColumns] = {}
 
     def of(self, i: int) -> Columns:
         """Return the columns s of an operator: those of the one that it follows."""
@@ -76,6 +106,16 @@ class StrategyColumns:
         columns = [column for i in listed for column in self.of(i)]
         return columns, [size for i in listed for size in self.m[i]]
 
+    def cost(self, i: int, k: int) -> float:
+        """Return what one computation costs, with resharding from its own choice; 0 if forbidden.
+
+        As the model counts it.
+        """
+        strategy = self._sharded.operators[i].strategies[k]
+        return self.time_scale.to_model(
+            (0 if strategy.is_forbidden else strategy.cost_ns) + self._within_ns(i, k)
+        )
+
     def write(self) -> None:
         """Add everything; :math:`O(n k + |E| k^2)` for `k` strategies."""
         for group in self._sharded.groups:
@@ -83,33 +123,35 @@ class StrategyColumns:
         self._add_pairs()
 
     def _add_choice(self, group: Sequence[int]) -> None:
-        sharded, i = self._sharded, group[0]
-        members = [(p, sharded.operators[p]) for p in group]
-        places = range(len(members[0][1].strategies))
-        free = [all(k in member.allowed for _, member in members) for k in places]
-        cost_ns = [
-            sum(self._times[p] * member.strategies[k].cost_ns for p, member in members)
-            if free[k]
-            else 0
-            for k in places
-        ]
-        # What is resharded within the group comes with the strategy.
-        for p, _ in members:
-            for j in sharded.inputs[p]:
-                table = sharded.tables.get((j, p))
-                if table is None or sharded.leader[j] != i:
-                    continue
-                for k in places:
-                    cost = table[k][k]
-                    free[k] = free[k] and cost is not None
-                    cost_ns[k] += self._times[p] * (cost or 0)
+        i = group[0]
+        places = range(len(self._sharded.operators[i].strategies))
         self.s[i] = self._builder.add_columns(
             [f"s_{i}_{k}" for k in places],
-            upper=free,
-            cost=[self.time_scale.to_model(cost) for cost in cost_ns],
+            upper=[self._is_free(group, k) for k in places],
+            cost=[sum(self._times[p] * self.cost(p, k) for p in group) for k in places],
             integer=True,
         ).tolist()
         self._builder.add_row(f"one_{i}", self.s[i], [1] * len(places), lower=1, upper=1)
+
+    def _is_free(self, group: Sequence[int], k: int) -> bool:
+        """Tell whether a strategy is allowed for all that have the choice, and between them."""
+        return all(
+            not self._sharded.operators[p].strategies[k].is_forbidden
+            and all(table[k][k] is not None for table in self._tables_within(p))
+            for p in group
+        )
+
+    def _within_ns(self, p: int, k: int) -> int:
+        """Return what resharding inputs of the same choice costs one computation."""
+        return sum(table[k][k] or 0 for table in self._tables_within(p))
+
+    def _tables_within(self, p: int) -> list[Table]:
+        leader, tables = self._sharded.leader, self._sharded.tables
+        return [
+            tables[j, p]
+            for j in self._sharded.inputs[p]
+            if leader[j] == leader[p] and (j, p) in tables
+        ]
 
     def _add_pairs(self) -> None:
         edges: dict[tuple[int, int], list[tuple[int, int]]] = {}
@@ -118,20 +160,27 @@ class StrategyColumns:
             if ends[0] != ends[1] and any(cost != 0 for row in table for cost in row):
                 edges.setdefault(ends, []).append((j, i))
         for (g, h), between in edges.items():
-            rows, columns = range(len(self.s[g])), range(len(self.s[h]))
+            tables = [self._sharded.tables[edge] for edge in between]
+            rows = alike([tuple(table[a] for table in tables) for a in range(len(self.s[g]))])
+            columns = alike(
+                [
+                    tuple(tuple(row[b] for row in table) for table in tables)
+                    for b in range(len(self.s[h]))
+                ]
+            )
             e: list[Columns] = []
-            for a in rows:
+            for a in (same[0] for same in rows):
                 costs = [
                     [
-                        None if cost is None else self._times[i] * cost
-                        for j, i in between
-                        for cost in (self._sharded.tables[j, i][a][b],)
+                        None if cost is None else self._readings[i] * cost
+                        for (_, i), table in zip(between, tables, strict=True)
+                        for cost in (table[a][same[0]],)
                     ]
-                    for b in columns
+                    for same in columns
                 ]
                 e.append(
                     self._builder.add_columns(
-                        [f"e_{g}_{h}_{a}_{b}" for b in columns],
+                        [f"e_{g}_{h}_{a}_{same[0]}" for same in columns],
                         upper=[None not in found for found in costs],
                         cost=[
                             self.time_scale.to_model(sum(cost or 0 for cost in found))
@@ -139,12 +188,25 @@ class StrategyColumns:
                         ],
                     ).tolist()
                 )
-            self.e[g, h] = e
-            for a in rows:
-                self._equal(f"from_{g}_{h}_{a}", e[a], self.s[g][a])
-            for b in columns:
-                self._equal(f"to_{g}_{h}_{b}", [e[a][b] for a in rows], self.s[h][b])
+            for same, of_row in zip(rows, e, strict=True):
+                self._equal(f"from_{g}_{h}_{same[0]}", of_row, [self.s[g][a] for a in same])
+            for place, same in enumerate(columns):
+                self._equal(
+                    f"to_{g}_{h}_{same[0]}",
+                    [of_row[place] for of_row in e],
+                    [self.s[h][b] for b in same],
+                )
+            self.e[g, h] = PairColumns(rows, columns, e)
 
-    def _equal(self, name: str, columns: Columns, total: int) -> None:
-        ones = [1] * len(columns)
-        self._builder.add_row(name, [*columns, total], [*ones, -1], lower=0, upper=0)
+    def _equal(self, name: str, columns: Columns, others: Columns) -> None:
+        """Add the row that columns sum up to what others do."""
+        coefficients = [*(1 for _ in columns), *(-1 for _ in others)]
+        self._builder.add_row(name, [*columns, *others], coefficients, lower=0, upper=0)
+
+
+def alike(signatures: Sequence[object]) -> list[list[int]]:
+    """Return the places of equal signatures, class by class."""
+    classes: dict[object, list[int]] = {}
+    for place, signature in enumerate(signatures):
+        classes.setdefault(signature, []).append(place)
+    return list(classes.values())

@@ -42,7 +42,7 @@ def best_bound(bounds: Iterable[Bound], schedule_class: ScheduleClass) -> Bound 
         valid,
         key=lambda bound: (
             bound.time_ns,
-            bound.valid_for is ScheduleClass.ALL,
+            sum(map(bound.valid_for.covers, ScheduleClass)),
             bound.evidence is Evidence.EXACT,
         ),
         default=None,

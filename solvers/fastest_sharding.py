@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from jettison.formulations.allowed_strategies import time_scale
-from jettison.formulations.sharding_columns import chosen_strategies
 from jettison.formulations.sharding_only import sharding_only
 from jettison.instances.chosen_strategies import with_strategies
 from jettison.instances.errors import InputError
@@ -32,17 +30,15 @@ class FastestSharding:
         Valid for all schedules in any memory; None if none was proved.
     termination
         Why the search ended.
+    is_proved
+        Whether no other choice is faster, up to the solver's relative 1e-9.
     """
 
     strategies: tuple[int, ...] | None
     time_ns: int | None
     bound: Bound | None
     termination: Termination
-
-    @property
-    def is_proved(self) -> bool:
-        """Whether no other choice is faster."""
-        return self.bound is not None and self.time_ns == self.bound.time_ns
+    is_proved: bool
 
 
 def fastest_sharding(sharded: ShardedGraph, options: HighsOptions) -> FastestSharding:
@@ -53,8 +49,8 @@ def fastest_sharding(sharded: ShardedGraph, options: HighsOptions) -> FastestSha
     InputError
         If the pairs of strategies that are forbidden leave no choice.
     """
-    model = sharding_only(sharded)
-    solution = solve_in_time(model, options)
+    built = sharding_only(sharded)
+    solution = solve_in_time(built.model, options)
     if solution.answer is Answer.INFEASIBLE:
         raise InputError(
             "no choice of strategies is allowed for all operators at once",
@@ -63,20 +59,29 @@ def fastest_sharding(sharded: ShardedGraph, options: HighsOptions) -> FastestSha
         )
     strategies = time_ns = bound = None
     if solution.values is not None:
-        strategies = chosen_strategies(sharded, solution.by_name(model))
+        strategies = built.chosen(solution.values)
         time_ns = with_strategies(sharded, strategies).base_time_ns
     if solution.dual_bound is not None:
         bound = Bound(
-            time_ns=proved_ns(time_scale(sharded), solution.dual_bound),
+            time_ns=proved_ns(built.time_scale, solution.dual_bound),
             valid_for=ScheduleClass.ALL,
             evidence=Evidence.SOLVER,
             method="fastest-sharding",
         )
-    return FastestSharding(strategies, time_ns, bound, solution.termination)
+    return FastestSharding(
+        strategies, time_ns, bound, solution.termination, solution.answer is Answer.OPTIMAL
+    )
 
 
-def with_fastest(sharded: ShardedGraph) -> ShardedGraph:
+def with_fastest(sharded: ShardedGraph, options: HighsOptions | None = None) -> ShardedGraph:
     """Return the graph with the strategies of a fastest plan in its field `fastest`.
+
+    Parameters
+    ----------
+    sharded
+        The instance.
+    options
+        How to run HiGHS; by default to the end, on one thread.
 
     Raises
     ------
@@ -85,7 +90,7 @@ def with_fastest(sharded: ShardedGraph) -> ShardedGraph:
     SolverError
         If the search ended before the plan was proved to be the fastest.
     """
-    found = fastest_sharding(sharded, HighsOptions(gap=0))
+    found = fastest_sharding(sharded, options or HighsOptions(gap=0))
     if found.strategies is None or not found.is_proved:
         raise SolverError(
             f"the fastest plan of {sharded.name} was not proved: {found.termination}; try again "

@@ -177,7 +177,8 @@ class Result:
         """The answer in one word, with the class of schedules where it is not all of them.
 
         ``optimal``, ``optimal-persistent``, ``optimal-in-order``, ``optimal-staged``,
-        ``feasible``, ``infeasible``, ``infeasible-persistent``, ``infeasible-staged``; without a
+        ``optimal-kiwi-reduced``, ``feasible``, ``infeasible``, ``infeasible-persistent``,
+        ``infeasible-staged``, ``infeasible-kiwi-reduced``; without a
         schedule or a proof of none ``bounded`` (the method proved a bound), ``not-found`` (its
         schedule does not fit) or ``unknown`` (it hit a limit).
         """

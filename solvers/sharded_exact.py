@@ -11,8 +11,15 @@ from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Evidence
 from jettison.solvers.clock import Clock
 from jettison.solvers.outcome import Infeasibility, Outcome, Problem, SolveOptions
+from jettison.solvers.sharded_memory_floor import too_little_memory
+from jettison.solvers.sharded_presolve import presolve_sharding
 from jettison.solvers.sharded_search import ShardedSearch
 from jettison.solvers.status import Termination
+
+# Forbidden strategies and pairs leave no choice: no memory would do.
+_NO_CHOICE = Infeasibility(
+    valid_for=ScheduleClass.ALL, least_memory_bytes=None, is_exact=False, evidence=Evidence.EXACT
+)
 
 
 def solve_sharded_exact(problem: Problem, options: SolveOptions) -> Outcome:
@@ -22,34 +29,20 @@ def solve_sharded_exact(problem: Problem, options: SolveOptions) -> Outcome:
     -------
     Outcome
         The best plan, a bound in exact arithmetic, and where it is larger one that rests on HiGHS.
-        Or a proof that nothing fits: where the memory is below what one operator needs with the
-        least strategies, or where a model has no point.
+        Or a proof that nothing fits: where forbidden pairs leave no choice, where the memory is
+        below what one operator needs with the least strategies, or where a model has no point.
     """
     assert isinstance(problem, RematSharding)
     clock = Clock(options.time_limit_s)
-    refused = too_little_device_memory(problem)
+    refused = too_little_memory(problem)
     if refused is not None:
         return refused
-    search = ShardedSearch(problem, options, clock, "exact")
+    presolved = presolve_sharding(problem)
+    if presolved is None:
+        return Outcome(termination=Termination.COMPLETED, infeasibility=_NO_CHOICE)
+    search = ShardedSearch(presolved, options, clock, "exact")
     try:
         termination = search.run()
     except KeyboardInterrupt:
         termination = Termination.INTERRUPTED
     return search.outcome(termination)
-
-
-def too_little_device_memory(problem: RematSharding) -> Outcome | None:
-    """Return the proof that nothing fits where one operator needs more memory; else None."""
-    least_bytes = problem.instance.least_peak_bound_bytes
-    if problem.memory_bytes >= least_bytes:
-        return None
-    return Outcome(
-        termination=Termination.COMPLETED,
-        infeasibility=Infeasibility(
-            valid_for=ScheduleClass.ALL,
-            least_memory_bytes=least_bytes,
-            is_exact=False,
-            evidence=Evidence.EXACT,
-            needed_by=problem.instance.neediest_operator,
-        ),
-    )

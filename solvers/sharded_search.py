@@ -2,7 +2,9 @@ r"""Rounds of cuts and slots that bring a bound and a plan of a sharded graph to
 
 The models are those of `formulations.windowed_sharding`. The search
 
-1. solves the choice of strategies alone, with what each operator needs in memory;
+1. solves the choice of strategies alone, with what each operator needs in memory, and where its
+   plan does not fit, looks for the best ones that compute nothing again
+   (`strategies_of_computations`) or what KIWI's reduced problem allows (`kiwi_reduced`);
 2. brings the point to a plan (`WindowedShardingModel`), replays it, and makes operators where it
    exceeds the memory most, at the price of a byte there (`eviction_cost`), cuts; where only
    recomputations exceed it, slots. In between it anneals what is computed again, with the
@@ -22,17 +24,19 @@ from dataclasses import dataclass, field, replace
 
 from jettison.formulations.windowed_sharding import WindowedSharding
 from jettison.formulations.windowed_sharding_model import WindowedShardingModel
-from jettison.instances.remat_sharding import RematSharding
 from jettison.schedules.schedule_class import ScheduleClass
+from jettison.schedules.sharded_schedule import ShardedSchedule
 from jettison.solvers.bound import Evidence
 from jettison.solvers.clock import Clock
 from jettison.solvers.eviction_cost import eviction_costs
 from jettison.solvers.graph_bounds import GraphBounds
 from jettison.solvers.graph_model_runs import GraphModelRuns, KnownPoint
+from jettison.solvers.kiwi_reduced import solve_kiwi_reduced
 from jettison.solvers.model_solution import ModelSolution
 from jettison.solvers.outcome import Infeasibility, Outcome, Progress, SolveOptions
 from jettison.solvers.priced_graph import priced_graph
 from jettison.solvers.sharded_incumbent import ShardedIncumbent
+from jettison.solvers.sharded_presolve import PresolvedSharding
 from jettison.solvers.stage_excess import Slot, StageExcess, cuts_beside
 from jettison.solvers.status import Answer, Termination
 from jettison.solvers.strategies_of_computations import strategies_of_computations
@@ -45,8 +49,9 @@ _LEAST_SHARE_S = 2.0
 _SHARE_OF_LEFT = 0.4
 _TIMES_THE_LAST = 3
 _MOST_COLUMNS = 200_000
-_ALPA_GAP = 1e-3
-_ALPA_SHARE = 0.1
+# Of plans of restricted problems, which are looked for once.
+_EARLY_GAP = 1e-3
+_EARLY_SHARE = 0.1
 
 
 @dataclass
@@ -63,7 +68,9 @@ class ShardedSearch:
 
     Parameters
     ----------
-    problem, options, clock
+    presolved
+        What `sharded_presolve` leaves of the problem.
+    options, clock
         As for the method.
     method
         What to call the bounds.
@@ -75,9 +82,10 @@ class ShardedSearch:
     """
 
     def __init__(
-        self, problem: RematSharding, options: SolveOptions, clock: Clock, method: str
+        self, presolved: PresolvedSharding, options: SolveOptions, clock: Clock, method: str
     ) -> None:
-        self.problem = problem
+        self._presolved = presolved
+        self.problem = problem = presolved.problem
         self.options = options
         self.clock = clock
         self.incumbent = ShardedIncumbent(problem, options.seed, clock)
@@ -87,7 +95,7 @@ class ShardedSearch:
         self._runs = GraphModelRuns(
             self.bounds, options, clock, lambda: self.is_settled, self.report
         )
-        self._is_alpa_known = False
+        self._is_early = True
         self.infeasibility: Infeasibility | None = None
         self.work = {"cuts": 0, "slots": 0}
         self.note: str | None = None
@@ -102,9 +110,10 @@ class ShardedSearch:
 
     def outcome(self, termination: Termination) -> Outcome:
         """Return the best plan and the bounds so far."""
+        plan = self.incumbent.plan
         return Outcome(
             termination=termination,
-            schedule=self.incumbent.plan,
+            schedule=None if plan is None else self._presolved.restore(plan),
             bounds=self.bounds.as_bounds(),
             infeasibility=self.infeasibility,
             work={**self._runs.work, **self.work, "moves": self.incumbent.moves},
@@ -143,8 +152,8 @@ class ShardedSearch:
             if not solution.termination.is_regular and self.clock.left_s < solution.seconds:
                 break
             least_share_s = max(least_share_s, _TIMES_THE_LAST * solution.seconds)
-            if not self._is_alpa_known:
-                self._find_alpa_plan()
+            if self._is_early:
+                self._find_early_plans()
             if is_refined:
                 continue
             if solution.termination.is_regular and not self.is_settled:
@@ -152,25 +161,37 @@ class ShardedSearch:
             least_share_s = 2 * self._share_s(least_share_s)
         return self._why_it_ended()
 
-    def _find_alpa_plan(self) -> None:
-        """Look for a plan without recomputation, at one part in a thousand, in a tenth of the time.
+    def _find_early_plans(self) -> None:
+        """Look for plans of two restricted problems, at one part in a thousand, in a tenth each.
 
-        A good plan early lets models lose most of their columns.
+        One computes nothing again, the other is KIWI's reduced problem. A good plan early lets
+        models lose most of their columns.
         """
-        self._is_alpa_known = True
-        if self.is_settled:
-            return
-        found = strategies_of_computations(
-            self.problem,
-            range(len(self.problem.instance)),
-            replace(self.options, gap=max(self.options.gap, _ALPA_GAP)),
-            Clock(None if math.isinf(self.clock.left_s) else _ALPA_SHARE * self.clock.left_s),
-        )
-        if found.plan is not None:
-            self.incumbent.improve_from(
-                found.plan.strategies, found.plan.computations, self.bounds.largest_ns
-            )
-            self.report()
+        self._is_early = False
+        for find in (self._without_recomputation, self._reduced):
+            if self.is_settled or not self.clock.left_s:
+                return
+            limit_s = None if math.isinf(self.clock.left_s) else _EARLY_SHARE * self.clock.left_s
+            gap = max(self.options.gap, _EARLY_GAP)
+            plan = find(replace(self.options, gap=gap, time_limit_s=limit_s, on_progress=None))
+            if plan is not None:
+                self.incumbent.improve_from(
+                    plan.strategies, plan.computations, self.bounds.largest_ns
+                )
+                self.report()
+
+    def _without_recomputation(self, options: SolveOptions) -> ShardedSchedule | None:
+        order = range(len(self.problem.instance))
+        return strategies_of_computations(
+            self.problem, order, options, Clock(options.time_limit_s)
+        ).plan
+
+    def _reduced(self, options: SolveOptions) -> ShardedSchedule | None:
+        found = solve_kiwi_reduced(self.problem, options)
+        if found.termination is Termination.INTERRUPTED:
+            raise KeyboardInterrupt
+        assert found.schedule is None or isinstance(found.schedule, ShardedSchedule)
+        return found.schedule
 
     def _share_s(self, least_s: float) -> float:
         left_s = self.clock.left_s

@@ -31,9 +31,9 @@ def generate(capsys: pytest.CaptureFixture[str]) -> Run:
 
 def test_a_bundled_graph_is_what_the_command_writes(generate: Run, tmp_path: Path) -> None:
     path = tmp_path / "graph.json"
-    code, said = generate("--program", "mlp-26", "--mesh", "1x4", "-o", path)
+    code, said = generate("--program", "mlp-26", "--mesh", "8x1", "-o", path)
     assert code == 0
-    assert "sharded graph mlp-26-mesh1x4, 26 operators" in said
+    assert "sharded graph mlp-26-mesh8x1, 26 operators" in said
     made, bundled = load(path), load("mlp-26")
     assert isinstance(made, ShardedGraph)
     assert isinstance(bundled, ShardedGraph)

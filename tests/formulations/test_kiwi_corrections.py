@@ -268,6 +268,13 @@ def test_the_recomputed_set_is_independent_in_the_reduced_problem_only() -> None
     assert full(sharded, 11) == 8
 
 
+def test_times_are_told_apart_by_at_most_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    # With 3/2 a value that is freed at 3 is freed neither at 2, nor earlier, nor later than that.
+    assert reduced(WAITING, 9) == 5
+    monkeypatch.setattr(kiwi_reduced, "_DELTA", 1.5)
+    assert reduced(WAITING, 9) is None
+
+
 def test_an_input_of_a_recomputation_waits_for_it() -> None:
     # Nothing but a reads x after a; if a comes back before d, x waits: 9 + 3 bytes while c runs.
     x = operator("x", Role.INPUT, ((0, 3),))

@@ -121,18 +121,6 @@ def test_two_neighbours_are_not_both_computed_again() -> None:
     assert replay.schedule_class is ScheduleClass.STAGED
 
 
-def test_classes_that_contain_others() -> None:
-    reduced, staged = ScheduleClass.KIWI_REDUCED, ScheduleClass.STAGED
-    assert all(
-        wider.covers(reduced)
-        for wider in (reduced, staged, ScheduleClass.IN_ORDER, ScheduleClass.ALL)
-    )
-    assert not any(reduced.covers(other) for other in ScheduleClass if other is not reduced)
-    assert not ScheduleClass.PERSISTENT.covers(reduced)
-    assert ScheduleClass.IN_ORDER.covers(staged)
-    assert not staged.covers(ScheduleClass.IN_ORDER)
-
-
 def test_a_graph_whose_backward_operators_are_not_last_has_no_reduced_problem() -> None:
     late = operator("e", Role.FORWARD, ((1, 1),))
     sharded = replace(WAITING, operators=(*WAITING.operators, late), fastest=())

@@ -12,6 +12,7 @@ from jettison.instances.remat_sharding import RematSharding
 from jettison.instances.sharded_graph import Resharding
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.schedules.sharded_schedule import ShardedSchedule
+from jettison.solvers.bound import Bound, Evidence, best_bound
 from jettison.solvers.fastest_sharding import with_fastest
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.solve import compare_with, solve_with
@@ -66,7 +67,7 @@ def test_a_bound_of_the_reduced_problem_is_not_one_for_staged_plans() -> None:
     for problem in training_steps(seed=33, count=30, most_operators=6):
         if priced_choices(problem.instance):
             # A contradiction raises: each result is judged by the bounds of both methods.
-            reduced, full = compare_with(problem, None, EXACT)
+            reduced, full = compare_with(problem, ["kiwi-reduced", "kiwi-full"], EXACT)
             if reduced.time_ns is not None:
                 assert full.time_ns is not None
                 assert full.time_ns <= reduced.time_ns
@@ -146,3 +147,13 @@ def test_a_time_limit_ends_with_what_is_known() -> None:
         assert result.schedule is None
         assert not result.termination.is_regular
         assert result.note is not None
+
+
+def test_among_equal_bounds_the_one_for_more_schedules_counts() -> None:
+    bounds = [
+        Bound(time_ns=4, valid_for=valid_for, evidence=Evidence.SOLVER, method=str(valid_for))
+        for valid_for in (ScheduleClass.KIWI_REDUCED, ScheduleClass.IN_ORDER, ScheduleClass.STAGED)
+    ]
+    best = best_bound(bounds, ScheduleClass.KIWI_REDUCED)
+    assert best is not None
+    assert best.valid_for is ScheduleClass.IN_ORDER

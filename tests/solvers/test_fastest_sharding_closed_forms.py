@@ -14,8 +14,8 @@ from jettison.instances.operator import Operator, Role, Strategy
 from jettison.instances.sharded_graph import Resharding, ShardedGraph, Table
 from jettison.instances.tensor_programs.device_mesh import v100_mesh
 from jettison.instances.tensor_programs.shard_program import shard_program
+from jettison.solvers.fastest_sharding import with_fastest
 from jettison.solvers.highs import HighsOptions
-from jettison.solvers.sharding_without_limit import fastest_strategies
 from jettison.solvers.status import SolverError
 
 MESH = v100_mesh((4, 1))
@@ -67,7 +67,7 @@ def test_a_large_batch_is_split_and_the_gradients_are_added_up() -> None:
     # Data parallelism: twelve gradients of 128 x 128 numbers, and nothing else.
     graph = communication_only(batch=1024, hidden=128)
     expected = 12 * BETWEEN.all_reduce_ns(128 * 128 * 4)
-    assert time_ns(graph, fastest_strategies(graph)) == expected
+    assert time_ns(graph, with_fastest(graph).fastest) == expected
 
 
 def test_without_all_to_all_large_weights_are_split_and_activations_added_up() -> None:
@@ -76,7 +76,7 @@ def test_without_all_to_all_large_weights_are_split_and_activations_added_up() -
     moves_ns = {BETWEEN.all_to_all_ns(size), BETWEEN.all_to_all_ns(1024 * 1024 * 4)}
     graph = without_moves(communication_only(batch=128, hidden=1024), moves_ns)
     expected = 11 * BETWEEN.all_reduce_ns(size)
-    assert time_ns(graph, fastest_strategies(graph)) == expected
+    assert time_ns(graph, with_fastest(graph).fastest) == expected
 
 
 def test_an_all_to_all_makes_large_weights_cheaper_than_the_closed_form() -> None:
@@ -86,7 +86,7 @@ def test_an_all_to_all_makes_large_weights_cheaper_than_the_closed_form() -> Non
     size = 128 * 1024 * 4
     graph = communication_only(batch=128, hidden=1024)
     expected = 11 * BETWEEN.all_gather_ns(size) + 12 * BETWEEN.all_to_all_ns(size)
-    assert time_ns(graph, fastest_strategies(graph)) == expected
+    assert time_ns(graph, with_fastest(graph).fastest) == expected
     assert expected < 11 * BETWEEN.all_reduce_ns(size)
 
 
@@ -97,21 +97,21 @@ def test_the_fastest_plan_is_that_of_trying_all(mesh: tuple[int, ...], hidden: i
     merged = merged_choices(graph)
     times = (merged.time_ns(places) for places in product(*(range(len(c)) for c in merged.cost_ns)))
     least_ns = min(time for time in times if time is not None)
-    assert time_ns(graph, fastest_strategies(graph)) == least_ns
+    assert time_ns(graph, with_fastest(graph).fastest) == least_ns
 
 
 @pytest.mark.parametrize("name", ["mlp-26", "mlp-26-no-parameters", "encoder-4l-mesh1x4"])
 def test_the_plan_that_a_bundled_graph_names_is_a_fastest_one(name: str) -> None:
     graph = load(name)
     assert isinstance(graph, ShardedGraph)
-    again = fastest_strategies(replace(graph, fastest=()))
+    again = with_fastest(replace(graph, fastest=())).fastest
     assert time_ns(graph, graph.fastest) == time_ns(graph, again)
 
 
 def test_a_run_that_stops_early_is_an_error_and_no_plan() -> None:
     graph = shard_program(perceptron(), v100_mesh((2, 4)), "g")
     with pytest.raises(SolverError, match="not proved"):
-        fastest_strategies(graph, HighsOptions(gap=0.0, time_limit_s=1e-9))
+        with_fastest(graph, HighsOptions(gap=0.0, time_limit_s=1e-9))
 
 
 def test_pairs_that_leave_no_choice_are_bad_input() -> None:
@@ -132,4 +132,4 @@ def test_pairs_that_leave_no_choice_are_bad_input() -> None:
         ),
     )
     with pytest.raises(InputError, match="no choice of strategies"):
-        fastest_strategies(graph)
+        with_fastest(graph)
