@@ -51,7 +51,6 @@ from jettison.schedules.sharded_schedule import ShardedSchedule
 from jettison.solvers.fastest_sharding import with_fastest
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.result import Result
-from jettison.solvers.sharding_without_limit import fastest_strategies
 from jettison.solvers.solve import solve_with
 
 # What the last cell compares does not depend on how fast this machine is.
@@ -63,8 +62,7 @@ FULL_LIMIT_S = 3.0
 def on_mesh(program: str, mesh: tuple[int, ...], slowdown: int = 1) -> ShardedGraph:
     """Return a program on a mesh, with its fastest plan."""
     name = f"{program}-mesh{'x'.join(map(str, mesh))}-slow{slowdown}"
-    graph = on_v100_mesh(named_program(program), mesh, slowdown, name)
-    return replace(graph, fastest=fastest_strategies(graph))
+    return with_fastest(on_v100_mesh(named_program(program), mesh, slowdown, name))
 
 
 def base_ns(graph: ShardedGraph) -> int:
