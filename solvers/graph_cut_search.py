@@ -32,9 +32,8 @@ models of more than a hundred thousand columns R and S are not built.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from jettison.formulations.array_model import Floats
 from jettison.formulations.windowed_frontier import WindowedFrontier
@@ -44,6 +43,7 @@ from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Evidence
 from jettison.solvers.clock import Clock
+from jettison.solvers.cut_rows import CutRows, RunShare
 from jettison.solvers.eviction_cost import eviction_costs
 from jettison.solvers.graph_bounds import GraphBounds
 from jettison.solvers.graph_incumbent import GraphIncumbent
@@ -51,30 +51,13 @@ from jettison.solvers.graph_model_runs import GraphModelRuns, KnownPoint
 from jettison.solvers.graph_presolve import fixings_of, presolve
 from jettison.solvers.model_solution import ModelSolution
 from jettison.solvers.outcome import Infeasibility, Outcome, Progress, SolveOptions
-from jettison.solvers.stage_excess import Slot, StageExcess, cuts_beside
+from jettison.solvers.stage_excess import StageExcess
 from jettison.solvers.status import Answer, Termination
 
 # Stages whose relaxations are solved before the first model with its integers.
 _STAGES_LOOKED_AT = 4
-_NEW_CUTS = 2
-_NEW_SLOTS = 8
-# Of one run: at least so many seconds, and a share of those that are left. A cut takes hundredths
-# of a second up to some hundred nodes.
-_LEAST_SHARE_S = 2.0
-_SHARE_OF_LEFT = 0.4
-# A model takes longer than the one before.
-_TIMES_THE_LAST = 3
 _MOST_COLUMNS = 100_000
 _SECONDS_FOR_A_PROOF = 1.0
-
-
-@dataclass
-class _Rows:
-    """The cuts and slots of the next model, and the class that it holds for."""
-
-    cuts: set[int]
-    slots: set[Slot] = field(default_factory=set)
-    valid_for: ScheduleClass = ScheduleClass.IN_ORDER
 
 
 class CutSearch:
@@ -156,20 +139,20 @@ class CutSearch:
             return Termination.COMPLETED
         self._ns_per_byte = {stage: cost.ns_per_byte for stage, cost in costs.items()}
         dearest = sorted(costs, key=lambda stage: (-costs[stage].cost_ns, stage))
-        rows = _Rows({self._best_stage(dearest[:_STAGES_LOOKED_AT])})
-        least_share_s = _LEAST_SHARE_S
+        rows = CutRows({self._best_stage(dearest[:_STAGES_LOOKED_AT])})
+        share = RunShare(self.clock)
         while self.clock.left_s and not self.is_settled:
             frontier = self._frontier(rows)
             if frontier.num_columns(graph) > _MOST_COLUMNS:
                 self.note = f"a model of more than {_MOST_COLUMNS:,} columns was not built"
                 return Termination.MEMORY_LIMIT
             built = frontier.build(self.problem)
-            row_duals = self._runs.relaxation(built, self._share_s(least_share_s)).row_duals
+            row_duals = self._runs.relaxation(built, share.seconds).row_duals
             if rows.valid_for is ScheduleClass.IN_ORDER:
                 self._runs.prove(built, row_duals)
             if self.is_settled or not self.clock.left_s:
                 break
-            solution = self._solve(built, row_duals, rows.valid_for, self._share_s(least_share_s))
+            solution = self._solve(built, row_duals, rows.valid_for, share.seconds)
             if solution.termination in {Termination.INTERRUPTED, Termination.ERROR}:
                 return solution.termination
             if solution.answer is Answer.INFEASIBLE:
@@ -178,15 +161,15 @@ class CutSearch:
             if not solution.termination.is_regular and self.clock.left_s < solution.seconds:
                 # There is no time for a larger model: what is left is for better schedules.
                 break
-            least_share_s = max(least_share_s, _TIMES_THE_LAST * solution.seconds)
+            share.took(solution.seconds)
             if is_refined:
                 continue
             if solution.termination.is_regular and not self.is_settled:
                 return solution.termination
-            least_share_s = 2 * self._share_s(least_share_s)
+            share.double()
         return self._why_it_ended()
 
-    def _frontier(self, rows: _Rows) -> WindowedFrontier:
+    def _frontier(self, rows: CutRows) -> WindowedFrontier:
         """Return the windows, with what the best schedule's time says of faster ones."""
         time_ns = self.incumbent.time_ns if self._has_point(rows.valid_for) else None
         fixings = fixings_of(self.problem, (rows.valid_for,), time_ns)
@@ -197,40 +180,25 @@ class CutSearch:
             tuple(sorted(rows.cuts)), tuple(sorted(rows.slots)), rows.valid_for, fixings=fixings
         )
 
-    def _share_s(self, least_s: float) -> float:
-        left_s = self.clock.left_s
-        return least_s if math.isinf(left_s) else max(least_s, _SHARE_OF_LEFT * left_s)
-
     def _why_it_ended(self) -> Termination:
         if not self.is_settled:
             return Termination.TIME_LIMIT
         is_best = self.incumbent.time_ns == self.bounds.largest_ns
         return Termination.COMPLETED if is_best else Termination.GAP_REACHED
 
-    def _refine(self, built: WindowedModel, solution: ModelSolution, rows: _Rows) -> bool:
+    def _refine(self, built: WindowedModel, solution: ModelSolution, rows: CutRows) -> bool:
         """Anneal from a point, and add the cuts and slots that it lacks; tell if it lacks any."""
         assert solution.values is not None
         computations = built.computations(solution.values)
         self.incumbent.improve_from(computations, self.bounds.largest_ns)
         self.report()
         excess = self._excess(computations)
-        new_cuts = excess.new_cuts(rows.cuts, _NEW_CUTS, self._ns_per_byte)
-        if new_cuts:
-            rows.cuts.update(new_cuts)
+        if rows.add_cuts(excess, self._ns_per_byte):
             return True
         if excess.is_none or not solution.termination.is_regular:
             return False
-        new_slots = excess.new_slots(rows.slots, _NEW_SLOTS)
-        if not new_slots and rows.valid_for is ScheduleClass.STAGED:
-            return False
-        # Where only what comes after the last first computation exceeds the memory, it is enough
-        # that staged schedules have nothing there.
-        rows.valid_for = ScheduleClass.STAGED
-        rows.slots.update(new_slots)
-        rows.cuts.update(cuts_beside(new_slots))
-        if any(node.keep for node in built.graph.nodes):
-            rows.cuts.add(len(built.graph) - 1)
-        return True
+        keeps = any(node.keep for node in built.graph.nodes)
+        return rows.add_slots(excess, len(built.graph) - 1 if keeps else None)
 
     def _has_point(self, valid_for: ScheduleClass) -> bool:
         """Tell whether the best schedule is of the class that a model is for."""
@@ -260,8 +228,8 @@ class CutSearch:
         for stage in stages:
             if not self.clock.left_s or self.is_settled:
                 break
-            built = self._frontier(_Rows({stage})).build(self.problem)
-            solution = self._runs.relaxation(built, self._share_s(_LEAST_SHARE_S))
+            built = self._frontier(CutRows({stage})).build(self.problem)
+            solution = self._runs.relaxation(built, RunShare(self.clock).seconds)
             values[stage] = solution.dual_bound or 0.0
             if values[stage] == max(values.values()):
                 self._runs.prove(built, solution.row_duals)

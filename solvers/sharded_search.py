@@ -20,7 +20,7 @@ each relaxation are a bound in exact arithmetic.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from jettison.formulations.windowed_sharding import WindowedSharding
 from jettison.formulations.windowed_sharding_model import WindowedShardingModel
@@ -28,6 +28,7 @@ from jettison.schedules.schedule_class import ScheduleClass
 from jettison.schedules.sharded_schedule import ShardedSchedule
 from jettison.solvers.bound import Evidence
 from jettison.solvers.clock import Clock
+from jettison.solvers.cut_rows import CutRows, RunShare
 from jettison.solvers.eviction_cost import eviction_costs
 from jettison.solvers.graph_bounds import GraphBounds
 from jettison.solvers.graph_model_runs import GraphModelRuns, KnownPoint
@@ -37,30 +38,14 @@ from jettison.solvers.outcome import Infeasibility, Outcome, Progress, SolveOpti
 from jettison.solvers.priced_graph import priced_graph
 from jettison.solvers.sharded_incumbent import ShardedIncumbent
 from jettison.solvers.sharded_presolve import PresolvedSharding
-from jettison.solvers.stage_excess import Slot, StageExcess, cuts_beside
+from jettison.solvers.stage_excess import StageExcess
 from jettison.solvers.status import Answer, Termination
 from jettison.solvers.strategies_of_computations import strategies_of_computations
 
-_NEW_CUTS = 2
-_NEW_SLOTS = 8
-# Of one run: at least so many seconds, and a share of those that are left; a model takes longer
-# than the one before.
-_LEAST_SHARE_S = 2.0
-_SHARE_OF_LEFT = 0.4
-_TIMES_THE_LAST = 3
 _MOST_COLUMNS = 200_000
 # Of plans of restricted problems, which are looked for once.
 _EARLY_GAP = 1e-3
 _EARLY_SHARE = 0.1
-
-
-@dataclass
-class _Rows:
-    """The cuts and slots of the next model, and the class that it holds for."""
-
-    cuts: set[int] = field(default_factory=set)
-    slots: set[Slot] = field(default_factory=set)
-    valid_for: ScheduleClass = ScheduleClass.IN_ORDER
 
 
 class ShardedSearch:
@@ -128,8 +113,8 @@ class ShardedSearch:
         KeyboardInterrupt
             On Ctrl-C between two runs of HiGHS; within one it ends the search.
         """
-        rows = _Rows()
-        least_share_s = _LEAST_SHARE_S
+        rows = CutRows()
+        share = RunShare(self.clock)
         while self.clock.left_s and not self.is_settled:
             model = WindowedSharding(
                 tuple(sorted(rows.cuts)), tuple(sorted(rows.slots)), rows.valid_for
@@ -138,12 +123,12 @@ class ShardedSearch:
                 self.note = f"a model of more than {_MOST_COLUMNS:,} columns was not built"
                 return Termination.MEMORY_LIMIT
             built = model.build(self.problem)
-            relaxed = self._runs.relaxation(built, self._share_s(least_share_s))
+            relaxed = self._runs.relaxation(built, share.seconds)
             if rows.valid_for is ScheduleClass.IN_ORDER:
                 self._runs.prove(built, relaxed.row_duals)
             if self.is_settled or not self.clock.left_s:
                 break
-            solution = self._solve(built, relaxed, rows.valid_for, self._share_s(least_share_s))
+            solution = self._solve(built, relaxed, rows.valid_for, share.seconds)
             if solution.termination in {Termination.INTERRUPTED, Termination.ERROR}:
                 return solution.termination
             if solution.answer is Answer.INFEASIBLE:
@@ -151,14 +136,14 @@ class ShardedSearch:
             is_refined = solution.values is not None and self._refine(built, solution, rows)
             if not solution.termination.is_regular and self.clock.left_s < solution.seconds:
                 break
-            least_share_s = max(least_share_s, _TIMES_THE_LAST * solution.seconds)
+            share.took(solution.seconds)
             if self._is_early:
                 self._find_early_plans()
             if is_refined:
                 continue
             if solution.termination.is_regular and not self.is_settled:
                 return solution.termination
-            least_share_s = 2 * self._share_s(least_share_s)
+            share.double()
         return self._why_it_ended()
 
     def _find_early_plans(self) -> None:
@@ -193,17 +178,13 @@ class ShardedSearch:
         assert found.schedule is None or isinstance(found.schedule, ShardedSchedule)
         return found.schedule
 
-    def _share_s(self, least_s: float) -> float:
-        left_s = self.clock.left_s
-        return least_s if math.isinf(left_s) else max(least_s, _SHARE_OF_LEFT * left_s)
-
     def _why_it_ended(self) -> Termination:
         if not self.is_settled:
             return Termination.TIME_LIMIT
         is_best = self.incumbent.time_ns == self.bounds.largest_ns
         return Termination.COMPLETED if is_best else Termination.GAP_REACHED
 
-    def _refine(self, built: WindowedShardingModel, solution: ModelSolution, rows: _Rows) -> bool:
+    def _refine(self, built: WindowedShardingModel, solution: ModelSolution, rows: CutRows) -> bool:
         """Anneal from a point, and add the cuts and slots that it lacks; tell if it lacks any."""
         assert solution.values is not None
         strategies = built.chosen(solution.values)
@@ -215,21 +196,12 @@ class ShardedSearch:
         excess = StageExcess(graph, memory_bytes, computations)
         costs = eviction_costs(graph, memory_bytes)
         prices = {stage: cost.ns_per_byte for stage, cost in costs.items()}
-        new_cuts = excess.new_cuts(rows.cuts, _NEW_CUTS, prices)
-        if new_cuts:
-            rows.cuts.update(new_cuts)
+        if rows.add_cuts(excess, prices):
             return True
         if excess.is_none or not solution.termination.is_regular:
             return False
-        new_slots = excess.new_slots(rows.slots, _NEW_SLOTS)
-        if not new_slots and rows.valid_for is ScheduleClass.STAGED:
-            return False
-        rows.valid_for = ScheduleClass.STAGED
-        rows.slots.update(new_slots)
-        rows.cuts.update(cuts_beside(new_slots))
-        if any(operator.keep for operator in self.problem.instance.operators):
-            rows.cuts.add(len(self.problem.instance) - 1)
-        return True
+        keeps = any(operator.keep for operator in self.problem.instance.operators)
+        return rows.add_slots(excess, len(self.problem.instance) - 1 if keeps else None)
 
     def _solve(
         self,
@@ -253,7 +225,7 @@ class ShardedSearch:
         found = self.incumbent.schedule_class
         return found is not None and valid_for.covers(found)
 
-    def _no_point(self, built: WindowedShardingModel, rows: _Rows) -> Termination:
+    def _no_point(self, built: WindowedShardingModel, rows: CutRows) -> Termination:
         """Note that there is no plan of the class, unless one is known."""
         if self._has_point(rows.valid_for):
             self.note = "HiGHS calls a model infeasible that has a point"
