@@ -18,7 +18,7 @@ from jettison.cli.arguments import (
     TransfersOption,
     checked_picture,
 )
-from jettison.cli.describe import baseline
+from jettison.cli.describe import baseline, compared_ns
 from jettison.cli.exit_status import ExitStatus
 from jettison.cli.output import ProgressLine, percent, print_json, print_table
 from jettison.cli.posed_problem import Resources, make_problem
@@ -144,13 +144,13 @@ def _print(results: list[Result]) -> None:
         "status",
         " seconds",
     ]
-    base = format_ns(first.instance.base_time_ns, _DIGITS)
+    base = format_ns(compared_ns(first), _DIGITS)
     title = f"{first.problem} {first.instance.name}, {base} without {baseline(first)}"
     print_table(columns, rows, title=title)
 
 
 def _overhead(result: Result) -> str:
-    base_ns = result.problem.instance.base_time_ns
+    base_ns = compared_ns(result.problem)
     if result.time_ns is None or base_ns == 0:
         return "-"
     return percent(result.time_ns / base_ns - 1)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from jettison.cli.describe import compared_ns
 from jettison.instances.errors import InputError
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
@@ -142,7 +143,7 @@ def plot_compare(results: Sequence[Result]) -> Figure:
             field="results",
             expected="give results of one bandwidth",
         )
-    overhead = _Overhead(problem.instance.base_time_ns)
+    overhead = _Overhead(compared_ns(problem))
     narrow = _narrow_class(problem)
     steps = bound_steps(results, ScheduleClass.ALL)
     narrow_steps = bound_steps(results, narrow)

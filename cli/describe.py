@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from jettison.cli.output import percent
+from jettison.instances.chosen_strategies import with_strategies
+from jettison.instances.remat_sharding import RematSharding
 from jettison.instances.sharding import Sharding
 from jettison.instances.units import format_bytes, format_ns
 from jettison.instances.weight_offload import WeightOffload
@@ -18,16 +20,29 @@ def size(amount_bytes: int) -> str:
     return f"{format_bytes(amount_bytes)} ({amount_bytes} bytes)"
 
 
+def compared_ns(problem: Problem) -> int:
+    """Return the time that others are compared to: the base time, or the fastest plan's.
+
+    The base time of a sharded graph need not be that of a plan; the fastest plan, where the graph
+    names one, is what shares of memory refer to as well.
+    """
+    if isinstance(problem, RematSharding) and problem.instance.fastest:
+        return with_strategies(problem.instance, problem.instance.fastest).base_time_ns
+    return problem.instance.base_time_ns
+
+
 def baseline(problem: Problem) -> str:
-    """Say what a step of the base time does without."""
+    """Say what a step of that time does without."""
+    if isinstance(problem, RematSharding) and problem.instance.fastest:
+        return "limit on memory"
     if isinstance(problem, Sharding):
         return "interaction"
     return "waiting" if isinstance(problem, WeightOffload) else "recomputation"
 
 
 def duration(problem: Problem, time_ns: int) -> str:
-    """Write the time of a step, to the nanosecond, and what it has over the base time."""
-    base_ns = problem.instance.base_time_ns
+    """Write the time of a step, to the nanosecond, and what it has over what it is compared to."""
+    base_ns = compared_ns(problem)
     overhead = percent(time_ns / base_ns - 1 if base_ns else 0.0)
     return f"{format_ns(time_ns)} ({time_ns} ns, +{overhead} over no {baseline(problem)})"
 
