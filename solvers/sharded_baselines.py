@@ -37,7 +37,7 @@ def solve_recompute_all_alpa(problem: Problem, options: SolveOptions) -> Outcome
 
 def solve_checkpoint_dots_alpa(problem: Problem, options: SolveOptions) -> Outcome:
     """Drop every forward value but products of matrices, as JAX's policy checkpoint_dots does."""
-    return _solve(problem, options, _all_but_products)
+    return _solve(problem, options, all_but_products)
 
 
 def solve_selective_alpa(problem: Problem, options: SolveOptions) -> Outcome:
@@ -90,7 +90,8 @@ def _forward(sharded: ShardedGraph) -> frozenset[int]:
     return _those(sharded, lambda _: True)
 
 
-def _all_but_products(sharded: ShardedGraph) -> frozenset[int] | str:
+def all_but_products(sharded: ShardedGraph) -> frozenset[int] | str:
+    """Return the forward operators that are no products; a sentence where none is called one."""
     if not _those(sharded, lambda operator: operator.operation in _PRODUCTS):
         return "no forward operator is called a product of matrices"
     return _those(sharded, lambda operator: operator.operation not in _PRODUCTS)

@@ -3,8 +3,8 @@ r"""Rounds of cuts and slots that bring a bound and a plan of a sharded graph to
 The models are those of `formulations.windowed_sharding`. The search
 
 1. solves the choice of strategies alone, with what each operator needs in memory, and where its
-   plan does not fit, looks for the best ones that compute nothing again
-   (`strategies_of_computations`) or what KIWI's reduced problem allows (`kiwi_reduced`);
+   plan does not fit, looks for the best ones that compute nothing again, everything but products
+   (`strategies_of_computations`), or what KIWI's reduced problem allows (`kiwi_reduced`);
 2. brings the point to a plan (`WindowedShardingModel`), replays it, and makes operators where it
    exceeds the memory most, at the price of a byte there (`eviction_cost`), cuts; where only
    recomputations exceed it, slots. In between it anneals what is computed again, with the
@@ -20,6 +20,7 @@ each relaxation are a bound in exact arithmetic.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from jettison.formulations.windowed_sharding import WindowedSharding
@@ -36,6 +37,7 @@ from jettison.solvers.kiwi_reduced import solve_kiwi_reduced
 from jettison.solvers.model_solution import ModelSolution
 from jettison.solvers.outcome import Infeasibility, Outcome, Progress, SolveOptions
 from jettison.solvers.priced_graph import priced_graph
+from jettison.solvers.sharded_baselines import all_but_products, recomputing
 from jettison.solvers.sharded_incumbent import ShardedIncumbent
 from jettison.solvers.sharded_presolve import PresolvedSharding
 from jettison.solvers.stage_excess import StageExcess
@@ -147,13 +149,13 @@ class ShardedSearch:
         return self._why_it_ended()
 
     def _find_early_plans(self) -> None:
-        """Look for plans of two restricted problems, at one part in a thousand, in a tenth each.
+        """Look for plans of restricted problems, at one part in a thousand, in a tenth each.
 
-        One computes nothing again, the other is KIWI's reduced problem. A good plan early lets
-        models lose most of their columns.
+        One computes nothing again, one everything but products, which may be chains that the third,
+        KIWI's reduced problem, does not allow. A good plan early lets models lose columns.
         """
         self._is_early = False
-        for find in (self._without_recomputation, self._reduced):
+        for find in (self._without_recomputation, self._all_but_products, self._reduced):
             if self.is_settled or not self.clock.left_s:
                 return
             limit_s = None if math.isinf(self.clock.left_s) else _EARLY_SHARE * self.clock.left_s
@@ -166,10 +168,19 @@ class ShardedSearch:
                 self.report()
 
     def _without_recomputation(self, options: SolveOptions) -> ShardedSchedule | None:
-        order = range(len(self.problem.instance))
-        return strategies_of_computations(
-            self.problem, order, options, Clock(options.time_limit_s)
-        ).plan
+        return self._with_computations(range(len(self.problem.instance)), options)
+
+    def _all_but_products(self, options: SolveOptions) -> ShardedSchedule | None:
+        dropped = all_but_products(self.problem.instance)
+        if isinstance(dropped, str):
+            return None
+        return self._with_computations(recomputing(self.problem.instance, dropped), options)
+
+    def _with_computations(
+        self, computations: Sequence[int], options: SolveOptions
+    ) -> ShardedSchedule | None:
+        clock = Clock(options.time_limit_s)
+        return strategies_of_computations(self.problem, computations, options, clock).plan
 
     def _reduced(self, options: SolveOptions) -> ShardedSchedule | None:
         found = solve_kiwi_reduced(self.problem, options)
