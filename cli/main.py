@@ -12,6 +12,7 @@ from jettison.cli import (
     compare_command,
     export_command,
     generate_command,
+    generate_graphs,
     import_command,
     list_command,
     show_command,
@@ -41,6 +42,7 @@ app.command("show")(show_command.show)
 app.add_typer(list_command.app, name="list")
 app.add_typer(import_command.app, name="import")
 app.command("export")(export_command.export)
+generate_command.app.add_typer(generate_graphs.app)
 app.add_typer(generate_command.app, name="generate")
 app.command("verify")(verify_command.verify)
 
