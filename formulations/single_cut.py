@@ -34,8 +34,9 @@ Rows are named ``lost_p``, ``path_i_p`` and ``frontier_t``. The time of every sc
 computations follow the order of the graph is at least :math:`\sum_i C_i` and the optimum, for each
 :math:`t`: the columns of `frontier`, with :math:`Z_i = \max_{\tau > t} R_{\tau,i}` and
 :math:`S_i = S_{t+1,i}`, satisfy these rows, as `cut_closure` shows. The optimum is never more than
-that of `frontier`. The best :math:`t` is, as a rule, where the step without recomputation needs
-most memory. The matrix is the one of `windowed_frontier` with this cut alone.
+that of `frontier`. The best :math:`t` is where the memory costs most, by a knapsack
+(`solvers.eviction_cost`), which need not be where the step without recomputation needs most of it.
+The matrix is the one of `windowed_frontier` with this cut alone.
 """
 
 # The symbols of the model are the names of the code.

@@ -49,7 +49,7 @@ METHODS = (
         "cut-bound",
         "remat-graph",
         Promise.BOUND,
-        "Checkmate's problem; frontier rows at the stages that need most memory",
+        "Checkmate's problem; frontier rows at the stages whose memory costs most",
         "what a few stages' memory forces to be computed again; for the order of the graph",
         "graph_cut_bound:bound_graph_cuts",
     ),
