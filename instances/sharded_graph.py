@@ -310,7 +310,7 @@ class ShardedGraph:
 
     @cached_property
     def least_peak_bound_bytes(self) -> int:
-        """Memory below which no plan of any kind exists, whatever the strategies.
+        """Memory below which no plan in the order of the graph exists, whatever the strategies.
 
         Each operator needs its output and its inputs at once beside the parameters before it; the
         kept values and the parameters stand together at the end.

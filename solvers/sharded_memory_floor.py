@@ -11,14 +11,17 @@ from jettison.solvers.status import Termination
 
 
 def too_little_memory(problem: RematSharding) -> Outcome | None:
-    """Prove, from sizes alone, that no plan of any kind fits, if they say so."""
+    """Prove, from sizes alone, that no plan in the order of the graph fits, if they say so.
+
+    In another order an operator may run before a parameter that comes before it is there.
+    """
     sharded = problem.instance
     if problem.memory_bytes >= sharded.least_peak_bound_bytes:
         return None
     return Outcome(
         termination=Termination.COMPLETED,
         infeasibility=Infeasibility(
-            valid_for=ScheduleClass.ALL,
+            valid_for=ScheduleClass.IN_ORDER,
             least_memory_bytes=sharded.least_peak_bound_bytes,
             is_exact=False,
             needed_by=sharded.neediest_operator,

@@ -242,9 +242,8 @@ class ShardedSearch:
             self.note = "HiGHS calls a model infeasible that has a point"
             return Termination.ERROR
         unit = built.memory_scale.unit
-        # Without a cut nothing is said of any order: each operator needs what it needs.
         self.infeasibility = Infeasibility(
-            valid_for=rows.valid_for if rows.cuts else ScheduleClass.ALL,
+            valid_for=rows.valid_for,
             least_memory_bytes=(self.problem.memory_bytes // unit + 1) * unit,
             is_exact=False,
             evidence=Evidence.SOLVER,

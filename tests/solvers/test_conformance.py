@@ -172,6 +172,8 @@ def test_exact_methods_close_the_gap_or_prove_that_nothing_fits(
             f"infeasible{suffix}",
             # A bound for all schedules in the order of the graph holds for staged ones.
             *(["optimal-in-order"] if method.promise is Promise.EXACT_STAGED else []),
+            # So does what single operators need beside the parameters before them.
+            *(["infeasible-in-order"] if method.problem == RematSharding.problem else []),
         }
         if result.infeasibility is not None and result.infeasibility.is_exact:
             least = result.infeasibility.least_memory_bytes

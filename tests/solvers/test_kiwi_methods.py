@@ -78,7 +78,7 @@ def test_below_what_one_operator_needs_nothing_is_solved(method: str) -> None:
     # grad reads x, loss and dot in 2 + 3 + 4 bytes beside w in 3, and writes 3.
     problem = RematSharding(LAYERS, 14)
     result = solve_with(problem, method, EXACT)
-    assert result.status == "infeasible"
+    assert result.status == "infeasible-in-order"
     assert result.infeasibility is not None
     assert result.infeasibility.least_memory_bytes == LAYERS.least_peak_bound_bytes == 15
     assert result.infeasibility.needed_by == "grad"
