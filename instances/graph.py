@@ -10,7 +10,7 @@ from jettison.instances.content_hash import content_sha256
 from jettison.instances.errors import InputError
 from jettison.instances.names import checked_name, checked_unique
 from jettison.instances.provenance import Provenance
-from jettison.instances.topological_order import find_cycle
+from jettison.instances.topological_order import check_inputs
 from jettison.instances.units import checked_amount
 
 
@@ -98,7 +98,7 @@ class Graph:
         if not self.nodes:
             raise InputError("the graph is empty", field="nodes", expected="give at least one node")
         checked_unique([node.name for node in self.nodes], "nodes")
-        self._check_inputs()
+        check_inputs({node.name: node.inputs for node in self.nodes}, "nodes", "a node")
         self._check_repeated_blocks()
         total = sum(node.output_bytes + node.workspace_bytes for node in self.nodes)
         if max(total, self.base_time_ns * len(self.nodes)) >= 2**60:
@@ -107,31 +107,6 @@ class Graph:
                 field="nodes",
                 expected="check their units: bytes and nanoseconds",
             )
-
-    def _check_inputs(self) -> None:
-        position_of = self.position_of
-        for position, node in enumerate(self.nodes):
-            for place, name in enumerate(node.inputs):
-                where = f"nodes[{position}].inputs[{place}]"
-                if name not in position_of:
-                    raise InputError(
-                        f"{name!r} is not a node of the graph",
-                        field=where,
-                        expected="name a node of this graph",
-                    )
-                if position_of[name] >= position:
-                    cycle = find_cycle({item.name: item.inputs for item in self.nodes})
-                    if cycle:
-                        raise InputError(
-                            f"the inputs form a cycle: {' -> '.join(cycle)}",
-                            field=where,
-                            expected="remove one of these inputs",
-                        )
-                    raise InputError(
-                        f"{name!r} comes after {node.name!r}, which needs it",
-                        field=where,
-                        expected="list the nodes in a topological order",
-                    )
 
     def _check_repeated_blocks(self) -> None:
         taken: set[str] = set()

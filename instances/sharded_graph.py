@@ -12,7 +12,7 @@ from jettison.instances.errors import InputError
 from jettison.instances.names import checked_name, checked_unique
 from jettison.instances.operator import Operator, Role
 from jettison.instances.provenance import Provenance
-from jettison.instances.topological_order import find_cycle
+from jettison.instances.topological_order import check_inputs
 from jettison.instances.units import checked_amount
 
 Table = tuple[tuple[int | None, ...], ...]
@@ -85,7 +85,11 @@ class ShardedGraph:
                 raise InputError(
                     f"{size!r}", field=f"mesh[{position}]", expected="write a number of devices"
                 )
-        self._check_order()
+        inputs = {operator.name: operator.inputs for operator in self.operators}
+        check_inputs(inputs, "operators", "an operator")
+        for position, operator in enumerate(self.operators):
+            if operator.follows is not None:
+                self._check_follower(position, operator)
         self._check_groups()
         self._check_tables()
         self._check_fastest()
@@ -103,31 +107,6 @@ class ShardedGraph:
                 field="operators",
                 expected="check their units: bytes and nanoseconds; null forbids",
             )
-
-    def _check_order(self) -> None:
-        position_of = self.position_of
-        for position, operator in enumerate(self.operators):
-            for place, name in enumerate(operator.inputs):
-                where = f"operators[{position}].inputs[{place}]"
-                if name not in position_of:
-                    raise InputError(
-                        f"{name!r} is not an operator of the graph",
-                        field=where,
-                        expected="name an operator of this graph",
-                    )
-                if position_of[name] >= position:
-                    cycle = find_cycle({item.name: item.inputs for item in self.operators})
-                    raise InputError(
-                        f"the inputs form a cycle: {' -> '.join(cycle)}"
-                        if cycle
-                        else f"{name!r} comes after {operator.name!r}, which needs it",
-                        field=where,
-                        expected="remove one of these inputs"
-                        if cycle
-                        else "list the operators in a topological order",
-                    )
-            if operator.follows is not None:
-                self._check_follower(position, operator)
 
     def _check_follower(self, position: int, operator: Operator) -> None:
         assert operator.follows is not None

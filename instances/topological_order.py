@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import graphlib
 import heapq
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+
+from jettison.instances.errors import InputError
 
 
 def find_cycle(inputs: Mapping[str, Iterable[str]]) -> list[str]:
@@ -43,3 +45,46 @@ def topological_order(inputs: Mapping[str, Iterable[str]]) -> list[str]:
         order.append(name)
         sorter.done(name)
     return order
+
+
+def check_inputs(inputs: Mapping[str, Sequence[str]], field: str, noun: str) -> None:
+    """Refuse inputs that are unknown, form a cycle, or come after what reads them.
+
+    Parameters
+    ----------
+    inputs
+        Of each name, in the order of the graph.
+    field
+        Where the entries stand, ``nodes`` say.
+    noun
+        What an entry is called in messages.
+
+    Raises
+    ------
+    InputError
+        With the name; of a cycle with all names along it.
+    """
+    position_of = {name: position for position, name in enumerate(inputs)}
+    for position, (reader, names) in enumerate(inputs.items()):
+        for place, name in enumerate(names):
+            where = f"{field}[{position}].inputs[{place}]"
+            if name not in position_of:
+                raise InputError(
+                    f"{name!r} is not {noun} of the graph",
+                    field=where,
+                    expected=f"name {noun} of this graph",
+                )
+            if position_of[name] < position:
+                continue
+            cycle = find_cycle(inputs)
+            if cycle:
+                raise InputError(
+                    f"the inputs form a cycle: {' -> '.join(cycle)}",
+                    field=where,
+                    expected="remove one of these inputs",
+                )
+            raise InputError(
+                f"{name!r} comes after {reader!r}, which needs it",
+                field=where,
+                expected=f"list the {field} in a topological order",
+            )

@@ -18,6 +18,8 @@ from jettison.instances.sharded_graph import ShardedGraph
 
 # A step may take some times as long with recomputation as without; amounts lose three bits.
 _TIMES_THE_STEP = 8
+# `Graph` refuses a base time that, times the number of nodes, is larger.
+_MOST_NS = 2**60 - 1
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,14 @@ def priced_graph(sharded: ShardedGraph, strategies: Sequence[int]) -> PricedGrap
         If the strategies are not allowed together.
     """
     graph = with_strategies(sharded, strategies)
-    price_ns = _TIMES_THE_STEP * max(graph.base_time_ns, 1)
+    once = sum(operator.role.is_computed_once for operator in sharded.operators)
+    # The graph must not take more than 60 bits; a lower price is one that fewer searches obey.
+    most_ns = (_MOST_NS // len(graph) - graph.base_time_ns) // max(once, 1)
+    price_ns = max(1, min(_TIMES_THE_STEP * max(graph.base_time_ns, 1), most_ns))
     nodes = []
     extra_ns = 0
     for node, operator in zip(graph.nodes, sharded.operators, strict=True):
-        if operator.role.is_computed_once:
+        if operator.role.is_computed_once and price_ns > node.duration_ns:
             extra_ns += price_ns - node.duration_ns
             nodes.append(replace(node, duration_ns=price_ns))
         else:
