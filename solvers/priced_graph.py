@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from jettison.instances.chosen_strategies import with_strategies
 from jettison.instances.graph import Graph
 from jettison.instances.sharded_graph import ShardedGraph
+from jettison.instances.units import LARGEST_AMOUNT
 
 # A step may take some times as long with recomputation as without; amounts lose three bits.
 _TIMES_THE_STEP = 8
@@ -48,9 +49,11 @@ def priced_graph(sharded: ShardedGraph, strategies: Sequence[int]) -> PricedGrap
     """
     graph = with_strategies(sharded, strategies)
     once = sum(operator.role.is_computed_once for operator in sharded.operators)
-    # The graph must not take more than 60 bits; a lower price is one that fewer searches obey.
+    # Neither a node nor the graph may take more than it can hold; a lower price is no mistake, for
+    # the replay judges every plan.
     most_ns = (_MOST_NS // len(graph) - graph.base_time_ns) // max(once, 1)
-    price_ns = max(1, min(_TIMES_THE_STEP * max(graph.base_time_ns, 1), most_ns))
+    wanted_ns = _TIMES_THE_STEP * max(graph.base_time_ns, 1)
+    price_ns = max(1, min(wanted_ns, most_ns, LARGEST_AMOUNT))
     nodes = []
     extra_ns = 0
     for node, operator in zip(graph.nodes, sharded.operators, strict=True):
