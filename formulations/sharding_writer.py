@@ -10,6 +10,7 @@ from jettison.formulations.array_model_builder import ArrayModelBuilder
 from jettison.formulations.needed_sets import kept_until, needed_sets, read_in_window
 from jettison.formulations.sharding_skeleton import skeleton
 from jettison.formulations.strategy_columns import Columns, PairColumns, StrategyColumns
+from jettison.formulations.window_closure import add_closure
 from jettison.instances.remat_sharding import RematSharding
 from jettison.instances.sharded_graph import Table
 from jettison.schedules.schedule_class import ScheduleClass
@@ -74,7 +75,7 @@ class ShardingWriter:
             self._add_resharding(w)
             self._add_memory(w)
         for w in range(len(self.cuts) - 1):
-            self._add_closure(w)
+            add_closure(self.builder, self.graph, self.once, self.cuts[w], self.R[w:], self.S[w])
         window_of = {t: w for w, t in enumerate(self.cuts)}
         for t, q in self.slots:
             if q in self.R[window_of[t - 1]]:
@@ -197,24 +198,6 @@ class ShardingWriter:
                 columns += held
                 sizes += self.m[i]
         self.builder.add_row(f"memory_{t}", columns, sizes, upper=self.limit)
-
-    def _add_closure(self, w: int) -> None:
-        t, S, graph = self.cuts[w], self.S[w], self.graph
-        (needed,) = needed_sets(graph, (t,), self.once)
-        names = [f"Z_{t}_{i}" for i in sorted(needed)]
-        columns = self.builder.add_columns(names, upper=1).tolist()
-        Z = dict(zip(sorted(needed), columns, strict=True))
-        for i, once in Z.items():
-            windows = [R[i] for R in self.R[w:] if i in R]
-            self.builder.add_row(
-                f"ever_{t}_{i}", [once, *windows], [-1, *(1 for _ in windows)], lower=0
-            )
-        lost = read_in_window(graph, t, len(graph) - 1) | kept_until(graph, t)
-        for p in sorted(lost):
-            self.builder.add_row(f"lost_{t}_{p}", [Z[p], S[p]], [1, 1], lower=1)
-        for i, once in Z.items():
-            for p in () if i in self.once else graph.inputs[i]:
-                self.builder.add_row(f"path_{t}_{i}_{p}", [Z[p], S[p], once], [1, 1, -1], lower=0)
 
     def _add_slot(self, t: int, q: int, w: int) -> None:
         columns, sizes = self.choices.sizes({p for p in self.parameters if p < t})
