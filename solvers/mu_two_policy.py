@@ -24,7 +24,7 @@ import numpy as np
 
 from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.instances.sub_array import SubArray
-from jettison.solvers.feature_map_decision import FeatureMapDecision
+from jettison.solvers.multi_model_decisions import Fate, UnitDecisions
 from jettison.solvers.mu_two_graph import IdleMemory, MergedGraph
 from jettison.solvers.mu_two_recomputes import RecomputeCalculator
 from jettison.solvers.mu_two_swaps import SwapCalculator
@@ -36,26 +36,6 @@ class OutOfMemoryStrategy(StrEnum):
     HYBRID = "hybrid"
     SWAP = "swap"
     RECOMPUTE = "recompute"
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayPlan:
-    """What the policy decided for one sub-array of a unit.
-
-    Attributes
-    ----------
-    decisions
-        Of each feature map.
-    prompts
-        For each swapped one the backward operator before which its prefetch is issued.
-    forward_done
-        For each backward operator of this sub-array, how many forward operators of the other one
-        run before it; zeros for a sub-array alone.
-    """
-
-    decisions: tuple[FeatureMapDecision, ...]
-    prompts: dict[int, int]
-    forward_done: tuple[int, ...]
 
 
 class _BackwardPass:
@@ -110,23 +90,34 @@ class _BackwardPass:
         again = [item for item in self._recomputed if tensor in self._recomputes.sources[item]]
         return min(tensors[item].first_backward for item in (tensor, *again))
 
-    def plan(self) -> ArrayPlan:
-        """Return what has been decided."""
-        decisions = [FeatureMapDecision.KEEP] * len(self._array.tensors)
+    @property
+    def fates(self) -> tuple[Fate, ...]:
+        """What has been decided of each feature map."""
+        fates = [Fate.KEEP] * len(self._array.tensors)
         for item in self._recomputed:
-            decisions[item] = FeatureMapDecision.RECOMPUTE
+            fates[item] = Fate.RECOMPUTE
         for item in self._swaps.prompts:
-            decisions[item] = FeatureMapDecision.SWAP
-        done: list[int] = self.graph.forward_done.tolist()
-        return ArrayPlan(tuple(decisions), dict(self._swaps.prompts), tuple(done))
+            fates[item] = Fate.SWAP
+        return tuple(fates)
+
+    @property
+    def prompts(self) -> dict[int, int]:
+        """Backward operators after which swapped feature maps are prefetched."""
+        return {item: prompt - 1 for item, prompt in self._swaps.prompts.items() if prompt}
+
+    @property
+    def forward_before(self) -> tuple[int, ...]:
+        """How many forward operators run before each backward operator."""
+        found: list[int] = self.graph.forward_done.tolist()
+        return tuple(found)
 
 
-def unit_plan(
+def unit_decisions(
     problem: MultiModelTraining,
     sizes: tuple[int, ...],
     limit_bytes: int,
     strategy: OutOfMemoryStrategy = OutOfMemoryStrategy.HYBRID,
-) -> tuple[ArrayPlan, ...] | None:
+) -> UnitDecisions | None:
     r"""Decide what becomes of the feature maps of a unit (Algorithm B).
 
     Parameters
@@ -142,8 +133,8 @@ def unit_plan(
 
     Returns
     -------
-    tuple of ArrayPlan or None
-        One for each sub-array; None if everything has left memory and the peak is still higher.
+    UnitDecisions or None
+        None if everything has left memory and the peak is still higher.
 
     Notes
     -----
@@ -176,8 +167,13 @@ def unit_plan(
         if worst is None:
             return None
         passes[worst].decide_one(strategy)
-    plans = [item.plan() for item in passes]
-    return tuple(plans[place % len(plans)] for place in range(len(sizes)))
+    # Two sub-arrays of one size share one pass.
+    of_each = [passes[place % len(passes)] for place in range(len(sizes))]
+    return UnitDecisions(
+        fates=tuple(item.fates for item in of_each),
+        forward_before=tuple(item.forward_before for item in of_each) if len(sizes) == 2 else (),
+        prompts=tuple(item.prompts for item in of_each),
+    )
 
 
 def _peak_bytes(graph: MergedGraph) -> int:
