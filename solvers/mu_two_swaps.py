@@ -67,6 +67,9 @@ class SwapCalculator:
         self.multiplexer = Multiplexer(graph, limit_bytes)
         self.prompts: dict[int, int] = {}
         self._readers: dict[int, int] = {}
+        # The swap chosen last, and the backward operator before which its copy has to end.
+        self._last: int | None = None
+        self._last_deadline = operators
         # Time of the recomputations before each backward operator.
         self.recompute_ns = np.zeros(operators, dtype=np.int64)
 
@@ -102,6 +105,8 @@ class SwapCalculator:
         self._graph.backing_idle.swap(self._graph.backing.tensors[tensor], prompt)
         self.prompts[tensor] = prompt
         self._readers[tensor] = reader
+        self._last = tensor
+        self._last_deadline = min(reader, self._last_prompt)
         self._last_prompt = prompt
 
     def _room(self) -> list[bool]:
@@ -134,22 +139,16 @@ class SwapCalculator:
     def recomputed(self, recompute_ns: Amounts) -> None:
         """Account for recomputations before backward operators (Algorithm B, line 22).
 
-        The last prompt moves later while what runs between it and its reader still hides its
-        transfer; the link is not asked for anything before it.
+        They hide transfers: the prompt of the last swap moves later while what runs from there to
+        its reader, or to the next use of the link, still takes as long as the copy.
         """
         self.recompute_ns = recompute_ns
-        last = [tensor for tensor, prompt in self.prompts.items() if prompt == self._last_prompt]
-        if len(last) != 1:
+        if self._last is None:
             return
-        tensor, prompt = last[0], self._last_prompt
+        prompt, deadline = self._last_prompt, self._last_deadline
         spent = self._graph.backward.run_ns + recompute_ns
-        while (
-            prompt < self._readers[tensor]
-            and spent[prompt + 1 : self._readers[tensor]].sum()
-            + recompute_ns[self._readers[tensor]]
-            >= self._swap_ns[tensor]
-        ):
+        while prompt < deadline and spent[prompt + 1 : deadline].sum() >= self._swap_ns[self._last]:
             prompt += 1
-        size_bytes = self._graph.backing.tensors[tensor].size_bytes
+        size_bytes = self._graph.backing.tensors[self._last].size_bytes
         self._graph.backing_idle.before_backward[self._last_prompt : prompt] -= size_bytes
-        self.prompts[tensor] = self._last_prompt = prompt
+        self.prompts[self._last] = self._last_prompt = prompt
