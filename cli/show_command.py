@@ -97,7 +97,7 @@ def _facts(instance: Instance) -> dict[str, str | int]:
             "forward_operators": len(instance.forward),
             "backward_operators": len(instance.backward),
             "feature_maps": len(instance.feature_maps),
-            "bandwidth": str(Link(instance.bandwidth)),
+            "bandwidth_bytes_per_s": instance.bandwidth,
         }
     facts: dict[str, str | int] = {
         "name": instance.name,
@@ -141,6 +141,8 @@ def _profiles(instance: MultiModel) -> list[dict[str, int]]:
 def _written(name: str, value: str | int) -> str:
     if name.endswith("_bytes"):
         return f"{format_bytes(int(value))} ({value} bytes)"
+    if name.endswith("_bytes_per_s"):
+        return f"{Link(int(value))} ({value} bytes per second)"
     if name.endswith("_ns"):
         return f"{format_ns(int(value))} ({value} ns)"
     return str(value)

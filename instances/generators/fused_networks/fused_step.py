@@ -24,7 +24,10 @@ from jettison.instances.fused_profile import fused_profile
 from jettison.instances.generators.fused_networks.device import (
     LAUNCH_NS,
     LINK_BYTES_PER_S,
+    MEMORY_BYTES_PER_NS,
     NUMBER_BYTES,
+    PROCESSORS,
+    TILE_FLOPS_PER_NS,
     Kernel,
     elementwise,
 )
@@ -198,8 +201,9 @@ class FusedStep:
                 batch=self.batch,
                 input_shape=input_shape,
                 dtype="float32",
-                note="computed from the shapes of the layers and assumed rates; no device was "
-                f"measured; {LAUNCH_NS} ns for each kernel; static memory: weights, their "
-                "gradients, batch",
+                note="computed from the shapes of the layers, no device was measured; assumed: "
+                f"{PROCESSORS} processors of {TILE_FLOPS_PER_NS} operations per ns, device memory "
+                f"of {MEMORY_BYTES_PER_NS} bytes per ns, {LAUNCH_NS} ns for each launch; static "
+                "memory: weights, their gradients, batch",
             ),
         )

@@ -48,8 +48,17 @@ FUSED_NETWORKS = {
 """By the name that its instance begins with."""
 
 
-def fused_network(network: str, batch: int, models: int) -> MultiModel:
-    """Return so many models of a network, each with its batch; a profile for each number of them.
+def fused_network(network: str, batch: int | None, models: int) -> MultiModel:
+    """Return so many models of a network, with a profile for each number of them.
+
+    Parameters
+    ----------
+    network
+        A name of `FUSED_NETWORKS`.
+    batch
+        Samples in a step of each model; None for those of the bundled instance.
+    models
+        How many.
 
     Raises
     ------
@@ -63,9 +72,11 @@ def fused_network(network: str, batch: int, models: int) -> MultiModel:
             expected=f"name one of {', '.join(FUSED_NETWORKS)}",
         )
     found = FUSED_NETWORKS[network]
-    bundled = "" if batch == found.batch else f"-b{batch}"
+    if batch is None:
+        batch = found.batch
+    mark = "" if batch == found.batch else f"-b{batch}"
     return found.build(batch).multi_model(
-        f"{network}{bundled}-x{models}",
+        f"{network}{mark}-x{models}",
         models,
         network=network,
         input_shape=(batch, *found.sample),
@@ -75,8 +86,8 @@ def fused_network(network: str, batch: int, models: int) -> MultiModel:
 
 def main() -> None:
     """Write the bundled instances and the index of the data set."""
-    for name, network in FUSED_NETWORKS.items():
-        instance = fused_network(name, network.batch, _MODELS)
+    for network in FUSED_NETWORKS:
+        instance = fused_network(network, None, _MODELS)
         save(instance, _DATA / f"{instance.name}.json")
     write_index(_DATA)
 
