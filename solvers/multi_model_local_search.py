@@ -1,18 +1,17 @@
 r"""Local search for µ-TWO's problem: better decisions for the units, and the best division of them.
 
-Every unit that fits starts from the best of
-
-- the decisions of µ-TWO's policy, and of its two arms alone;
-- each of these with prefetches as soon as memory allows, and for a pair with three interleavings:
-  that of the policy, the forward pass after the backward pass, and both evenly.
+A unit starts from the decisions of µ-TWO's policy, with its prompts or with prefetches as soon as
+memory allows. Its first round of changes starts from the best of these, and of what the two arms of
+the policy decide alone, for a pair with three interleavings: that of the policy, the forward pass
+after the backward pass, and both evenly.
 
 A change gives one feature map another fate, lets two exchange theirs, or moves a forward operator
 of a pair to another place. It is accepted if the iteration grows by no more than a threshold, which
 falls to nothing over a round of changes; each round starts from the best. Two sub-arrays of one
 size have the same decisions.
 
-A unit that has no schedule yet counts with the time of its operators, and the units of the best
-division get theirs until all of them have one: no other division has a faster start. Then the units
+The units of µ-TWO's divisions get their schedules first. Any other counts with the time of its
+operators, and those of the best division get theirs until all of them have one. Then the units
 of the best division by their times are searched in turn. A unit whose time is that of its operators
 is the best there is, and needs no search.
 """
@@ -20,7 +19,6 @@ is the best there is, and needs no search.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -28,6 +26,7 @@ from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.instances.sub_array import SubArray
 from jettison.schedules.multi_model_schedule import MultiModelSchedule
 from jettison.solvers.clock import Clock
+from jettison.solvers.mu_two_divisions import paired_divisions
 from jettison.solvers.mu_two_policy import OutOfMemoryStrategy
 from jettison.solvers.mu_two_unit import scheduled_unit
 from jettison.solvers.multi_model_decisions import Fate, UnitDecisions, least_memory_decisions
@@ -91,8 +90,8 @@ class UnitSearch:
         executed = self._executor.execute(least)
         assert executed is not None
         self.best = FoundUnit(least, executed)
-        for decisions in self._starts():
-            self._offer(decisions)
+        self._policy(OutOfMemoryStrategy.HYBRID)
+        self._is_widened = False
 
     @property
     def time_ns(self) -> int:
@@ -107,6 +106,9 @@ class UnitSearch:
     def run_round(self, clock: Clock) -> None:
         """Try changes from the best decisions, until the threshold is nothing or the time is up."""
         before_ns = self.time_ns
+        if not self._is_widened:
+            self._is_widened = True
+            self._widen()
         current = self.best
         for step in range(ROUND):
             if not clock.left_s or self.time_ns == self._floor_ns:
@@ -128,19 +130,21 @@ class UnitSearch:
         if executed is not None and executed.time_ns < self.time_ns:
             self.best = FoundUnit(decisions, executed)
 
-    def _starts(self) -> Iterator[UnitDecisions]:
-        kept = tuple((Fate.KEEP,) * len(array.tensors) for array in self._arrays)
-        interleavings = self._interleavings()
-        for forward_before in interleavings:
-            yield UnitDecisions(kept, forward_before)
-        for strategy in OutOfMemoryStrategy:
-            found = scheduled_unit(self._problem, self.sizes, strategy)
-            if found is None:
-                continue
-            yield found.decisions
-            yield replace(found.decisions, prompts=())
-            for forward_before in interleavings:
-                yield UnitDecisions(found.decisions.fates, forward_before)
+    def _policy(self, strategy: OutOfMemoryStrategy) -> UnitDecisions | None:
+        found = scheduled_unit(self._problem, self.sizes, strategy)
+        if found is None:
+            return None
+        self._offer(found.decisions)
+        self._offer(replace(found.decisions, prompts=()))
+        return found.decisions
+
+    def _widen(self) -> None:
+        """Offer what the arms of the policy decide, with other interleavings."""
+        fates = {tuple((Fate.KEEP,) * len(array.tensors) for array in self._arrays)}
+        fates |= {found.fates for found in map(self._policy, OutOfMemoryStrategy) if found}
+        for forward_before in self._interleavings():
+            for item in sorted(fates):
+                self._offer(UnitDecisions(item, forward_before))
 
     def _interleavings(self) -> list[tuple[tuple[int, ...], ...]]:
         """Return the forward passes after the backward passes, and both evenly."""
@@ -257,13 +261,18 @@ class _DivisionSearch:
             sizes: sum(self._problem.sub_array(size).compute_ns for size in sizes)
             for sizes in units_that_fit(self._problem)
         }
+        divisions = paired_divisions(self._problem.count, self._problem.instance.sizes)
+        first = {tuple(sorted(unit)) for division in divisions for unit in division}
+        waiting = sorted(first & floors_ns.keys())
         while True:
-            found = best_division(self._problem.count, floors_ns | self._times_ns())
-            assert found is not None
-            missing = [sizes for sizes in found.units if sizes not in self.units]
-            if not missing:
-                return None
-            self.units[missing[0]] = UnitSearch(self._problem, missing[0], self._options.seed)
+            if not waiting:
+                found = best_division(self._problem.count, floors_ns | self._times_ns())
+                assert found is not None
+                waiting = [sizes for sizes in found.units if sizes not in self.units][:1]
+                if not waiting:
+                    return None
+            sizes = waiting.pop()
+            self.units[sizes] = UnitSearch(self._problem, sizes, self._options.seed)
             self._report()
             if not self._clock.left_s and self.schedule is not None:
                 return Termination.TIME_LIMIT
