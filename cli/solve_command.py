@@ -24,7 +24,7 @@ from jettison.cli.arguments import (
     checked_output,
     checked_picture,
 )
-from jettison.cli.describe import Rows, duration, limit_rows, problem_rows, size
+from jettison.cli.describe import Rows, duration, limit_rows, overhead_rows, problem_rows, size
 from jettison.cli.exit_status import status_of
 from jettison.cli.output import ProgressLine, print_json, print_pairs
 from jettison.cli.posed_problem import Resources, make_problem
@@ -137,6 +137,7 @@ def _describe(result: Result) -> Rows:
             ("time", duration(result.problem, result.time_ns)),
             ("peak", size(result.peak_bytes)),
         ]
+    rows += overhead_rows(result.problem, result.replay)
     rows += limit_rows(result.infeasibility, result.bound, result.gap)
     if result.note:
         rows.append(("note", result.note))
