@@ -10,7 +10,7 @@ from jettison.instances.units import format_bytes, format_ns
 from jettison.instances.weight_offload import WeightOffload
 from jettison.solvers.bound import Bound
 from jettison.solvers.outcome import Infeasibility, Problem
-from jettison.solvers.result import link_of, transfers_of
+from jettison.solvers.result import base_time_of, link_of, transfers_of
 
 Rows = list[tuple[str, str]]
 
@@ -28,7 +28,7 @@ def compared_ns(problem: Problem) -> int:
     """
     if isinstance(problem, RematSharding) and problem.instance.fastest:
         return with_strategies(problem.instance, problem.instance.fastest).base_time_ns
-    return problem.instance.base_time_ns
+    return base_time_of(problem)
 
 
 def baseline(problem: Problem) -> str:

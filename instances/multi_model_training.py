@@ -110,6 +110,27 @@ class MultiModelTraining:
                 return int(of_peak * self.instance.sub_array(self.count).store_all_peak_bytes)
         raise AssertionError(self.memory)
 
+    @cached_property
+    def link(self) -> Link:
+        """The link to the host, for copies without a measured time."""
+        return parse_link(self.instance.bandwidth if self.bandwidth is None else self.bandwidth)
+
+    @cached_property
+    def base_time_ns(self) -> int:
+        """Time of an iteration that neither waits nor recomputes, fused in the fastest way."""
+        least_ns: list[int | None] = [0]
+        for total in range(1, self.count + 1):
+            times_ns = [
+                rest + self.sub_array(size).compute_ns
+                for size in self.instance.sizes
+                if size <= total and (rest := least_ns[total - size]) is not None
+            ]
+            least_ns.append(min(times_ns, default=None))
+        # The constructor has checked that the sizes add up.
+        fastest_ns = least_ns[self.count]
+        assert fastest_ns is not None
+        return fastest_ns
+
     def sub_array(self, models: int) -> SubArray:
         """Return the profile of so many fused models.
 

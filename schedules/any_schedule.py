@@ -5,6 +5,7 @@ from __future__ import annotations
 from jettison.schedules.chain_schedule import ChainSchedule
 from jettison.schedules.cyclic_schedule import CyclicSchedule
 from jettison.schedules.graph_schedule import GraphSchedule
+from jettison.schedules.multi_model_schedule import MultiModelSchedule
 from jettison.schedules.offload_schedule import OffloadSchedule
 from jettison.schedules.sharded_schedule import ShardedSchedule
 from jettison.schedules.strategy_choice import StrategyChoice
@@ -16,4 +17,5 @@ Schedule = (
     | CyclicSchedule
     | ShardedSchedule
     | StrategyChoice
+    | MultiModelSchedule
 )

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.schedules.multi_model_operation import MultiModelOperation
+from jettison.schedules.multi_model_replay import MultiModelReplay
+from jettison.schedules.training_replay import TrainingReplay
 
 Round = tuple[MultiModelOperation, ...]
 
@@ -36,3 +39,17 @@ class MultiModelSchedule:
     """Units that are trained one after the other; together they hold every model once."""
 
     units: tuple[TrainingUnit, ...]
+
+    def replay(self, problem: MultiModelTraining) -> TrainingReplay:
+        r"""Execute one iteration in exact integers and name every broken rule.
+
+        Parameters
+        ----------
+        problem
+            The models, the memory of the device and the link.
+
+        Notes
+        -----
+        Time :math:`O(n \log n)` for n operations, where few offloads wait for the link.
+        """
+        return MultiModelReplay(problem).run(self.units)

@@ -9,6 +9,7 @@ from jettison.instances.chain import Chain
 from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph
 from jettison.instances.json_file import check_header, check_schema, read_json, write_json
+from jettison.instances.multi_model import MultiModel
 from jettison.instances.sharded_graph import ShardedGraph
 from jettison.instances.strategy_graph import StrategyGraph
 from jettison.schedules.any_schedule import Schedule
@@ -16,6 +17,8 @@ from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind
 from jettison.schedules.cyclic_event import CyclicEvent, CyclicEventKind
 from jettison.schedules.cyclic_schedule import CyclicSchedule
 from jettison.schedules.graph_schedule import GraphOperation, GraphOperationKind, GraphSchedule
+from jettison.schedules.multi_model_schedule import MultiModelSchedule
+from jettison.schedules.multi_model_units import read_units, write_units
 from jettison.schedules.offload_schedule import OffloadSchedule
 from jettison.schedules.sharded_schedule import ShardedSchedule
 from jettison.schedules.strategy_choice import StrategyChoice
@@ -28,17 +31,19 @@ _FILE_KINDS = {
     Graph.kind: ("graph-schedule",),
     ShardedGraph.kind: ("sharded-schedule",),
     StrategyGraph.kind: ("strategy-choice",),
+    MultiModel.kind: ("multi-model-schedule",),
 }
 
+Instance = Chain | Graph | ShardedGraph | StrategyGraph | MultiModel
 
-def save_schedule(
-    schedule: Schedule, instance: Chain | Graph | ShardedGraph | StrategyGraph, path: str | Path
-) -> None:
+
+def save_schedule(schedule: Schedule, instance: Instance, path: str | Path) -> None:
     """Write a schedule for an instance; the file appears complete or not at all.
 
     A chain operation is written as ``["F_all", 3]``, a transfer as ``["O_all", 3]``, a graph
     operation as ``["compute", "conv1"]``, an event of a cycle as ``["prefetch", 3, 1200]``, a
-    strategy of a sharded graph by its name, a choice of strategies as ``{"conv1": 2}``.
+    strategy of a sharded graph by its name, a choice of strategies as ``{"conv1": 2}``, an
+    operation on the second sub-array of a unit as ``["F2", "conv1"]``.
 
     Raises
     ------
@@ -80,6 +85,9 @@ def save_schedule(
         kind = "strategy-choice"
         names = (node.name for node in instance.nodes)
         content = {"strategies": dict(zip(names, schedule.strategies, strict=True))}
+    elif isinstance(schedule, MultiModelSchedule) and isinstance(instance, MultiModel):
+        kind = "multi-model-schedule"
+        content = {"units": write_units(schedule, instance)}
     else:
         raise TypeError(f"a {type(schedule).__name__} is no schedule for a {instance.kind}")
     write_json(
@@ -95,9 +103,7 @@ def save_schedule(
     )
 
 
-def load_schedule(
-    path: str | Path, instance: Chain | Graph | ShardedGraph | StrategyGraph
-) -> Schedule:
+def load_schedule(path: str | Path, instance: Instance) -> Schedule:
     """Read a schedule for an instance.
 
     Raises
@@ -121,6 +127,8 @@ def load_schedule(
     try:
         if isinstance(instance, StrategyGraph):
             return _strategy_choice(document["strategies"], instance)
+        if isinstance(instance, MultiModel):
+            return read_units(document["units"], instance)
         if isinstance(instance, Graph):
             return GraphSchedule(_graph_operations(document["operations"], instance))
         if isinstance(instance, ShardedGraph):

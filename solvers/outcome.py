@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from jettison.instances.errors import InputError
+from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
 from jettison.instances.remat_offload_chain import RematOffloadChain
@@ -21,7 +22,15 @@ from jettison.solvers.status import Termination
 MOST_THREADS = 1024
 LARGEST_SEED = 2**31 - 1
 
-Problem = RematChain | RematOffloadChain | WeightOffload | RematGraph | RematSharding | Sharding
+Problem = (
+    RematChain
+    | RematOffloadChain
+    | WeightOffload
+    | RematGraph
+    | RematSharding
+    | Sharding
+    | MultiModelTraining
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import assert_never
 
 from jettison.instances.errors import InputError, JettisonError
 from jettison.instances.link import Link
+from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
 from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
@@ -20,11 +21,13 @@ from jettison.schedules.any_schedule import Schedule
 from jettison.schedules.chain_schedule import ChainSchedule
 from jettison.schedules.cyclic_schedule import CyclicSchedule
 from jettison.schedules.graph_schedule import GraphSchedule
+from jettison.schedules.multi_model_schedule import MultiModelSchedule
 from jettison.schedules.offload_schedule import OffloadSchedule
 from jettison.schedules.replay import Replay
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.schedules.sharded_schedule import ShardedSchedule
 from jettison.schedules.strategy_choice import StrategyChoice
+from jettison.schedules.training_replay import TrainingReplay
 from jettison.solvers.bound import Bound, Evidence, best_bound
 from jettison.solvers.outcome import Infeasibility, Outcome, Problem
 from jettison.solvers.status import Answer, Termination
@@ -160,7 +163,7 @@ class Result:
         """
         if self.time_ns is None or self.lower_bound_ns is None:
             return None
-        beyond_ns = self.time_ns - self.problem.instance.base_time_ns
+        beyond_ns = self.time_ns - base_time_of(self.problem)
         return (self.time_ns - self.lower_bound_ns) / beyond_ns if beyond_ns else 0.0
 
     @property
@@ -214,13 +217,14 @@ class Result:
             "method": self.method,
             "time_ns": self.time_ns,
             "peak_bytes": self.peak_bytes,
-            "base_time_ns": self.problem.instance.base_time_ns,
+            "base_time_ns": base_time_of(self.problem),
             "lower_bound_ns": self.lower_bound_ns,
             "bound_method": None if self.bound is None else self.bound.method,
             "evidence": None if self.bound is None else str(self.bound.evidence),
             "valid_for": None if self.bound is None else str(self.bound.valid_for),
             "gap": self.gap,
             "idle_gap": self.idle_gap,
+            **overheads_of(self.problem, self.replay),
             "least_memory_bytes": None if infeasible is None else infeasible.least_memory_bytes,
             "needed_by": None if infeasible is None else infeasible.needed_by,
             "seconds": round(self.seconds, 6),
@@ -230,8 +234,28 @@ class Result:
         }
 
 
+def base_time_of(problem: Problem) -> int:
+    """Return the time without recomputation and without waiting, in nanoseconds."""
+    if isinstance(problem, MultiModelTraining):
+        return problem.base_time_ns
+    return problem.instance.base_time_ns
+
+
+def overheads_of(problem: Problem, replay: Replay | None) -> dict[str, int | None]:
+    """Return what a step spends on recomputation and on waiting, where several models train."""
+    if not isinstance(problem, MultiModelTraining):
+        return {}
+    judged = replay if isinstance(replay, TrainingReplay) else None
+    return {
+        "recompute_ns": None if judged is None else judged.recompute_ns,
+        "stall_ns": None if judged is None else judged.stall_ns,
+    }
+
+
 def link_of(problem: Problem) -> Link | None:
     """Return the link of a problem that has one."""
+    if isinstance(problem, MultiModelTraining):
+        return problem.link
     return problem.link if isinstance(problem, RematOffloadChain | WeightOffload) else None
 
 
@@ -243,7 +267,7 @@ def transfers_of(problem: Problem) -> str | None:
 def base_time_bound(problem: Problem) -> Bound:
     """Return the time without recomputation: every operation runs at least once."""
     return Bound(
-        time_ns=problem.instance.base_time_ns,
+        time_ns=base_time_of(problem),
         valid_for=ScheduleClass.ALL,
         evidence=Evidence.EXACT,
         method="base-time",
@@ -284,6 +308,9 @@ def replay_schedule(problem: Problem, schedule: Schedule) -> Replay:
         case Sharding():
             if isinstance(schedule, StrategyChoice):
                 return schedule.replay(problem.instance, problem.memory_bytes)
+        case MultiModelTraining():
+            if isinstance(schedule, MultiModelSchedule):
+                return schedule.replay(problem)
         case _:
             assert_never(problem)
     raise InputError(
@@ -291,5 +318,5 @@ def replay_schedule(problem: Problem, schedule: Schedule) -> Replay:
         field="schedule",
         expected="a schedule with transfers is for remat-offload-chain, one that repeats for "
         "weight-offload, one of nodes for a graph, one with strategies for a sharded graph, a "
-        "choice of strategies for sharding",
+        "choice of strategies for sharding, one of units for multi-model",
     )

@@ -17,7 +17,9 @@ from jettison.solvers.outcome import Problem, SolveOptions
 from jettison.solvers.result import (
     Result,
     base_time_bound,
+    base_time_of,
     link_of,
+    overheads_of,
     replay_schedule,
     transfers_of,
 )
@@ -135,12 +137,13 @@ class Verdict:
             "method": None if self.bound is None else self.bound.method,
             "time_ns": None if self.replay is None else self.replay.time_ns,
             "peak_bytes": None if self.replay is None else self.replay.peak_bytes,
-            "base_time_ns": self.problem.instance.base_time_ns,
+            "base_time_ns": base_time_of(self.problem),
             "lower_bound_ns": None if self.bound is None else self.bound.time_ns,
             "evidence": None if self.bound is None else str(self.bound.evidence),
             "valid_for": None if self.bound is None else str(self.bound.valid_for),
             "schedule_class": None if self.replay is None else str(self.replay.schedule_class),
             "gap": self.gap,
+            **overheads_of(self.problem, self.replay),
             "least_memory_bytes": None if proof is None else proof.least_memory_bytes,
             "needed_by": None if proof is None else proof.needed_by,
             "violations": []
