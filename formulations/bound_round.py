@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 from jettison.formulations import tensor_path as paths
 from jettison.formulations.bound_columns import BoundColumns, BoundRows, Terms, joined, scaled
-from jettison.formulations.bound_sub_array import BoundSubArray, everywhere
+from jettison.formulations.bound_sub_array import BoundSubArray
 
 
 class BoundRound(ABC):
@@ -38,39 +38,32 @@ class BoundRound(ABC):
         self.length = add(f"length_{number}", upper=model.horizon, cost=1.0)
         self.S = [add(f"S_{number}_{p}", upper=model.horizon) for p in range(len(f.forward))]
         self.U = [add(f"U_{number}_{j}", upper=model.horizon) for j in range(len(b.backward))]
-        stretches_f, stretches_b = len(f.forward), len(b.backward) + 1
-        self.K_f = self._totals(
-            "K_f", stretches_f, f.from_forward, lambda at: f.stays(paths.IN_ALL_FORWARD, at)
-        )
+        # Sums over the stretches of the forward pass, and of the backward pass.
+        forward = [f.in_forward_stretch(n) for n in range(len(f.forward))]
+        backward = [b.in_backward_stretch(n) for n in range(len(b.backward) + 1)]
+        self.tensors_f, self.tensors_b = forward, backward
+        self.K_f = self._totals("K_f", [f.stays(paths.IN_ALL_FORWARD, at) for at in forward])
         self.Q_f = self._totals(
             "Q_f",
-            stretches_f,
-            f.from_forward,
-            lambda at: f.stays_or_moves(paths.IN_FORWARD_OR_OFFLOADED, paths.IN_ALL_FORWARD, at),
+            [
+                f.stays_or_moves(paths.IN_FORWARD_OR_OFFLOADED, paths.IN_ALL_FORWARD, at)
+                for at in forward
+            ],
         )
-        self.O_f = self._totals(
-            "O_f", stretches_f, f.from_forward, lambda at: f.copies(paths.OFFLOADED_IN_FORWARD, at)
-        )
-        self.K_b = self._totals(
-            "K_b", stretches_b, b.until_backward, lambda at: b.stays(paths.IN_ALL_BACKWARD, at)
-        )
+        self.O_f = self._totals("O_f", [f.copies(paths.OFFLOADED_IN_FORWARD, at) for at in forward])
+        self.K_b = self._totals("K_b", [b.stays(paths.IN_ALL_BACKWARD, at) for at in backward])
         self.Q_b = self._totals(
             "Q_b",
-            stretches_b,
-            b.until_backward,
-            lambda at: b.stays_or_moves(paths.IN_BACKWARD_OR_PREFETCHED, paths.IN_ALL_BACKWARD, at),
+            [
+                b.stays_or_moves(paths.IN_BACKWARD_OR_PREFETCHED, paths.IN_ALL_BACKWARD, at)
+                for at in backward
+            ],
         )
         self.I_b = self._totals(
-            "I_b",
-            stretches_b,
-            b.until_backward,
-            lambda at: b.copies(paths.PREFETCHED_IN_BACKWARD, at),
+            "I_b", [b.copies(paths.PREFETCHED_IN_BACKWARD, at) for at in backward]
         )
         self.R_b = self._totals(
-            "R_b",
-            stretches_b,
-            b.until_backward,
-            lambda at: b.recomputations(paths.RECOMPUTED_IN_BACKWARD, at),
+            "R_b", [b.recomputations(paths.RECOMPUTED_IN_BACKWARD, at) for at in backward]
         )
 
     def write(self) -> None:
@@ -83,18 +76,9 @@ class BoundRound(ABC):
         if BoundRows.MEMORY in self.model.rows:
             self._add_memory()
 
-    def _totals(
-        self,
-        name: str,
-        count: int,
-        stretch: Sequence[int],
-        terms: Callable[[Callable[[int], bool]], Terms],
-    ) -> list[Terms]:
+    def _totals(self, name: str, sums: Sequence[Terms]) -> list[Terms]:
         return [
-            self.model.total(
-                f"{name}_{self.number}_{number}", terms(lambda place, n=number: stretch[place] == n)
-            )
-            for number in range(count)
+            self.model.total(self.name(name, number), terms) for number, terms in enumerate(sums)
         ]
 
     def ns(self, duration_ns: int) -> float:
@@ -113,7 +97,7 @@ class BoundRound(ABC):
 
     def _add_work(self) -> None:
         f, b = self.f, self.b
-        redone = f.recomputations(paths.RECOMPUTED_IN_FORWARD, everywhere)
+        redone = f.recomputations(paths.RECOMPUTED_IN_FORWARD, f.movable)
         self.model.at_least(
             self.name("work"),
             joined([(self.length, 1.0)], scaled(joined(redone, *self.R_b), -1.0)),
@@ -122,8 +106,8 @@ class BoundRound(ABC):
 
     def _add_link(self) -> None:
         f, b, model = self.f, self.b, self.model
-        late = b.copies(paths.OFFLOADED_IN_BACKWARD, everywhere)
-        early = f.copies(paths.PREFETCHED_IN_FORWARD, everywhere)
+        late = b.copies(paths.OFFLOADED_IN_BACKWARD, b.movable)
+        early = f.copies(paths.PREFETCHED_IN_FORWARD, f.movable)
         length = [(self.length, 1.0)]
         model.at_least(self.name("out"), joined(length, scaled(joined(late, *self.O_f), -1.0)), 0.0)
         model.at_least(self.name("in"), joined(length, scaled(joined(early, *self.I_b), -1.0)), 0.0)
@@ -238,10 +222,10 @@ class RoundAlone(BoundRound):
         a = self.f
         for p, start in enumerate(self.S):
             for j, end in enumerate(self.U):
-                copies = a.copies(
-                    paths.OFFLOADED_IN_FORWARD,
-                    lambda t, p=p, j=j: a.from_forward[t] >= p and a.until_backward[t] <= j,
-                )
+                copied = [
+                    t for t in a.movable if a.from_forward[t] >= p and a.until_backward[t] <= j
+                ]
+                copies = a.copies(paths.OFFLOADED_IN_FORWARD, copied)
                 if copies:
                     self.model.at_least(
                         self.name("both", p, j),
@@ -253,15 +237,13 @@ class RoundAlone(BoundRound):
         a = self.f
         for j, end in enumerate(self.U):
             limit = self.model.room(a.backward.work(j).peak_bytes)
+            later = [t for t in a.movable if a.until_backward[t] > j]
             for p, start in enumerate(self.S):
-                kept = a.stays(
-                    paths.IN_ALL_FORWARD,
-                    lambda t, p=p, j=j: a.from_forward[t] < p and a.until_backward[t] > j,
-                )
+                kept = a.stays(paths.IN_ALL_FORWARD, [t for t in later if a.from_forward[t] < p])
                 moved = a.stays_or_moves(
                     paths.IN_FORWARD_OR_OFFLOADED,
                     paths.IN_ALL_FORWARD,
-                    lambda t, p=p, j=j: a.from_forward[t] >= p and a.until_backward[t] > j,
+                    [t for t in later if a.from_forward[t] >= p],
                 )
                 if moved:
                     self.model.at_most(
@@ -334,7 +316,7 @@ class PairRound(BoundRound):
             terms += self._kept_if(
                 self.name("beside_b", p, stretch),
                 kept,
-                b.most_bytes(lambda t, n=stretch: b.until_backward[t] == n),
+                b.most_bytes(self.tensors_b[stretch]),
                 self.z[p][max(0, stretch - 1)],
             )
         held = model.memory.to_model(b.profile.carried_bytes)
@@ -354,7 +336,7 @@ class PairRound(BoundRound):
             terms += self._kept_if(
                 self.name("beside_f", p, j),
                 kept,
-                f.most_bytes(lambda t, n=p: f.from_forward[t] == n),
+                f.most_bytes(self.tensors_f[p]),
                 self.z[min(p + 1, len(self.z) - 1)][j],
             )
             onward = model.memory.to_model(f.forward.least_active_bytes(p))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Sequence
 from fractions import Fraction
 from itertools import accumulate
 
@@ -93,51 +93,51 @@ class BoundSubArray:
                 f"class_{self.place}_{place}", columns, [1.0] * len(columns), lower=1, upper=1
             )
 
-    def stays(self, classes: Collection[TensorPath], where: Callable[[int], bool]) -> Terms:
+    def in_forward_stretch(self, number: int) -> list[int]:
+        """Return the tensors that become idle from a milestone on, before the next one."""
+        return [place for place in self.movable if self.from_forward[place] == number]
+
+    def in_backward_stretch(self, number: int) -> list[int]:
+        """Return the tensors first used in stretch `number` of the backward pass."""
+        return [place for place in self.movable if self.until_backward[place] == number]
+
+    def stays(self, classes: Collection[TensorPath], places: Sequence[int]) -> Terms:
         """Return the bytes of tensors of some classes."""
-        return self._sum(classes, where, self._bytes)
+        return self._sum(classes, places, self._bytes)
 
     def stays_or_moves(
         self,
         classes: Collection[TensorPath],
         kept: Collection[TensorPath],
-        where: Callable[[int], bool],
+        places: Sequence[int],
     ) -> Terms:
         """Return the bytes of tensors of `classes`, or of `kept` if their copies take no time."""
-        return [
-            *self._sum(classes, lambda place: place in self._slow and where(place), self._bytes),
-            *self._sum(kept, lambda place: place not in self._slow and where(place), self._bytes),
-        ]
+        slow = [place for place in places if place in self._slow]
+        instant = [place for place in places if place not in self._slow]
+        return self.stays(classes, slow) + self.stays(kept, instant)
 
-    def copies(self, classes: Collection[TensorPath], where: Callable[[int], bool]) -> Terms:
+    def copies(self, classes: Collection[TensorPath], places: Sequence[int]) -> Terms:
         """Return the time of a copy of each tensor of some classes."""
-        return self._sum(classes, where, self._swap)
+        return self._sum(classes, places, self._swap)
 
-    def recomputations(
-        self, classes: Collection[TensorPath], where: Callable[[int], bool]
-    ) -> Terms:
+    def recomputations(self, classes: Collection[TensorPath], places: Sequence[int]) -> Terms:
         """Return the time to recompute each tensor of some classes once."""
-        return self._sum(classes, where, self._recompute)
+        return self._sum(classes, places, self._recompute)
 
-    def most_bytes(self, where: Callable[[int], bool]) -> float:
+    def most_bytes(self, places: Sequence[int]) -> float:
         """Return the bytes of tensors, whatever their classes."""
-        return sum(self._bytes[place] for place in self.movable if where(place))
+        return sum(self._bytes[place] for place in places)
 
     def _sum(
-        self, classes: Collection[TensorPath], where: Callable[[int], bool], weights: list[float]
+        self, classes: Collection[TensorPath], places: Sequence[int], weights: Sequence[float]
     ) -> Terms:
         return [
             (self._columns[place, path], weights[place])
-            for place in self.movable
-            if where(place) and weights[place]
-            for path in TensorPath
-            if path in classes and (place, path) in self._columns
+            for place in places
+            if weights[place]
+            for path in classes
+            if (place, path) in self._columns
         ]
-
-
-def everywhere(place: int) -> bool:
-    """Tell that every tensor is meant."""
-    return True
 
 
 def _rounded_up(rate: Fraction) -> float:

@@ -121,7 +121,7 @@ from jettison.formulations import tensor_path as paths
 from jettison.formulations.array_model import ArrayModel
 from jettison.formulations.bound_columns import BoundColumns, BoundRows
 from jettison.formulations.bound_round import PairRound, RoundAlone
-from jettison.formulations.bound_sub_array import BoundSubArray, everywhere
+from jettison.formulations.bound_sub_array import BoundSubArray
 from jettison.formulations.integer_scale import IntegerScale
 from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.instances.sub_array import SubArray
@@ -182,7 +182,7 @@ class MultiModelUnitBound:
             array.add_classes(columns.builder, paths.OF_A_PAIR if len(sizes) == 2 else paths.OF_ONE)
             columns.at_most(
                 f"boundary_{array.place}",
-                array.stays(paths.AT_THE_BOUNDARY, everywhere),
+                array.stays(paths.AT_THE_BOUNDARY, array.movable),
                 columns.room(array.profile.carried_bytes),
             )
         if len(arrays) == 2:

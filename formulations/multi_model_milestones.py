@@ -42,8 +42,7 @@ class Milestones:
         count = len(works)
         if count <= most:
             return cls(tuple(range(count)), works)
-        change = [abs(after - before) for before, after in zip([0, *idle_bytes], idle_bytes, strict=False)]
-        moved = list(accumulate(change))
+        moved = list(accumulate(abs(b - a) for a, b in pairwise([0, *idle_bytes])))
         limits = [bisect_left(moved, moved[-1] * piece / (most - 2)) for piece in range(most - 1)]
         chosen = {0, count - 1}
         for first, end in pairwise(limits):
