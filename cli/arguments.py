@@ -40,7 +40,10 @@ AlphaOption = Annotated[
 BandwidthOption = Annotated[
     str | None,
     typer.Option(
-        "--bandwidth", metavar="RATE", help="Of the link to the host, each way, such as 12GB/s."
+        "--bandwidth",
+        metavar="RATE",
+        help="Of the link to the host, each way, such as 12GB/s; of a multi-model instance in "
+        "place of its own.",
     ),
 ]
 TransfersOption = Annotated[
@@ -48,6 +51,12 @@ TransfersOption = Annotated[
     typer.Option(
         "--transfers",
         help="How transfers use memory: at-once, or fluid as in POFO; at-once by default.",
+    ),
+]
+ModelsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--models", metavar="N", help="How many models of a multi-model instance; all by default."
     ),
 ]
 MethodOption = Annotated[

@@ -15,6 +15,7 @@ from jettison.cli.arguments import (
     JsonOption,
     MemoryOption,
     MethodOption,
+    ModelsOption,
     ProblemName,
     SeedOption,
     ThreadsOption,
@@ -39,6 +40,7 @@ def bound(
     alpha: AlphaOption = None,
     bandwidth: BandwidthOption = None,
     transfers: TransfersOption = None,
+    models: ModelsOption = None,
     schedule: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="A schedule to judge (see `jettison solve --output`)."),
@@ -58,7 +60,7 @@ def bound(
 
     A schedule that breaks a rule ends with status 2, and every broken rule is named.
     """
-    posed = make_problem(problem, instance, Resources(memory, alpha, bandwidth, transfers))
+    posed = make_problem(problem, instance, Resources(memory, alpha, bandwidth, transfers, models))
     checked_picture(plot)
     given = None if schedule is None else load_schedule(schedule, posed.instance)
     line = ProgressLine(f"bound on {posed.instance.name}")

@@ -11,6 +11,7 @@ from jettison.cli.arguments import (
     GapOption,
     InstanceName,
     JsonOption,
+    ModelsOption,
     ProblemName,
     SeedOption,
     ThreadsOption,
@@ -50,6 +51,7 @@ def compare(
         typer.Option(metavar="RATES", help="Of the link: one or more, such as 12GB/s,24GB/s."),
     ] = None,
     transfers: TransfersOption = None,
+    models: ModelsOption = None,
     methods: Annotated[
         str | None,
         typer.Option(metavar="NAMES", help="Names separated by commas; all methods by default."),
@@ -70,7 +72,7 @@ def compare(
 
     Example: jettison compare remat-chain vgg16-b2-224-cpu --memory 30%,50%,70% --plot curve.png
     """
-    resources = Resources(memory, alpha, bandwidth, transfers)
+    resources = Resources(memory, alpha, bandwidth, transfers, models)
     problems = [make_problem(problem, instance, one) for one in resources.each()]
     names = None if methods is None else [name.strip() for name in methods.split(",")]
     for name in names or []:

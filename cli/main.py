@@ -13,6 +13,7 @@ from jettison.cli import (
     export_command,
     generate_command,
     generate_graphs,
+    generate_models,
     import_command,
     list_command,
     show_command,
@@ -43,6 +44,7 @@ app.add_typer(list_command.app, name="list")
 app.add_typer(import_command.app, name="import")
 app.command("export")(export_command.export)
 generate_command.app.add_typer(generate_graphs.app)
+generate_command.app.add_typer(generate_models.app)
 app.add_typer(generate_command.app, name="generate")
 app.command("verify")(verify_command.verify)
 

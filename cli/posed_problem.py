@@ -12,6 +12,8 @@ from jettison.instances.chain import Chain
 from jettison.instances.chain_to_graph import chain_to_graph, graph_memory_bytes
 from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph
+from jettison.instances.multi_model import MultiModel
+from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
 from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
@@ -37,12 +39,15 @@ class Resources:
         One of the two says how much memory there is.
     bandwidth, transfers
         The link, for problems that have one.
+    models
+        How many of the models of an instance are trained.
     """
 
     memory: str | None
     alpha: str | None = None
     bandwidth: str | None = None
     transfers: Transfers | None = None
+    models: int | None = None
 
     @property
     def memory_text(self) -> str:
@@ -90,6 +95,14 @@ def make_problem(problem: str, instance: str, resources: Resources) -> Problem:
             f"{loaded.name} is a 3-PARTITION",
             field="INSTANCE",
             expected="give a chain or a graph; see jettison generate weight-offload",
+        )
+    if problem == MultiModelTraining.problem or isinstance(loaded, MultiModel):
+        return _make_multi_model(problem, loaded, resources)
+    if resources.models is not None:
+        raise InputError(
+            f"{problem} trains one model",
+            field="models",
+            expected=f"leave it out, or use {MultiModelTraining.problem}",
         )
     if problem == Sharding.problem or isinstance(loaded, StrategyGraph):
         return _make_sharding(problem, loaded, resources)
@@ -139,6 +152,30 @@ def make_problem(problem: str, instance: str, resources: Resources) -> Problem:
         limit = graph_memory_bytes(loaded, RematChain(loaded, memory).memory_bytes)
         return RematGraph(chain_to_graph(loaded), limit)
     return RematGraph(loaded, memory)
+
+
+def _make_multi_model(
+    problem: str,
+    instance: Chain | Graph | ShardedGraph | StrategyGraph | MultiModel,
+    resources: Resources,
+) -> MultiModelTraining:
+    """Make the problem; without --bandwidth, the link is that of the instance."""
+    if not isinstance(instance, MultiModel) or problem != MultiModelTraining.problem:
+        raise InputError(
+            f"{instance.name} is a {instance.kind}",
+            field="INSTANCE",
+            expected=f"{MultiModelTraining.problem} is for a {MultiModel.kind}, and that for "
+            "nothing else",
+        )
+    if resources.transfers is not None:
+        raise InputError(
+            f"{problem} leaves nothing open about transfers",
+            field="transfers",
+            expected=f"leave it out, or use {RematOffloadChain.problem}",
+        )
+    return MultiModelTraining(
+        instance, resources.memory_text, resources.bandwidth, models=resources.models
+    )
 
 
 def _make_sharding(

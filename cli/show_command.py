@@ -6,6 +6,8 @@ from jettison.cli.arguments import InstanceName, JsonOption
 from jettison.cli.output import print_json, print_pairs
 from jettison.instances.catalog import Instance, load
 from jettison.instances.chain import Chain
+from jettison.instances.link import Link
+from jettison.instances.multi_model import MultiModel
 from jettison.instances.sharded_graph import ShardedGraph
 from jettison.instances.strategy_graph import StrategyGraph
 from jettison.instances.three_partition import ThreePartition
@@ -18,9 +20,22 @@ def show(instance: InstanceName, json: JsonOption = False) -> None:
     """Show an instance: times, memory, where it comes from."""
     loaded = load(instance)
     if json:
-        print_json(_facts(loaded) | {"provenance": loaded.provenance.to_json()})
+        profiles = {"profiles": _profiles(loaded)} if isinstance(loaded, MultiModel) else {}
+        print_json({**_facts(loaded), **profiles, "provenance": loaded.provenance.to_json()})
         return
     rows = [(name, _written(name, value)) for name, value in _facts(loaded).items()]
+    if isinstance(loaded, MultiModel):
+        rows += [
+            (
+                f"{profile['models']} fused",
+                f"{format_ns(profile['compute_ns'])}, no-saving peak "
+                f"{_written('_bytes', profile['store_all_peak_bytes'])}, feature maps "
+                f"{format_bytes(profile['feature_map_bytes'])}, static "
+                f"{format_bytes(profile['static_bytes'])}, largest operator "
+                f"{format_bytes(profile['largest_peak_bytes'])}",
+            )
+            for profile in _profiles(loaded)
+        ]
     origin = loaded.provenance.to_json()
     origin.pop("spread", None)
     rows += [(name, str(value)) for name, value in origin.items()]
@@ -73,6 +88,17 @@ def _facts(instance: Instance) -> dict[str, str | int]:
                 else {"usage_limit_bytes": instance.usage_limit_bytes}
             ),
         }
+    if isinstance(instance, MultiModel):
+        return {
+            "name": instance.name,
+            "kind": instance.kind,
+            "sha256": instance.sha256,
+            "models": instance.models,
+            "forward_operators": len(instance.forward),
+            "backward_operators": len(instance.backward),
+            "feature_maps": len(instance.feature_maps),
+            "bandwidth_bytes_per_s": instance.bandwidth,
+        }
     facts: dict[str, str | int] = {
         "name": instance.name,
         "kind": instance.kind,
@@ -96,9 +122,27 @@ def _facts(instance: Instance) -> dict[str, str | int]:
     return facts
 
 
+def _profiles(instance: MultiModel) -> list[dict[str, int]]:
+    """Say what so many fused models take, for each number that may be fused."""
+    arrays = (instance.sub_array(size) for size in instance.sizes)
+    return [
+        {
+            "models": array.models,
+            "compute_ns": array.compute_ns,
+            "store_all_peak_bytes": array.store_all_peak_bytes,
+            "feature_map_bytes": array.idle_bytes,
+            "static_bytes": array.static_bytes,
+            "largest_peak_bytes": array.largest_peak_bytes,
+        }
+        for array in arrays
+    ]
+
+
 def _written(name: str, value: str | int) -> str:
     if name.endswith("_bytes"):
         return f"{format_bytes(int(value))} ({value} bytes)"
+    if name.endswith("_bytes_per_s"):
+        return f"{Link(int(value))} ({value} bytes per second)"
     if name.endswith("_ns"):
         return f"{format_ns(int(value))} ({value} ns)"
     return str(value)

@@ -15,6 +15,7 @@ from jettison.cli.arguments import (
     JsonOption,
     MemoryOption,
     MethodOption,
+    ModelsOption,
     ProblemName,
     SeedOption,
     ThreadsOption,
@@ -55,6 +56,7 @@ def solve(
     alpha: AlphaOption = None,
     bandwidth: BandwidthOption = None,
     transfers: TransfersOption = None,
+    models: ModelsOption = None,
     method: MethodOption = None,
     time_limit: TimeLimitOption = 60.0,
     gap: GapOption = 1e-4,
@@ -88,7 +90,7 @@ def solve(
 
     Example: jettison solve remat-chain resnet50-b4-224-cpu --memory 50%
     """
-    posed = make_problem(problem, instance, Resources(memory, alpha, bandwidth, transfers))
+    posed = make_problem(problem, instance, Resources(memory, alpha, bandwidth, transfers, models))
     chosen = find_method(posed.problem, method)
     for picture in (plot, grid):
         checked_picture(picture)

@@ -14,15 +14,23 @@ from typing import Any
 from jettison.instances.chain import Chain
 from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph
-from jettison.instances.json_file import check_header, check_schema, read_json, write_json
+from jettison.instances.json_file import (
+    check_header,
+    check_schema,
+    json_text,
+    read_json,
+    rows_text,
+    write_text,
+)
+from jettison.instances.multi_model import MultiModel
 from jettison.instances.sharded_graph import ShardedGraph
 from jettison.instances.strategy_graph import StrategyGraph
 from jettison.instances.tensor_programs.program_on_mesh import ProgramOnMesh
 from jettison.instances.three_partition import ThreePartition
 
-Instance = Chain | Graph | ShardedGraph | StrategyGraph | ThreePartition
+Instance = Chain | Graph | ShardedGraph | StrategyGraph | ThreePartition | MultiModel
 
-_KINDS = (Chain, Graph, ShardedGraph, StrategyGraph, ThreePartition)
+_KINDS = (Chain, Graph, ShardedGraph, StrategyGraph, ThreePartition, MultiModel)
 _READERS: Mapping[str, Callable[[Any], Instance]] = {
     **{kind.kind: kind.from_json for kind in _KINDS},
     # A sharded graph that is kept as what it is made from.
@@ -98,7 +106,8 @@ def save(instance: Instance, path: str | Path) -> None:
     InputError
         If the folder does not exist or cannot be written.
     """
-    write_json(instance.to_json(), Path(path))
+    text = rows_text if isinstance(instance, MultiModel) else json_text
+    write_text(text(instance.to_json()), Path(path))
 
 
 def _data_file(name: str) -> Path:

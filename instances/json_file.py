@@ -148,6 +148,26 @@ def json_text(document: Mapping[str, object]) -> str:
     return json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
 
+def rows_text(document: Mapping[str, object]) -> str:
+    """Return JSON with sorted keys and one line for each entry of each list in the document.
+
+    Tables of many short columns are legible this way, and half as large.
+    """
+    lines = []
+    for key in sorted(document):
+        value = document[key]
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            rows = ",\n  ".join(_compact(entry) for entry in value)
+            lines.append(f"{_compact(key)}: [\n  {rows}\n ]")
+        else:
+            lines.append(f"{_compact(key)}: {_compact(value)}")
+    return "{\n " + ",\n ".join(lines) + "\n}\n"
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, sort_keys=True, allow_nan=False, separators=(",", ":"))
+
+
 def write_text(text: str, path: Path) -> None:
     """Write a text file through a temporary file beside it, then rename.
 

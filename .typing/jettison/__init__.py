@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from jettison.instances.errors import InputError, JettisonError, MissingExtraError
     from jettison.instances.graph import Graph, Node
     from jettison.instances.link import Link
+    from jettison.instances.multi_model import MultiModel
+    from jettison.instances.multi_model_training import MultiModelTraining
     from jettison.instances.operator import Operator, Role, Strategy
     from jettison.instances.provenance import Provenance
     from jettison.instances.remat_chain import RematChain
@@ -68,6 +70,8 @@ __all__ = [
     "JettisonError",
     "Link",
     "MissingExtraError",
+    "MultiModel",
+    "MultiModelTraining",
     "Node",
     "OffloadSchedule",
     "Operator",
@@ -119,6 +123,8 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "instances.errors": ["InputError", "JettisonError", "MissingExtraError"],
         "instances.graph": ["Graph", "Node"],
         "instances.link": ["Link"],
+        "instances.multi_model": ["MultiModel"],
+        "instances.multi_model_training": ["MultiModelTraining"],
         "instances.operator": ["Operator", "Role", "Strategy"],
         "instances.provenance": ["Provenance"],
         "instances.remat_chain": ["RematChain"],

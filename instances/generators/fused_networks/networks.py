@@ -1,0 +1,96 @@
+"""Networks that µ-TWO trains several of, and those of them that are bundled.
+
+Run ``python -m jettison.instances.generators.fused_networks.networks`` from a checkout to write the
+files of the bundled data set. Batches are those of the paper's Table 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from jettison.instances.bundled_index import write_index
+from jettison.instances.catalog import save
+from jettison.instances.errors import InputError
+from jettison.instances.generators.fused_networks.fused_step import FusedStep
+from jettison.instances.generators.fused_networks.mobile import mobilenet_v3
+from jettison.instances.generators.fused_networks.recommender import recommender
+from jettison.instances.generators.fused_networks.residual import resnet101
+from jettison.instances.generators.fused_networks.transformers import (
+    bert,
+    gpt2,
+    vision_transformer,
+)
+from jettison.instances.multi_model import MultiModel
+
+_DATA = Path(__file__).resolve().parents[2] / "data"
+_MODELS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class FusedNetwork:
+    """A network: how its step is built, the shape of one sample, and the batch that is bundled."""
+
+    build: Callable[[int], FusedStep]
+    sample: tuple[int, ...]
+    batch: int
+
+
+FUSED_NETWORKS = {
+    "bert": FusedNetwork(bert, (512,), 24),
+    "gpt2": FusedNetwork(gpt2, (1024,), 8),
+    "vit": FusedNetwork(vision_transformer, (3, 512, 512), 8),
+    "resnet101": FusedNetwork(resnet101, (3, 224, 224), 64),
+    "mobilenet": FusedNetwork(mobilenet_v3, (3, 224, 224), 128),
+    "dlrm": FusedNetwork(recommender, (96 * 8 + 26 + 13,), 1024),
+}
+"""By the name that its instance begins with."""
+
+
+def fused_network(network: str, batch: int | None, models: int) -> MultiModel:
+    """Return so many models of a network, with a profile for each number of them.
+
+    Parameters
+    ----------
+    network
+        A name of `FUSED_NETWORKS`.
+    batch
+        Samples in a step of each model; None for those of the bundled instance.
+    models
+        How many.
+
+    Raises
+    ------
+    InputError
+        If the network is unknown, or one of the numbers is out of range.
+    """
+    if network not in FUSED_NETWORKS:
+        raise InputError(
+            f"{network!r}",
+            field="network",
+            expected=f"name one of {', '.join(FUSED_NETWORKS)}",
+        )
+    found = FUSED_NETWORKS[network]
+    if batch is None:
+        batch = found.batch
+    mark = "" if batch == found.batch else f"-b{batch}"
+    return found.build(batch).multi_model(
+        f"{network}{mark}-x{models}",
+        models,
+        network=network,
+        input_shape=(batch, *found.sample),
+        arguments={"models": models},
+    )
+
+
+def main() -> None:
+    """Write the bundled instances and the index of the data set."""
+    for network in FUSED_NETWORKS:
+        instance = fused_network(network, None, _MODELS)
+        save(instance, _DATA / f"{instance.name}.json")
+    write_index(_DATA)
+
+
+if __name__ == "__main__":
+    main()
