@@ -1,0 +1,305 @@
+r"""Finds the times of transfers for a unit whose decisions have been made.
+
+Offloads are issued right after the last forward use. For prefetches, what is in memory is looked at
+first as if all offloads were complete (`RoundOrder`): a feature map comes back for the computation
+that reads it first, or as many computations earlier as all needs allow with it; feature maps are
+looked at in the order in which they are read, and none comes back before the one that is read
+before it. Then the round is run in time. From the earliest moment on, a prefetch is issued where it
+starts no later than the next computation and does not delay it; at the latest, right before the
+computation that reads it.
+
+No deadlock: an operation that waits for memory waits for copies that are under way, and when they
+are complete, what is in memory beside it is at most its need with every prefetch of an earlier or
+equal moment, which is at most the memory.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from jettison.instances.multi_model_training import MultiModelTraining
+from jettison.schedules.multi_model_operation import MultiModelAction, MultiModelOperation
+from jettison.schedules.multi_model_schedule import Round, TrainingUnit
+from jettison.solvers.multi_model_decisions import Fate, UnitDecisions
+from jettison.solvers.multi_model_order import ArrayPlaces, Computation, RoundOrder
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutedUnit:
+    """A unit with all of its operations, and the time of an iteration of it."""
+
+    unit: TrainingUnit
+    time_ns: int
+
+
+class UnitExecutor:
+    """Executes decisions on one unit of a problem.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    sizes
+        Models in each sub-array of the unit, one or two entries.
+
+    Raises
+    ------
+    InputError
+        If there is no profile of a size.
+    """
+
+    def __init__(self, problem: MultiModelTraining, sizes: Sequence[int]) -> None:
+        self.sizes = tuple(sizes)
+        self.arrays = tuple(problem.sub_array(size) for size in sizes)
+        self._memory_bytes = problem.memory_bytes
+        self._static_bytes = sum(array.static_bytes for array in self.arrays)
+        self._places = [ArrayPlaces(array) for array in self.arrays]
+        self._swaps_ns = [problem.swap_ns(array) for array in self.arrays]
+
+    def execute(self, decisions: UnitDecisions) -> ExecutedUnit | None:
+        r"""Return the unit with its operations, whose replay is valid; None where it cannot fit.
+
+        With the decisions that take the least memory there is one whenever some schedule exists.
+
+        Notes
+        -----
+        Time :math:`O(n (t + r))` for n computations and t transfers in a round, of which r are
+        under way at the same time.
+        """
+        rounds: list[Round] = []
+        time_ns = 0
+        for number in range(len(self.arrays)):
+            executed = self._execute_round(decisions, number)
+            if executed is None:
+                return None
+            rounds.append(executed.operations)
+            time_ns += executed.time_ns
+        return ExecutedUnit(TrainingUnit(self.sizes, tuple(rounds)), time_ns)
+
+    def _execute_round(self, decisions: UnitDecisions, number: int) -> _ExecutedRound | None:
+        stored_bytes = self._static_bytes
+        if len(self.arrays) == 2:
+            array = self.arrays[number]
+            stored_bytes += array.carried_bytes + sum(
+                tensor.size_bytes
+                for tensor, fate in zip(array.tensors, decisions.fates[number], strict=True)
+                if fate is Fate.KEEP
+            )
+        if stored_bytes > self._memory_bytes:
+            return None
+        computations = self._order(decisions, number, stored_bytes)
+        fetches = self._fetches(computations, number, decisions)
+        if fetches is None:
+            return None
+        return _Simulation(
+            computations, fetches, self._swaps_ns, self._places, stored_bytes, self._memory_bytes
+        ).run()
+
+    def _order(self, decisions: UnitDecisions, number: int, stored_bytes: int) -> list[Computation]:
+        """Return the computations of the round in which sub-array `number` runs backward."""
+        backward, forward = self._places[number], self._places[len(self.arrays) - 1 - number]
+        is_pair = len(self.arrays) == 2
+        other = 1 - number if is_pair else 0
+        fates = decisions.fates[number]
+        idle = {place for place, fate in enumerate(fates) if fate is Fate.KEEP}
+        order = RoundOrder(stored_bytes)
+        done = 0
+        for position in range(len(backward.array.backward)):
+            before = len(forward.array.forward)
+            if is_pair:
+                before = decisions.forward_before[number][position]
+            while done < before:
+                order.add_forward(other, forward, decisions.fates[other], done)
+                done += 1
+            order.add_backward(number, backward, idle, fates, position)
+        for position in range(done, len(forward.array.forward)):
+            order.add_forward(other, forward, decisions.fates[other], position)
+        return order.computations
+
+    def _fetches(
+        self, computations: Sequence[Computation], number: int, decisions: UnitDecisions
+    ) -> list[_Fetch] | None:
+        """Return the prefetches in their order; None where a need is above the memory."""
+        needs_bytes = [item.need_bytes for item in computations]
+        if max(needs_bytes) > self._memory_bytes:
+            return None
+        prompts: Mapping[int, int] = decisions.prompts[number] if decisions.prompts else {}
+        backward_at: dict[int, int] = {}
+        offloaded_at: dict[int, int] = {}
+        for at, item in enumerate(computations):
+            operation = item.operation
+            if operation.array == number:
+                if operation.action is MultiModelAction.BACKWARD:
+                    backward_at[operation.position] = at
+                for place in item.offloads:
+                    offloaded_at[place] = at
+        is_pair = len(self.arrays) == 2
+        tensors = self.arrays[number].tensors
+        fetches: list[_Fetch] = []
+        earliest = 0
+        for use, item in enumerate(computations):
+            for place in item.fetches:
+                size_bytes = tensors[place].size_bytes
+                if not is_pair:
+                    earliest = max(earliest, offloaded_at[place] + 1)
+                if place in prompts:
+                    earliest = max(earliest, min(backward_at[prompts[place]] + 1, use))
+                most_bytes = self._memory_bytes - size_bytes
+                trigger = use
+                while trigger > earliest and needs_bytes[trigger - 1] <= most_bytes:
+                    trigger -= 1
+                    needs_bytes[trigger] += size_bytes
+                earliest = trigger
+                fetches.append(_Fetch(number, place, size_bytes, trigger, use))
+        return fetches
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetch:
+    """A prefetch: what, and between which computations it has to be issued."""
+
+    array: int
+    place: int
+    size_bytes: int
+    trigger: int
+    use: int
+
+
+@dataclass(frozen=True, slots=True)
+class _ExecutedRound:
+    operations: Round
+    time_ns: int
+
+
+class _Simulation:
+    """Three queues and the memory of one round, in exact nanoseconds."""
+
+    def __init__(
+        self,
+        computations: Sequence[Computation],
+        fetches: Sequence[_Fetch],
+        swaps_ns: Sequence[Sequence[int]],
+        places: Sequence[ArrayPlaces],
+        stored_bytes: int,
+        memory_bytes: int,
+    ) -> None:
+        self._computations = computations
+        self._fetches = fetches
+        self._swaps_ns = swaps_ns
+        self._places = places
+        self._stored_bytes = stored_bytes
+        self._limit_bytes = memory_bytes
+        # Memory that returns later, as (when, bytes), by time.
+        self._returns: list[tuple[int, int]] = []
+        self._started_ns = self._computed_ns = self._offloaded_ns = self._prefetched_ns = 0
+        # When copies on the host are complete, and when prefetched feature maps are back.
+        self._hosted_ns: dict[tuple[int, int], int] = {}
+        self._back_ns: dict[int, int] = {}
+        self._issued: list[MultiModelOperation] = []
+
+    def run(self) -> _ExecutedRound:
+        next_fetch = 0
+        for position, item in enumerate(self._computations):
+            start_ns = None
+            while next_fetch < len(self._fetches):
+                fetch = self._fetches[next_fetch]
+                if fetch.trigger > position:
+                    break
+                fetch_ns = self._fetch_start(fetch)
+                if fetch.use > position:
+                    ready_ns = self._ready(item)
+                    start_ns = self._free_from(ready_ns, item.taken_bytes)
+                    if fetch_ns > start_ns or start_ns < self._free_from(
+                        ready_ns, item.taken_bytes + fetch.size_bytes
+                    ):
+                        break
+                self._fetch(fetch, fetch_ns)
+                start_ns = None
+                next_fetch += 1
+            if start_ns is None:
+                start_ns = self._free_from(self._ready(item), item.taken_bytes)
+            self._compute(item, start_ns)
+        end_ns = max(self._computed_ns, self._offloaded_ns, self._prefetched_ns)
+        return _ExecutedRound(tuple(self._issued), end_ns)
+
+    def _ready(self, item: Computation) -> int:
+        """Return when a computation can start but for its memory."""
+        ready_ns = max(self._started_ns, self._computed_ns)
+        operation = item.operation
+        tensors = self._places[operation.array]
+        if operation.action is MultiModelAction.BACKWARD:
+            read: Sequence[int] = tensors.arriving[operation.position]
+        elif operation.action is MultiModelAction.RECOMPUTE:
+            read = tensors.array.tensors[operation.position].sources
+        else:
+            return ready_ns
+        for place in read:
+            ready_ns = max(ready_ns, self._back_ns.get(place, 0))
+        return ready_ns
+
+    def _fetch_start(self, fetch: _Fetch) -> int:
+        earliest_ns = max(
+            self._started_ns,
+            self._prefetched_ns,
+            self._hosted_ns.get((fetch.array, fetch.place), 0),
+        )
+        return self._free_from(earliest_ns, fetch.size_bytes)
+
+    def _compute(self, item: Computation, start_ns: int) -> None:
+        operation = item.operation
+        self._take(start_ns, item.taken_bytes)
+        end_ns = start_ns + item.run_ns
+        self._computed_ns = end_ns
+        self._give_back(end_ns, item.returned_bytes)
+        self._issued.append(operation)
+        for place in item.offloads:
+            size_bytes = self._places[operation.array].array.tensors[place].size_bytes
+            self._offloaded_ns = (
+                max(self._offloaded_ns, end_ns) + self._swaps_ns[operation.array][place]
+            )
+            self._hosted_ns[operation.array, place] = self._offloaded_ns
+            self._give_back(self._offloaded_ns, size_bytes)
+            self._issued.append(
+                MultiModelOperation(MultiModelAction.OFFLOAD, operation.array, place)
+            )
+        for place in item.discards:
+            self._issued.append(
+                MultiModelOperation(MultiModelAction.DISCARD, operation.array, place)
+            )
+
+    def _fetch(self, fetch: _Fetch, start_ns: int) -> None:
+        self._take(start_ns, fetch.size_bytes)
+        self._prefetched_ns = start_ns + self._swaps_ns[fetch.array][fetch.place]
+        self._back_ns[fetch.place] = self._prefetched_ns
+        self._issued.append(
+            MultiModelOperation(MultiModelAction.PREFETCH, fetch.array, fetch.place)
+        )
+
+    def _free_from(self, earliest_ns: int, size_bytes: int) -> int:
+        """Return the first time from `earliest_ns` on when so much is free."""
+        now_ns = earliest_ns
+        over_bytes = self._stored_bytes + size_bytes - self._limit_bytes
+        for when_ns, returned_bytes in self._returns:
+            if over_bytes <= 0:
+                break
+            now_ns = max(now_ns, when_ns)
+            over_bytes -= returned_bytes
+        return now_ns
+
+    def _take(self, now_ns: int, size_bytes: int) -> None:
+        """Take memory that is free at `now_ns`, which never decreases from call to call."""
+        returned = 0
+        for when_ns, size in self._returns:
+            if when_ns > now_ns:
+                break
+            self._stored_bytes -= size
+            returned += 1
+        del self._returns[:returned]
+        self._stored_bytes += size_bytes
+        self._started_ns = now_ns
+
+    def _give_back(self, when_ns: int, size_bytes: int) -> None:
+        if size_bytes:
+            insort(self._returns, (when_ns, size_bytes))
