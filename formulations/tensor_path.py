@@ -6,9 +6,9 @@ from enum import StrEnum
 
 
 class TensorPath(StrEnum):
-    """Classes of feature maps; the first of the list that fits is meant.
+    """Classes of feature maps, by their life from the last forward use to the first backward use.
 
-    A pair trains the forward and the backward pass of a sub-array in two rounds. *The boundary* is
+    The first of the list that fits is meant. A pair trains the forward and the backward pass of a sub-array in two rounds. *The boundary* is
     between them. A sub-array alone has one round: what it does not keep, it recomputes (at any
     time) or swaps, and the other classes do not exist.
 
@@ -41,24 +41,24 @@ class TensorPath(StrEnum):
 OF_A_PAIR = tuple(TensorPath)
 OF_ONE = (TensorPath.RECOMPUTE, TensorPath.SWAP, TensorPath.KEEP)
 
-IN_ALL_FORWARD = frozenset({TensorPath.KEEP, TensorPath.LATE})
+IN_ALL_FORWARD = (TensorPath.LATE, TensorPath.KEEP)
 """In memory throughout the round of the forward pass, once it is idle."""
 
-IN_FORWARD_OR_OFFLOADED = IN_ALL_FORWARD | {TensorPath.SWAP, TensorPath.EARLY}
+IN_FORWARD_OR_OFFLOADED = (TensorPath.SWAP, TensorPath.LATE, TensorPath.EARLY, TensorPath.KEEP)
 """There or, at that moment, away after an offload: it is not recomputed."""
 
-AT_THE_BOUNDARY = frozenset({TensorPath.KEEP, TensorPath.LATE, TensorPath.EARLY, TensorPath.REDO})
+AT_THE_BOUNDARY = (TensorPath.REDO, TensorPath.LATE, TensorPath.EARLY, TensorPath.KEEP)
 """In memory between the two rounds."""
 
-IN_ALL_BACKWARD = frozenset({TensorPath.KEEP, TensorPath.EARLY, TensorPath.REDO})
+IN_ALL_BACKWARD = (TensorPath.REDO, TensorPath.EARLY, TensorPath.KEEP)
 """In memory throughout the round of the backward pass, until it is used."""
 
-IN_BACKWARD_OR_PREFETCHED = frozenset(TensorPath) - {TensorPath.RECOMPUTE}
+IN_BACKWARD_OR_PREFETCHED = tuple(path for path in TensorPath if path is not TensorPath.RECOMPUTE)
 """There or, at that moment, awaiting a prefetch."""
 
-OFFLOADED_IN_FORWARD = frozenset({TensorPath.SWAP, TensorPath.EARLY})
-OFFLOADED_IN_BACKWARD = frozenset({TensorPath.LATE})
-PREFETCHED_IN_FORWARD = frozenset({TensorPath.EARLY})
-PREFETCHED_IN_BACKWARD = frozenset({TensorPath.SWAP, TensorPath.LATE, TensorPath.REDO_SWAP})
-RECOMPUTED_IN_FORWARD = frozenset({TensorPath.REDO, TensorPath.REDO_SWAP})
-RECOMPUTED_IN_BACKWARD = frozenset({TensorPath.RECOMPUTE})
+OFFLOADED_IN_FORWARD = (TensorPath.SWAP, TensorPath.EARLY)
+OFFLOADED_IN_BACKWARD = (TensorPath.LATE,)
+PREFETCHED_IN_FORWARD = (TensorPath.EARLY,)
+PREFETCHED_IN_BACKWARD = (TensorPath.REDO_SWAP, TensorPath.SWAP, TensorPath.LATE)
+RECOMPUTED_IN_FORWARD = (TensorPath.REDO, TensorPath.REDO_SWAP)
+RECOMPUTED_IN_BACKWARD = (TensorPath.RECOMPUTE,)
