@@ -8,9 +8,9 @@ from enum import StrEnum
 class TensorPath(StrEnum):
     """Classes of feature maps, by their life from the last forward use to the first backward use.
 
-    The first of the list that fits is meant. A pair trains the forward and the backward pass of a sub-array in two rounds. *The boundary* is
-    between them. A sub-array alone has one round: what it does not keep, it recomputes (at any
-    time) or swaps, and the other classes do not exist.
+    The first of the list that fits is meant. A pair trains the forward and the backward pass of a
+    sub-array in two rounds; *the boundary* is between them. A sub-array alone has one round: what
+    it does not keep, it recomputes (at any time) or swaps, and the other classes do not exist.
 
     ``recompute``
         It is recomputed in the round of the backward pass.
