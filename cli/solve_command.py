@@ -33,6 +33,7 @@ from jettison.instances.atomic_file import replacing
 from jettison.instances.chain import Chain
 from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph
+from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.instances.remat_sharding import RematSharding
 from jettison.instances.sharded_graph import ShardedGraph
 from jettison.instances.sharding import Sharding
@@ -99,6 +100,12 @@ def solve(
             f"{problem} computes everything once, in one order",
             field="grid",
             expected="leave it out, or use --plot",
+        )
+    if grid is not None and isinstance(posed, MultiModelTraining):
+        raise InputError(
+            f"{problem} has no grid of recomputations",
+            field="grid",
+            expected="leave it out, or use --plot, which shows them in time",
         )
     if table is not None and not isinstance(posed, RematSharding):
         raise InputError(

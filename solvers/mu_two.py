@@ -3,10 +3,6 @@ r"""The method of µ-TWO, and the three others that its policy gives.
 For each division of the models into pairs of sub-arrays, each pair is scheduled (`mu_two_policy`)
 and executed; the division with the shortest iteration wins. Pairs of the same sizes are scheduled
 once.
-
-Where the executor finds that the decisions do not fit, because the simulator of the paper lets a
-feature map leave before its copy is complete and counts no workspace of recomputations, the policy
-is run again for less memory than there is: a 64th less, then twice as much less each time.
 """
 
 from __future__ import annotations
@@ -17,23 +13,12 @@ from dataclasses import dataclass
 from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.schedules.multi_model_schedule import MultiModelSchedule
 from jettison.solvers.clock import Clock
-from jettison.solvers.least_multi_model_memory import infeasibility
 from jettison.solvers.mu_two_divisions import Division, paired_divisions
-from jettison.solvers.mu_two_policy import OutOfMemoryStrategy, unit_decisions
-from jettison.solvers.multi_model_decisions import UnitDecisions
-from jettison.solvers.multi_model_executor import ExecutedUnit, UnitExecutor
-from jettison.solvers.outcome import Outcome, SolveOptions
+from jettison.solvers.mu_two_policy import OutOfMemoryStrategy
+from jettison.solvers.mu_two_unit import ScheduledUnit, scheduled_unit
+from jettison.solvers.multi_model_units import multi_model_infeasibility
+from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.status import Termination
-
-_MARGINS = (0, 64, 32, 16, 8, 4, 2)
-
-
-@dataclass(frozen=True, slots=True)
-class ScheduledUnit:
-    """A unit, what was decided of it, and what the executor made of that."""
-
-    decisions: UnitDecisions
-    executed: ExecutedUnit
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,29 +35,6 @@ class ScheduledDivision:
 
     division: Division
     time_ns: int | None
-
-
-def scheduled_unit(
-    problem: MultiModelTraining,
-    sizes: tuple[int, ...],
-    strategy: OutOfMemoryStrategy = OutOfMemoryStrategy.HYBRID,
-) -> ScheduledUnit | None:
-    """Schedule a unit by the policy of µ-TWO; None if nothing that it tries fits.
-
-    Notes
-    -----
-    At most seven times the policy and the executor.
-    """
-    executor = UnitExecutor(problem, sizes)
-    for margin in _MARGINS:
-        spared_bytes = problem.memory_bytes // margin if margin else 0
-        decisions = unit_decisions(problem, sizes, problem.memory_bytes - spared_bytes, strategy)
-        if decisions is None:
-            return None
-        executed = executor.execute(decisions)
-        if executed is not None:
-            return ScheduledUnit(decisions, executed)
-    return None
 
 
 def scheduled_divisions(problem: MultiModelTraining) -> list[ScheduledDivision]:
@@ -106,7 +68,7 @@ class _PairSchedules:
         return total_ns
 
 
-def solve_mu_two(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
+def solve_mu_two(problem: Problem, options: SolveOptions) -> Outcome:
     """Schedule every division into pairs, and return the fastest that fits.
 
     Notes
@@ -114,9 +76,10 @@ def solve_mu_two(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
     For T feature maps and n operators in each profile, time :math:`O(T^2 + T n)` for each of at
     most :math:`n` different pairs.
     """
-    found = infeasibility(problem)
-    if found is not None:
-        return Outcome(termination=Termination.COMPLETED, infeasibility=found)
+    assert isinstance(problem, MultiModelTraining)
+    refused = multi_model_infeasibility(problem)
+    if refused is not None:
+        return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     clock = Clock(options.time_limit_s)
     units = _PairSchedules(problem)
     best: tuple[int, Division] | None = None
@@ -145,25 +108,26 @@ def _schedule(units: Iterable[ScheduledUnit | None]) -> MultiModelSchedule:
     return MultiModelSchedule(tuple(unit.executed.unit for unit in units if unit is not None))
 
 
-def solve_hfta_capuchin(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
+def solve_hfta_capuchin(problem: Problem, options: SolveOptions) -> Outcome:
     """Fuse all models, and swap and recompute as the policy decides."""
     return _all_fused(problem, OutOfMemoryStrategy.HYBRID)
 
 
-def solve_swap_only(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
+def solve_swap_only(problem: Problem, options: SolveOptions) -> Outcome:
     """Fuse all models, and swap those feature maps that are idle longest, as vDNN."""
     return _all_fused(problem, OutOfMemoryStrategy.SWAP)
 
 
-def solve_recompute_only(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
+def solve_recompute_only(problem: Problem, options: SolveOptions) -> Outcome:
     """Fuse all models, and recompute what takes least time for its size."""
     return _all_fused(problem, OutOfMemoryStrategy.RECOMPUTE)
 
 
-def _all_fused(problem: MultiModelTraining, strategy: OutOfMemoryStrategy) -> Outcome:
-    found = infeasibility(problem)
-    if found is not None:
-        return Outcome(termination=Termination.COMPLETED, infeasibility=found)
+def _all_fused(problem: Problem, strategy: OutOfMemoryStrategy) -> Outcome:
+    assert isinstance(problem, MultiModelTraining)
+    refused = multi_model_infeasibility(problem)
+    if refused is not None:
+        return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     if problem.count not in problem.instance.sizes:
         return Outcome(
             termination=Termination.COMPLETED,

@@ -17,17 +17,16 @@ Readings
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
 from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.instances.sub_array import SubArray
-from jettison.solvers.multi_model_decisions import Fate, UnitDecisions
 from jettison.solvers.mu_two_graph import IdleMemory, MergedGraph
 from jettison.solvers.mu_two_recomputes import RecomputeCalculator
 from jettison.solvers.mu_two_swaps import SwapCalculator
+from jettison.solvers.multi_model_decisions import Fate, UnitDecisions
 
 
 class OutOfMemoryStrategy(StrEnum):

@@ -106,9 +106,9 @@ def test_a_swap_is_hidden_in_part_where_the_peak_interval_begins() -> None:
 
 
 def test_in_the_peak_interval_all_of_a_swap_is_lost() -> None:
-    # Case 1a, Figure 6g. Z2's copy is issued before operator 2, at the end of the interval: ten more
-    # bytes are idle before it, so that operators 0 and 1 stay over the limit of 40. Z4 is read by
-    # operator 1, and the link is free there.
+    # Case 1a, Figure 6g. Z2's copy is issued before operator 2, at the end of the interval: ten
+    # more bytes are idle before it, so that operators 0 and 1 stay over the limit of 40. Z4 is
+    # read by operator 1, and the link is free there.
     graph, swaps = calculator(limit_bytes=40, swap_ns=30)
     swaps.swap(1, 3, 2)
     graph.backing_idle.before_backward[:2] += 10

@@ -1,0 +1,136 @@
+r"""A lower bound on the iteration time of all divisions, pairings and schedules of µ-TWO's problem.
+
+A schedule divides the models into units; its time is the sum of theirs, and so at least the least
+sum of bounds over all divisions (`multi_model_units`). The bounds of units start at the time of
+their operators. Those on the best division are raised, by the relaxation first, by the binaries
+once all of them have been relaxed, until the best division has nothing left to raise: then its
+value is the bound. It is one at any time before as well.
+"""
+
+from __future__ import annotations
+
+from jettison.formulations.multi_model_bound import MultiModelUnitBound
+from jettison.instances.multi_model_training import MultiModelTraining
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.bound import Bound, Evidence
+from jettison.solvers.clock import Clock
+from jettison.solvers.multi_model_unit_bound import UnitBound
+from jettison.solvers.multi_model_units import (
+    best_division,
+    multi_model_infeasibility,
+    units_that_fit,
+)
+from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.status import SolverError, Termination
+
+
+def bound_multi_model(problem: Problem, options: SolveOptions) -> Outcome:
+    """Bound the iteration time; at the time limit and on Ctrl-C by what has been proved.
+
+    Returns
+    -------
+    Outcome
+        A bound in exact arithmetic, and a better one that rests on the solver if there is one; or
+        the proof that nothing fits.
+    """
+    assert isinstance(problem, MultiModelTraining)
+    refused = multi_model_infeasibility(problem)
+    if refused is not None:
+        return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
+    bounds = DivisionBound(problem, options)
+    note = None
+    try:
+        termination = bounds.run()
+    except KeyboardInterrupt:
+        termination = Termination.INTERRUPTED
+    except SolverError as failed:
+        termination, note = Termination.ERROR, str(failed)
+    return Outcome(
+        termination=termination, bounds=bounds.proved("bound"), work=bounds.work, note=note
+    )
+
+
+class DivisionBound:
+    """Bounds on all units, raised where the best division needs it.
+
+    Parameters
+    ----------
+    problem
+        A problem that is feasible.
+    options
+        Limits.
+    """
+
+    def __init__(self, problem: MultiModelTraining, options: SolveOptions) -> None:
+        self._problem = problem
+        self._options = options
+        self._clock = Clock(options.time_limit_s)
+        self._formulation = MultiModelUnitBound()
+        self.units = {
+            sizes: UnitBound.of_operators(problem, sizes) for sizes in units_that_fit(problem)
+        }
+
+    @property
+    def exact_ns(self) -> int:
+        """What is proved in exact arithmetic."""
+        return self._value({sizes: bound.exact_ns for sizes, bound in self.units.items()})
+
+    @property
+    def solver_ns(self) -> int:
+        """What is proved if the solver is right."""
+        return self._value({sizes: bound.solver_ns for sizes, bound in self.units.items()})
+
+    @property
+    def work(self) -> dict[str, int]:
+        """How many units were looked at, and the nodes of all models."""
+        bounds = self.units.values()
+        return {
+            "units": len(bounds),
+            "relaxed": sum(bound.built is not None for bound in bounds),
+            "nodes": sum(bound.nodes for bound in bounds),
+        }
+
+    def run(self) -> Termination:
+        """Raise the bounds until the best division has nothing left to raise."""
+        while self._clock.left_s:
+            values = {sizes: bound.solver_ns for sizes, bound in self.units.items()}
+            division = best_division(self._problem.count, values)
+            assert division is not None
+            if self._options.on_progress is not None:
+                self._options.on_progress(Progress(self._clock.seconds, None, division.value))
+            best = [self.units[sizes] for sizes in dict.fromkeys(division.units)]
+            termination = Termination.COMPLETED
+            if waiting := [bound for bound in best if not bound.is_relaxed]:
+                termination = waiting[0].relax(
+                    self._problem, self._formulation, self._options, self._clock
+                )
+            elif waiting := [bound for bound in best if not bound.is_solved]:
+                termination = waiting[0].solve(self._options, self._clock)
+            else:
+                return Termination.COMPLETED
+            if termination is Termination.INTERRUPTED:
+                return termination
+        return Termination.TIME_LIMIT
+
+    def proved(self, method: str) -> tuple[Bound, ...]:
+        """Return the bounds, the one that rests on the solver only if it is better."""
+        exact = Bound(
+            time_ns=self.exact_ns,
+            valid_for=ScheduleClass.ALL,
+            evidence=Evidence.EXACT,
+            method=method,
+        )
+        solver_ns = self.solver_ns
+        if solver_ns <= exact.time_ns:
+            return (exact,)
+        return exact, Bound(
+            time_ns=solver_ns,
+            valid_for=ScheduleClass.ALL,
+            evidence=Evidence.SOLVER,
+            method=method,
+        )
+
+    def _value(self, values: dict[tuple[int, ...], int]) -> int:
+        division = best_division(self._problem.count, values)
+        assert division is not None
+        return division.value
