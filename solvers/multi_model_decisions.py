@@ -30,9 +30,9 @@ class UnitDecisions:
         other sub-array run before it; it never decreases. The others run after the last backward
         operator. Empty for a sub-array alone.
     prompts
-        For each sub-array, backward operators after which feature maps may be prefetched, by
-        position; those that are not named may be prefetched as soon as there is memory. Empty if
-        none is named.
+        For each sub-array, backward operators after which feature maps are prefetched, by position,
+        as soon as there is memory; those that are not named, so late that they are just in time.
+        Empty if none is named.
     """
 
     fates: tuple[tuple[Fate, ...], ...]

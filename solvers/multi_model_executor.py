@@ -1,22 +1,19 @@
 r"""Finds the times of transfers for a unit whose decisions have been made.
 
-Offloads are issued right after the last forward use. For prefetches, what is in memory is looked at
-first as if all offloads were complete (`RoundOrder`): a feature map comes back for the computation
-that reads it first, or as many computations earlier as all needs allow with it; feature maps are
-looked at in the order in which they are read, and none comes back before the one that is read
-before it. Then the round is run in time. From the earliest moment on, a prefetch is issued where it
-starts no later than the next computation and does not delay it; at the latest, right before the
-computation that reads it.
+Offloads are issued right after the last forward use. Of each prefetch it is known between which
+computations it is issued (`PrefetchPlanner`). The round is run in time; within these limits, a
+prefetch is issued where it starts no later than the next computation and does not delay it, at the
+latest right before the computation that reads it.
 
 No deadlock: an operation that waits for memory waits for copies that are under way, and when they
-are complete, what is in memory beside it is at most its need with every prefetch of an earlier or
-equal moment, which is at most the memory.
+are complete, what is in memory beside it is at most its need with every prefetch that can be issued
+before it, which is at most the memory.
 """
 
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jettison.instances.multi_model_training import MultiModelTraining
@@ -25,6 +22,7 @@ from jettison.schedules.multi_model_schedule import Round, TrainingUnit
 from jettison.solvers.multi_model_decisions import Fate, UnitDecisions
 from jettison.solvers.multi_model_kept_sources import KeptSources
 from jettison.solvers.multi_model_order import ArrayPlaces, Computation, RoundOrder
+from jettison.solvers.multi_model_prefetches import Prefetch, PrefetchPlanner
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +95,19 @@ class UnitExecutor:
         if order.recomputations.spans:
             kept = KeptSources(order.recomputations, needs_bytes, self._memory_bytes)
             order = self._order(decisions, number, RoundOrder(stored_bytes, kept))
-        computations = order.computations
-        fetches = self._fetches(computations, number, decisions)
+        planner = PrefetchPlanner(
+            self.arrays[number], number, self._swaps_ns[number], self._memory_bytes
+        )
+        prefetches = planner.place(
+            order.computations, decisions.prompts[number] if decisions.prompts else {}
+        )
         return _Simulation(
-            computations, fetches, self._swaps_ns, self._places, stored_bytes, self._memory_bytes
+            order.computations,
+            prefetches,
+            self._swaps_ns,
+            self._places,
+            stored_bytes,
+            self._memory_bytes,
         ).run()
 
     def _order(self, decisions: UnitDecisions, number: int, order: RoundOrder) -> RoundOrder:
@@ -123,52 +130,6 @@ class UnitExecutor:
             order.add_forward(other, forward, decisions.fates[other], position)
         return order
 
-    def _fetches(
-        self, computations: Sequence[Computation], number: int, decisions: UnitDecisions
-    ) -> list[_Fetch]:
-        """Return the prefetches in their order."""
-        needs_bytes = [item.need_bytes for item in computations]
-        prompts: Mapping[int, int] = decisions.prompts[number] if decisions.prompts else {}
-        backward_at: dict[int, int] = {}
-        offloaded_at: dict[int, int] = {}
-        for at, item in enumerate(computations):
-            operation = item.operation
-            if operation.array == number:
-                if operation.action is MultiModelAction.BACKWARD:
-                    backward_at[operation.position] = at
-                for place in item.offloads:
-                    offloaded_at[place] = at
-        is_pair = len(self.arrays) == 2
-        tensors = self.arrays[number].tensors
-        fetches: list[_Fetch] = []
-        earliest = 0
-        for use, item in enumerate(computations):
-            for place in item.fetches:
-                size_bytes = tensors[place].size_bytes
-                if not is_pair:
-                    earliest = max(earliest, offloaded_at[place] + 1)
-                if place in prompts:
-                    earliest = max(earliest, min(backward_at[prompts[place]] + 1, use))
-                most_bytes = self._memory_bytes - size_bytes
-                trigger = use
-                while trigger > earliest and needs_bytes[trigger - 1] <= most_bytes:
-                    trigger -= 1
-                    needs_bytes[trigger] += size_bytes
-                earliest = trigger
-                fetches.append(_Fetch(number, place, size_bytes, trigger, use))
-        return fetches
-
-
-@dataclass(frozen=True, slots=True)
-class _Fetch:
-    """A prefetch: what, and between which computations it has to be issued."""
-
-    array: int
-    place: int
-    size_bytes: int
-    trigger: int
-    use: int
-
 
 @dataclass(frozen=True, slots=True)
 class _ExecutedRound:
@@ -182,14 +143,14 @@ class _Simulation:
     def __init__(
         self,
         computations: Sequence[Computation],
-        fetches: Sequence[_Fetch],
+        prefetches: Sequence[Prefetch],
         swaps_ns: Sequence[Sequence[int]],
         places: Sequence[ArrayPlaces],
         stored_bytes: int,
         memory_bytes: int,
     ) -> None:
         self._computations = computations
-        self._fetches = fetches
+        self._prefetches = prefetches
         self._swaps_ns = swaps_ns
         self._places = places
         self._stored_bytes = stored_bytes
@@ -203,24 +164,24 @@ class _Simulation:
         self._issued: list[MultiModelOperation] = []
 
     def run(self) -> _ExecutedRound:
-        next_fetch = 0
+        upcoming = 0
         for position, item in enumerate(self._computations):
             start_ns = None
-            while next_fetch < len(self._fetches):
-                fetch = self._fetches[next_fetch]
-                if fetch.trigger > position:
+            while upcoming < len(self._prefetches):
+                prefetch = self._prefetches[upcoming]
+                if prefetch.trigger > position:
                     break
-                fetch_ns = self._fetch_start(fetch)
-                if fetch.use > position:
+                prefetch_ns = self._prefetch_start(prefetch)
+                if prefetch.use > position:
                     ready_ns = self._ready(item)
                     start_ns = self._free_from(ready_ns, item.taken_bytes)
-                    if fetch_ns > start_ns or start_ns < self._free_from(
-                        ready_ns, item.taken_bytes + fetch.size_bytes
+                    if prefetch_ns > start_ns or start_ns < self._free_from(
+                        ready_ns, item.taken_bytes + prefetch.size_bytes
                     ):
                         break
-                self._fetch(fetch, fetch_ns)
+                self._prefetch(prefetch, prefetch_ns)
                 start_ns = None
-                next_fetch += 1
+                upcoming += 1
             if start_ns is None:
                 start_ns = self._free_from(self._ready(item), item.taken_bytes)
             self._compute(item, start_ns)
@@ -242,13 +203,13 @@ class _Simulation:
             ready_ns = max(ready_ns, self._back_ns.get(place, 0))
         return ready_ns
 
-    def _fetch_start(self, fetch: _Fetch) -> int:
+    def _prefetch_start(self, prefetch: Prefetch) -> int:
         earliest_ns = max(
             self._started_ns,
             self._prefetched_ns,
-            self._hosted_ns.get((fetch.array, fetch.place), 0),
+            self._hosted_ns.get((prefetch.array, prefetch.place), 0),
         )
-        return self._free_from(earliest_ns, fetch.size_bytes)
+        return self._free_from(earliest_ns, prefetch.size_bytes)
 
     def _compute(self, item: Computation, start_ns: int) -> None:
         operation = item.operation
@@ -272,12 +233,12 @@ class _Simulation:
                 MultiModelOperation(MultiModelAction.DISCARD, operation.array, place)
             )
 
-    def _fetch(self, fetch: _Fetch, start_ns: int) -> None:
-        self._take(start_ns, fetch.size_bytes)
-        self._prefetched_ns = start_ns + self._swaps_ns[fetch.array][fetch.place]
-        self._back_ns[fetch.place] = self._prefetched_ns
+    def _prefetch(self, prefetch: Prefetch, start_ns: int) -> None:
+        self._take(start_ns, prefetch.size_bytes)
+        self._prefetched_ns = start_ns + prefetch.swap_ns
+        self._back_ns[prefetch.place] = self._prefetched_ns
         self._issued.append(
-            MultiModelOperation(MultiModelAction.PREFETCH, fetch.array, fetch.place)
+            MultiModelOperation(MultiModelAction.PREFETCH, prefetch.array, prefetch.place)
         )
 
     def _free_from(self, earliest_ns: int, size_bytes: int) -> int:
