@@ -23,7 +23,7 @@ from jettison.cli.arguments import (
     TransfersOption,
     checked_picture,
 )
-from jettison.cli.describe import Rows, duration, limit_rows, problem_rows, size
+from jettison.cli.describe import Rows, duration, limit_rows, overhead_rows, problem_rows, size
 from jettison.cli.exit_status import ExitStatus
 from jettison.cli.output import ProgressLine, print_json, print_pairs
 from jettison.cli.posed_problem import Resources, make_problem
@@ -101,6 +101,7 @@ def _describe(verdict: Verdict) -> Rows:
             ("peak", size(replay.peak_bytes)),
             ("class", str(replay.schedule_class)),
         ]
+        rows += overhead_rows(verdict.problem, replay)
         rows += [("broken rule", str(violation)) for violation in replay.violations]
     infeasible = verdict.infeasible
     proof = None if infeasible is None else infeasible.infeasibility

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from jettison.cli.output import percent
 from jettison.instances.chosen_strategies import with_strategies
+from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.instances.remat_sharding import RematSharding
 from jettison.instances.sharding import Sharding
 from jettison.instances.units import format_bytes, format_ns
 from jettison.instances.weight_offload import WeightOffload
+from jettison.schedules.replay import Replay
 from jettison.solvers.bound import Bound
 from jettison.solvers.outcome import Infeasibility, Problem
-from jettison.solvers.result import base_time_of, link_of, transfers_of
+from jettison.solvers.result import base_time_of, link_of, overheads_of, transfers_of
 
 Rows = list[tuple[str, str]]
 
@@ -37,6 +39,8 @@ def baseline(problem: Problem) -> str:
         return "limit on memory"
     if isinstance(problem, Sharding):
         return "interaction"
+    if isinstance(problem, MultiModelTraining):
+        return "recomputation or waiting"
     return "waiting" if isinstance(problem, WeightOffload) else "recomputation"
 
 
@@ -58,6 +62,15 @@ def problem_rows(problem: Problem) -> Rows:
         manner = "" if transfers is None else f", transfers {transfers}"
         rows.append(("link", f"{link} each way{manner}"))
     return rows
+
+
+def overhead_rows(problem: Problem, replay: Replay | None) -> Rows:
+    """Say what goes into recomputation and waiting, where the problem tells them apart."""
+    return [
+        (key.removesuffix("_ns"), f"{format_ns(spent_ns)} ({spent_ns} ns)")
+        for key, spent_ns in overheads_of(problem, replay).items()
+        if spent_ns is not None
+    ]
 
 
 def limit_rows(infeasibility: Infeasibility | None, bound: Bound | None, gap: float | None) -> Rows:

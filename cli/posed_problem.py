@@ -164,8 +164,8 @@ def _make_multi_model(
         raise InputError(
             f"{instance.name} is a {instance.kind}",
             field="INSTANCE",
-            expected=f"{MultiModelTraining.problem} is for a {MultiModel.kind}, and that for "
-            "nothing else",
+            expected=f"the problem {MultiModelTraining.problem} goes with instances of kind "
+            f"{MultiModel.kind}, and no other does",
         )
     if resources.transfers is not None:
         raise InputError(

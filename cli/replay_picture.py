@@ -6,17 +6,21 @@ from typing import TYPE_CHECKING
 
 from jettison.schedules.replay import Replay
 from jettison.schedules.strategy_choice import ChoiceReplay
+from jettison.schedules.training_replay import TrainingReplay
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 def draw_replay(replay: Replay, *, title: str) -> Figure:
-    """Draw a step that repeats as lanes and memory, and all else as memory over time."""
+    """Draw what repeats as lanes and memory, and all else as memory over time."""
     from jettison.schedules.choice_plot import plot_choice
     from jettison.schedules.cyclic_plot import plot_cycle
     from jettison.schedules.memory_plot import plot_memory
+    from jettison.schedules.multi_model_plot import plot_training
 
     if isinstance(replay, ChoiceReplay):
         return plot_choice(replay, title=title)
+    if isinstance(replay, TrainingReplay):
+        return plot_training(replay, title=title)
     return (plot_memory if replay.period_ns is None else plot_cycle)(replay, title=title)

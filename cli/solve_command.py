@@ -24,7 +24,7 @@ from jettison.cli.arguments import (
     checked_output,
     checked_picture,
 )
-from jettison.cli.describe import Rows, duration, limit_rows, problem_rows, size
+from jettison.cli.describe import Rows, duration, limit_rows, overhead_rows, problem_rows, size
 from jettison.cli.exit_status import status_of
 from jettison.cli.output import ProgressLine, print_json, print_pairs
 from jettison.cli.posed_problem import Resources, make_problem
@@ -33,6 +33,7 @@ from jettison.instances.atomic_file import replacing
 from jettison.instances.chain import Chain
 from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph
+from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.instances.remat_sharding import RematSharding
 from jettison.instances.sharded_graph import ShardedGraph
 from jettison.instances.sharding import Sharding
@@ -100,6 +101,12 @@ def solve(
             field="grid",
             expected="leave it out, or use --plot",
         )
+    if grid is not None and isinstance(posed, MultiModelTraining):
+        raise InputError(
+            f"{problem} has no grid of recomputations",
+            field="grid",
+            expected="leave it out, or use --plot, which shows them in time",
+        )
     if table is not None and not isinstance(posed, RematSharding):
         raise InputError(
             f"{problem} has no table of operators",
@@ -137,6 +144,7 @@ def _describe(result: Result) -> Rows:
             ("time", duration(result.problem, result.time_ns)),
             ("peak", size(result.peak_bytes)),
         ]
+    rows += overhead_rows(result.problem, result.replay)
     rows += limit_rows(result.infeasibility, result.bound, result.gap)
     if result.note:
         rows.append(("note", result.note))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from jettison.instances.errors import InputError
 from jettison.solvers import (
+    multi_model_methods,
     remat_chain_methods,
     remat_graph_methods,
     remat_offload_methods,
@@ -23,6 +24,7 @@ METHODS = (
     *remat_graph_methods.METHODS,
     *remat_sharding_methods.METHODS,
     *sharding_methods.METHODS,
+    *multi_model_methods.METHODS,
 )
 
 # The first method of each problem is the one used when none is named.

@@ -23,6 +23,7 @@ from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.schedules.multi_model_operation import MultiModelAction, MultiModelOperation
 from jettison.schedules.multi_model_schedule import Round, TrainingUnit
 from jettison.solvers.multi_model_decisions import Fate, UnitDecisions
+from jettison.solvers.multi_model_kept_sources import KeptSources
 from jettison.solvers.multi_model_order import ArrayPlaces, Computation, RoundOrder
 
 
@@ -89,22 +90,26 @@ class UnitExecutor:
             )
         if stored_bytes > self._memory_bytes:
             return None
-        computations = self._order(decisions, number, stored_bytes)
-        fetches = self._fetches(computations, number, decisions)
-        if fetches is None:
+        order = self._order(decisions, number, RoundOrder(stored_bytes, None))
+        needs_bytes = [item.need_bytes for item in order.computations]
+        if max(needs_bytes) > self._memory_bytes:
             return None
+        if order.recomputations.spans:
+            kept = KeptSources(order.recomputations, needs_bytes, self._memory_bytes)
+            order = self._order(decisions, number, RoundOrder(stored_bytes, kept))
+        computations = order.computations
+        fetches = self._fetches(computations, number, decisions)
         return _Simulation(
             computations, fetches, self._swaps_ns, self._places, stored_bytes, self._memory_bytes
         ).run()
 
-    def _order(self, decisions: UnitDecisions, number: int, stored_bytes: int) -> list[Computation]:
-        """Return the computations of the round in which sub-array `number` runs backward."""
+    def _order(self, decisions: UnitDecisions, number: int, order: RoundOrder) -> RoundOrder:
+        """Add the computations of the round in which sub-array `number` runs backward."""
         backward, forward = self._places[number], self._places[len(self.arrays) - 1 - number]
         is_pair = len(self.arrays) == 2
         other = 1 - number if is_pair else 0
         fates = decisions.fates[number]
         idle = {place for place, fate in enumerate(fates) if fate is Fate.KEEP}
-        order = RoundOrder(stored_bytes)
         done = 0
         for position in range(len(backward.array.backward)):
             before = len(forward.array.forward)
@@ -116,15 +121,13 @@ class UnitExecutor:
             order.add_backward(number, backward, idle, fates, position)
         for position in range(done, len(forward.array.forward)):
             order.add_forward(other, forward, decisions.fates[other], position)
-        return order.computations
+        return order
 
     def _fetches(
         self, computations: Sequence[Computation], number: int, decisions: UnitDecisions
-    ) -> list[_Fetch] | None:
-        """Return the prefetches in their order; None where a need is above the memory."""
+    ) -> list[_Fetch]:
+        """Return the prefetches in their order."""
         needs_bytes = [item.need_bytes for item in computations]
-        if max(needs_bytes) > self._memory_bytes:
-            return None
         prompts: Mapping[int, int] = decisions.prompts[number] if decisions.prompts else {}
         backward_at: dict[int, int] = {}
         offloaded_at: dict[int, int] = {}

@@ -3,8 +3,9 @@ r"""The computations of one round in their order, and what each needs in memory.
 The order is that of the passes. Right before a backward operator its recomputed feature maps are
 computed, and before them, each once and in the order in which they were first made, all those that
 it takes and that are in memory no more; these are dropped after the last recomputation that reads
-them. A source that is idle in memory or in backward use is read where it is; one that is on the
-host and has its backward use before it comes back for the recomputation and stays.
+them, unless they stay for their own use (`KeptSources`). A source that is idle in memory or in
+backward use is read where it is; one that is on the host and has its backward use before it comes
+back for the recomputation and stays.
 
 The *need* of a computation is what is in memory while it runs, all that is on its way out gone, and
 swapped feature maps brought back only for the computation that reads them first.
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 from jettison.instances.sub_array import IdleTensor, SubArray, Work
 from jettison.schedules.multi_model_operation import MultiModelAction, MultiModelOperation
 from jettison.solvers.multi_model_decisions import Fate
+from jettison.solvers.multi_model_kept_sources import KeptSources, RecomputationSpans
 
 
 @dataclass(slots=True)
@@ -69,6 +71,8 @@ class RoundOrder:
     ----------
     stored_bytes
         What is in memory before the first of them.
+    kept_sources
+        Decides which recomputed sources stay; None if none does.
 
     Attributes
     ----------
@@ -76,11 +80,15 @@ class RoundOrder:
         Those so far, in order.
     stored_bytes
         What is in memory after them.
+    recomputations
+        Where the recomputations are.
     """
 
-    def __init__(self, stored_bytes: int) -> None:
+    def __init__(self, stored_bytes: int, kept_sources: KeptSources | None) -> None:
         self.computations: list[Computation] = []
         self.stored_bytes = stored_bytes
+        self.recomputations = RecomputationSpans()
+        self._kept_sources = kept_sources
 
     def add_forward(
         self, number: int, places: ArrayPlaces, fates: Sequence[Fate], position: int
@@ -149,6 +157,7 @@ class RoundOrder:
             MultiModelAction.BACKWARD, number, position, work, before_bytes, arriving_bytes
         )
         added.fetches += fetched
+        self.recomputations.backward_at.append(len(self.computations) - 1)
         idle.difference_update(arriving)
 
     def _recompute(
@@ -172,7 +181,12 @@ class RoundOrder:
                 open_places.append(source)
         order = sorted(gone)
         last_reader = {source: place for place in order for source in tensors[place].sources}
+        staying = wanted | self._staying(tensors, gone - wanted, fates, position)
+        begun = len(self.computations)
+        computed_at = {place: begun + rank for rank, place in enumerate(order)}
         for place in order:
+            last = computed_at[last_reader[place]] if place not in wanted else begun + len(order)
+            self.recomputations.add(place, computed_at[place], last)
             tensor = tensors[place]
             fetched = [
                 source
@@ -195,7 +209,7 @@ class RoundOrder:
             added.discards = [
                 source
                 for source in tensor.sources
-                if source in gone and source not in wanted and last_reader[source] == place
+                if source in gone and source not in staying and last_reader[source] == place
             ]
             for source in added.discards:
                 size_bytes = tensors[source].size_bytes
@@ -203,6 +217,27 @@ class RoundOrder:
                 self.stored_bytes -= size_bytes
                 idle.remove(source)
             self.computations.append(added)
+
+    def _staying(
+        self,
+        tensors: Sequence[IdleTensor],
+        sources: set[int],
+        fates: Sequence[Fate],
+        position: int,
+    ) -> set[int]:
+        """Return the recomputed sources that stay for their own use; the next use goes first."""
+        if self._kept_sources is None:
+            return set()
+        candidates = sorted(
+            (tensors[place].first_backward, place)
+            for place in sources
+            if fates[place] is Fate.RECOMPUTE and tensors[place].first_backward > position
+        )
+        return {
+            place
+            for first_backward, place in candidates
+            if self._kept_sources.keep(place, tensors[place].size_bytes, position, first_backward)
+        }
 
 
 def _is_used(tensor: IdleTensor, position: int) -> bool:

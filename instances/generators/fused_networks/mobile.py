@@ -44,8 +44,10 @@ _BLOCKS: tuple[tuple[int, int, int, bool, _Activation, int], ...] = (
 def excited(step: FusedStep, name: str, source: str, shape: Shape) -> str:
     """Add squeeze and excitation: every channel is scaled by what two small layers make of all."""
     channels = shape[0]
-    # A quarter of the channels, a multiple of eight.
+    # A quarter of the channels, to a multiple of eight that is not less by more than a tenth.
     inner = max(8, (channels // 4 + 4) // 8 * 8)
+    if 10 * inner < 9 * (channels // 4):
+        inner += 8
     x = pooled(step, f"{name}_mean", source, step.batch * channels)
     x = rectified(step, f"{name}_er", dense(step, f"{name}_e1", x, step.batch, channels, inner))
     x = activated(step, f"{name}_es", dense(step, f"{name}_e2", x, step.batch, inner, channels))

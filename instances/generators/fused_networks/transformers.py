@@ -164,7 +164,10 @@ def gpt2(batch: int) -> FusedStep:
     for layer in range(12):
         x = decoder_layer(step, f"l{layer}", x, width)
     x = normalized(step, "norm", x, 768)
-    cross_entropy(step, dense(step, "head", x, batch * 1024, 768, 50257))
+    scores = dense(step, "head", x, batch * 1024, 768, 50257)
+    # The head has no bias.
+    step.parameters -= 50257
+    cross_entropy(step, scores)
     return step
 
 

@@ -1,0 +1,48 @@
+r"""One unit by µ-TWO: its policy, then the executor.
+
+Where the executor finds that the decisions do not fit, because the simulator of the paper lets a
+feature map leave before its copy is complete and counts no workspace of recomputations, the policy
+is run again for less memory than there is: a 64th less, then twice as much less each time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jettison.instances.multi_model_training import MultiModelTraining
+from jettison.solvers.mu_two_policy import OutOfMemoryStrategy, unit_decisions
+from jettison.solvers.multi_model_decisions import UnitDecisions
+from jettison.solvers.multi_model_executor import ExecutedUnit, UnitExecutor
+
+_MARGINS = (0, 64, 32, 16, 8, 4, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledUnit:
+    """A unit, what was decided of it, and what the executor made of that."""
+
+    decisions: UnitDecisions
+    executed: ExecutedUnit
+
+
+def scheduled_unit(
+    problem: MultiModelTraining,
+    sizes: tuple[int, ...],
+    strategy: OutOfMemoryStrategy = OutOfMemoryStrategy.HYBRID,
+) -> ScheduledUnit | None:
+    """Schedule a unit by the policy of µ-TWO; None if nothing that it tries fits.
+
+    Notes
+    -----
+    At most seven times the policy and the executor.
+    """
+    executor = UnitExecutor(problem, sizes)
+    for margin in _MARGINS:
+        spared_bytes = problem.memory_bytes // margin if margin else 0
+        decisions = unit_decisions(problem, sizes, problem.memory_bytes - spared_bytes, strategy)
+        if decisions is None:
+            return None
+        executed = executor.execute(decisions)
+        if executed is not None:
+            return ScheduledUnit(decisions, executed)
+    return None

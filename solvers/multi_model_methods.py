@@ -1,0 +1,48 @@
+"""The methods of multi-model, the default one first."""
+
+from __future__ import annotations
+
+from jettison.solvers.method import Method, Promise
+
+METHODS = (
+    Method(
+        "mu-two",
+        "multi-model",
+        Promise.HEURISTIC,
+        "µ-TWO, Algorithms B to G, corrected",
+        "pairs of sub-arrays, the backward pass of one beside the forward pass of the other",
+        "mu_two:solve_mu_two",
+    ),
+    Method(
+        "hfta",
+        "multi-model",
+        Promise.HEURISTIC,
+        "Wang et al. 2021 (HFTA); µ-TWO, Section 5 (HFTA-NoMemOpt)",
+        "as many models fused as fit with every feature map kept, group after group",
+        "multi_model_baselines:solve_hfta",
+    ),
+    Method(
+        "hfta-capuchin",
+        "multi-model",
+        Promise.HEURISTIC,
+        "µ-TWO, Section 5 (HFTA-Capuchin); Peng et al. 2020",
+        "all models fused; the policy of µ-TWO swaps and recomputes, nothing is interleaved",
+        "mu_two:solve_hfta_capuchin",
+    ),
+    Method(
+        "swap-only",
+        "multi-model",
+        Promise.HEURISTIC,
+        "µ-TWO, Table E; Rhu et al. 2016 (vDNN)",
+        "all models fused; feature maps leave for the host until the rest fits",
+        "mu_two:solve_swap_only",
+    ),
+    Method(
+        "recompute-only",
+        "multi-model",
+        Promise.HEURISTIC,
+        "µ-TWO, Table E",
+        "all models fused; feature maps are computed again until the rest fits",
+        "mu_two:solve_recompute_only",
+    ),
+)
