@@ -14,11 +14,11 @@ from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.clock import Clock
+from jettison.solvers.least_multi_model_memory import multi_model_infeasibility
 from jettison.solvers.multi_model_unit_bound import UnitBound
 from jettison.solvers.multi_model_units import (
     Sizes,
     best_division,
-    multi_model_infeasibility,
     units_that_fit,
 )
 from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
