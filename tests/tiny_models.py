@@ -1,14 +1,14 @@
-"""Models that are small enough to follow by hand, and random ones."""
+"""Models that are small enough to follow by hand, and random ones with amounts of zero."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from jettison.instances.feature_map import FeatureMap
 from jettison.instances.fused_operator import FusedOperator
 from jettison.instances.multi_model import MultiModel
-
-KILOBYTE_PER_NS = 10**12
 
 
 def operator(
@@ -24,6 +24,57 @@ def operator(
     ]
     return FusedOperator(
         name=name, run_ns=columns[0], peak_bytes=columns[1], active_bytes=columns[2]
+    )
+
+
+def mirrored_models(
+    *,
+    layers: int = 4,
+    swap_ns: int = 6,
+    recompute_ns: int = 1,
+    peaks: Mapping[str, int] = MappingProxyType({}),
+    chained: bool = False,
+    models: int = 2,
+) -> MultiModel:
+    """Return layers of which the last is the first to run backward, with a profile of one model.
+
+    Forward operators take 2 ns, backward operators 3 ns. Layer i makes a feature map z_i of 10
+    bytes, which nothing else reads forward, and which backward operator b_(layers-1-i) reads. The
+    passes carry 2 bytes from operator to operator; so operators need 12 bytes, or what `peaks`
+    says. If `chained`, z_i is computed again from z_(i-1).
+    """
+
+    def layer(number: int) -> str:
+        return f"b{layers - 1 - number}"
+
+    def work(name: str, run_ns: int, active_bytes: int) -> FusedOperator:
+        return operator(name, run_ns, peaks.get(name, 12), active_bytes)
+
+    return MultiModel(
+        name="mirrored",
+        models=models,
+        sizes=(1,),
+        static_bytes=(0,),
+        forward=tuple(work(f"f{number}", 2, 2) for number in range(layers)),
+        backward=tuple(
+            work(f"b{number}", 3, 2 if number < layers - 1 else 0) for number in range(layers)
+        ),
+        feature_maps=tuple(
+            FeatureMap(
+                name=f"z{number}",
+                size_bytes=(10,),
+                made_by=f"f{number}",
+                last_forward=f"f{number}",
+                first_backward=layer(number),
+                last_backward=layer(number),
+                recompute_ns=(recompute_ns,),
+                recompute_bytes=(0,),
+                sources=(f"z{number - 1}",) if chained and number else (),
+                swap_ns=(swap_ns,),
+            )
+            for number in range(layers)
+        ),
+        bandwidth=10**9,
     )
 
 
