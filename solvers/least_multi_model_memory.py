@@ -30,7 +30,7 @@ def least_array_bytes(array: SubArray) -> int:
     return array.static_bytes + array.largest_peak_bytes
 
 
-def infeasibility(problem: MultiModelTraining) -> Infeasibility | None:
+def multi_model_infeasibility(problem: MultiModelTraining) -> Infeasibility | None:
     """Return the proof that no schedule fits, or None if one does.
 
     Notes

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.schedules.multi_model_schedule import MultiModelSchedule
 from jettison.solvers.clock import Clock
+from jettison.solvers.least_multi_model_memory import multi_model_infeasibility
 from jettison.solvers.mu_two_divisions import Division, paired_divisions
 from jettison.solvers.mu_two_policy import OutOfMemoryStrategy
 from jettison.solvers.mu_two_unit import ScheduledUnit, scheduled_unit
-from jettison.solvers.multi_model_units import multi_model_infeasibility
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.status import Termination
 

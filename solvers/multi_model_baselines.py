@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.schedules.multi_model_schedule import MultiModelSchedule
-from jettison.solvers.least_multi_model_memory import infeasibility
+from jettison.solvers.least_multi_model_memory import multi_model_infeasibility
 from jettison.solvers.multi_model_decisions import Fate, UnitDecisions
 from jettison.solvers.multi_model_executor import UnitExecutor
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
@@ -28,9 +28,9 @@ def solve_hfta(problem: Problem, options: SolveOptions) -> Outcome:
     Time O(n s) for n models and s sizes, beside the execution of each size once.
     """
     assert isinstance(problem, MultiModelTraining)
-    found = infeasibility(problem)
-    if found is not None:
-        return Outcome(termination=Termination.COMPLETED, infeasibility=found)
+    refused = multi_model_infeasibility(problem)
+    if refused is not None:
+        return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     fitting = [
         size
         for size in problem.instance.sizes

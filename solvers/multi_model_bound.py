@@ -14,10 +14,11 @@ from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.clock import Clock
+from jettison.solvers.least_multi_model_memory import multi_model_infeasibility
 from jettison.solvers.multi_model_unit_bound import UnitBound
 from jettison.solvers.multi_model_units import (
+    Sizes,
     best_division,
-    multi_model_infeasibility,
     units_that_fit,
 )
 from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
@@ -37,7 +38,7 @@ def bound_multi_model(problem: Problem, options: SolveOptions) -> Outcome:
     refused = multi_model_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
-    bounds = DivisionBound(problem, options)
+    bounds = DivisionBound(problem, options, Clock(options.time_limit_s))
     note = None
     try:
         termination = bounds.run()
@@ -59,12 +60,14 @@ class DivisionBound:
         A problem that is feasible.
     options
         Limits.
+    clock
+        The time that is left.
     """
 
-    def __init__(self, problem: MultiModelTraining, options: SolveOptions) -> None:
+    def __init__(self, problem: MultiModelTraining, options: SolveOptions, clock: Clock) -> None:
         self._problem = problem
         self._options = options
-        self._clock = Clock(options.time_limit_s)
+        self._clock = clock
         self._formulation = MultiModelUnitBound()
         self.units = {
             sizes: UnitBound.of_operators(problem, sizes) for sizes in units_that_fit(problem)
@@ -101,9 +104,7 @@ class DivisionBound:
             best = [self.units[sizes] for sizes in dict.fromkeys(division.units)]
             termination = Termination.COMPLETED
             if waiting := [bound for bound in best if not bound.is_relaxed]:
-                termination = waiting[0].relax(
-                    self._problem, self._formulation, self._options, self._clock
-                )
+                termination = self.relax(waiting[0].sizes)
             elif waiting := [bound for bound in best if not bound.is_solved]:
                 termination = waiting[0].solve(self._options, self._clock)
             else:
@@ -111,6 +112,10 @@ class DivisionBound:
             if termination is Termination.INTERRUPTED:
                 return termination
         return Termination.TIME_LIMIT
+
+    def relax(self, sizes: Sizes) -> Termination:
+        """Raise the bound of one unit by its relaxation."""
+        return self.units[sizes].relax(self._problem, self._formulation, self._options, self._clock)
 
     def proved(self, method: str) -> tuple[Bound, ...]:
         """Return the bounds, the one that rests on the solver only if it is better."""

@@ -26,6 +26,7 @@ from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.instances.sub_array import SubArray
 from jettison.schedules.multi_model_schedule import MultiModelSchedule
 from jettison.solvers.clock import Clock
+from jettison.solvers.least_multi_model_memory import multi_model_infeasibility
 from jettison.solvers.mu_two_divisions import paired_divisions
 from jettison.solvers.mu_two_policy import OutOfMemoryStrategy
 from jettison.solvers.mu_two_unit import scheduled_unit
@@ -34,7 +35,6 @@ from jettison.solvers.multi_model_executor import ExecutedUnit, UnitExecutor
 from jettison.solvers.multi_model_units import (
     Sizes,
     best_division,
-    multi_model_infeasibility,
     units_that_fit,
 )
 from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions

@@ -19,113 +19,126 @@ and for each state in which they end, second rounds likewise.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import product
 
 from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.schedules.multi_model_schedule import TrainingUnit
 from jettison.solvers.clock import Clock
-from jettison.solvers.multi_model_units import Sizes
 from jettison.solvers.round_moves import RoundMoves, members
-from jettison.solvers.round_search import RoundSearch, RoundState
+from jettison.solvers.round_search import FoundRound, RoundSearch, RoundState
 from jettison.solvers.training_round import TrainingRound, rounds_of
 
 
-@dataclass
 class ExactUnit:
     """The search for the fastest schedule of one unit.
 
+    Parameters
+    ----------
+    problem
+        The problem.
+    unit, time_ns
+        A schedule of it, and its time.
+
     Attributes
     ----------
-    problem, sizes
-        The problem, and the models in each sub-array.
-    unit
-        The best schedule so far, or None.
-    time_ns
-        Its time.
+    unit, time_ns
+        The best schedule so far.
     is_proved
         Whether no schedule is faster.
     labels
         Labels taken by all searches.
     """
 
-    problem: MultiModelTraining
-    sizes: Sizes
-    unit: TrainingUnit | None = None
-    time_ns: int | None = None
-    is_proved: bool = False
-    labels: int = 0
-    _searches: dict[tuple[int, RoundState], RoundSearch] = field(default_factory=dict)
+    def __init__(self, problem: MultiModelTraining, unit: TrainingUnit, time_ns: int) -> None:
+        self.unit = unit
+        self.time_ns = time_ns
+        self.is_proved = False
+        self.labels = 0
+        self._rounds = rounds_of(problem, unit.sizes)
 
-    def run(self, clock: Clock) -> None:
-        """Search until the best schedule is proved or the time is over."""
-        rounds = rounds_of(self.problem, self.sizes)
+    def run(self, least_ns: int, clock: Clock) -> None:
+        """Search until the best schedule is proved or the time is over.
+
+        Parameters
+        ----------
+        least_ns
+            A lower bound on the time: a schedule that meets it ends the search.
+        clock
+            The time that is left.
+        """
+        search = self._search_alone if len(self._rounds) == 1 else self._search_pair
         try:
-            if len(rounds) == 1:
-                self._run_alone(rounds[0], clock)
-            else:
-                self._run_pair(rounds, clock)
-            self.is_proved = self.time_ns is not None
+            search(least_ns, clock)
+            self.is_proved = True
         except TimeoutError:
-            pass
-        finally:
-            self.labels = sum(search.labels for search in self._searches.values())
-
-    def _run_alone(self, problem: TrainingRound, clock: Clock) -> None:
-        search = self._searches.setdefault((0, (0, 0)), RoundSearch(problem, 0, 0))
-        for _, found in search.run(math.inf, clock):
-            self.unit = TrainingUnit(self.sizes, (found.operations,))
-            self.time_ns = found.time_ns
+            # The best schedule so far stands, and is not proved.
             return
 
-    def _run_pair(self, rounds: tuple[TrainingRound, ...], clock: Clock) -> None:
-        first, second = rounds
+    def _search_alone(self, least_ns: int, clock: Clock) -> None:
+        search = RoundSearch(self._rounds[0], 0, 0)
+        try:
+            # The first one found is the fastest.
+            for _, found in search.run(self.time_ns - 1, clock):
+                self._take(found)
+                return
+        finally:
+            self.labels += search.labels
+
+    def _search_pair(self, least_ns: int, clock: Clock) -> None:
+        first, second = self._rounds
         moves = RoundMoves(first)
         shortest_ns = second.forward_left_ns[0] + second.backward_left_ns[0]
         starts = []
         for idle, hosted in _states(first):
             copies_ns = sum(first.tensors[place].swap_ns for place in members(hosted))
             second_ns = max(shortest_ns, copies_ns)
-            least_ns = moves.least_ns(idle, hosted) + second_ns
-            starts.append((least_ns, -first.size_bytes(idle), second_ns, (idle, hosted)))
+            bound_ns = moves.least_ns(idle, hosted) + second_ns
+            starts.append((bound_ns, -first.size_bytes(idle), second_ns, (idle, hosted)))
+        closing: dict[RoundState, RoundSearch] = {}
         # Of equal bounds first what keeps most.
-        for least_ns, _, second_ns, state in sorted(starts):
-            if least_ns >= self._limit_ns:
-                return
-            search = RoundSearch(first, *state)
-            self._searches[0, state] = search
-            while self._improve(search, state, second_ns, second, clock):
-                pass
+        for bound_ns, _, second_ns, state in sorted(starts):
+            if max(bound_ns, least_ns) >= self.time_ns:
+                break
+            opening = RoundSearch(first, *state)
+            try:
+                while max(bound_ns, least_ns) < self.time_ns and self._improve(
+                    opening, state, second_ns, closing, clock
+                ):
+                    pass
+            finally:
+                self.labels += opening.labels
 
     def _improve(
         self,
-        search: RoundSearch,
+        opening: RoundSearch,
         state: RoundState,
         second_ns: int,
-        second: TrainingRound,
+        closing: dict[RoundState, RoundSearch],
         clock: Clock,
     ) -> bool:
-        """Look at the next end of the first round from `state`; tell whether there was one."""
-        for between, opening in search.run(self._limit_ns - 1 - second_ns, clock):
-            if (1, between) not in self._searches:
-                self._searches[1, between] = RoundSearch(second, *between)
-            closing = self._searches[1, between]
-            if state not in closing.found:
-                for reached, _ in closing.run(self._limit_ns - 1 - opening.time_ns, clock):
-                    if reached == state:
-                        break
-            end = closing.found.get(state)
-            if end is not None and opening.time_ns + end.time_ns < self._limit_ns:
-                self.time_ns = opening.time_ns + end.time_ns
-                self.unit = TrainingUnit(self.sizes, (opening.operations, end.operations))
+        """Look at the next end of a first round from `state`; tell whether there was one."""
+        for between, first in opening.run(self.time_ns - 1 - second_ns, clock):
+            if between not in closing:
+                closing[between] = RoundSearch(self._rounds[1], *between)
+            search = closing[between]
+            if state not in search.found:
+                labels = search.labels
+                try:
+                    for reached, _ in search.run(self.time_ns - 1 - first.time_ns, clock):
+                        if reached == state:
+                            break
+                finally:
+                    self.labels += search.labels - labels
+            second = search.found.get(state)
+            if second is not None and first.time_ns + second.time_ns < self.time_ns:
+                self._take(first, second)
             return True
         return False
 
-    @property
-    def _limit_ns(self) -> float:
-        return math.inf if self.time_ns is None else self.time_ns
+    def _take(self, *rounds: FoundRound) -> None:
+        self.unit = TrainingUnit(self.unit.sizes, tuple(found.operations for found in rounds))
+        self.time_ns = sum(found.time_ns for found in rounds)
 
 
 def _states(problem: TrainingRound) -> Iterator[RoundState]:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from jettison.instances.chain import Chain, Stage
     from jettison.instances.chain_to_graph import chain_to_graph
     from jettison.instances.errors import InputError, JettisonError, MissingExtraError
+    from jettison.instances.feature_map import FeatureMap
+    from jettison.instances.fused_operator import FusedOperator
+    from jettison.instances.fused_profile import fused_profile
     from jettison.instances.graph import Graph, Node
     from jettison.instances.link import Link
     from jettison.instances.multi_model import MultiModel
@@ -62,6 +65,8 @@ __all__ = [
     "CyclicEvent",
     "CyclicEventKind",
     "CyclicSchedule",
+    "FeatureMap",
+    "FusedOperator",
     "Graph",
     "GraphOperation",
     "GraphOperationKind",
@@ -106,6 +111,7 @@ __all__ = [
     "bundled_instances",
     "chain_to_graph",
     "compare",
+    "fused_profile",
     "load",
     "load_schedule",
     "save",
@@ -121,6 +127,9 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "instances.chain": ["Chain", "Stage"],
         "instances.chain_to_graph": ["chain_to_graph"],
         "instances.errors": ["InputError", "JettisonError", "MissingExtraError"],
+        "instances.feature_map": ["FeatureMap"],
+        "instances.fused_operator": ["FusedOperator"],
+        "instances.fused_profile": ["fused_profile"],
         "instances.graph": ["Graph", "Node"],
         "instances.link": ["Link"],
         "instances.multi_model": ["MultiModel"],

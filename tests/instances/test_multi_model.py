@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from jettison.instances.catalog import load, save
+from jettison.instances.catalog import Instance, load, save
 from jettison.instances.errors import InputError
 from jettison.instances.feature_map import FeatureMap
 from jettison.instances.fused_operator import FusedOperator
@@ -256,3 +259,43 @@ def test_models_that_no_sub_arrays_add_up_to_are_refused() -> None:
     pairs = replace(MODELS, sizes=(2, 4))
     with pytest.raises(InputError, match="models: 3 models cannot be divided into sub-arrays of 2"):
         MultiModelTraining(pairs, "1kB")
+
+
+# Values that a careless program or hand may write into a field.
+VALUES: st.SearchStrategy[object] = st.one_of(
+    st.integers(-3, 12),
+    st.sampled_from([2**53 - 1, 2**53, 5.0, 0.5, True, None, "", "x", "f1", "b0", "\n"]),
+    st.lists(st.sampled_from([0, 4, 2.0, "x", "y", None]), max_size=3),
+    st.just({}),
+)
+
+
+def places(value: object, prefix: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    if isinstance(value, dict | list):
+        for key, entry in value.items() if isinstance(value, dict) else enumerate(value):
+            yield (*prefix, key)
+            yield from places(entry, (*prefix, key))
+
+
+def loaded_or_error(path: Path) -> Instance | InputError:
+    try:
+        return load(path)
+    except InputError as error:
+        return error
+
+
+@settings(
+    deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(place=st.sampled_from(list(places(MODELS.to_json()))), value=VALUES)
+def test_a_changed_document_is_an_instance_again_or_an_input_error(
+    place: tuple[str | int, ...], value: object, tmp_path: Path
+) -> None:
+    path = tmp_path / "models.json"
+    path.write_text(json.dumps(changed(*place, value=value)), encoding="utf-8")
+    found = loaded_or_error(path)
+    if isinstance(found, InputError):
+        assert found.source == str(path)
+    else:
+        save(found, path)
+        assert load(path) == found

@@ -172,6 +172,15 @@ def test_each_network_has_some_hundred_operators_and_fusing_saves_time(network: 
 
 
 @EACH
+def test_the_peak_is_that_of_the_graph_beside_static_memory(network: str) -> None:
+    found = FUSED_NETWORKS[network]
+    array = bundled(network).sub_array(3)
+    graph = found.build(found.batch).graph("step", 3)
+    assert array.store_all_peak_bytes == array.static_bytes + graph.store_all_peak_bytes
+    assert array.compute_ns == graph.base_time_ns
+
+
+@EACH
 def test_the_bundled_file_is_what_the_generator_writes(network: str, tmp_path: Path) -> None:
     made = fused_network(network, None, 8)
     save(made, tmp_path / "made.json")
