@@ -52,8 +52,9 @@ def test_forward_operators_of_the_partner_hide_a_swap() -> None:
 
 def test_alone_the_same_swap_makes_the_device_wait() -> None:
     # One model alone: z0 leaves from 2 to 22 ns, and until then f3 has no room beside z0, z1 and
-    # z2: it runs to 24. While b0 runs, to 27, there is no room for z0, beside z1, z2 and 12 bytes; then
-    # it comes back until 47, when b1 and b2 are long done, and b3 runs to 50. Operators take 20.
+    # z2: it runs to 24. While b0 runs, to 27, there is no room for z0, beside z1, z2 and 12 bytes;
+    # then it comes back until 47, when b1 and b2 are long done, and b3 runs to 50. Operators take
+    # 20.
     instance = mirrored_models(swap_ns=20, recompute_ns=100, models=1)
     replay = replayed(MultiModelTraining(instance, 40), "hfta-capuchin")
     assert (replay.time_ns, replay.stall_ns, replay.recompute_ns) == (50, 30, 0)
