@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from jettison.instances.feature_map import FeatureMap
 from jettison.instances.fused_operator import FusedOperator
+from jettison.instances.generators.random_models import RandomModels
 from jettison.instances.multi_model import MultiModel
 
 
@@ -163,3 +165,17 @@ def _pass(
             runs.append(draw.randint(0, 9))
         found.append(operator(f"{letter}{position}", tuple(runs), tuple(peaks), tuple(actives)))
     return tuple(found)
+
+
+# Those on which every method of multi-model is tried.
+MULTI_MODELS = (
+    replace(mirrored_models(layers=2, chained=True), name="mirrored-2"),
+    replace(
+        RandomModels(operators=5, tensors=3, models=2, most_ns=20, most_bytes=20).draw(4),
+        name="drawn-4",
+    ),
+    replace(
+        RandomModels(operators=4, tensors=2, models=3, most_ns=20, most_bytes=20).draw(7),
+        name="drawn-7",
+    ),
+)

@@ -15,6 +15,8 @@ import pytest
 from jettison.instances.chain import Chain
 from jettison.instances.chosen_strategies import with_strategies
 from jettison.instances.graph import Graph
+from jettison.instances.multi_model import MultiModel
+from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
 from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
@@ -27,11 +29,13 @@ from jettison.instances.weight_offload import WeightOffload
 from jettison.solvers.method import Method, Promise
 from jettison.solvers.methods import METHODS, methods_of
 from jettison.solvers.outcome import Problem, SolveOptions
+from jettison.solvers.result import base_time_of
 from jettison.solvers.solve import compare_with, solve_with
 from tests.tiny import CHAINS, GRAPHS, STRATEGY_GRAPHS, WEIGHT_CHAINS
+from tests.tiny_models import MULTI_MODELS
 from tests.tiny_sharded import SHARDED_GRAPHS
 
-Instance = Chain | Graph | ShardedGraph | StrategyGraph
+Instance = Chain | Graph | ShardedGraph | StrategyGraph | MultiModel
 EXACT = SolveOptions(time_limit_s=20, gap=0)
 INSTANCES: dict[str, Sequence[Instance]] = {
     "remat-chain": CHAINS,
@@ -40,6 +44,7 @@ INSTANCES: dict[str, Sequence[Instance]] = {
     "remat-graph": GRAPHS,
     "remat-sharding": SHARDED_GRAPHS,
     "sharding": STRATEGY_GRAPHS,
+    "multi-model": MULTI_MODELS,
 }
 # Bytes per second: of the tiny instances a byte per 4 ns, and 2 bytes per ns.
 BANDWIDTHS = (250_000_000, 2_000_000_000)
@@ -67,6 +72,14 @@ MAKES_ANOTHER_PLAN = {
     # Their moves, and what the bound suggests, depend on the memory.
     ("sharding", "local-search"),
     ("sharding", "greedy"),
+    # What the policy swaps and recomputes depends on the memory, and so do their changes.
+    ("multi-model", "mu-two"),
+    ("multi-model", "hfta-capuchin"),
+    ("multi-model", "swap-only"),
+    ("multi-model", "recompute-only"),
+    ("multi-model", "local-search"),
+    # Larger groups need not be faster than more of them.
+    ("multi-model", "hfta"),
 }
 # Its schedules may be faster than the best in the order of the graph.
 IN_OTHER_ORDERS = {("remat-graph", "orders")}
@@ -96,6 +109,13 @@ def problems(kind: str, instance: Instance) -> list[list[Problem]]:
         fastest = with_strategies(instance, instance.fastest).store_all_peak_bytes
         sizes = sorted({0, *range(fastest // 2, 2 * fastest + 1)})
         return [[RematSharding(instance, size) for size in sizes]]
+    if isinstance(instance, MultiModel):
+        fused = instance.sub_array(instance.sizes[-1]).store_all_peak_bytes
+        sizes = [0, *range(fused // 4, fused + 1, max(fused // 8, 1)), 2 * fused]
+        return [
+            [MultiModelTraining(instance, size, bandwidth) for size in sizes]
+            for bandwidth in BANDWIDTHS
+        ]
     peak = instance.store_all_peak_bytes
     if kind == WeightOffload.problem:
         assert isinstance(instance, Chain)
@@ -138,7 +158,7 @@ def test_schedules_fit_and_bounds_hold(method: Method, instance: Instance) -> No
         assert result.peak_bytes <= problem.memory_bytes
         assert result.time_ns is not None
         assert result.lower_bound_ns is not None
-        assert instance.base_time_ns <= result.lower_bound_ns <= result.time_ns
+        assert base_time_of(problem) <= result.lower_bound_ns <= result.time_ns
 
 
 @pytest.mark.parametrize(
@@ -211,5 +231,5 @@ def test_in_plenty_of_memory_nothing_is_recomputed(kind: str, instance: Instance
         for method in methods_of(kind):
             result = solve_with(problem, method.name, EXACT)
             if method.promise.startswith("exact") or method.name == "store-all":
-                assert result.time_ns == instance.base_time_ns
+                assert result.time_ns == base_time_of(problem)
                 assert result.status == "optimal"

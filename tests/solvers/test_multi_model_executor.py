@@ -162,8 +162,8 @@ def test_recomputed_sources_stay_for_their_own_use_where_they_fit() -> None:
 
 
 def test_recomputed_sources_are_dropped_where_they_do_not_fit() -> None:
-    # b1 takes all of the memory, z2 included: z2 is computed once, z1 twice and z0 three times.
-    instance = mirrored_models(models=1, chained=True, peaks={"b1": 22})
+    # b1 and b2 take all of the memory: z2 is computed once, z1 twice and z0 three times.
+    instance = mirrored_models(models=1, chained=True, peaks={"b1": 22, "b2": 22})
     problem = MultiModelTraining(instance, 22)
     executed = UnitExecutor(problem, (1,)).execute(UnitDecisions(((R, R, R, K),)))
     assert executed is not None
