@@ -70,12 +70,21 @@ class UnitExecutor:
         rounds: list[Round] = []
         time_ns = 0
         for number in range(len(self.arrays)):
+            if number == 1 and self._is_symmetric(decisions):
+                rounds.append(tuple(map(_of_the_other, rounds[0])))
+                time_ns *= 2
+                break
             executed = self._execute_round(decisions, number)
             if executed is None:
                 return None
             rounds.append(executed.operations)
             time_ns += executed.time_ns
         return ExecutedUnit(TrainingUnit(self.sizes, tuple(rounds)), time_ns)
+
+    def _is_symmetric(self, decisions: UnitDecisions) -> bool:
+        """Tell whether the second round is the first one with the sub-arrays exchanged."""
+        parts = (self.sizes, decisions.fates, decisions.forward_before, decisions.prompts)
+        return all(not part or part[0] == part[1] for part in parts)
 
     def _execute_round(self, decisions: UnitDecisions, number: int) -> _ExecutedRound | None:
         stored_bytes = self._static_bytes
@@ -164,6 +173,10 @@ def _all_swapped(decisions: UnitDecisions) -> UnitDecisions:
             for fates in decisions.fates
         ),
     )
+
+
+def _of_the_other(operation: MultiModelOperation) -> MultiModelOperation:
+    return MultiModelOperation(operation.action, 1 - operation.array, operation.position)
 
 
 @dataclass(frozen=True, slots=True)
