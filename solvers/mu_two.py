@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.schedules.multi_model_schedule import MultiModelSchedule
 from jettison.solvers.clock import Clock
+from jettison.solvers.least_multi_model_memory import infeasibility
 from jettison.solvers.mu_two_divisions import Division, paired_divisions
 from jettison.solvers.mu_two_policy import OutOfMemoryStrategy
 from jettison.solvers.mu_two_unit import ScheduledUnit, scheduled_unit
-from jettison.solvers.multi_model_units import multi_model_infeasibility
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.status import Termination
 
@@ -77,7 +77,7 @@ def solve_mu_two(problem: Problem, options: SolveOptions) -> Outcome:
     most :math:`n` different pairs.
     """
     assert isinstance(problem, MultiModelTraining)
-    refused = multi_model_infeasibility(problem)
+    refused = infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     clock = Clock(options.time_limit_s)
@@ -125,7 +125,7 @@ def solve_recompute_only(problem: Problem, options: SolveOptions) -> Outcome:
 
 def _all_fused(problem: Problem, strategy: OutOfMemoryStrategy) -> Outcome:
     assert isinstance(problem, MultiModelTraining)
-    refused = multi_model_infeasibility(problem)
+    refused = infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     if problem.count not in problem.instance.sizes:

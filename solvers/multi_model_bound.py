@@ -14,11 +14,11 @@ from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.clock import Clock
+from jettison.solvers.least_multi_model_memory import infeasibility
 from jettison.solvers.multi_model_unit_bound import UnitBound
 from jettison.solvers.multi_model_units import (
     Sizes,
     best_division,
-    multi_model_infeasibility,
     units_that_fit,
 )
 from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
@@ -35,7 +35,7 @@ def bound_multi_model(problem: Problem, options: SolveOptions) -> Outcome:
         the proof that nothing fits.
     """
     assert isinstance(problem, MultiModelTraining)
-    refused = multi_model_infeasibility(problem)
+    refused = infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     bounds = DivisionBound(problem, options, Clock(options.time_limit_s))

@@ -18,6 +18,7 @@ from jettison.schedules.multi_model_schedule import MultiModelSchedule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.clock import Clock
+from jettison.solvers.least_multi_model_memory import infeasibility
 from jettison.solvers.multi_model_bound import DivisionBound
 from jettison.solvers.multi_model_decisions import least_memory_decisions
 from jettison.solvers.multi_model_executor import UnitExecutor
@@ -25,7 +26,6 @@ from jettison.solvers.multi_model_unit_exact import ExactUnit
 from jettison.solvers.multi_model_units import (
     Sizes,
     best_division,
-    multi_model_infeasibility,
 )
 from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
 from jettison.solvers.status import Termination
@@ -40,7 +40,7 @@ def solve_multi_model_exact(problem: Problem, options: SolveOptions) -> Outcome:
         With a bound that meets the time unless a limit was hit; or the proof that nothing fits.
     """
     assert isinstance(problem, MultiModelTraining)
-    refused = multi_model_infeasibility(problem)
+    refused = infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     search = _DivisionSearch(problem, options)

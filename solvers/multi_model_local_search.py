@@ -26,6 +26,7 @@ from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.instances.sub_array import SubArray
 from jettison.schedules.multi_model_schedule import MultiModelSchedule
 from jettison.solvers.clock import Clock
+from jettison.solvers.least_multi_model_memory import infeasibility
 from jettison.solvers.mu_two_divisions import paired_divisions
 from jettison.solvers.mu_two_policy import OutOfMemoryStrategy
 from jettison.solvers.mu_two_unit import scheduled_unit
@@ -34,7 +35,6 @@ from jettison.solvers.multi_model_executor import ExecutedUnit, UnitExecutor
 from jettison.solvers.multi_model_units import (
     Sizes,
     best_division,
-    multi_model_infeasibility,
     units_that_fit,
 )
 from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
@@ -218,7 +218,7 @@ def _evenly(backing: SubArray, forwarding: SubArray) -> tuple[int, ...]:
 def solve_local_search(problem: Problem, options: SolveOptions) -> Outcome:
     """Return the best schedule found, or the proof that none fits."""
     assert isinstance(problem, MultiModelTraining)
-    refused = multi_model_infeasibility(problem)
+    refused = infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     search = _DivisionSearch(problem, options)

@@ -45,4 +45,20 @@ METHODS = (
         "all models fused; feature maps are computed again until the rest fits",
         "mu_two:solve_recompute_only",
     ),
+    Method(
+        "exact",
+        "multi-model",
+        Promise.EXACT,
+        "the problem of the µ-TWO paper; label setting over operation lists",
+        "the fastest of all schedules, proved: a few feature maps and up to about 8 operators",
+        "multi_model_exact:solve_multi_model_exact",
+    ),
+    Method(
+        "bound",
+        "multi-model",
+        Promise.BOUND,
+        "the problem of the µ-TWO paper; an integer program for each unit",
+        "a lower bound for every division and interleaving, its relaxation in exact arithmetic",
+        "multi_model_bound:bound_multi_model",
+    ),
 )

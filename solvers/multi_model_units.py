@@ -5,9 +5,6 @@ divisions follows by dynamic programming over the number of models: with :math:`
 unit u and :math:`|u|` its models,
 
 .. math:: V(n) = \min_{u : |u| \le n} V(n - |u|) + v(u), \qquad V(0) = 0 .
-
-The least memory is :math:`V` with the maximum in place of the sum, and the memory of a sub-array
-alone as the value: a pair needs no less than either of its sub-arrays.
 """
 
 from __future__ import annotations
@@ -16,8 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jettison.instances.multi_model_training import MultiModelTraining
-from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.outcome import Infeasibility
 
 # The models in each sub-array of a unit, ascending.
 Sizes = tuple[int, ...]
@@ -64,21 +59,3 @@ def best_division(count: int, values: Mapping[Sizes, int]) -> Division | None:
                 found = Division(rest.value + value, (*rest.units, unit))
         best.append(found)
     return best[count]
-
-
-def multi_model_infeasibility(problem: MultiModelTraining) -> Infeasibility | None:
-    """Return the proof that no division fits in memory, or None if one does."""
-    if best_division(problem.count, dict.fromkeys(units_that_fit(problem), 0)) is not None:
-        return None
-    least_bytes = [0]
-    for total in range(1, problem.count + 1):
-        least_bytes.append(
-            min(
-                max(least_bytes[total - size], unit_need_bytes(problem, (size,)))
-                for size in problem.instance.sizes
-                if size <= total
-            )
-        )
-    return Infeasibility(
-        valid_for=ScheduleClass.ALL, least_memory_bytes=least_bytes[-1], is_exact=True
-    )
