@@ -162,7 +162,11 @@ class BoundRound(ABC):
             for q in range(j + 1, len(self.U)):
                 present = joined(*self.K_b[q + 1 :], *self.Q_b[j + 1 : q + 1], beside)
                 window = [(self.U[q], -rate), (start, rate)]
-                self.model.at_most(self.name("memory_b", j, q), joined(present, window), limit)
+                self.model.at_most(
+                    self.name("memory_b", j, q),
+                    joined(present, window),
+                    self._less_moved(limit, rate, b.backward.work(j).run_ns),
+                )
 
     @abstractmethod
     def _add_order(self) -> None:

@@ -58,7 +58,7 @@ Model
         + \sum_j h_{pj} + \alpha_p \\ & \qquad
         \le M + \beta (S_p - S_q - u_q) && \forall q < p,\; q = p \\
     \text{(memory b)} \quad & \sigma + m_j + \sum_{e_t > q} |t| K(t) + \sum_{j < e_t \le q} |t| Q(t)
-        + \sum_p g_{pj} + \alpha_j \\ & \qquad \le M + \beta (U_q - U_j) && \forall q \ge j
+        + \sum_p g_{pj} + \alpha_j \\ & \qquad \le M + \beta (U_q - U_j - v_j) && \forall q > j,\; q = j
 
 :math:`p', j'` are the next milestones (for the last p of all, p itself); :math:`\hat v_j` is the
 time of what lies behind the milestone before j up to j, :math:`\check v_j` that of j and what
@@ -100,9 +100,12 @@ before all :math:`e_t > j`; and when j starts, if p', and so what comes before p
 are there. A tensor with :math:`q \le l_t < p` of a class in Q that is not in memory at
 :math:`S_p` has an offload that began after :math:`l_t \ge q` ended and has ended by :math:`S_p`.
 Those copies followed each other within :math:`S_p - S_q - u_q`, and moved at most :math:`\beta`
-bytes per nanosecond. For q = p the window is left out. *(memory b)*, *(memory ends)* A tensor with
-:math:`j < e_t \le q` of a class in Q that is not in memory at :math:`U_j` is prefetched
-afterwards, before :math:`U_q`. Within a sub-array alone it has also been offloaded before.
+bytes per nanosecond. For q = p the window is left out.
+
+*(memory b)* Likewise a tensor with :math:`j < e_t \le q` of a class in Q that is not in memory, nor
+on its way there, when j is about to end is prefetched from then on, before :math:`U_q`. Within a
+sub-array alone, a tensor of a class in Q with :math:`l_t \ge p` that is not there at :math:`U_j`
+has been offloaded by then: *(memory ends)*.
 
 Tensors of no bytes are always kept, and those whose copies take no time count nowhere but in K.
 Sizes, durations and rooms are rounded so that every rounding relaxes (`IntegerScale`).

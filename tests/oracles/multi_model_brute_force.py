@@ -1,8 +1,8 @@
 """The least time of a unit of µ-TWO by trying every operation list, on tiny instances.
 
 Each list is issued one operation after another, in all orders: transfers and recomputations may
-come anywhere. What keeps the number of lists finite is that a feature map comes back at most twice
-in a round, and that a list is given up once it cannot end before the best one. Memory is a list of
+come anywhere. What keeps the number of lists finite is that a feature map comes back only so many
+times in a round, and that a list is given up once it cannot end before the best one. Memory is a list of
 changes, looked at from the start of the round for each operation.
 """
 
@@ -16,24 +16,27 @@ from itertools import combinations
 from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.instances.sub_array import IdleTensor, SubArray
 
-MOST_ARRIVALS = 2
-
 Tensor = tuple[int, int]
 State = tuple[frozenset[Tensor], frozenset[Tensor]]
 
 
-def least_unit_ns(problem: MultiModelTraining, sizes: tuple[int, ...]) -> float:
-    """Return the least time of a unit, infinite if nothing fits."""
+def least_unit_ns(
+    problem: MultiModelTraining,
+    sizes: tuple[int, ...],
+    best: float = math.inf,
+    *,
+    most_arrivals: int = 2,
+) -> float:
+    """Return the least time of a unit, or `best` if there is no faster schedule."""
     arrays = [problem.sub_array(size) for size in sizes]
-    best = math.inf
     if len(arrays) == 1:
-        alone = _Round(problem, arrays, 0, 0, lambda: best)
+        alone = _Round(problem, arrays, 0, 0, most_arrivals, lambda: best)
         for _, ended_ns in alone.ends((frozenset(), frozenset())):
             best = ended_ns
         return best
     used_ns = sum(work.run_ns for work in arrays[1].backward + arrays[0].forward)
-    first = _Round(problem, arrays, 0, 1, lambda: best - used_ns)
-    second = _Round(problem, arrays, 1, 0, lambda: best - used_ns)
+    first = _Round(problem, arrays, 0, 1, most_arrivals, lambda: best - used_ns)
+    second = _Round(problem, arrays, 1, 0, most_arrivals, lambda: best - used_ns)
     names = [(0, place) for place in range(len(arrays[0].tensors))]
     shortest_ns = used_ns
     for there in _subsets(names):
@@ -48,26 +51,6 @@ def least_unit_ns(problem: MultiModelTraining, sizes: tuple[int, ...]) -> float:
                     if end == (there, host):
                         best = min(best, used_ns + ended_ns)
     return best
-
-
-def least_time_ns(problem: MultiModelTraining) -> float:
-    """Return the least time of all divisions, infinite if nothing fits."""
-    units: dict[tuple[int, ...], float] = {}
-
-    def divided(left: int, least: tuple[int, ...]) -> float:
-        if left == 0:
-            return 0
-        found = math.inf
-        sizes = problem.instance.sizes
-        candidates = [(a,) for a in sizes] + [(a, b) for a in sizes for b in sizes if a <= b]
-        for unit in candidates:
-            if unit >= least and sum(unit) <= left:
-                if unit not in units:
-                    units[unit] = least_unit_ns(problem, unit)
-                found = min(found, units[unit] + divided(left - sum(unit), unit))
-        return found
-
-    return divided(problem.count, ())
 
 
 def _subsets(names: list[Tensor]) -> Iterator[frozenset[Tensor]]:
@@ -107,9 +90,11 @@ class _Round:
         arrays: list[SubArray],
         back: int,
         fore: int,
+        most_arrivals: int,
         limit: Callable[[], float],
     ) -> None:
         self.arrays, self.back, self.fore, self.limit = arrays, back, fore, limit
+        self.most_arrivals = most_arrivals
         self.forward, self.backward = arrays[fore].forward, arrays[back].backward
         self.room = problem.memory_bytes - sum(array.static_bytes for array in arrays)
         self.copy_ns = {
@@ -160,7 +145,7 @@ class _Round:
             if name in at.there:
                 yield self.discard(at, name)
                 yield self.offload(at, name)
-            elif self.is_idle(at, name) and at.arrivals.count(name) < MOST_ARRIVALS:
+            elif self.is_idle(at, name) and at.arrivals.count(name) < self.most_arrivals:
                 if name in at.host:
                     yield self.prefetch(at, name)
                 yield self.recompute(at, name)
