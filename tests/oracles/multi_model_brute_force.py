@@ -2,8 +2,8 @@
 
 Each list is issued one operation after another, in all orders: transfers and recomputations may
 come anywhere. What keeps the number of lists finite is that a feature map comes back only so many
-times in a round, and that a list is given up once it cannot end before the best one. Memory is a list of
-changes, looked at from the start of the round for each operation.
+times in a round, and that a list is given up once it cannot end before the best one. Memory is a
+list of changes, looked at from the start of the round for each operation.
 """
 
 from __future__ import annotations

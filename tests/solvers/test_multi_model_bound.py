@@ -35,9 +35,9 @@ def bounded(
     """Return the bound of the relaxation and of the model."""
     bound = UnitBound.of_operators(problem, sizes)
     if not bound.is_relaxed:
-        bound.relax(problem, formulation or MultiModelUnitBound(), TIGHT, Clock(None))
+        bound.relax(problem, formulation or MultiModelUnitBound(), TIGHT, Clock(20))
     if not bound.is_solved:
-        bound.solve(TIGHT, Clock(None))
+        bound.solve(TIGHT, Clock(2))
     return bound
 
 
@@ -62,10 +62,10 @@ def test_it_is_not_above_the_least_time_of_a_unit(
 
 
 @pytest.mark.parametrize("sizes", [(2,), (1, 1), (1, 2)])
-@pytest.mark.parametrize("milestones", [2, 5, 30])
+@pytest.mark.parametrize("milestones", [2, 5, 12])
 def test_no_executed_decisions_are_faster(sizes: Sizes, milestones: int) -> None:
     chance = random.Random(milestones)
-    for problem, _ in drawn_units(24, 9, 6, (sizes,), share=0.6):
+    for problem, _ in drawn_units(20, 8, 5, (sizes,), share=0.6):
         bound = bounded(problem, sizes, MultiModelUnitBound(milestones))
         arrays = [problem.sub_array(size) for size in sizes]
         executor = UnitExecutor(problem, sizes)
@@ -74,7 +74,7 @@ def test_no_executed_decisions_are_faster(sizes: Sizes, milestones: int) -> None
                 tuple(chance.choice(list(Fate)) for _ in array.tensors) for array in arrays
             )
             before = tuple(
-                tuple(sorted(chance.randint(0, 12) for _ in array.backward)) for array in arrays
+                tuple(sorted(chance.randint(0, 10) for _ in array.backward)) for array in arrays
             )
             decisions = UnitDecisions(fates, before if len(sizes) == 2 else ())
             executed = executor.execute(decisions)
@@ -94,26 +94,31 @@ def test_two_layers_are_bounded_by_their_least_time(
 
 
 def test_without_late_offloads_it_is_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    # 140 ns is the least time. If feature maps could be offloaded in the round of their forward
-    # pass only, either f1 ran last and 10 ns of copying followed, or it would run before the
-    # prefetch, which then has nothing but f0 to hide behind.
+    # 140 ns is the least time. If feature maps were offloaded in the round of their forward pass
+    # only, each round would be 10 ns longer: with f1 last, the copy follows; with f1 before b2, the
+    # prefetch lies between the two, as f1 needs all memory.
     problem = MultiModelTraining(offloaded_late(), 8)
-    assert bounded(problem, (1, 1)).solver_ns <= 140
+    assert bounded(problem, (1, 1)).solver_ns == 140
     monkeypatch.setattr(tensor_path, "OF_A_PAIR", tensor_path.OF_ONE)
-    assert bounded(problem, (1, 1)).solver_ns > 140
+    assert bounded(problem, (1, 1)).solver_ns == 160
 
 
 def test_every_family_of_rows_only_raises_it() -> None:
     raised = dict.fromkeys(BoundRows, 0)
     for problem, sizes in drawn_units(8, 4, 24, ((1,), (1, 1)), share=0.2):
-        whole = bounded(problem, sizes)
+        whole = relaxed_ns(problem, sizes, frozenset(BoundRows))
         for family in BoundRows:
-            rows = frozenset(BoundRows) - {family}
-            part = bounded(problem, sizes, MultiModelUnitBound(rows=rows))
-            assert part.exact_ns <= whole.exact_ns
-            raised[family] += whole.solver_ns - part.solver_ns
-    assert min(raised.values()) >= 0
+            part = relaxed_ns(problem, sizes, frozenset(BoundRows) - {family})
+            assert part <= whole
+            raised[family] += whole - part
     assert max(raised.values()) > 0
+
+
+def relaxed_ns(problem: MultiModelTraining, sizes: Sizes, rows: frozenset[BoundRows]) -> int:
+    bound = UnitBound.of_operators(problem, sizes)
+    if not bound.is_relaxed:
+        bound.relax(problem, MultiModelUnitBound(rows=rows), TIGHT, Clock(20))
+    return bound.exact_ns
 
 
 def test_more_memory_never_raises_it() -> None:

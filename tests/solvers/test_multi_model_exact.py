@@ -18,7 +18,7 @@ from jettison.solvers.status import Answer, Termination
 from tests.multi_model_units import drawn_units, two_layers
 
 EXACT = SolveOptions(time_limit_s=30, gap=0)
-SOON = SolveOptions(time_limit_s=2, gap=0)
+SOON = SolveOptions(time_limit_s=0.1, gap=0)
 
 
 @pytest.mark.parametrize("models", [1, 2, 3])
@@ -26,7 +26,7 @@ def test_no_heuristic_is_faster_and_no_bound_is_above(models: int) -> None:
     heuristics = [
         method.name for method in methods_of("multi-model") if method.promise is Promise.HEURISTIC
     ]
-    for problem, _ in drawn_units(4, 2, 15, ((models,),), share=0.4):
+    for problem, _ in drawn_units(4, 2, 6, ((models,),), share=0.4):
         exact = solve_with(problem, "exact", EXACT)
         assert exact.status == "optimal"
         bound = solve_with(problem, "bound", EXACT)
