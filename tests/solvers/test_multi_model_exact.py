@@ -58,12 +58,16 @@ def test_what_does_not_fit_is_refused_with_the_least_memory() -> None:
     assert result.infeasibility.least_memory_bytes == 4
 
 
-def test_the_time_limit_leaves_a_schedule_and_a_bound() -> None:
-    models = RandomModels(operators=60, tensors=25, models=4).draw(1)
+@pytest.mark.parametrize(
+    ("tensors", "termination"), [(9, Termination.TIME_LIMIT), (25, Termination.NODE_LIMIT)]
+)
+def test_the_limits_leave_a_schedule_and_a_bound(tensors: int, termination: Termination) -> None:
+    # Nine feature maps take longer than half a second, and of 25 there are too many states.
+    models = RandomModels(operators=30, tensors=tensors, models=2).draw(1)
     result = solve_with(
         MultiModelTraining(models, "30%"), "exact", SolveOptions(time_limit_s=0.5, gap=0)
     )
-    assert result.termination is Termination.TIME_LIMIT
+    assert result.termination is termination
     assert result.time_ns is not None
     assert result.lower_bound_ns is not None
     assert result.problem.base_time_ns <= result.lower_bound_ns <= result.time_ns
