@@ -142,7 +142,8 @@ from itertools import chain
 from jettison.formulations import tensor_path as paths
 from jettison.formulations.array_model import ArrayModel
 from jettison.formulations.bound_columns import BoundColumns, BoundRows
-from jettison.formulations.bound_round import PairRound, RoundAlone
+from jettison.formulations.bound_pair_round import PairRound
+from jettison.formulations.bound_round import RoundAlone
 from jettison.formulations.bound_sub_array import BoundSubArray
 from jettison.formulations.integer_scale import IntegerScale
 from jettison.instances.multi_model_training import MultiModelTraining
