@@ -85,6 +85,8 @@ class _DivisionSearch:
             if loose:
                 if self._bounds.relax(loose[0]) is Termination.INTERRUPTED:
                     return Termination.INTERRUPTED
+            elif self._exact[open_units[0]].is_too_large:
+                return Termination.NODE_LIMIT
             else:
                 sizes = open_units[0]
                 self._exact[sizes].run(self._bounds.units[sizes].exact_ns, self._clock)
