@@ -38,33 +38,22 @@ class FastestSharding:
         Valid for all schedules in any memory; None if none was proved.
     termination
         Why the search ended.
-    is_proved
-        Whether no other choice is faster, up to the solver's relative 1e-9.
+    answer
+        Optimal where no other choice is faster, up to the solver's relative 1e-9; infeasible where
+        the pairs of strategies that are forbidden leave no choice.
     """
 
     strategies: tuple[int, ...] | None
     time_ns: int | None
     bound: Bound | None
     termination: Termination
-    is_proved: bool
+    answer: Answer
 
 
 def fastest_sharding(sharded: ShardedGraph, options: HighsOptions) -> FastestSharding:
-    """Look for the fastest choice of strategies, without a limit on memory.
-
-    Raises
-    ------
-    InputError
-        If the pairs of strategies that are forbidden leave no choice.
-    """
+    """Look for the fastest choice of strategies, without a limit on memory."""
     built = sharding_only(sharded)
     solution = solve_in_time(built.model, options)
-    if solution.answer is Answer.INFEASIBLE:
-        raise InputError(
-            "no choice of strategies is allowed for all operators at once",
-            field="resharding",
-            expected="allow more pairs; null forbids",
-        )
     strategies = time_ns = bound = None
     if solution.values is not None:
         strategies = built.chosen(solution.values)
@@ -76,9 +65,7 @@ def fastest_sharding(sharded: ShardedGraph, options: HighsOptions) -> FastestSha
             evidence=Evidence.SOLVER,
             method="fastest-sharding",
         )
-    return FastestSharding(
-        strategies, time_ns, bound, solution.termination, solution.answer is Answer.OPTIMAL
-    )
+    return FastestSharding(strategies, time_ns, bound, solution.termination, solution.answer)
 
 
 def with_fastest(sharded: ShardedGraph, options: HighsOptions | None = None) -> ShardedGraph:
@@ -103,7 +90,13 @@ def with_fastest(sharded: ShardedGraph, options: HighsOptions | None = None) -> 
     """
     options = options or HighsOptions(gap=0)
     found = fastest_sharding(sharded, options)
-    if found.strategies is None or not found.is_proved:
+    if found.answer is Answer.INFEASIBLE:
+        raise InputError(
+            "no choice of strategies is allowed for all operators at once",
+            field="resharding",
+            expected="allow more pairs; null forbids",
+        )
+    if found.strategies is None or found.answer is not Answer.OPTIMAL:
         raise SolverError(
             f"the fastest plan of {sharded.name} was not proved: {found.termination}; try again "
             "with fewer strategies"

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from jettison.instances.catalog import save
+from jettison.instances.operator import Role
+from jettison.instances.sharded_graph import Resharding, ShardedGraph
 from jettison.schedules.schedule_file import load_schedule
 from jettison.schedules.sharded_schedule import ShardedSchedule
 from tests.cli.terminal import Terminal
-from tests.tiny_sharded import TWO_LAYERS
+from tests.tiny_sharded import TWO_LAYERS, operator
 
 
 @pytest.fixture
@@ -45,6 +48,39 @@ def test_too_little_memory_is_proved_with_the_operator_named(with_graph: Termina
     answer = json.loads(printed)
     assert status == 3
     assert (answer["least_memory_bytes"], answer["needed_by"]) == (16, "g1")
+
+
+@pytest.mark.parametrize("method", ["exact", "kiwi-reduced"])
+def test_forbidden_pairs_that_leave_no_choice_are_infeasible_in_any_memory(
+    terminal: Terminal, method: str
+) -> None:
+    # b has to read a's second strategy, which x's only one cannot be resharded for.
+    graph = ShardedGraph(
+        "apart",
+        (
+            operator("x", Role.INPUT, ((0, 1),)),
+            operator("a", Role.FORWARD, ((1, 1), (1, 1)), ("x",)),
+            operator("b", Role.FORWARD, ((1, 1),), ("a",)),
+        ),
+        (Resharding("x", "a", ((0, None),)), Resharding("a", "b", ((None,), (0,)))),
+    )
+    save(graph, terminal.folder / "apart.json")
+    words = ("solve", "remat-sharding", "apart.json", "--memory", "1GiB", "--method", method)
+    status, printed, _ = terminal.run(*words)
+    assert status == 3
+    assert "none would do: what is forbidden leaves no choice" in printed
+    assert "without a choice" in printed
+
+
+def test_an_operator_all_of_whose_strategies_are_forbidden_is_bad_input(terminal: Terminal) -> None:
+    document = TWO_LAYERS.to_json()
+    lost = cast("list[Any]", document["operators"])[3]
+    for strategy in lost["strategies"]:
+        strategy["compute_ns"] = None
+    (terminal.folder / "lost.json").write_text(json.dumps(document), encoding="utf-8")
+    status, _, error = terminal.run("solve", "remat-sharding", "lost.json", "--memory", "1GiB")
+    assert status == 2
+    assert "'h1' has no strategy that is allowed" in error
 
 
 def test_methods_are_compared_on_several_memories(with_graph: Terminal) -> None:
