@@ -25,7 +25,7 @@ EXACT = SolveOptions(time_limit_s=30, gap=0)
 
 def test_the_reduced_method_finds_the_best_plan_or_the_least_memory_that_would_do() -> None:
     proofs = 0
-    for problem in training_steps(seed=31, count=100):
+    for problem in training_steps(seed=31, count=60):
         sharded = problem.instance
         if not priced_choices(sharded):
             continue
@@ -48,7 +48,7 @@ def test_the_reduced_method_finds_the_best_plan_or_the_least_memory_that_would_d
 @pytest.mark.parametrize("samples", [training_steps, any_order])
 def test_the_full_method_finds_the_best_staged_plan(samples: object) -> None:
     assert callable(samples)
-    for problem in samples(seed=32, count=40, most_operators=6):
+    for problem in samples(seed=32, count=25, most_operators=6):
         if not priced_choices(problem.instance):
             continue
         result = solve_with(problem, "kiwi-full", EXACT)
@@ -63,7 +63,7 @@ def test_the_full_method_finds_the_best_staged_plan(samples: object) -> None:
 
 
 def test_a_bound_of_the_reduced_problem_is_not_one_for_staged_plans() -> None:
-    for problem in training_steps(seed=33, count=30, most_operators=6):
+    for problem in training_steps(seed=33, count=20, most_operators=6):
         if priced_choices(problem.instance):
             # A contradiction raises: each result is judged by the bounds of both methods.
             reduced, full = compare_with(problem, ["kiwi-reduced", "kiwi-full"], EXACT)
