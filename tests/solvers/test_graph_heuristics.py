@@ -92,7 +92,7 @@ def test_what_is_found_is_judged_and_reported_like_any_result(method: Method) ->
 
 @pytest.mark.parametrize("method", HEURISTICS, ids=lambda method: method.name)
 def test_the_same_problem_gives_the_same_schedule(method: Method) -> None:
-    graph = LayeredGraphs(nodes=24, passes=Passes.TRAINING).draw(2)
+    graph = LayeredGraphs(nodes=14, passes=Passes.TRAINING).draw(2)
     problem = RematGraph(graph, "80%")
     assert method.run(problem, OPTIONS) == method.run(problem, OPTIONS)
 
