@@ -6,8 +6,8 @@ an encoder of up to 20 layers on (1, 8), in 90 and 100 % of memory. Percents are
 takes without a limit, in Figure 6 over the fast links.
 
 On one-dimensional meshes KIWI is `kiwi-reduced`, as in the paper. On two-dimensional ones, where an
-operator has up to 25 strategies, that finds no plan in a minute, and KIWI is `exact`, which is cut
-off at its limit with a plan and a bound.
+operator has up to 25 strategies, that seldom finds a plan in a minute, and KIWI is `exact`, which
+is cut off at its limit with a plan and a bound. Two memories are measured there.
 
 A row is one method on one instance in one memory. `time_ns` and `peak_bytes` are those of the
 replay; `cpu_s` counts HiGHS in its child process as well. Rows that are there are kept, so that the
