@@ -6,6 +6,14 @@ from jettison.solvers.method import Method, Promise
 
 METHODS = (
     Method(
+        "local-search",
+        "multi-model",
+        Promise.HEURISTIC,
+        "changes to the schedule of mu-two, over all divisions into units",
+        "random changes of what becomes of feature maps and of interleavings; starts from mu-two",
+        "multi_model_local_search:solve_local_search",
+    ),
+    Method(
         "mu-two",
         "multi-model",
         Promise.HEURISTIC,
@@ -44,14 +52,6 @@ METHODS = (
         "µ-TWO, Table E",
         "all models fused; feature maps are computed again until the rest fits",
         "mu_two:solve_recompute_only",
-    ),
-    Method(
-        "local-search",
-        "multi-model",
-        Promise.HEURISTIC,
-        "changes to the schedule of mu-two, over all divisions into units",
-        "random changes of what becomes of feature maps and of interleavings; starts from mu-two",
-        "multi_model_local_search:solve_local_search",
     ),
     Method(
         "exact",

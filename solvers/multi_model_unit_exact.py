@@ -67,6 +67,11 @@ class ExactUnit:
             MOST_TENSORS * len(self._rounds)
         )
 
+    def offer(self, unit: TrainingUnit, time_ns: int) -> None:
+        """Take a schedule from elsewhere if it is better than the best so far."""
+        if time_ns < self.time_ns:
+            self.unit, self.time_ns = unit, time_ns
+
     def run(self, least_ns: int, clock: Clock) -> None:
         """Search until the best schedule is proved or the time is over.
 
@@ -78,6 +83,9 @@ class ExactUnit:
             The time that is left.
         """
         search = self._search_alone if len(self._rounds) == 1 else self._search_pair
+        if self.time_ns <= least_ns:
+            self.is_proved = True
+            return
         if not clock.left_s:
             return
         try:
