@@ -1,7 +1,7 @@
 r"""Local search for µ-TWO's problem: better decisions for the units, and the best division of them.
 
-A unit starts from the decisions of µ-TWO's policy, with its prompts or with prefetches as soon as
-memory allows. Its first round of changes starts from the best of these, and of what the two arms of
+A unit starts from the decisions of µ-TWO's policy, with its prompts or with the prefetches of the
+executor, which are just in time. Its first round of changes starts from the best of these, and of what the two arms of
 the policy decide alone, for a pair with three interleavings: that of the policy, the forward pass
 after the backward pass, and both evenly.
 
