@@ -1,9 +1,9 @@
 r"""Local search for µ-TWO's problem: better decisions for the units, and the best division of them.
 
 A unit starts from the decisions of µ-TWO's policy, with its prompts or with the prefetches of the
-executor, which are just in time. Its first round of changes starts from the best of these, and of what the two arms of
-the policy decide alone, for a pair with three interleavings: that of the policy, the forward pass
-after the backward pass, and both evenly.
+executor, which are just in time. Its first round of changes starts from the best of these, and of
+what the two arms of the policy decide alone, for a pair with three interleavings: that of the
+policy, the forward pass after the backward pass, and both evenly.
 
 A change gives one feature map another fate, lets two exchange theirs, or moves a forward operator
 of a pair to another place. It is accepted if the iteration grows by no more than a threshold, which
