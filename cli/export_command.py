@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -22,11 +23,17 @@ from jettison.cli.graph_formulation import (
     GraphFormulationChoice,
 )
 from jettison.cli.posed_problem import Resources, make_problem
+from jettison.cli.sharded_formulation import ShardedFormulation
 from jettison.instances.errors import InputError
 from jettison.instances.remat_graph import RematGraph
+from jettison.instances.remat_sharding import RematSharding
 from jettison.instances.weight_offload import WeightOffload
 
-_WRITTEN = (RematGraph.problem, WeightOffload.problem)
+_FORMULATIONS: dict[str, type[StrEnum] | None] = {
+    RematGraph.problem: GraphFormulation,
+    WeightOffload.problem: None,
+    RematSharding.problem: ShardedFormulation,
+}
 
 
 def export(
@@ -40,8 +47,13 @@ def export(
     alpha: AlphaOption = None,
     bandwidth: BandwidthOption = None,
     formulation: Annotated[
-        GraphFormulation, typer.Option(help="Of remat-graph: which model to write.")
-    ] = GraphFormulation.CHECKMATE,
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"Which model to write. Of remat-graph: {', '.join(GraphFormulation)}. "
+            f"Of remat-sharding: {', '.join(ShardedFormulation)}. By default the first.",
+        ),
+    ] = None,
     form: Annotated[
         CheckmateForm, typer.Option(help="Of checkmate: how the rows of FREE are written.")
     ] = CheckmateForm.DISAGGREGATED,
@@ -64,13 +76,17 @@ def export(
     retention-intervals forbid some of them; frontier, cut-closure, windowed-frontier and single-cut
     are relaxations.
     weight-offload is written as the MILP that bounds its time, as corrected.
+    remat-sharding is written as KIWI's reduced problem, with strategies and recomputations as its
+    only integers or in the paper's rows, or as KIWI's full problem, for a dozen operators or two.
     """
-    if problem not in _WRITTEN:
+    if problem not in _FORMULATIONS:
         raise InputError(
             f"{problem!r} is not written as a model file",
             field="PROBLEM",
-            expected=f"write {' or '.join(_WRITTEN)}; for remat-graph a chain becomes its graph",
+            expected=f"write {' or '.join(_FORMULATIONS)}; for remat-graph a chain becomes its "
+            "graph",
         )
+    _check_formulation(problem, formulation)
     checked_output(output)
     posed = make_problem(problem, instance, Resources(memory, alpha, bandwidth))
 
@@ -81,12 +97,25 @@ def export(
         from jettison.formulations.weight_offload_milp import WeightOffloadMilp
 
         model = from_pulp(WeightOffloadMilp().build(posed).problem).model
+    elif isinstance(posed, RematSharding):
+        model = ShardedFormulation(formulation or ShardedFormulation.KIWI_REDUCED).build(posed)
     else:
         assert isinstance(posed, RematGraph)
-        choice = GraphFormulationChoice(formulation, form, tuple(cut or ()), intervals)
-        model = choice.build(posed)
+        chosen = GraphFormulation(formulation or GraphFormulation.CHECKMATE)
+        model = GraphFormulationChoice(chosen, form, tuple(cut or ()), intervals).build(posed)
     write_model(model, output)
     sys.stderr.write(
         f"wrote {output}: {model.num_rows} rows, {model.num_columns} columns, "
         f"{model.num_nonzeros} non-zeros\n"
+    )
+
+
+def _check_formulation(problem: str, name: str | None) -> None:
+    known = _FORMULATIONS[problem]
+    if name is None or (known is not None and name in list(known)):
+        return
+    raise InputError(
+        f"{name!r} is no formulation of {problem}",
+        field="formulation",
+        expected="leave it out" if known is None else f"choose one of {', '.join(known)}",
     )

@@ -75,8 +75,8 @@ def generate_sharded_graph(
         Fastest,
         typer.Option(
             "--fastest",
-            help="Solve for the fastest plan without a memory limit, which shares of memory need; "
-            "or skip it.",
+            help="Solve for the fastest plan without a memory limit, which shares of memory need "
+            "(of several, one with the least peak); or skip it.",
         ),
     ] = Fastest.SOLVE,
 ) -> None:

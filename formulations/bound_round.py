@@ -162,7 +162,11 @@ class BoundRound(ABC):
             for q in range(j + 1, len(self.U)):
                 present = joined(*self.K_b[q + 1 :], *self.Q_b[j + 1 : q + 1], beside)
                 window = [(self.U[q], -rate), (start, rate)]
-                self.model.at_most(self.name("memory_b", j, q), joined(present, window), limit)
+                self.model.at_most(
+                    self.name("memory_b", j, q),
+                    joined(present, window),
+                    self._less_moved(limit, rate, b.backward.work(j).run_ns),
+                )
 
     @abstractmethod
     def _add_order(self) -> None:
@@ -251,105 +255,3 @@ class RoundAlone(BoundRound):
                         joined(kept, moved, [(end, -a.rate), (start, a.rate)]),
                         self._less_moved(limit, a.rate, a.forward.work(p).run_ns),
                     )
-
-
-class PairRound(BoundRound):
-    """A round of a pair: the two passes may be interleaved in any way."""
-
-    def _add_order(self) -> None:
-        f, b, model = self.f.forward, self.b.backward, self.model
-        forward, backward = range(len(f)), range(len(b))
-        # What is known if z is left out: nothing is before or after anything else.
-        self.z: list[list[int]] = []
-        if BoundRows.BESIDE in model.rows:
-            self.z = [
-                [
-                    model.builder.add_column(self.name("before", p, j), upper=1, integer=True)
-                    for j in backward
-                ]
-                for p in forward
-            ]
-        for p, start in enumerate(self.S):
-            before = [(self.z[p][j], self.ns(b.until_ns(j))) for j in backward if self.z]
-            model.at_least(
-                self.name("start_f", p),
-                [(start, 1.0), *before],
-                self.ns(f.before_ns(p)) + sum(duration for _, duration in before),
-            )
-        for j, start in enumerate(self.U):
-            before = [(self.z[p][j], -self.ns(f.until_ns(p))) for p in forward if self.z]
-            model.at_least(
-                self.name("start_b", j),
-                joined([(start, 1.0), *before], scaled(joined(*self.R_b[: j + 1]), -1.0)),
-                self.ns(b.before_ns(j)),
-            )
-        for p, start in enumerate(self.S):
-            after = [(self.z[p][j], -self.ns(b.onward_ns(j))) for j in backward if self.z]
-            model.at_least(
-                self.name("end_f", p),
-                [(self.length, 1.0), (start, -1.0), *after],
-                self.ns(f.from_ns(p)),
-            )
-        for j, start in enumerate(self.U):
-            after = [(self.z[p][j], self.ns(f.onward_ns(p))) for p in forward if self.z]
-            model.at_least(
-                self.name("end_b", j),
-                [(self.length, 1.0), (start, -1.0), *after],
-                self.ns(b.from_ns(j)) + sum(duration for _, duration in after),
-            )
-        for p in forward if self.z else ():
-            for j in backward:
-                for word, other in (("order_b", (p, j + 1)), ("order_f", (p - 1, j))):
-                    if other[0] >= 0 and other[1] < len(b):
-                        model.at_least(
-                            self.name(word, p, j),
-                            [(self.z[other[0]][other[1]], 1.0), (self.z[p][j], -1.0)],
-                            0.0,
-                        )
-
-    def _beside_forward(self, p: int) -> tuple[Terms, float]:
-        if not self.z:
-            return [], 0.0
-        b, model = self.b, self.model
-        terms = []
-        for stretch, kept in enumerate(self.K_b):
-            terms += self._kept_if(
-                self.name("beside_b", p, stretch),
-                kept,
-                b.most_bytes(self.tensors_b[stretch]),
-                self.z[p][max(0, stretch - 1)],
-            )
-        held = model.memory.to_model(b.profile.carried_bytes)
-        for j, before in enumerate(self.z[p]):
-            onward = model.memory.to_model(b.backward.least_active_bytes(j))
-            terms.append((before, held - onward))
-            held = onward
-        return terms, -held
-
-    def _beside_backward(self, j: int) -> tuple[Terms, float]:
-        if not self.z:
-            return [], 0.0
-        f, model = self.f, self.model
-        terms = []
-        held = 0.0
-        for p, kept in enumerate(self.K_f):
-            terms += self._kept_if(
-                self.name("beside_f", p, j),
-                kept,
-                f.most_bytes(self.tensors_f[p]),
-                self.z[min(p + 1, len(self.z) - 1)][j],
-            )
-            onward = model.memory.to_model(f.forward.least_active_bytes(p))
-            terms.append((self.z[p][j], onward - held))
-            held = onward
-        return terms, 0.0
-
-    def _kept_if(self, name: str, kept: Terms, most: float, order: int) -> Terms:
-        """Return a column that is at least `kept` if the binary column `order` is 1."""
-        if not kept:
-            return []
-        column = self.model.builder.add_column(name, upper=most)
-        self.model.at_least(
-            name, joined([(column, 1.0), (order, -most)], scaled(kept, -1.0)), -most
-        )
-        return [(column, 1.0)]

@@ -21,10 +21,12 @@ Columns
 :math:`T_n`, ``length_n``             the length of round n
 :math:`S_p, U_j`, ``S_n_p, U_n_j``    when milestones start, from the start of their round
 :math:`z_{pj}`, ``before_n_p_j``      p runs before j; binary, for pairs
-:math:`h_{pj}`, ``beside_b_n_p_j``    what is kept of b when p starts, of the tensors whose
-                                      :math:`e_t` lies behind j up to the next milestone
-:math:`g_{pj}`, ``beside_f_n_p_j``    what is kept of f when j starts, of those whose
+:math:`h_{pj}`, ``beside_b_n_p_..``   what is kept of b when p starts, of the tensors whose
+                                      :math:`e_t` lies behind the milestone before j, up to j
+:math:`g_{pj}`, ``beside_f_n_.._j``   what is kept of f when j starts, of those whose
                                       :math:`l_t` is from p on, before the next milestone
+:math:`h'_{pj}, g'_{pj}`              the same of classes in Q, ``moves_b_n_..``, ``moves_f_n_..``
+:math:`w_{pj}`, ``between_n_p_j``     time from the end of p to the start of j, 0 if j runs first
 ===================================== =========================================================
 
 :math:`K(t)` is the sum of the classes of t that are in memory throughout the round, while t is
@@ -52,17 +54,27 @@ Model
     \text{(end f)} \quad & T \ge S_p + \sum_{i \ge p} u_i + \sum_j \check v_j z_{pj} \\
     \text{(end b)} \quad & T \ge U_j + \sum_{i \ge j} v_i + \sum_p \check u_p (1 - z_{pj}) \\
     \text{(order)} \quad & z_{pj} \le z_{pj'},\; z_{p'j} \le z_{pj} && p < p',\, j < j' \\
-    \text{(beside b)} \quad & h_{pj} \ge \sum_{e_t \in (j, j']} |t| K(t) - C_j (1 - z_{pj}) \\
-    \text{(beside f)} \quad & g_{pj} \ge \sum_{l_t \in [p, p')} |t| K(t) - C_p (1 - z_{p'j}) \\
+    \text{(beside b)} \quad & h_{pj} \ge \sum_{e_t = j} |t| K(t) - C (1 - z_{pj}) \quad
+        \text{and one for } j^- < e_t < j \text{ with } z_{p j^-} \\
+    \text{(beside f)} \quad & g_{pj} \ge \sum_{l_t = p} |t| K(t) - C (1 - z_{pj}) \quad
+        \text{and one for } p < l_t < p' \text{ with } z_{p'j} \\
     \text{(memory f)} \quad & \sigma + m_p + \sum_{l_t < q} |t| K(t) + \sum_{q \le l_t < p} |t| Q(t)
         + \sum_j h_{pj} + \alpha_p \\ & \qquad
         \le M + \beta (S_p - S_q - u_q) && \forall q < p,\; q = p \\
     \text{(memory b)} \quad & \sigma + m_j + \sum_{e_t > q} |t| K(t) + \sum_{j < e_t \le q} |t| Q(t)
-        + \sum_p g_{pj} + \alpha_j \\ & \qquad \le M + \beta (U_q - U_j) && \forall q \ge j
+        + \sum_p g_{pj} + \alpha_j \\ & \qquad
+        \le M + \beta (U_q - U_j - v_j) && \forall q > j,\; q = j \\
+    \text{(between)} \quad & w_{pj} \le U_j - S_p - u_p + H (1 - z_{pj}), \qquad
+    \text{(apart)} \quad w_{pj} \le H z_{pj} \\
+    \text{(turn f)} \quad & \sigma + m_p + \sum_{l_t < p} |t| K(t) + \sum_{i \le j} h'_{pi}
+        + \sum_{i > j} h_{pi} + \alpha_p \le M + \beta w_{pj} \\
+    \text{(turn b)} \quad & \sigma + m_j + \sum_{e_t > j} |t| K(t) + \sum_{i < p} g_{ij}
+        + \sum_{i \ge p} g'_{ij} + \alpha_j \le M + \beta w_{pj}
 
-:math:`p', j'` are the next milestones (for the last p of all, p itself); :math:`\hat v_j` is the
+:math:`p', j'` are the next milestones, :math:`j^-` the one before; :math:`\hat v_j` is the
 time of what lies behind the milestone before j up to j, :math:`\check v_j` that of j and what
-follows it before the next milestone; :math:`C` the bytes of all tensors of the stretch;
+follows it before the next milestone; :math:`C` the bytes of all tensors of the sum; H is above all
+times; :math:`h, g` are sums of the columns of both rows;
 :math:`\alpha_p = a_{-1} z_{p,0} + \sum_j \underline a_j (z_{pj'} - z_{pj})`, where :math:`a_{-1}`
 is what b carries over the boundary and :math:`\underline a_j` the least active memory between j and
 the next milestone (:math:`z = 1` behind the last one), and :math:`\alpha_j` likewise.
@@ -94,15 +106,25 @@ has ended, and all before it. Recomputations of class R and :math:`e_t \le j` pr
 a class in I comes by a prefetch, before :math:`e_t` starts. *(both)* The offload comes first.
 
 *(beside)* What stays in memory while it is idle is there when p starts, if p runs before j and so
-before all :math:`e_t > j`; and when j starts, if p', and so what comes before p', has run.
+before all :math:`e_t \ge j`; and when j starts, if p has run, and so all :math:`l_t \le p`.
 
 *(memory f)* When p has started it takes its peak, and static memory, what stays, and what b holds
 are there. A tensor with :math:`q \le l_t < p` of a class in Q that is not in memory at
 :math:`S_p` has an offload that began after :math:`l_t \ge q` ended and has ended by :math:`S_p`.
 Those copies followed each other within :math:`S_p - S_q - u_q`, and moved at most :math:`\beta`
-bytes per nanosecond. For q = p the window is left out. *(memory b)*, *(memory ends)* A tensor with
-:math:`j < e_t \le q` of a class in Q that is not in memory at :math:`U_j` is prefetched
-afterwards, before :math:`U_q`. Within a sub-array alone it has also been offloaded before.
+bytes per nanosecond. For q = p the window is left out.
+
+*(memory b)* Likewise a tensor with :math:`j < e_t \le q` of a class in Q that is not in memory, nor
+on its way there, when j is about to end is prefetched from then on, before :math:`U_q`. Within a
+sub-array alone, a tensor of a class in Q with :math:`l_t \ge p` that is not there at :math:`U_j`
+has been offloaded by then: *(memory ends)*.
+
+*(turn f)* If p runs before j, tensors of b with :math:`e_t \le j` that are still to be used and are
+not there when p is about to end are prefetched from then on, before :math:`U_j`. If j runs first,
+there are none: :math:`h'_{pi}` may be 0 for :math:`i \le j`, and the row holds with w = 0.
+*(turn b)* If p runs before j, tensors of f with :math:`l_t \ge p` that are idle and not there when
+j starts have been offloaded since p ended. If j runs first, none is idle. Rates are those of b and
+f.
 
 Tensors of no bytes are always kept, and those whose copies take no time count nowhere but in K.
 Sizes, durations and rooms are rounded so that every rounding relaxes (`IntegerScale`).
@@ -120,7 +142,8 @@ from itertools import chain
 from jettison.formulations import tensor_path as paths
 from jettison.formulations.array_model import ArrayModel
 from jettison.formulations.bound_columns import BoundColumns, BoundRows
-from jettison.formulations.bound_round import PairRound, RoundAlone
+from jettison.formulations.bound_pair_round import PairRound
+from jettison.formulations.bound_round import RoundAlone
 from jettison.formulations.bound_sub_array import BoundSubArray
 from jettison.formulations.integer_scale import IntegerScale
 from jettison.instances.multi_model_training import MultiModelTraining

@@ -42,8 +42,9 @@ class Milestones:
         count = len(works)
         if count <= most:
             return cls(tuple(range(count)), works)
+        pieces = max(1, most - 2)
         moved = list(accumulate(abs(b - a) for a, b in pairwise([0, *idle_bytes])))
-        limits = [bisect_left(moved, moved[-1] * piece / (most - 2)) for piece in range(most - 1)]
+        limits = [bisect_left(moved, moved[-1] * piece / pieces) for piece in range(pieces + 1)]
         chosen = {0, count - 1}
         for first, end in pairwise(limits):
             if first < end:

@@ -21,8 +21,8 @@ class RematSharding:
         The sharded graph.
     memory
         Of one device: bytes (``4 * 2**30``, ``"4GiB"``), or a share (``"60%"``) of the peak of
-        the fastest plan without a limit, which computes each operator once, in the order of the
-        graph, and frees early.
+        the fastest plan without a limit that the graph names in `fastest`, which computes each
+        operator once, in the order of the graph, and frees early.
 
     Raises
     ------

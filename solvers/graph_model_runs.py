@@ -123,6 +123,7 @@ class GraphModelRuns:
         limit_s: float,
         known: KnownPoint,
         row_duals: Floats | None,
+        search: IntegerSearch = IntegerSearch.PROVE,
     ) -> ModelSolution:
         """Do the same from a schedule; points that are worse may be left out, the best one never.
 
@@ -134,6 +135,8 @@ class GraphModelRuns:
             Feasible but for what is NaN.
         row_duals
             Of the relaxation: their reduced costs fix columns.
+        search
+            What HiGHS puts its time into.
         """
         scale, model = built.time_scale, built.model
         at_most = Fraction(known.time_ns - self._bounds.base_ns, scale.unit * scale.factor)
@@ -145,7 +148,7 @@ class GraphModelRuns:
         options = replace(
             self._highs_options(limit_s),
             start=known.values,
-            integer_search=IntegerSearch.PROVE,
+            integer_search=search,
         )
         return self._run(built, model, valid_for, options)
 

@@ -20,7 +20,7 @@ from jettison.solvers.clock import Clock
 from jettison.solvers.fastest_sharding import fastest_sharding
 from jettison.solvers.kiwi_search import KiwiSearch
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
-from jettison.solvers.sharded_memory_floor import memory_for_the_fastest, too_little_memory
+from jettison.solvers.sharded_memory_floor import settled_by_the_fastest, too_little_memory
 from jettison.solvers.status import Termination
 
 # With so many Pyomo takes some ten seconds to write the model, and HiGHS does not solve it.
@@ -31,11 +31,6 @@ def solve_kiwi_full(problem: Problem, options: SolveOptions) -> Outcome:
     """Find the fastest staged schedule over all strategies, with a bound for staged schedules.
 
     Models of more than 50 000 products (`KiwiFull.estimated_products`) are declined with a note.
-
-    Raises
-    ------
-    InputError
-        If the pairs of strategies that are forbidden leave no choice.
     """
     assert isinstance(problem, RematSharding)
     clock = Clock(options.time_limit_s)
@@ -43,7 +38,7 @@ def solve_kiwi_full(problem: Problem, options: SolveOptions) -> Outcome:
     if refused is not None:
         return refused
     fastest = fastest_sharding(problem.instance, highs_options(options, clock, gap=0))
-    settled = memory_for_the_fastest(problem, fastest)
+    settled = settled_by_the_fastest(problem, fastest)
     if settled is not None:
         return settled
     known = Outcome(

@@ -25,7 +25,7 @@ from jettison.solvers.fastest_sharding import fastest_sharding
 from jettison.solvers.highs_in_time import solve_in_time
 from jettison.solvers.kiwi_search import KiwiSearch
 from jettison.solvers.outcome import Infeasibility, Outcome, Problem, SolveOptions
-from jettison.solvers.sharded_memory_floor import memory_for_the_fastest, too_little_memory
+from jettison.solvers.sharded_memory_floor import settled_by_the_fastest, too_little_memory
 from jettison.solvers.status import Answer, Termination
 
 
@@ -36,13 +36,9 @@ def solve_kiwi_reduced(problem: Problem, options: SolveOptions) -> Outcome:
     -------
     Outcome
         Bounds for all schedules (the fastest sharding) and for the reduced problem. If no plan of
-        it fits, the least memory in which one does, exact if there was time. Graphs in which an
-        operator comes after a backward one and is none have no reduced problem; the note says so.
-
-    Raises
-    ------
-    InputError
-        If the pairs of strategies that are forbidden leave no choice.
+        it fits, the least memory in which one does, exact if there was time; none where what is
+        forbidden leaves no choice. Graphs in which an operator comes after a backward one and is
+        none have no reduced problem; the note says so.
     """
     assert isinstance(problem, RematSharding)
     clock = Clock(options.time_limit_s)
@@ -50,7 +46,7 @@ def solve_kiwi_reduced(problem: Problem, options: SolveOptions) -> Outcome:
     if refused is not None:
         return refused
     fastest = fastest_sharding(problem.instance, highs_options(options, clock, gap=0))
-    settled = memory_for_the_fastest(problem, fastest)
+    settled = settled_by_the_fastest(problem, fastest)
     if settled is not None:
         return settled
     known = Outcome(
@@ -86,7 +82,7 @@ def _with_least_memory(
     """Look for the least memory in which there is a plan, within the time that is left."""
     known_bytes = proof.least_memory_bytes
     if known_bytes is None or not clock.left_s:
-        # Forbidden strategies leave no choice, or there is no time to look.
+        # There is no time to look.
         return refused
     sharded = problem.instance
     most_bytes = sum(

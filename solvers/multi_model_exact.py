@@ -3,8 +3,8 @@ r"""The least iteration time of µ-TWO's problem on small instances, proved.
 Exact for every schedule that the replay accepts: all divisions of the models into pairs and
 sub-arrays alone, and of each unit all operation lists (`multi_model_unit_exact`). The values of
 units start at their lower bounds (`multi_model_bound`). On the division with the least sum the
-units whose time is not known are searched, until there is none: then no division is faster, for
-those searched are at their times and the others not above theirs.
+units whose time is not known are searched, by local search first, until there is none: then no
+division is faster, for those searched are at their times and the others not above theirs.
 
 Stopped early, the bound is the least sum with what is known by then; the schedule is the division
 with the least sum of times of schedules: each unit with everything swapped, which always fits, or
@@ -22,6 +22,7 @@ from jettison.solvers.least_multi_model_memory import multi_model_infeasibility
 from jettison.solvers.multi_model_bound import DivisionBound
 from jettison.solvers.multi_model_decisions import least_memory_decisions
 from jettison.solvers.multi_model_executor import UnitExecutor
+from jettison.solvers.multi_model_local_search import UnitSearch
 from jettison.solvers.multi_model_unit_exact import ExactUnit
 from jettison.solvers.multi_model_units import (
     Sizes,
@@ -87,8 +88,19 @@ class _DivisionSearch:
                     return Termination.INTERRUPTED
             else:
                 sizes = open_units[0]
-                self._exact[sizes].run(self._bounds.units[sizes].exact_ns, self._clock)
+                unit, least_ns = self._exact[sizes], self._bounds.units[sizes].exact_ns
+                self._search_near(sizes)
+                if unit.is_too_large and unit.time_ns > least_ns:
+                    return Termination.NODE_LIMIT
+                unit.run(least_ns, self._clock)
         return Termination.TIME_LIMIT
+
+    def _search_near(self, sizes: Sizes) -> None:
+        """Let local search find a schedule first: what meets the bound needs no labels."""
+        search = UnitSearch(self._problem, sizes, self._options.seed)
+        while not search.is_over and self._clock.left_s:
+            search.run_round(self._clock)
+        self._exact[sizes].offer(search.best.executed.unit, search.time_ns)
 
     def outcome(self, termination: Termination) -> Outcome:
         """Return what is known."""

@@ -97,13 +97,9 @@ class UnitExecutor:
             )
         if stored_bytes > self._memory_bytes:
             return None
-        order = self._order(decisions, number, RoundOrder(stored_bytes, None))
-        needs_bytes = [item.need_bytes for item in order.computations]
-        if max(needs_bytes) > self._memory_bytes:
+        order = self._fitting_order(decisions, number, stored_bytes)
+        if order is None:
             return None
-        if order.recomputations.spans:
-            kept = KeptSources(order.recomputations, needs_bytes, self._memory_bytes)
-            order = self._order(decisions, number, RoundOrder(stored_bytes, kept))
         planner = PrefetchPlanner(
             self.arrays[number], number, self._swaps_ns[number], self._memory_bytes
         )
@@ -118,6 +114,34 @@ class UnitExecutor:
             stored_bytes,
             self._memory_bytes,
         ).run()
+
+    def _fitting_order(
+        self, decisions: UnitDecisions, number: int, stored_bytes: int
+    ) -> RoundOrder | None:
+        """Return the computations of a round, with the recomputed sources that stay."""
+        plain = RoundOrder(stored_bytes, None)
+        if Fate.RECOMPUTE not in decisions.fates[number]:
+            order = self._order(decisions, number, plain)
+            return order if self._fits(order) else None
+        without = self._order(_all_swapped(decisions), number, plain)
+        if not self._fits(without):
+            return None
+        order = self._order(decisions, number, self._with_sources_kept(without, stored_bytes))
+        if self._fits(order):
+            return order
+        first = self._order(decisions, number, RoundOrder(stored_bytes, None))
+        if not self._fits(first):
+            return None
+        return self._order(decisions, number, self._with_sources_kept(first, stored_bytes))
+
+    def _fits(self, order: RoundOrder) -> bool:
+        return max(item.need_bytes for item in order.computations) <= self._memory_bytes
+
+    def _with_sources_kept(self, first: RoundOrder, stored_bytes: int) -> RoundOrder:
+        """Return an empty order in which those sources stay that fit beside another order."""
+        needs_bytes = [item.need_bytes for item in first.computations]
+        kept = KeptSources(first.recomputations, needs_bytes, self._memory_bytes)
+        return RoundOrder(stored_bytes, kept)
 
     def _order(self, decisions: UnitDecisions, number: int, order: RoundOrder) -> RoundOrder:
         """Add the computations of the round in which sub-array `number` runs backward."""
@@ -140,8 +164,19 @@ class UnitExecutor:
         return order
 
 
+def _all_swapped(decisions: UnitDecisions) -> UnitDecisions:
+    """Return the decisions with a swap in place of each recomputation."""
+    return replace(
+        decisions,
+        fates=tuple(
+            tuple(Fate.SWAP if fate is Fate.RECOMPUTE else fate for fate in fates)
+            for fates in decisions.fates
+        ),
+    )
+
+
 def _of_the_other(operation: MultiModelOperation) -> MultiModelOperation:
-    return replace(operation, array=1 - operation.array)
+    return MultiModelOperation(operation.action, 1 - operation.array, operation.position)
 
 
 @dataclass(frozen=True, slots=True)

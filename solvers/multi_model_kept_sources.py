@@ -1,16 +1,22 @@
 """Recomputed feature maps that stay in memory until their own use, where there is room for them.
 
 A feature map that is computed again as a source of another one, and has its own backward use later,
-need not be computed a second time for it. The rounds are put in order twice: first without such
-feature maps, and then with those that fit beside everything that the first order needs. The second
-order needs no more: what it recomputes before an operator is part of what the first recomputes
-there, and what is kept is counted wherever the first order does not have it in memory anyway.
+need not be computed a second time for it. A round is put in order at least twice: first without
+such feature maps, and then with those that fit beside everything that the first order needs.
+
+The first order is one in which recomputed feature maps come back of themselves: it has few
+computations, and what fits beside the operators most often fits beside the recomputations as well.
+Where it does not, the first order is the one in which nothing stays. Then the second needs no more:
+what it recomputes before an operator is part of what the first recomputes there, and what is kept
+is counted wherever the first order does not have it in memory anyway.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+
+import numpy as np
 
 
 @dataclass(slots=True)
@@ -51,7 +57,7 @@ class KeptSources:
         self, first_order: RecomputationSpans, needs_bytes: list[int], memory_bytes: int
     ) -> None:
         self._first = first_order
-        self._needs_bytes = needs_bytes
+        self._needs_bytes = np.array(needs_bytes, dtype=np.int64)
         self._memory_bytes = memory_bytes
 
     def keep(self, place: int, size_bytes: int, position: int, first_backward: int) -> bool:
@@ -61,19 +67,21 @@ class KeptSources:
         """
         gaps = list(self._gaps(place, position, first_backward))
         most_bytes = self._memory_bytes - size_bytes
-        if any(max(self._needs_bytes[start:end]) > most_bytes for start, end in gaps):
+        needs_bytes = self._needs_bytes
+        # Most often it fits everywhere, and one look at all of it is enough.
+        fits = not gaps or needs_bytes[gaps[0][0] : gaps[-1][1]].max() <= most_bytes
+        if not fits and any(needs_bytes[start:end].max() > most_bytes for start, end in gaps):
             return False
         for start, end in gaps:
-            for at in range(start, end):
-                self._needs_bytes[at] += size_bytes
+            needs_bytes[start:end] += size_bytes
         return True
 
     def _gaps(self, place: int, position: int, first_backward: int) -> Iterator[tuple[int, int]]:
         """Yield where the first order does not have the feature map, as ranges of computations."""
         begun = self._first.backward_at[position - 1] if position else -1
         ended = self._first.backward_at[first_backward]
-        reached = ended
-        for first, last in self._first.spans[place]:
+        reached = self._first.backward_at[position]
+        for first, last in self._first.spans.get(place, ()):
             if begun < first <= ended:
                 if reached < first:
                     yield reached, first

@@ -6,6 +6,14 @@ from jettison.solvers.method import Method, Promise
 
 METHODS = (
     Method(
+        "local-search",
+        "multi-model",
+        Promise.HEURISTIC,
+        "changes to the schedule of mu-two, over all divisions into units",
+        "random changes of what becomes of feature maps and of interleavings; starts from mu-two",
+        "multi_model_local_search:solve_local_search",
+    ),
+    Method(
         "mu-two",
         "multi-model",
         Promise.HEURISTIC,
@@ -46,27 +54,19 @@ METHODS = (
         "mu_two:solve_recompute_only",
     ),
     Method(
-        "local-search",
-        "multi-model",
-        Promise.HEURISTIC,
-        "changes to the schedule of mu-two, over all divisions into units",
-        "random changes of what becomes of feature maps and of interleavings; starts from mu-two",
-        "multi_model_local_search:solve_local_search",
-    ),
-    Method(
         "exact",
         "multi-model",
         Promise.EXACT,
-        "label setting over the operations of each round",
-        "the fastest schedule; for a handful of operators and feature maps",
+        "the problem of the µ-TWO paper; label setting over operation lists",
+        "the fastest of all schedules, proved: a few feature maps and up to about 8 operators",
         "multi_model_exact:solve_multi_model_exact",
     ),
     Method(
         "bound",
         "multi-model",
         Promise.BOUND,
-        "three binaries for each feature map, for every division, pairing and interleaving",
-        "a mixed-integer model of each unit; its relaxation in exact arithmetic",
+        "the problem of the µ-TWO paper; an integer program for each unit",
+        "a lower bound for every division and interleaving, its relaxation in exact arithmetic",
         "multi_model_bound:bound_multi_model",
     ),
 )

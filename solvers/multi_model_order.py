@@ -149,7 +149,8 @@ class RoundOrder:
         gone = [place for place in arriving if place not in idle]
         fetched = [place for place in gone if fates[place] is Fate.SWAP]
         if len(fetched) < len(gone):
-            self._recompute(number, array, idle, fates, position)
+            wanted = {place for place in gone if fates[place] is Fate.RECOMPUTE}
+            self._recompute(number, array, idle, fates, position, wanted)
             fetched = [place for place in fetched if place not in idle]
         arriving_bytes = sum(array.tensors[place].size_bytes for place in arriving)
         self.stored_bytes += sum(array.tensors[place].size_bytes for place in fetched)
@@ -161,14 +162,16 @@ class RoundOrder:
         idle.difference_update(arriving)
 
     def _recompute(
-        self, number: int, array: SubArray, idle: set[int], fates: Sequence[Fate], position: int
+        self,
+        number: int,
+        array: SubArray,
+        idle: set[int],
+        fates: Sequence[Fate],
+        position: int,
+        wanted: set[int],
     ) -> None:
+        """Compute again what is wanted before a backward operator, and what that takes."""
         tensors = array.tensors
-        wanted = {
-            place
-            for place, tensor in enumerate(tensors)
-            if tensor.first_backward == position and fates[place] is Fate.RECOMPUTE
-        } - idle
         gone = set(wanted)
         open_places = list(wanted)
         while open_places:

@@ -29,6 +29,9 @@ from jettison.solvers.round_moves import RoundMoves, members
 from jettison.solvers.round_search import FoundRound, RoundSearch, RoundState
 from jettison.solvers.training_round import TrainingRound, rounds_of
 
+# Of so many feature maps there are 4^10 states between two rounds, a million.
+MOST_TENSORS = 10
+
 
 class ExactUnit:
     """The search for the fastest schedule of one unit.
@@ -57,6 +60,18 @@ class ExactUnit:
         self.labels = 0
         self._rounds = rounds_of(problem, unit.sizes)
 
+    @property
+    def is_too_large(self) -> bool:
+        """Whether no search is made: a sub-array has too many feature maps."""
+        return max(len(problem.tensors) for problem in self._rounds) > (
+            MOST_TENSORS * len(self._rounds)
+        )
+
+    def offer(self, unit: TrainingUnit, time_ns: int) -> None:
+        """Take a schedule from elsewhere if it is better than the best so far."""
+        if time_ns < self.time_ns:
+            self.unit, self.time_ns = unit, time_ns
+
     def run(self, least_ns: int, clock: Clock) -> None:
         """Search until the best schedule is proved or the time is over.
 
@@ -68,6 +83,11 @@ class ExactUnit:
             The time that is left.
         """
         search = self._search_alone if len(self._rounds) == 1 else self._search_pair
+        if self.time_ns <= least_ns:
+            self.is_proved = True
+            return
+        if not clock.left_s:
+            return
         try:
             search(least_ns, clock)
             self.is_proved = True
@@ -91,6 +111,8 @@ class ExactUnit:
         shortest_ns = second.forward_left_ns[0] + second.backward_left_ns[0]
         starts = []
         for idle, hosted in _states(first):
+            if not clock.left_s:
+                raise TimeoutError
             copies_ns = sum(first.tensors[place].swap_ns for place in members(hosted))
             second_ns = max(shortest_ns, copies_ns)
             bound_ns = moves.least_ns(idle, hosted) + second_ns

@@ -57,8 +57,7 @@ class RoundSearch:
         self._kept: dict[tuple[int, int, int, int], list[RoundLabel]] = {}
         self._waiting: list[tuple[int, int, RoundLabel]] = []
         self._made = 0
-        for label in self._moves.first(idle, hosted):
-            self._add(label)
+        self._first: Iterator[RoundLabel] = self._moves.first(idle, hosted)
 
     @property
     def least_ns(self) -> int | None:
@@ -75,18 +74,16 @@ class RoundSearch:
         TimeoutError
             When the time is over.
         """
+        self._add_all(self._first, clock)
         while (least_ns := self.least_ns) is not None and least_ns <= limit_ns:
-            if self.labels % _LABELS_BETWEEN_LOOKS == 0 and not clock.left_s:
-                raise TimeoutError
-            reached = self._take()
+            reached = self._take(clock)
             if reached is not None:
                 yield reached
 
-    def _take(self) -> tuple[RoundState, FoundRound] | None:
+    def _take(self, clock: Clock) -> tuple[RoundState, FoundRound] | None:
         label = heapq.heappop(self._waiting)[2]
         self.labels += 1
-        for after in self._moves.after(label):
-            self._add(after)
+        self._add_all(self._moves.after(label), clock)
         if not self._moves.is_complete(label):
             return None
         state = self._moves.left_for_the_next(label)
@@ -95,7 +92,15 @@ class RoundSearch:
         self.found[state] = FoundRound(label.end_ns, path_to(label))
         return state, self.found[state]
 
+    def _add_all(self, labels: Iterator[RoundLabel], clock: Clock) -> None:
+        # One step can have very many outcomes, so that the clock is looked at between them.
+        for label in labels:
+            self._add(label)
+            if self._made % _LABELS_BETWEEN_LOOKS == 0 and not clock.left_s:
+                raise TimeoutError
+
     def _add(self, label: RoundLabel) -> None:
+        self._made += 1
         alike = self._kept.setdefault(label.key, [])
         if any(other.serves_for(label) for other in alike):
             return
@@ -104,6 +109,5 @@ class RoundSearch:
                 other.is_replaced = True
         alike[:] = [other for other in alike if not other.is_replaced]
         alike.append(label)
-        self._made += 1
         # Of equal bounds the newest first: as a rule it is the furthest.
         heapq.heappush(self._waiting, (label.least_ns, -self._made, label))

@@ -6,20 +6,18 @@ of reach beyond. The search is `sharded_search`'s.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from jettison.instances.remat_sharding import RematSharding
-from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.bound import Evidence
+from jettison.solvers.checkmate_highs import highs_options
 from jettison.solvers.clock import Clock
-from jettison.solvers.outcome import Infeasibility, Outcome, Problem, SolveOptions
+from jettison.solvers.fastest_sharding import fastest_sharding
+from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.sharded_memory_floor import too_little_memory
+from jettison.solvers.sharded_no_choice import no_choice
 from jettison.solvers.sharded_presolve import presolve_sharding
 from jettison.solvers.sharded_search import ShardedSearch
-from jettison.solvers.status import Termination
-
-# Forbidden strategies and pairs leave no choice: no memory would do.
-_NO_CHOICE = Infeasibility(
-    valid_for=ScheduleClass.ALL, least_memory_bytes=None, is_exact=False, evidence=Evidence.EXACT
-)
+from jettison.solvers.status import Answer, Termination
 
 
 def solve_sharded_exact(problem: Problem, options: SolveOptions) -> Outcome:
@@ -39,10 +37,16 @@ def solve_sharded_exact(problem: Problem, options: SolveOptions) -> Outcome:
         return refused
     presolved = presolve_sharding(problem)
     if presolved is None:
-        return Outcome(termination=Termination.COMPLETED, infeasibility=_NO_CHOICE)
+        return no_choice(problem.instance)
     search = ShardedSearch(presolved, options, clock, "exact")
     try:
         termination = search.run()
     except KeyboardInterrupt:
         termination = Termination.INTERRUPTED
-    return search.outcome(termination)
+    outcome = search.outcome(termination)
+    if outcome.infeasibility is not None and clock.left_s:
+        # A model without a point does not say whether more memory would do.
+        fastest = fastest_sharding(presolved.problem.instance, highs_options(options, clock, gap=0))
+        if fastest.answer is Answer.INFEASIBLE:
+            return replace(no_choice(problem.instance), work=outcome.work)
+    return outcome

@@ -1,4 +1,4 @@
-"""What the memory alone says of a sharded graph: no plan fits, or the fastest one does."""
+"""What sizes alone and the fastest plan say of a sharded graph: nothing fits, or that one does."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from jettison.schedules.schedule_class import ScheduleClass
 from jettison.schedules.sharded_schedule import ShardedSchedule
 from jettison.solvers.fastest_sharding import FastestSharding
 from jettison.solvers.outcome import Infeasibility, Outcome
-from jettison.solvers.status import Termination
+from jettison.solvers.sharded_no_choice import no_choice
+from jettison.solvers.status import Answer, Termination
 
 
 def too_little_memory(problem: RematSharding) -> Outcome | None:
@@ -29,11 +30,16 @@ def too_little_memory(problem: RematSharding) -> Outcome | None:
     )
 
 
-def memory_for_the_fastest(problem: RematSharding, fastest: FastestSharding) -> Outcome | None:
-    """Return the fastest plan without recomputation if it is proved and fits."""
-    if fastest.strategies is None or fastest.bound is None or not fastest.is_proved:
-        return None
+def settled_by_the_fastest(problem: RematSharding, fastest: FastestSharding) -> Outcome | None:
+    """Return the fastest plan without recomputation if it is proved and fits.
+
+    Or the proof that there is none, where what is forbidden leaves no choice.
+    """
     sharded = problem.instance
+    if fastest.answer is Answer.INFEASIBLE:
+        return no_choice(sharded)
+    if fastest.strategies is None or fastest.bound is None or fastest.answer is not Answer.OPTIMAL:
+        return None
     schedule = ShardedSchedule.from_computations(sharded, fastest.strategies, range(len(sharded)))
     if not schedule.replay(sharded, problem.memory_bytes).valid:
         return None

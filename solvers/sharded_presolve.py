@@ -62,7 +62,7 @@ def presolve_sharding(problem: RematSharding) -> PresolvedSharding | None:
     """
     sharded = problem.instance
     left = _StrategiesLeft(sharded)
-    if not left.reduce():
+    if left.reduce() is not None:
         return None
     places = tuple(tuple(left.of[leader]) for leader in sharded.leader)
     operators = tuple(
@@ -81,6 +81,15 @@ def presolve_sharding(problem: RematSharding) -> PresolvedSharding | None:
     )
     smaller = replace(sharded, operators=operators, resharding=resharding, fastest=())
     return PresolvedSharding(RematSharding(smaller, problem.memory_bytes), places)
+
+
+def operator_without_strategy(sharded: ShardedGraph) -> str | None:
+    """Return the name of an operator that has only impossible strategies; None if none is found.
+
+    There may be no choice all the same: where pairs go together one by one, but not at once.
+    """
+    leader = _StrategiesLeft(sharded).reduce()
+    return None if leader is None else sharded.operators[leader].name
 
 
 class _StrategiesLeft:
@@ -104,19 +113,19 @@ class _StrategiesLeft:
             self._beside[g].add(h)
             self._beside[h].add(g)
 
-    def reduce(self) -> bool:
-        """Leave out what can be; tell whether every choice has a strategy left."""
-        waiting = dict.fromkeys(self.of)
+    def reduce(self) -> int | None:
+        """Leave out what can be; return an operator that has no strategy left, if there is one."""
+        waiting: dict[int, None] = dict.fromkeys(self.of)
         while waiting:
             leader = next(iter(waiting))
             del waiting[leader]
             kept = self._kept(leader)
             if not kept:
-                return False
+                return leader
             if len(kept) < len(self.of[leader]):
                 self.of[leader] = kept
                 waiting.update(dict.fromkeys(self._beside[leader]))
-        return True
+        return None
 
     def _kept(self, leader: int) -> list[int]:
         places = self.of[leader]

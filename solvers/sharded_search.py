@@ -33,6 +33,7 @@ from jettison.solvers.cut_rows import CutRows, RunShare
 from jettison.solvers.eviction_cost import eviction_costs
 from jettison.solvers.graph_bounds import GraphBounds
 from jettison.solvers.graph_model_runs import GraphModelRuns, KnownPoint
+from jettison.solvers.highs_options import IntegerSearch
 from jettison.solvers.kiwi_reduced import solve_kiwi_reduced
 from jettison.solvers.model_solution import ModelSolution
 from jettison.solvers.outcome import Infeasibility, Outcome, Progress, SolveOptions
@@ -48,6 +49,8 @@ _MOST_COLUMNS = 200_000
 # Of plans of restricted problems, which are looked for once.
 _EARLY_GAP = 1e-3
 _EARLY_SHARE = 0.1
+# How close to the bound, as a share of its time, a plan is that HiGHS rather proves than betters.
+_NEAR_SHARE = 0.01
 
 
 class ShardedSearch:
@@ -229,7 +232,10 @@ class ShardedSearch:
         if plan is None or time_ns is None or not self._has_point(valid_for):
             return self._runs.solve(built, valid_for, limit_s)
         known = KnownPoint(built.point(plan.strategies, plan.computations), time_ns)
-        return self._runs.solve_from(built, valid_for, limit_s, known, relaxed.row_duals)
+        # Far from the bound a better plan is worth more than a better bound, and HiGHS finds it.
+        is_near = time_ns - self.bounds.largest_ns <= _NEAR_SHARE * time_ns
+        search = IntegerSearch.PROVE if is_near else IntegerSearch.CHOOSE
+        return self._runs.solve_from(built, valid_for, limit_s, known, relaxed.row_duals, search)
 
     def _has_point(self, valid_for: ScheduleClass) -> bool:
         """Tell whether the best plan is of the class that a model is for."""

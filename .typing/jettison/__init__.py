@@ -45,6 +45,8 @@ if TYPE_CHECKING:
         GraphOperationKind,
         GraphSchedule,
     )
+    from jettison.schedules.multi_model_operation import MultiModelAction, MultiModelOperation
+    from jettison.schedules.multi_model_schedule import MultiModelSchedule, TrainingUnit
     from jettison.schedules.offload_schedule import OffloadSchedule
     from jettison.schedules.replay import Replay, Transfer, Violation
     from jettison.schedules.schedule_class import ScheduleClass
@@ -76,6 +78,9 @@ __all__ = [
     "Link",
     "MissingExtraError",
     "MultiModel",
+    "MultiModelAction",
+    "MultiModelOperation",
+    "MultiModelSchedule",
     "MultiModelTraining",
     "Node",
     "OffloadSchedule",
@@ -100,6 +105,7 @@ __all__ = [
     "StrategyGraph",
     "StrategyNode",
     "ThreePartition",
+    "TrainingUnit",
     "Transfer",
     "TransferOperation",
     "TransferOperationKind",
@@ -149,6 +155,8 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "schedules.cyclic_event": ["CyclicEvent", "CyclicEventKind"],
         "schedules.cyclic_schedule": ["CyclicSchedule"],
         "schedules.graph_schedule": ["GraphOperation", "GraphOperationKind", "GraphSchedule"],
+        "schedules.multi_model_operation": ["MultiModelAction", "MultiModelOperation"],
+        "schedules.multi_model_schedule": ["MultiModelSchedule", "TrainingUnit"],
         "schedules.offload_schedule": ["OffloadSchedule"],
         "schedules.replay": ["Replay", "Transfer", "Violation"],
         "schedules.schedule_class": ["ScheduleClass"],

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from jettison.cli.replay_picture import draw_replay
+from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.instances.weight_offload import WeightOffload
 from jettison.solvers.chain_baselines import store_all_schedule
 from jettison.solvers.layer_to_layer import layer_to_layer
 from tests.tiny import EQUAL_LAYERS, UNIFORM
+from tests.tiny_models import mirrored_models
+from tests.unit_text import twins
 
 
 def test_a_step_that_repeats_has_lanes_above_its_memory() -> None:
@@ -19,6 +22,14 @@ def test_a_step_that_repeats_has_lanes_above_its_memory() -> None:
         "from the host",
     ]
     assert memory.get_ylabel() == "memory (B)"
+
+
+def test_several_models_have_a_lane_for_each_sub_array() -> None:
+    problem = MultiModelTraining(mirrored_models(), 1000)
+    replay = twins("B1.0 B1.1 B1.2 B1.3 F2.0 F2.1 F2.2 F2.3").replay(problem)
+    lanes, _ = draw_replay(replay, title="mine").axes
+    names = [label.get_text() for label in lanes.get_yticklabels()]
+    assert names[:2] == ["sub-array 1", "sub-array 2"]
 
 
 def test_any_other_schedule_is_memory_over_time() -> None:

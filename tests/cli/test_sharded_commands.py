@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
+from typing import Any, cast
 
+import highspy
 import pytest
 
 from jettison.instances.catalog import save
+from jettison.instances.operator import Role
+from jettison.instances.sharded_graph import Resharding, ShardedGraph
 from jettison.schedules.schedule_file import load_schedule
 from jettison.schedules.sharded_schedule import ShardedSchedule
 from tests.cli.terminal import Terminal
-from tests.tiny_sharded import TWO_LAYERS
+from tests.oracles.sharded_brute_force import best_reduced_plan, best_staged_plan
+from tests.tiny_sharded import LAYERS, TWO_LAYERS, operator
 
 
 @pytest.fixture
@@ -45,6 +51,85 @@ def test_too_little_memory_is_proved_with_the_operator_named(with_graph: Termina
     answer = json.loads(printed)
     assert status == 3
     assert (answer["least_memory_bytes"], answer["needed_by"]) == (16, "g1")
+
+
+@pytest.mark.parametrize(
+    ("words", "rows"),
+    [
+        # dot, act, top are 2, 3, 4, and loss and grad 5 and 6; act follows dot.
+        ((), ("one_2:", "stored_3:", "inputs_3_4:", "memory_6:")),
+        (("--formulation", "kiwi-reduced-printed"), ("eq21_2:", "eq31_3:")),
+        (("--formulation", "kiwi-full"), ("eq21_2:", "eq13_6_2:")),
+    ],
+    ids=["compact", "printed", "full"],
+)
+def test_export_writes_a_model_with_the_optimum_of_its_problem(
+    terminal: Terminal, words: tuple[str, ...], rows: tuple[str, ...]
+) -> None:
+    save(LAYERS, terminal.folder / "layers.json")
+    for file in ("model.lp", "model.mps.gz"):
+        path = str(terminal.folder / file)
+        status, _, error = terminal.run(
+            *("export", "remat-sharding", "layers.json", "--memory", "15B", "-o", path), *words
+        )
+        assert status == 0, error
+        assert "rows" in error
+    written = (terminal.folder / "model.lp").read_text(encoding="utf-8")
+    for row in rows:
+        assert row in written
+    plain = terminal.folder / "model.mps"
+    plain.write_bytes(gzip.decompress((terminal.folder / "model.mps.gz").read_bytes()))
+    # One operator is computed again, in the reduced and in the full problem.
+    plan = best_staged_plan(LAYERS, 15)
+    assert plan == best_reduced_plan(LAYERS, 15)
+    assert plan is not None
+    highs = highspy.Highs()
+    highs.setOptionValue("log_to_console", False)
+    for path in (terminal.folder / "model.lp", plain):
+        assert highs.readModel(str(path)) == highspy.HighsStatus.kOk
+        highs.run()
+        # Times of at most 1024 ns are counted as they are.
+        assert highs.getInfo().objective_function_value == pytest.approx(plan.time_ns)
+
+
+def test_a_formulation_of_another_problem_is_bad_input(with_graph: Terminal) -> None:
+    words = ("export", "remat-sharding", "two.json", "--memory", "20B", "-o", "model.lp")
+    status, _, error = with_graph.run(*words, "--formulation", "checkmate")
+    assert status == 2
+    assert "'checkmate' is no formulation of remat-sharding; choose one of kiwi-reduced" in error
+
+
+@pytest.mark.parametrize("method", ["exact", "kiwi-reduced"])
+def test_forbidden_pairs_that_leave_no_choice_are_infeasible_in_any_memory(
+    terminal: Terminal, method: str
+) -> None:
+    # b has to read a's second strategy, which x's only one cannot be resharded for.
+    graph = ShardedGraph(
+        "apart",
+        (
+            operator("x", Role.INPUT, ((0, 1),)),
+            operator("a", Role.FORWARD, ((1, 1), (1, 1)), ("x",)),
+            operator("b", Role.FORWARD, ((1, 1),), ("a",)),
+        ),
+        (Resharding("x", "a", ((0, None),)), Resharding("a", "b", ((None,), (0,)))),
+    )
+    save(graph, terminal.folder / "apart.json")
+    words = ("solve", "remat-sharding", "apart.json", "--memory", "1GiB", "--method", method)
+    status, printed, _ = terminal.run(*words)
+    assert status == 3
+    assert "none would do: what is forbidden leaves no choice" in printed
+    assert "without a choice" in printed
+
+
+def test_an_operator_all_of_whose_strategies_are_forbidden_is_bad_input(terminal: Terminal) -> None:
+    document = TWO_LAYERS.to_json()
+    lost = cast("list[Any]", document["operators"])[3]
+    for strategy in lost["strategies"]:
+        strategy["compute_ns"] = None
+    (terminal.folder / "lost.json").write_text(json.dumps(document), encoding="utf-8")
+    status, _, error = terminal.run("solve", "remat-sharding", "lost.json", "--memory", "1GiB")
+    assert status == 2
+    assert "'h1' has no strategy that is allowed" in error
 
 
 def test_methods_are_compared_on_several_memories(with_graph: Terminal) -> None:

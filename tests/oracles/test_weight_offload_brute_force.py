@@ -41,7 +41,7 @@ def test_least_periods_derived_by_hand(problem: WeightOffload, period_ns: int | 
 @pytest.mark.parametrize("count", [1, 2])
 def test_counting_slots_finds_the_same_least_period(count: int) -> None:
     chance = random.Random(count)
-    for _ in range(40):
+    for _ in range(20):
         problem = sample(chance, count, longest_ns=3, most_bytes=3, least=1)
         found = least_period_ns(problem)
         longest_ns = layer_to_layer(problem).period_ns
@@ -51,7 +51,7 @@ def test_counting_slots_finds_the_same_least_period(count: int) -> None:
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_the_replay_accepts_the_fastest_step(count: int) -> None:
     chance = random.Random(count)
-    for _ in range((60, 40, 12)[count - 1]):
+    for _ in range((40, 25, 6)[count - 1]):
         problem = sample(chance, count)
         found = fastest_step(problem)
         assert found is not None

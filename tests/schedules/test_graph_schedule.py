@@ -136,7 +136,7 @@ def test_first_computations_out_of_order_are_not_staged() -> None:
     assert _schedule("1 0").replay(graph).schedule_class is ScheduleClass.ALL
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(st.data())
 def test_the_class_is_staged_if_some_cut_into_stages_is(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 3))
@@ -214,7 +214,7 @@ def _sequences(draw: st.DrawFn) -> tuple[Graph, list[int]]:
     return graph, computations
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(_sequences())
 def test_no_choice_of_deletions_needs_less_memory_at_any_time(
     drawn: tuple[Graph, list[int]],
@@ -227,7 +227,7 @@ def test_no_choice_of_deletions_needs_less_memory_at_any_time(
     assert during == _least_bytes_at_each_computation(graph, schedule.computations)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(_sequences())
 def test_leaving_out_what_nobody_reads_costs_neither_time_nor_memory(
     drawn: tuple[Graph, list[int]],

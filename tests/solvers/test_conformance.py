@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
+from itertools import chain
 
 import pytest
 
@@ -29,7 +31,7 @@ from jettison.instances.weight_offload import WeightOffload
 from jettison.solvers.method import Method, Promise
 from jettison.solvers.methods import METHODS, methods_of
 from jettison.solvers.outcome import Problem, SolveOptions
-from jettison.solvers.result import base_time_of
+from jettison.solvers.result import Result, base_time_of
 from jettison.solvers.solve import compare_with, solve_with
 from tests.tiny import CHAINS, GRAPHS, STRATEGY_GRAPHS, WEIGHT_CHAINS
 from tests.tiny_models import MULTI_MODELS
@@ -107,7 +109,9 @@ def problems(kind: str, instance: Instance) -> list[list[Problem]]:
     """The instance in about eight sizes of memory, from nothing to plenty, on every link."""
     if isinstance(instance, ShardedGraph):
         fastest = with_strategies(instance, instance.fastest).store_all_peak_bytes
-        sizes = sorted({0, *range(fastest // 2, 2 * fastest + 1)})
+        # Every size where memory binds, and a few where only rules that waste it feel it.
+        plenty = range(fastest, 2 * fastest + 1, max(fastest // 4, 1))
+        sizes = sorted({0, *range(fastest // 2, fastest + 1), *plenty})
         return [[RematSharding(instance, size) for size in sizes]]
     if isinstance(instance, MultiModel):
         fused = instance.sub_array(instance.sizes[-1]).store_all_peak_bytes
@@ -144,10 +148,18 @@ def all_problems(kind: str, instance: Instance) -> Iterator[Problem]:
         yield from family
 
 
+@cache
+def solved(method: Method, instance: Instance) -> list[list[Result]]:
+    """What the method finds for every problem, once for all tests in this process."""
+    return [
+        [solve_with(problem, method.name, EXACT) for problem in family]
+        for family in problems(method.problem, instance)
+    ]
+
+
 @pytest.mark.parametrize(("method", "instance"), CASES)
 def test_schedules_fit_and_bounds_hold(method: Method, instance: Instance) -> None:
-    for problem in all_problems(method.problem, instance):
-        result = solve_with(problem, method.name, EXACT)
+    for result in chain.from_iterable(solved(method, instance)):
         assert result.method == method.name
         assert result.termination.is_regular
         if result.schedule is None:
@@ -155,10 +167,10 @@ def test_schedules_fit_and_bounds_hold(method: Method, instance: Instance) -> No
         assert result.replay is not None
         assert result.replay.valid
         assert result.peak_bytes is not None
-        assert result.peak_bytes <= problem.memory_bytes
+        assert result.peak_bytes <= result.problem.memory_bytes
         assert result.time_ns is not None
         assert result.lower_bound_ns is not None
-        assert base_time_of(problem) <= result.lower_bound_ns <= result.time_ns
+        assert base_time_of(result.problem) <= result.lower_bound_ns <= result.time_ns
 
 
 @pytest.mark.parametrize(
@@ -172,8 +184,8 @@ def test_schedules_fit_and_bounds_hold(method: Method, instance: Instance) -> No
     ],
 )
 def test_more_memory_never_hurts(method: Method, instance: Instance) -> None:
-    for family in problems(method.problem, instance):
-        times = [solve_with(problem, method.name, EXACT).time_ns for problem in family]
+    for family in solved(method, instance):
+        times = [result.time_ns for result in family]
         found = [time_ns for time_ns in times if time_ns is not None]
         assert times == [None] * (len(times) - len(found)) + sorted(found, reverse=True)
 
@@ -183,8 +195,7 @@ def test_exact_methods_close_the_gap_or_prove_that_nothing_fits(
     method: Method, instance: Instance
 ) -> None:
     suffix = method.promise.removeprefix("exact")
-    for problem in all_problems(method.problem, instance):
-        result = solve_with(problem, method.name, EXACT)
+    for result in chain.from_iterable(solved(method, instance)):
         assert result.status in {
             "optimal",
             "infeasible",
@@ -197,8 +208,8 @@ def test_exact_methods_close_the_gap_or_prove_that_nothing_fits(
         }
         if result.infeasibility is not None and result.infeasibility.is_exact:
             least = result.infeasibility.least_memory_bytes
-            assert problem.memory_bytes < least
-            enough = replace(problem, memory=least)
+            assert result.problem.memory_bytes < least
+            enough = replace(result.problem, memory=least)
             assert solve_with(enough, method.name, EXACT).peak_bytes == least
 
 

@@ -19,6 +19,9 @@ from tests.oracles.graph_brute_force import least_time_ns
 
 HEURISTICS = [method for method in methods_of("remat-graph") if method.promise is Promise.HEURISTIC]
 OPTIONS = SolveOptions(time_limit_s=20)
+# They search for tenths of a second on any graph, and are tried on every fifth. Their own tests
+# have more graphs beside the brute force.
+SEARCHES = {"anneal", "orders"}
 # They compare a schedule without recomputation too, or make it where nothing has to be evicted.
 STORE_ALL_IN_PLENTY = {
     "store-all",
@@ -65,6 +68,8 @@ def test_schedules_are_valid_fit_and_are_never_faster_than_the_brute_force(block
             problem = RematGraph(graph, memory_bytes)
             optimum_ns = least_time_ns(graph, memory_bytes)
             for method in HEURISTICS:
+                if method.name in SEARCHES and seed % 5:
+                    continue
                 schedule = method.run(problem, OPTIONS).schedule
                 if schedule is None:
                     continue
@@ -87,7 +92,7 @@ def test_what_is_found_is_judged_and_reported_like_any_result(method: Method) ->
 
 @pytest.mark.parametrize("method", HEURISTICS, ids=lambda method: method.name)
 def test_the_same_problem_gives_the_same_schedule(method: Method) -> None:
-    graph = LayeredGraphs(nodes=24, passes=Passes.TRAINING).draw(2)
+    graph = LayeredGraphs(nodes=14, passes=Passes.TRAINING).draw(2)
     problem = RematGraph(graph, "80%")
     assert method.run(problem, OPTIONS) == method.run(problem, OPTIONS)
 

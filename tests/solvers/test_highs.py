@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,12 @@ from jettison.solvers.status import Answer, SolverError, Termination
 from tests.solvers.highs_models import knapsack, market_split, one_column
 
 HARD_KNAPSACK = knapsack(items=150, rows=12)
+
+
+@cache
+def solved_knapsack() -> ModelSolution:
+    """The knapsack of seed 0, solved to its end once for all tests."""
+    return solve_model(knapsack(), HighsOptions(gap=0))
 
 
 def assert_nothing_is_known(solution: ModelSolution) -> None:
@@ -185,7 +192,7 @@ def test_a_gap_that_is_left_open_is_not_called_optimal() -> None:
     assert loose.answer is Answer.FEASIBLE
     assert loose.gap is not None
     assert 0 < loose.gap <= 0.05
-    exact = solve_model(knapsack(), HighsOptions(gap=0))
+    exact = solved_knapsack()
     assert (exact.termination, exact.answer) == (Termination.COMPLETED, Answer.OPTIMAL)
     assert exact.objective == -25830
 
@@ -309,7 +316,7 @@ def test_integers_are_rounded_to_the_nearest_and_never_cut_off() -> None:
 
 def test_a_start_is_used() -> None:
     model = knapsack()
-    best = solve_model(model, HighsOptions(gap=0)).values
+    best = solved_knapsack().values
     solution = solve_model(model, HighsOptions(start=best, node_limit=0))
     assert solution.termination is Termination.NODE_LIMIT
     assert solution.objective == -25830

@@ -119,7 +119,7 @@ def test_on_longer_chains_it_equals_the_recurrence_in_plain_loops() -> None:
     # slots end anywhere.
     source = random.Random(41)
     compared = 0
-    for _ in range(100):
+    for _ in range(50):
         chain = random_chain(source, source.randint(2, 9), 8)
         least = least_persistent_memory(chain)[0]
         most = chain.store_all_peak_bytes
@@ -138,7 +138,7 @@ def test_on_longer_chains_it_equals_the_recurrence_in_plain_loops() -> None:
 def test_with_tight_overheads_it_equals_the_recurrence_in_plain_loops() -> None:
     # Overheads above what is stored make the thresholds decide, and they lie anywhere in a slot.
     source = random.Random(42)
-    for _ in range(200):
+    for _ in range(100):
         chain = strategies.random_chain(source, source.randint(2, 8), largest_output_bytes=3)
         least = least_persistent_memory(chain)[0]
         memory = source.randint(least, chain.store_all_peak_bytes)

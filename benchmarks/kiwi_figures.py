@@ -1,0 +1,262 @@
+"""Figures 5, 6 and 7 of KIWI at the paper's size, as tables that the notebook on KIWI draws.
+
+Figure 5 is an encoder and a decoder of four layers on the meshes (1, 8), (2, 4) and (4, 2),
+Figure 6 the decoder on (1, 4) over links 1, 10 and 100 times slower, Figure 7 the solver's time for
+an encoder of up to 20 layers on (1, 8), in 90 and 100 % of memory. Percents are of what Alpa's plan
+takes without a limit, in Figure 6 over the fast links.
+
+On one-dimensional meshes KIWI is `kiwi-reduced`, as in the paper. On two-dimensional ones, where an
+operator has up to 25 strategies, that seldom finds a plan in a minute, and KIWI is `exact`, which
+is cut off at its limit with a plan and a bound. Two memories are measured there.
+
+A row is one method on one instance in one memory. `time_ns` and `peak_bytes` are those of the
+replay; `cpu_s` counts HiGHS in its child process as well. Rows that are there are kept, so that the
+study can be stopped and continued. A row is measured again if its instance has changed, if it was
+cut off at a lower limit than today's, or after it has been deleted. Half an hour in all, on a
+machine that does nothing else. Name sections to run only those.
+
+    .venv/bin/python benchmarks/kiwi_figures.py figure6 figure7 figure5
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import platform
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+import jettison as jt
+from jettison.instances.atomic_file import replacing
+from jettison.instances.chosen_strategies import with_strategies
+from jettison.instances.sharded_graph import ShardedGraph
+from jettison.instances.tensor_programs.program_names import named_program
+from jettison.instances.tensor_programs.program_on_mesh import on_v100_mesh
+from jettison.solvers.fastest_sharding import with_fastest
+from jettison.solvers.outcome import SolveOptions
+from jettison.solvers.solve import solve_with
+from jettison.solvers.status import Termination
+
+RECORDED = Path(__file__).parents[1] / "notebooks" / "_recorded"
+GAP = 1e-3
+# Of the wall clock; a machine that does other things as well gives a search less of it.
+LIMIT_S = {
+    "alpa": 90.0,
+    "alpa-checkpoint-dots": 30.0,
+    "alpa-selective": 30.0,
+    "kiwi-reduced": 120.0,
+    "exact": 45.0,
+}
+BASELINES = ("alpa", "alpa-checkpoint-dots", "alpa-selective")
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one method found; None where it found nothing."""
+
+    instance: str
+    memory_percent: int
+    method: str
+    time_ns: int | None
+    lower_bound_ns: int | None
+    valid_for: str | None
+    status: str
+    termination: str
+    schedule_class: str | None
+    memory_bytes: int
+    peak_bytes: int | None
+    cpu_s: float
+    time_limit_s: float
+    gap: float
+    operators: int
+    fastest_ns: int
+    instance_sha256: str
+    versions: str
+    machine: str
+    recorded: str
+
+
+@dataclass(frozen=True)
+class Point:
+    """What is asked: these methods, on an instance in this memory."""
+
+    graph: ShardedGraph
+    percent: int
+    memory_bytes: int
+    methods: tuple[str, ...]
+
+
+def share_bytes(graph: ShardedGraph, percent: int) -> int:
+    """Return a share of what the fastest plan takes without a limit, rounded down."""
+    return jt.RematSharding(graph, f"{percent}%").memory_bytes
+
+
+def figure5() -> Iterator[Point]:
+    """Ask for the encoder and the decoder on three meshes; what is quick comes first."""
+    for model in ("encoder", "decoder"):
+        graph = jt.load(f"{model}-4l-mesh1x8")
+        for percent in (40, 50, 60, 70, 80, 90):
+            yield Point(graph, percent, share_bytes(graph, percent), (*BASELINES, "kiwi-reduced"))
+    for percent in (90, 70):
+        for model in ("encoder", "decoder"):
+            for mesh in ("2x4", "4x2"):
+                graph = jt.load(f"{model}-4l-mesh{mesh}")
+                yield Point(graph, percent, share_bytes(graph, percent), (*BASELINES, "exact"))
+
+
+def figure6() -> Iterator[Point]:
+    """Ask for the decoder over slower links, in memory that is measured over the fast ones."""
+    fast = jt.load("decoder-4l-mesh1x4")
+    slow = (jt.load(f"decoder-4l-mesh1x4-slow{slowdown}") for slowdown in (10, 100))
+    for graph in (fast, *slow):
+        for percent in (40, 50, 60, 70, 80, 90):
+            yield Point(graph, percent, share_bytes(fast, percent), (*BASELINES, "kiwi-reduced"))
+
+
+def figure7() -> Iterator[Point]:
+    """Ask for encoders of 1 to 20 layers."""
+    for layers in (1, 2, 4, 8, 12, 16, 20):
+        program = named_program(f"encoder-{layers}l")
+        graph = with_fastest(on_v100_mesh(program, (1, 8), 1, f"encoder-{layers}l-mesh1x8"))
+        for percent in (90, 100):
+            yield Point(graph, percent, share_bytes(graph, percent), ("alpa", "kiwi-reduced"))
+
+
+SECTIONS = {section.__name__: section for section in (figure6, figure7, figure5)}
+
+
+def sha256(graph: ShardedGraph) -> str:
+    """Return the hash without the fastest plan, of which there may be several."""
+    return replace(graph, fastest=()).sha256
+
+
+def cpu_s() -> float:
+    """Return the CPU seconds of this process and of its children that have ended."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def machine() -> str:
+    """Return what kind of machine this is."""
+    processor = platform.processor() or platform.machine()
+    names = Path("/proc/cpuinfo")
+    if names.exists():
+        lines = names.read_text(encoding="utf-8").splitlines()
+        named = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+        processor = next(named, processor)
+    return f"{processor}, one thread"
+
+
+def versions() -> str:
+    """Return the versions of what took part."""
+    packages = ("jettison", "highspy", "numpy", "scipy")
+    named = [f"{package} {metadata.version(package)}" for package in packages]
+    return ", ".join([*named, f"Python {platform.python_version()}"])
+
+
+def measured(point: Point, method: str) -> Row:
+    """Return what a method finds at a point.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If the method was interrupted: what it has by then is no measurement.
+    """
+    limit_s = LIMIT_S[method]
+    problem = jt.RematSharding(point.graph, point.memory_bytes)
+    started = cpu_s()
+    result = solve_with(problem, method, SolveOptions(time_limit_s=limit_s, gap=GAP))
+    seconds = cpu_s() - started
+    if result.termination is Termination.INTERRUPTED:
+        raise KeyboardInterrupt
+    fastest = with_strategies(point.graph, point.graph.fastest)
+    return Row(
+        instance=point.graph.name,
+        memory_percent=point.percent,
+        method=method,
+        time_ns=result.time_ns,
+        lower_bound_ns=result.lower_bound_ns,
+        valid_for=None if result.bound is None else str(result.bound.valid_for),
+        status=result.status,
+        termination=str(result.termination),
+        schedule_class=None if result.replay is None else str(result.replay.schedule_class),
+        memory_bytes=point.memory_bytes,
+        peak_bytes=result.peak_bytes,
+        cpu_s=round(seconds, 2),
+        time_limit_s=limit_s,
+        gap=GAP,
+        operators=len(point.graph),
+        fastest_ns=fastest.base_time_ns,
+        instance_sha256=sha256(point.graph),
+        versions=versions(),
+        machine=machine(),
+        recorded=datetime.now(UTC).date().isoformat(),
+    )
+
+
+class Table:
+    """Rows in a file, which is whole at any time.
+
+    Parameters
+    ----------
+    path
+        Of the file; it need not be there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._rows: dict[tuple[str, str, str], dict[str, object]] = {}
+        if path.exists():
+            with path.open(encoding="utf-8", newline="") as stream:
+                for row in csv.DictReader(stream):
+                    key = row["instance"], row["memory_percent"], row["method"]
+                    self._rows[key] = dict(row)
+
+    def has(self, point: Point, method: str) -> bool:
+        """Tell whether there is a row for what the instance is now, given the time of now."""
+        row = self._rows.get((point.graph.name, str(point.percent), method))
+        if row is None or row["instance_sha256"] != sha256(point.graph):
+            return False
+        had_enough = float(str(row["time_limit_s"])) >= LIMIT_S[method]
+        return had_enough or row["termination"] != Termination.TIME_LIMIT
+
+    def put(self, row: Row) -> None:
+        """Add a row, or write it in the place of the one before."""
+        self._rows[row.instance, str(row.memory_percent), row.method] = asdict(row)
+        self._path.parent.mkdir(exist_ok=True)
+        names = [field.name for field in fields(Row)]
+        in_order = sorted(self._rows, key=lambda key: (key[0], int(key[1]), key[2]))
+        text = io.StringIO()
+        writer = csv.DictWriter(text, names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self._rows[key] for key in in_order)
+        with replacing(self._path) as stream:
+            stream.write(text.getvalue().encode())
+
+
+def main() -> None:
+    """Measure what is missing in the named sections, or in all."""
+    for name in sys.argv[1:] or SECTIONS:
+        table = Table(RECORDED / f"kiwi_{name}.csv")
+        for point in SECTIONS[name]():
+            for method in point.methods:
+                if table.has(point, method):
+                    continue
+                row = measured(point, method)
+                table.put(row)
+                time = "none" if row.time_ns is None else f"{row.time_ns / row.fastest_ns:.4f}"
+                print(
+                    f"{name}  {row.instance:27} {row.memory_percent:3} %  {method:20} {time:>7}"
+                    f"  {row.cpu_s:6.2f} s  {row.status}, {row.termination}",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()
