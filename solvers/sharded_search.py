@@ -4,7 +4,8 @@ The models are those of `formulations.windowed_sharding`. The search
 
 1. solves the choice of strategies alone, with what each operator needs in memory, and where its
    plan does not fit, looks for the best ones that compute nothing again, everything but products
-   (`strategies_of_computations`), or what KIWI's reduced problem allows (`kiwi_reduced`);
+   (`strategies_of_computations`), or what KIWI's reduced problem allows (`kiwi_reduced`); where
+   that choice is a large problem, before it;
 2. brings the point to a plan (`WindowedShardingModel`), replays it, and makes operators where it
    exceeds the memory most, at the price of a byte there (`eviction_cost`), cuts; where only
    recomputations exceed it, slots. In between it anneals what is computed again, with the
@@ -46,9 +47,12 @@ from jettison.solvers.status import Answer, Termination
 from jettison.solvers.strategies_of_computations import strategies_of_computations
 
 _MOST_COLUMNS = 200_000
+# Of a larger first model the first point takes long, and plans of restricted problems do not wait.
+_MANY_COLUMNS = 10_000
 # Of plans of restricted problems, which are looked for once.
 _EARLY_GAP = 1e-3
 _EARLY_SHARE = 0.1
+_SHARE_OF_THE_FIRST_PLAN = 0.4
 # How close to the bound, as a share of its time, a plan is that HiGHS rather proves than betters.
 _NEAR_SHARE = 0.01
 
@@ -133,17 +137,19 @@ class ShardedSearch:
                 self._runs.prove(built, relaxed.row_duals)
             if self.is_settled or not self.clock.left_s:
                 break
+            if self._is_early and built.model.num_columns > _MANY_COLUMNS:
+                self._find_early_plans()
             solution = self._solve(built, relaxed, rows.valid_for, share.seconds)
             if solution.termination in {Termination.INTERRUPTED, Termination.ERROR}:
                 return solution.termination
             if solution.answer is Answer.INFEASIBLE:
                 return self._no_point(built, rows)
             is_refined = solution.values is not None and self._refine(built, solution, rows)
+            if self._is_early:
+                self._find_early_plans()
             if not solution.termination.is_regular and self.clock.left_s < solution.seconds:
                 break
             share.took(solution.seconds)
-            if self._is_early:
-                self._find_early_plans()
             if is_refined:
                 continue
             if solution.termination.is_regular and not self.is_settled:
@@ -154,14 +160,16 @@ class ShardedSearch:
     def _find_early_plans(self) -> None:
         """Look for plans of restricted problems, at one part in a thousand, in a tenth each.
 
-        One computes nothing again, one everything but products, which may be chains that the third,
-        KIWI's reduced problem, does not allow. A good plan early lets models lose columns.
+        While there is no plan at all each may take two fifths of what is left. One computes
+        nothing again, one everything but products, which may be chains that the third, KIWI's
+        reduced problem, does not allow. A good plan early lets models lose columns.
         """
         self._is_early = False
         for find in (self._without_recomputation, self._all_but_products, self._reduced):
             if self.is_settled or not self.clock.left_s:
                 return
-            limit_s = None if math.isinf(self.clock.left_s) else _EARLY_SHARE * self.clock.left_s
+            share = _SHARE_OF_THE_FIRST_PLAN if self.incumbent.plan is None else _EARLY_SHARE
+            limit_s = None if math.isinf(self.clock.left_s) else share * self.clock.left_s
             gap = max(self.options.gap, _EARLY_GAP)
             plan = find(replace(self.options, gap=gap, time_limit_s=limit_s, on_progress=None))
             if plan is not None:
