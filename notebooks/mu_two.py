@@ -692,8 +692,8 @@ small
 
 # %% [markdown]
 # On two models nothing beats HFTA. µ-TWO may only make a pair: it misses the optimum in 10 of 98 cases
-# and finds nothing in 2. With four models in little memory it misses 12 of 20 optima, by 18 % at most,
-# which is the whole gain of fusing; HFTA misses 18. `local-search` finds the optima of two models, and
+# and finds nothing in 2. With four models in little memory it misses 14 of 26 optima, by 18 % at most,
+# which is the whole gain of fusing; HFTA misses 23. `local-search` finds the optima of two models, and
 # those of four are known because it does.
 #
 # ## Does what the paper's simulator says fit?
