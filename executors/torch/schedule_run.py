@@ -79,7 +79,9 @@ class ScheduleRun:
         self._resident = resident
         self._plain: dict[int, Tensor] = {0: model_input.detach()}
         self._saved: dict[int, StageGraph] = {}
-        self._away: dict[int, Place] = {}
+        # Of what is on the host: the layouts of plain tensors, and graphs without their storages.
+        self._layouts: dict[int, Place] = {}
+        self._saved_away: dict[int, StageGraph] = {}
         self._copies = host_copies(model_input.device)
         self._gradient: list[Tensor | None] = []
         self._output: Tensor | None = None
@@ -173,7 +175,7 @@ class ScheduleRun:
             case ChainOperationKind.FORWARD_NONE:
                 self._forward_plain(number)
                 self._plain.pop(number - 1, None)
-                self._saved.pop(number - 1, None)
+                self._drop_saved(number - 1)
             case ChainOperationKind.BACKWARD:
                 self._backward(number)
 
@@ -200,6 +202,7 @@ class ScheduleRun:
                 expected="register them as parameters of the stage",
             )
         self._plain.pop(number, None)
+        self._drop_saved(number)
         self._saved[number] = graph
         self._deliver(number, graph.output)
 
@@ -218,37 +221,50 @@ class ScheduleRun:
         if self._runners[number - 1] is None:
             # The caller's loss: its gradient has arrived.
             return
-        graph = self._saved.pop(number)
+        graph = self._saved[number]
         gradient = graph.backward(self._gradient, self._activation(number - 1))
+        self._drop_saved(number)
         self._plain.pop(number - 1, None)
         self._gradient = [gradient]
 
     def _transfer(self, operation: TransferOperation) -> None:
         name = operation.tensor
+        if name.kind is TensorKind.PLAIN:
+            self._transfer_plain(operation)
+        elif self._runners[name.stage - 1] is not None:
+            self._transfer_saved(operation)
+
+    def _transfer_plain(self, operation: TransferOperation) -> None:
+        name = operation.tensor
         number = name.stage
-        is_saved = name.kind is TensorKind.SAVED
-        if self._runners[number - 1] is None and number == len(self._stages):
-            # Nothing is saved here for a loss that the caller computes.
-            return
         if operation.kind.is_offload:
             self._copies.await_arrival(name)
-            storages = (
-                self._saved[number].storages()
-                if is_saved
-                else [self._plain[number].untyped_storage()]
-            )
-            self._copies.offload(name, storages)
+            self._copies.offload(name, [self._plain[number].untyped_storage()])
+            self._layouts[number] = Place.of(self._plain[number], 0)
         elif operation.kind.is_drop:
-            if is_saved:
-                self._saved[number].leave()
-            else:
-                self._away[number] = Place.of(self._plain.pop(number), 0)
+            self._plain.pop(number)
         else:
-            storages = self._copies.prefetch(name)
-            if is_saved:
-                self._saved[number].arrive(storages)
-            else:
-                self._plain[number] = self._away[number].on(storages[0])
+            (storage,) = self._copies.prefetch(name)
+            self._plain[number] = self._layouts[number].on(storage)
+
+    def _transfer_saved(self, operation: TransferOperation) -> None:
+        name = operation.tensor
+        number = name.stage
+        if operation.kind.is_offload:
+            self._copies.await_arrival(name)
+            self._copies.offload(name, self._saved[number].storages())
+        elif operation.kind.is_drop:
+            self._drop_saved(number)
+        else:
+            graph = self._saved[number] = self._saved_away.pop(number)
+            graph.arrive(self._copies.prefetch(name))
+
+    def _drop_saved(self, number: int) -> None:
+        """Drop a graph, if there is one; what can come back from the host keeps its nodes."""
+        graph = self._saved.pop(number, None)
+        if graph is not None and graph.is_movable:
+            graph.leave()
+            self._saved_away[number] = graph
 
     def _deliver(self, number: int, output: Tensor) -> None:
         if number == len(self._stages) and self._position < self._plan.delivery:
@@ -293,7 +309,9 @@ class ScheduleRun:
     def _forget(self) -> None:
         self._finished = True
         self._plain.clear()
+        self._layouts.clear()
         self._saved.clear()
+        self._saved_away.clear()
         self._gradient.clear()
         self._output = None
         self._copies = host_copies(torch.device("cpu"))
