@@ -104,7 +104,7 @@ class Step:
 
     def __init__(self, model: Any, parts: Any, x: Any, *, loss: Any = squares) -> None:
         torch.manual_seed(3)
-        x = x.clone().requires_grad_(x.requires_grad)
+        x = x.detach().clone().requires_grad_(x.requires_grad)
         value = model(x) if loss is None else loss(model(x))
         value.backward()
         self.loss = value.detach()

@@ -54,9 +54,11 @@ class CheckpointedSequential(nn.Module):
     the stage does.
 
     As with reentrant checkpointing in PyTorch, parameters receive their gradients stage by stage
-    while ``backward()`` runs. `torch.autograd.grad`, ``backward(inputs=...)``, a second backward
-    pass and gradients of gradients are refused with an `ExecutionError`. Where nothing needs a
-    gradient, the model runs as it is.
+    while ``backward()`` runs: a parameter that several stages share receives several. A second
+    backward pass, gradients of gradients and those of the model's input alone are refused with an
+    `ExecutionError`. The graph does not show the parameters: `torch.autograd.grad` reports them as
+    unused, and ``backward(inputs=...)`` does not reach them. Where nothing needs a gradient, the
+    model runs as it is.
 
     Parameters
     ----------

@@ -120,6 +120,4 @@ class CudaHostCopies:
 
 
 def _as_bytes(storages: Sequence[torch.UntypedStorage], device: torch.device) -> list[torch.Tensor]:
-    return [
-        torch.empty(0, dtype=torch.uint8, device=device).set_(storage) for storage in storages
-    ]
+    return [torch.empty(0, dtype=torch.uint8, device=device).set_(storage) for storage in storages]

@@ -280,7 +280,9 @@ class ScheduleRun:
         return self._activation(number - 1).data
 
     def _needs_gradient(self, number: int) -> bool:
-        return self._input_needs_gradient if number == 0 else self._stages[number - 1].needs_gradient
+        return (
+            self._input_needs_gradient if number == 0 else self._stages[number - 1].needs_gradient
+        )
 
     def _checked(self, number: int, stage_input: Tensor, runner: StageRunner) -> Tensor:
         name = self._stages[number - 1].name

@@ -99,9 +99,7 @@ class StageRunner:
         copies: dict[int, Tensor] = {}
         return _Found(
             cpu_generator=torch.get_rng_state(),
-            cuda_generators=tuple(
-                (device, torch.cuda.get_rng_state(device)) for device in devices
-            ),
+            cuda_generators=tuple((device, torch.cuda.get_rng_state(device)) for device in devices),
             buffers=tuple(
                 (owner, name, copies.setdefault(id(buffer), buffer.detach().clone()))
                 for owner in (() if module is None else module.modules())
