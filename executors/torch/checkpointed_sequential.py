@@ -177,6 +177,8 @@ class CheckpointedSequential(nn.Module):
         return stages
 
     def _resident(self) -> frozenset[int]:
+        if not any(self._plan.movable):
+            return frozenset()
         return frozenset(storage_bytes([*self.parameters(), *self.buffers()]))
 
     def _check_arguments(self, model_input: object, loss_arguments: tuple[Any, ...]) -> None:

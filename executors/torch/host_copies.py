@@ -109,6 +109,8 @@ class CudaHostCopies:
         with torch.cuda.stream(self._back):
             for target, copy in zip(targets, copies, strict=True):
                 target.copy_(copy, non_blocking=True)
+                # Dropped before anything waited for it, its memory is not reused too early.
+                target.record_stream(self._back)
             self._arrived[name] = self._back.record_event()
         return [target.untyped_storage() for target in targets]
 

@@ -56,7 +56,7 @@ class ScheduleRun:
     model_input
         The input of the model.
     resident
-        Addresses of the storages of all parameters and buffers.
+        Addresses of the storages of all parameters and buffers; only used where something moves.
     """
 
     def __init__(
@@ -79,12 +79,14 @@ class ScheduleRun:
         self._resident = resident
         self._plain: dict[int, Tensor] = {0: model_input.detach()}
         self._saved: dict[int, StageGraph] = {}
-        # Of what is on the host: the layouts of plain tensors, and graphs without their storages.
+        # Of what is on the host: the layouts of plain tensors, and the graphs it was saved for. The
+        # graph of a repeated run may save other storages, and is not the one to come back.
         self._layouts: dict[int, Place] = {}
-        self._saved_away: dict[int, StageGraph] = {}
+        self._hosted: dict[int, StageGraph] = {}
         self._copies = host_copies(model_input.device)
         self._gradient: list[Tensor | None] = []
         self._output: Tensor | None = None
+        self._output_version = 0
         self._position = 0
         self._finished = False
 
@@ -94,11 +96,11 @@ class ScheduleRun:
             self._run_to(self._plan.delivery)
 
     def take_output(self) -> Tensor:
-        """Return the loss, or the model's output where the caller computes the loss; once."""
-        output, self._output = self._output, None
-        if output is None:
-            raise ExecutionError("the output of a step was taken before")
-        return output
+        """Return the loss, or the model's output where the caller computes the loss."""
+        if self._output is None:
+            raise ExecutionError("a step has no output before it has run forward")
+        # It shares its version counter with the one that is kept to look at that counter.
+        return self._output.detach()
 
     def begin_backward(self, gradient: Tensor) -> None:
         """Run the backward operation that uses the gradient of the output.
@@ -109,6 +111,7 @@ class ScheduleRun:
             If the step has run backward before, or in a way that a schedule cannot follow.
         """
         self._check_backward()
+        self._output = None
         self._gradient = [gradient]
         last = len(self._stages)
         if self._stages[-1].call is None:
@@ -128,6 +131,11 @@ class ScheduleRun:
             raise ExecutionError(
                 "this step has run backward already, and a schedule keeps nothing for a second "
                 "time (retain_graph=True changes nothing); run the model forward again"
+            )
+        if self._output is None or self._output._version != self._output_version:
+            raise ExecutionError(
+                "the output was modified in place before the backward pass, which may need it; "
+                "modify a clone() of it"
             )
         if torch.is_grad_enabled():
             raise ExecutionError(
@@ -253,22 +261,23 @@ class ScheduleRun:
         if operation.kind.is_offload:
             self._copies.await_arrival(name)
             self._copies.offload(name, self._saved[number].storages())
+            self._hosted.setdefault(number, self._saved[number])
         elif operation.kind.is_drop:
             self._drop_saved(number)
         else:
-            graph = self._saved[number] = self._saved_away.pop(number)
+            graph = self._saved[number] = self._hosted[number]
             graph.arrive(self._copies.prefetch(name))
 
     def _drop_saved(self, number: int) -> None:
         """Drop a graph, if there is one; what can come back from the host keeps its nodes."""
         graph = self._saved.pop(number, None)
-        if graph is not None and graph.is_movable:
+        if graph is not None and graph is self._hosted.get(number):
             graph.leave()
-            self._saved_away[number] = graph
 
     def _deliver(self, number: int, output: Tensor) -> None:
         if number == len(self._stages) and self._position < self._plan.delivery:
             self._output = output.detach()
+            self._output_version = int(output._version)
 
     def _activation(self, number: int) -> Tensor:
         if number in self._plain:
@@ -313,7 +322,7 @@ class ScheduleRun:
         self._plain.clear()
         self._layouts.clear()
         self._saved.clear()
-        self._saved_away.clear()
+        self._hosted.clear()
         self._gradient.clear()
         self._output = None
         self._copies = host_copies(torch.device("cpu"))

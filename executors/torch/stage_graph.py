@@ -113,11 +113,6 @@ class StageGraph:
         """Whether anything goes back through the stage."""
         return self._root is not None
 
-    @property
-    def is_movable(self) -> bool:
-        """Whether what is saved can leave memory and come back."""
-        return self._saved is not None
-
     def storages(self) -> list[torch.UntypedStorage]:
         """Return what can move."""
         return self._movable().look()
