@@ -7,7 +7,6 @@ import pytest
 
 from jettison.instances.chain import Chain
 from jettison.instances.errors import InputError
-from jettison.instances.profilers.memory_cpu import CpuMemoryMeter
 from jettison.instances.profilers.torch_chain import profile_chain
 from jettison.instances.zoo.catalogue import build
 
@@ -40,6 +39,9 @@ def fill_gradients(model: Any) -> None:
 
 
 def peak_bytes(step: Any, input_bytes: int) -> int:
+    # It imports PyTorch, without which these tests are skipped.
+    from jettison.instances.profilers.memory_cpu import CpuMemoryMeter
+
     with CpuMemoryMeter() as meter, meter.window() as window:
         step()
     return window.rise_bytes + input_bytes
