@@ -1,7 +1,7 @@
 # Every target sets up what it needs in a virtual environment of its own: .venv.
 PYTHON ?= python3
 BIN := .venv/bin
-SOURCES := instances schedules formulations solvers cli tests benchmarks
+SOURCES := instances schedules formulations solvers executors cli tests benchmarks
 
 .PHONY: help install demo test lint test-torch test-jax bench notebooks sanitize clean
 .DEFAULT_GOAL := help

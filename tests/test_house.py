@@ -43,6 +43,16 @@ def test_the_package_seen_by_type_checkers_is_the_installed_one() -> None:
         assert (ROOT / ".typing/jettison" / room).resolve() == ROOT / room
 
 
+def test_the_executors_build_on_the_solvers_and_nothing_builds_on_them() -> None:
+    files = sorted((ROOT / "executors").rglob("*.py"))
+    assert files
+    for path in files:
+        assert imported_rooms(path) <= {*FLOORS[: FLOORS.index("solvers") + 1], "torch"}, path
+    assert (ROOT / ".typing/jettison/torch").resolve() == ROOT / "executors/torch"
+    # A folder of this name at the top would hide PyTorch itself.
+    assert not (ROOT / "torch").exists()
+
+
 def test_every_public_name_can_be_imported() -> None:
     for name in jettison.__all__:
         assert getattr(jettison, name) is not None

@@ -1,0 +1,139 @@
+"""From a model and an amount of memory to a model that trains within it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from jettison.instances.chain import Chain
+from jettison.instances.errors import InputError
+from jettison.instances.link import Link
+from jettison.instances.memory import Memory
+from jettison.instances.profilers.torch_chain import profile_chain
+from jettison.instances.remat_chain import RematChain
+from jettison.instances.remat_offload_chain import RematOffloadChain
+from jettison.schedules.chain_schedule import ChainSchedule
+from jettison.schedules.offload_schedule import OffloadSchedule
+from jettison.solvers.solve import solve
+from jettison.torch.checkpointed_sequential import CheckpointedSequential, Loss
+
+
+def checkpoint_sequential_optimal(
+    model: nn.Sequential | Sequence[nn.Module],
+    *,
+    memory: str | int | Memory,
+    sample_input: Tensor | None = None,
+    chain: Chain | None = None,
+    bandwidth: str | int | Link | None = None,
+    loss: Loss | None = None,
+    sample_loss_arguments: Sequence[Any] = (),
+    method: str | None = None,
+    time_limit: float | None = 60.0,
+    warmup: int = 2,
+    repeats: int = 7,
+) -> CheckpointedSequential:
+    r"""Make a sequential model train within `memory`, in the least time.
+
+    Measures the stages once, solves `remat-chain` (rotor, to the byte), or with `bandwidth`
+    `remat-offload-chain` (POFO, transfers at once), and returns a module that runs the schedule in
+    each step. Inputs must be as large as the sample; a smaller last batch does no harm.
+
+    The last stage of a chain is the loss. There are two ways to have one:
+
+    - ``loss=None``: the returned module gives the model's output, as the model does, and the
+      caller computes the loss outside. The chain's last stage is then a mean, which costs next to
+      nothing: memory that the caller's own loss needs is not planned for, nor is the output, if the
+      caller holds on to it during the backward pass.
+    - With `loss` it is a stage: ``module(batch, labels)`` returns ``loss(model(batch), labels)``,
+      its time and memory are measured and planned, and its memory is free again when it has run.
+      To be preferred where the loss is heavy: logits over a vocabulary.
+
+    Parameters
+    ----------
+    model
+        The stages, in training mode. It is shared, not copied.
+    memory
+        Bytes (``4 * 2**30``, ``"4GiB"``), a share of the no-saving peak (``"60%"``), or POFO's
+        ratio (``"alpha=0.2"``); without parameters and their gradients.
+    sample_input
+        One batch, to measure with; not needed with `chain`.
+    chain
+        What `profile_chain` returned for this model before.
+    bandwidth
+        Of the link to the host, each way (``"12GB/s"``); None not to offload.
+    loss
+        None, or a module or function of the output and further arguments.
+    sample_loss_arguments
+        Further arguments of the loss, to measure with.
+    method, time_limit
+        As in `solve`.
+    warmup, repeats
+        As in `profile_chain`.
+
+    Raises
+    ------
+    InputError
+        If the model cannot be measured (see `profile_chain`), or no schedule fits: the message has
+        the least memory that would do, where it is known.
+    """
+    sequential = model if isinstance(model, nn.Sequential) else nn.Sequential(*model)
+    if chain is None:
+        if sample_input is None:
+            raise InputError(
+                "neither a sample nor a chain",
+                field="sample_input",
+                expected="give one batch, or the chain of a profile",
+            )
+        measured = None if loss is None else _LossOfSample(loss, tuple(sample_loss_arguments))
+        device = sample_input.device.type
+        chain = profile_chain(
+            sequential,
+            sample_input,
+            name=f"sequential-{len(sequential)}-stages-{device}",
+            model_name=type(sequential).__name__,
+            loss=measured,
+            warmup=warmup,
+            repeats=repeats,
+        )
+    problem: RematChain | RematOffloadChain
+    if bandwidth is None:
+        problem = RematChain(chain, memory)
+    else:
+        problem = RematOffloadChain(chain, memory, bandwidth)
+    result = solve(problem, method, time_limit=time_limit)
+    if not isinstance(result.schedule, ChainSchedule | OffloadSchedule):
+        least = None if result.infeasibility is None else result.infeasibility.least_memory_bytes
+        raise InputError(
+            f"{result.method} found no schedule within {problem.memory_bytes} bytes"
+            f" ({result.status})",
+            field="memory",
+            expected="give more memory or time"
+            if least is None
+            else f"give at least {least} bytes",
+        )
+    return CheckpointedSequential(sequential, problem, result.schedule, loss=loss)
+
+
+class _LossOfSample(nn.Module):
+    """The loss of one batch. Its arguments are buffers: they are in memory anyway."""
+
+    def __init__(self, loss: Callable[..., Tensor], arguments: tuple[Any, ...]) -> None:
+        super().__init__()
+        self.loss = loss
+        self._others = dict(enumerate(arguments))
+        for place, argument in enumerate(arguments):
+            if isinstance(argument, torch.Tensor):
+                self.register_buffer(f"argument_{place}", argument)
+                del self._others[place]
+        self._count = len(arguments)
+
+    def forward(self, output: Tensor) -> Tensor:
+        arguments = (
+            self._others[place] if place in self._others else getattr(self, f"argument_{place}")
+            for place in range(self._count)
+        )
+        value: Tensor = self.loss(output, *arguments)
+        return value

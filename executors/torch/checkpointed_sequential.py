@@ -1,0 +1,261 @@
+r"""A sequential model whose training steps run by a schedule.
+
+The step is one of the chain :math:`1, \dots, N` whose last stage is the loss. Two functions of
+autograd stand for it. The forward pass of the first runs the sequence up to the loss and yields an
+empty token, which the second turns into the output. Backward, the second runs the operation that
+uses the gradient of the output, which autograd can free then, and the first all that is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from jettison.instances.chain import Chain
+from jettison.instances.errors import InputError
+from jettison.instances.profilers.storages import storage_bytes
+from jettison.instances.remat_chain import RematChain
+from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
+from jettison.schedules.chain_schedule import ChainSchedule
+from jettison.schedules.offload_schedule import OffloadSchedule
+from jettison.solvers.result import replay_schedule
+from jettison.torch.execution_plan import ExecutionPlan
+from jettison.torch.schedule_run import RunStage, ScheduleRun
+
+Loss = Callable[..., Tensor]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """What the replay says of a step.
+
+    Attributes
+    ----------
+    time_ns
+        Forward and backward, the loss included.
+    peak_bytes
+        Memory without parameters, their gradients and buffers; the input included.
+    """
+
+    time_ns: int
+    peak_bytes: int
+
+
+class CheckpointedSequential(nn.Module):
+    r"""Runs a sequential model forward and backward by a schedule of its chain.
+
+    The result of a step is that of the plain model, gradients included: repeated forward operations
+    draw the same random numbers, under the same autocast, and leave buffers such as running
+    statistics alone, so that these are updated once. Forward hooks of a stage run each time that
+    the stage does.
+
+    As with reentrant checkpointing in PyTorch, parameters receive their gradients stage by stage
+    while ``backward()`` runs: a parameter that several stages share receives several. A second
+    backward pass, gradients of gradients and those of the model's input alone are refused with an
+    `ExecutionError`. The graph does not show the parameters: `torch.autograd.grad` reports them as
+    unused, and ``backward(inputs=...)`` does not reach them. Where nothing needs a gradient, the
+    model runs as it is.
+
+    Parameters
+    ----------
+    model
+        The stages. It is shared, not copied.
+    problem
+        The chain of the model and its memory; and for offloading the link, with transfers at once.
+        The chain has one stage for each child of `model`, and the loss.
+    schedule
+        A schedule that the replay accepts.
+    loss
+        None: the caller computes a loss of the output outside, at the moment of the chain's last
+        stage; the time and memory of that stage are what was planned for it. Otherwise a module or
+        function of the output and further arguments: the last stage, and its value is what a call
+        returns.
+
+    Attributes
+    ----------
+    schedule, chain
+        What runs, and what it was made for.
+    predicted
+        Time and peak of a step, by the replay.
+
+    Raises
+    ------
+    InputError
+        If model and chain do not have the same stages, or the replay rejects the schedule.
+    """
+
+    def __init__(
+        self,
+        model: nn.Sequential,
+        problem: RematChain | RematOffloadChain,
+        schedule: ChainSchedule | OffloadSchedule,
+        *,
+        loss: Loss | None = None,
+    ) -> None:
+        super().__init__()
+        if not isinstance(model, nn.Sequential):
+            raise InputError(
+                f"a {type(model).__name__} is not an nn.Sequential",
+                field="model",
+                expected="write the model as nn.Sequential(stage, stage, ...)",
+            )
+        if len(model) + 1 != len(problem.instance):
+            raise InputError(
+                f"{len(model)} stages, and {len(problem.instance)} in the chain",
+                field="model",
+                expected="take the chain of this model: its stages, then the loss",
+            )
+        if isinstance(problem, RematOffloadChain) and problem.transfers != Transfers.AT_ONCE:
+            raise InputError(
+                "fluid transfers",
+                field="problem",
+                expected='use transfers="at-once": a device cannot free half a tensor',
+            )
+        replay = replay_schedule(problem, schedule)
+        if not replay.valid:
+            raise InputError(
+                str(replay.violations[0]),
+                field="schedule",
+                expected="give a schedule that the replay accepts for this problem",
+            )
+        self.model = model
+        self.loss = loss
+        self.problem = problem
+        self.schedule = schedule
+        self.predicted = Prediction(time_ns=replay.time_ns, peak_bytes=replay.peak_bytes)
+        self._plan = ExecutionPlan.of(schedule.operations, self.chain, problem.memory_bytes)
+
+    @property
+    def chain(self) -> Chain:
+        """The chain that the schedule was made for."""
+        return self.problem.instance
+
+    def forward(self, model_input: Tensor, *loss_arguments: Any) -> Tensor:
+        """Return the output of the model, or the loss if that is a part of the step.
+
+        Raises
+        ------
+        InputError
+            If the arguments are not those of the model and its loss; if a stage does not return one
+            dense tensor, modifies its input in place, or trains what is not its parameter.
+        """
+        self._check_arguments(model_input, loss_arguments)
+        stages = self._run_stages(model_input, loss_arguments)
+        if not (torch.is_grad_enabled() and stages[-1].needs_gradient):
+            output: Tensor = self.model(model_input)
+            return output if self.loss is None else self.loss(output, *loss_arguments)
+        run = ScheduleRun(self._plan, stages, model_input, self._resident())
+        anchor = torch.empty(0, device=model_input.device, requires_grad=True)
+        token = _RunBelow.apply(run, anchor, model_input)
+        delivered: Tensor = _TakeOutput.apply(run, token)
+        return delivered
+
+    def extra_repr(self) -> str:
+        """Return what is predicted, for ``repr``."""
+        return (
+            f"{len(self.schedule.operations)} operations, {self.predicted.time_ns} ns, "
+            f"{self.predicted.peak_bytes} bytes"
+        )
+
+    def _run_stages(self, model_input: Tensor, loss_arguments: tuple[Any, ...]) -> list[RunStage]:
+        needs_gradient = bool(model_input.requires_grad)
+        stages = []
+        for stage, module in zip(self.chain, self.model, strict=False):
+            needs_gradient = needs_gradient or _trains(module.parameters())
+            stages.append(RunStage(stage.name, module, needs_gradient))
+        loss = self.loss
+        if isinstance(loss, nn.Module):
+            needs_gradient = needs_gradient or _trains(loss.parameters())
+        call = None
+        if loss is not None:
+            call = _with_arguments(loss, loss_arguments) if loss_arguments else loss
+        stages.append(RunStage(self.chain.stages[-1].name, call, needs_gradient))
+        return stages
+
+    def _resident(self) -> frozenset[int]:
+        if not any(self._plan.movable):
+            return frozenset()
+        return frozenset(storage_bytes([*self.parameters(), *self.buffers()]))
+
+    def _check_arguments(self, model_input: object, loss_arguments: tuple[Any, ...]) -> None:
+        if not isinstance(model_input, Tensor):
+            raise InputError(
+                f"a {type(model_input).__name__} is not a tensor",
+                field="model_input",
+                expected="give one batch as a tensor",
+            )
+        if model_input.device.type not in {"cpu", "cuda"}:
+            raise InputError(
+                f"the device {model_input.device}",
+                field="model_input",
+                expected="move the model and the input to a CPU or CUDA device",
+            )
+        if loss_arguments and self.loss is None:
+            raise InputError(
+                f"{len(loss_arguments)} more arguments, and no loss",
+                field="loss_arguments",
+                expected="give the loss when the module is made, or call it on the output",
+            )
+        if any(isinstance(item, Tensor) and item.requires_grad for item in loss_arguments):
+            raise InputError(
+                "an argument of the loss requires a gradient, which no stage would pass on",
+                field="loss_arguments",
+                expected="detach() it, or leave the loss out and call it on the output",
+            )
+
+
+class _LossStage(nn.Module):
+    """The loss with its further arguments; a module, so that its buffers are looked after."""
+
+    def __init__(self, loss: nn.Module, arguments: tuple[Any, ...]) -> None:
+        super().__init__()
+        self.loss = loss
+        self.arguments = arguments
+
+    def forward(self, output: Tensor) -> Tensor:
+        value: Tensor = self.loss(output, *self.arguments)
+        return value
+
+
+def _with_arguments(loss: Loss, arguments: tuple[Any, ...]) -> Callable[[Tensor], Tensor]:
+    if isinstance(loss, nn.Module):
+        stage: Callable[[Tensor], Tensor] = _LossStage(loss, arguments)
+        return stage
+    return lambda output: loss(output, *arguments)
+
+
+def _trains(parameters: Iterable[Tensor]) -> bool:
+    return any(parameter.requires_grad for parameter in parameters)
+
+
+class _RunBelow(torch.autograd.Function):
+    """The sequence up to the loss; backward, all that does not need the output's gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, run: ScheduleRun, anchor: Tensor, model_input: Tensor) -> Tensor:
+        # The anchor makes the token need a gradient where the input does not.
+        ctx.run = run
+        run.forward()
+        return anchor.new_empty(0)
+
+    @staticmethod
+    def backward(ctx: Any, *_: Tensor) -> tuple[None, None, Tensor | None]:
+        return None, None, ctx.run.finish_backward()
+
+
+class _TakeOutput(torch.autograd.Function):
+    """The output of the sequence; backward, what uses the output's gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, run: ScheduleRun, token: Tensor) -> Tensor:
+        ctx.run = run
+        return run.take_output()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
+        ctx.run.begin_backward(gradients[0])
+        return None, gradients[0].new_empty(0, dtype=torch.get_default_dtype())

@@ -1,0 +1,123 @@
+"""What autograd saves for one stage, as storages that can leave memory and come back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+_INPUT = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a tensor lies: a storage by its number, or the stage's input, and a window on it."""
+
+    storage: int
+    dtype: torch.dtype
+    offset: int
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+
+    @classmethod
+    def of(cls, tensor: Tensor, storage: int) -> Place:
+        """Return the place of a dense tensor, given the number of its storage."""
+        return cls(
+            storage=storage,
+            dtype=tensor.dtype,
+            offset=int(tensor.storage_offset()),
+            size=tuple(tensor.size()),
+            stride=tuple(tensor.stride()),
+        )
+
+    def on(self, storage: torch.UntypedStorage) -> Tensor:
+        """Return the tensor at this place of a storage."""
+        empty = torch.empty(0, dtype=self.dtype, device=storage.device)
+        return empty.set_(storage, self.offset, self.size, self.stride)
+
+
+class SavedStorages:
+    r"""The storages of :math:`\bar a^\ell`, without the stage's input, parameters and buffers.
+
+    `pack` and `unpack` are hooks for ``torch.autograd.graph.saved_tensors_hooks``: the graph then
+    holds places instead of tensors, and what it saved may be elsewhere while it is not used. What
+    it saved of the stage's input is looked up in the input that the backward operation is given:
+    that one may have been computed again, or may have been away.
+
+    The object holds storages and no tensor of the graph, which would be a cycle that no garbage
+    collector sees.
+
+    Parameters
+    ----------
+    stage_input
+        The input of the stage.
+    resident
+        Addresses of the storages that stay in memory anyway.
+    """
+
+    def __init__(self, stage_input: Tensor, resident: frozenset[int]) -> None:
+        self._resident = resident
+        self._numbers = {stage_input.untyped_storage().data_ptr(): _INPUT}
+        self._device = stage_input.device
+        self._storages: list[torch.UntypedStorage] = []
+        self._input: torch.UntypedStorage | None = None
+
+    def pack(self, tensor: Tensor) -> Place | Tensor:
+        """Return the place of a tensor; the tensor itself where a place cannot describe it."""
+        if (
+            type(tensor) not in {Tensor, torch.nn.Parameter}
+            or tensor.layout != torch.strided
+            or tensor.device != self._device
+            or tensor.is_conj()
+            or tensor.is_neg()
+            or tensor.untyped_storage().data_ptr() in self._resident | {0}
+        ):
+            return tensor
+        return Place.of(tensor, self._number(tensor.untyped_storage()))
+
+    def unpack(self, packed: Place | Tensor) -> Tensor:
+        """Return the tensor at a place; its storage must be in memory."""
+        if isinstance(packed, Tensor):
+            return packed
+        storage = self._input if packed.storage == _INPUT else self._storages[packed.storage]
+        if storage is None:
+            raise ValueError("a saved input is used outside the backward operation")
+        return packed.on(storage)
+
+    def add_output(self, output: Tensor) -> Place:
+        """Count the stage's output, and return its place.
+
+        An output that is a view of the input is a part of what is saved, as if it were a copy: it
+        has to come back also where the input does not.
+        """
+        storage = output.untyped_storage()
+        number = self._numbers.get(storage.data_ptr(), _INPUT)
+        if number == _INPUT:
+            number = len(self._storages)
+            self._storages.append(storage)
+        return Place.of(output, number)
+
+    def use_input(self, stage_input: Tensor | None) -> None:
+        """Give the input to what was saved of it, or take it away."""
+        self._input = None if stage_input is None else stage_input.untyped_storage()
+
+    def release(self) -> list[torch.UntypedStorage]:
+        """Hand over all storages: from now on nothing here holds them."""
+        storages, self._storages = self._storages, []
+        return storages
+
+    def restore(self, storages: list[torch.UntypedStorage]) -> None:
+        """Take them back, or copies in the same order."""
+        self._storages = storages
+
+    def look(self) -> list[torch.UntypedStorage]:
+        """Return the storages, which stay here."""
+        return list(self._storages)
+
+    def _number(self, storage: torch.UntypedStorage) -> int:
+        address = storage.data_ptr()
+        if address not in self._numbers:
+            self._numbers[address] = len(self._storages)
+            self._storages.append(storage)
+        return self._numbers[address]

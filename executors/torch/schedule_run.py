@@ -1,0 +1,328 @@
+"""One training step that runs by a schedule: the operations, executed on real tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from jettison.instances.errors import InputError
+from jettison.schedules.chain_contents import Tensor as Name
+from jettison.schedules.chain_contents import TensorKind
+from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind
+from jettison.schedules.transfer_operation import TransferOperation
+from jettison.torch.errors import ExecutionError
+from jettison.torch.execution_plan import ExecutionPlan
+from jettison.torch.host_copies import host_copies
+from jettison.torch.saved_storages import Place, SavedStorages
+from jettison.torch.stage_graph import StageGraph
+from jettison.torch.stage_runner import AutocastState, StageCall, StageRunner
+
+
+@dataclass(frozen=True, slots=True)
+class RunStage:
+    """A stage of one step.
+
+    Attributes
+    ----------
+    name
+        For messages.
+    call
+        The module, or the loss; None for a loss that the caller computes.
+    needs_gradient
+        Whether its output depends on anything that is trained.
+    """
+
+    name: str
+    call: StageCall | None
+    needs_gradient: bool
+
+
+class ScheduleRun:
+    """The contents of memory during one step, and the operations on them.
+
+    The run has three parts. `forward` ends with the first forward operation of the loss, where the
+    caller takes the output. `begin_backward` takes the gradient of the output and runs until that
+    is used up; `finish_backward` does the rest.
+
+    Parameters
+    ----------
+    plan
+        The schedule.
+    stages
+        All stages, the loss last.
+    model_input
+        The input of the model.
+    resident
+        Addresses of the storages of all parameters and buffers; only used where something moves.
+    """
+
+    def __init__(
+        self,
+        plan: ExecutionPlan,
+        stages: Sequence[RunStage],
+        model_input: Tensor,
+        resident: frozenset[int],
+    ) -> None:
+        autocast = AutocastState.current(model_input.device)
+        self._plan = plan
+        self._stages = stages
+        self._runners = [
+            None
+            if stage.call is None
+            else StageRunner(stage.call, autocast, repeats=number in plan.repeated)
+            for number, stage in enumerate(stages, start=1)
+        ]
+        self._input_needs_gradient = bool(model_input.requires_grad)
+        self._resident = resident
+        self._plain: dict[int, Tensor] = {0: model_input.detach()}
+        self._saved: dict[int, StageGraph] = {}
+        # Of what is on the host: the layouts of plain tensors, and the graphs it was saved for. The
+        # graph of a repeated run may save other storages, and is not the one to come back.
+        self._layouts: dict[int, Place] = {}
+        self._hosted: dict[int, StageGraph] = {}
+        self._copies = host_copies(model_input.device)
+        self._gradient: list[Tensor | None] = []
+        self._output: Tensor | None = None
+        self._output_version = 0
+        self._position = 0
+        self._finished = False
+
+    def forward(self) -> None:
+        """Run up to the loss."""
+        with torch.no_grad():
+            self._run_to(self._plan.delivery)
+
+    def take_output(self) -> Tensor:
+        """Return the loss, or the model's output where the caller computes the loss."""
+        if self._output is None:
+            raise ExecutionError("a step has no output before it has run forward")
+        # It shares its version counter with the one that is kept to look at that counter.
+        return self._output.detach()
+
+    def begin_backward(self, gradient: Tensor) -> None:
+        """Run the backward operation that uses the gradient of the output.
+
+        Raises
+        ------
+        ExecutionError
+            If the step has run backward before, or in a way that a schedule cannot follow.
+        """
+        self._check_backward()
+        self._output = None
+        self._gradient = [gradient]
+        last = len(self._stages)
+        if self._stages[-1].call is None:
+            last -= 1
+        backward = ChainOperation(ChainOperationKind.BACKWARD, last)
+        self._run_backward_to(self._plan.operations.index(backward) + 1)
+
+    def finish_backward(self) -> Tensor | None:
+        """Run the rest; return the gradient of the model's input, or None if none is needed."""
+        self._run_backward_to(len(self._plan.operations))
+        gradient = self._gradient.pop()
+        self._forget()
+        return gradient if self._input_needs_gradient else None
+
+    def _check_backward(self) -> None:
+        if self._finished or self._position != self._plan.delivery:
+            raise ExecutionError(
+                "this step has run backward already, and a schedule keeps nothing for a second "
+                "time (retain_graph=True changes nothing); run the model forward again"
+            )
+        if self._output is None or self._output._version != self._output_version:
+            raise ExecutionError(
+                "the output was modified in place before the backward pass, which may need it; "
+                "modify a clone() of it"
+            )
+        if torch.is_grad_enabled():
+            raise ExecutionError(
+                "create_graph=True asks for gradients of gradients, which a schedule does not "
+                "record; call the plain model for them"
+            )
+        if not torch.autograd._is_checkpoint_valid():
+            raise ExecutionError(
+                "torch.autograd.grad() and backward(inputs=...) ask for some gradients only, but "
+                "a schedule accumulates all of them into .grad; call backward() without inputs"
+            )
+
+    def _run_backward_to(self, end: int) -> None:
+        try:
+            with torch.no_grad():
+                self._run_to(end)
+        except BaseException:
+            self._forget()
+            raise
+
+    def _run_to(self, end: int) -> None:
+        while self._position < end:
+            operation = self._plan.operations[self._position]
+            for name in self._plan.releases[self._position]:
+                self._copies.release(name)
+            if isinstance(operation, ChainOperation):
+                self._compute(operation, movable=self._plan.movable[self._position])
+            else:
+                self._transfer(operation)
+            self._position += 1
+
+    def _compute(self, operation: ChainOperation, *, movable: bool) -> None:
+        number = operation.stage
+        for name in (
+            Name(TensorKind.PLAIN, number - 1),
+            Name(TensorKind.SAVED, number - 1),
+            Name(TensorKind.SAVED, number),
+        ):
+            self._copies.await_arrival(name)
+        match operation.kind:
+            case ChainOperationKind.FORWARD_ALL:
+                self._forward_all(number, movable=movable)
+            case ChainOperationKind.FORWARD_CHECKPOINT:
+                self._forward_plain(number)
+            case ChainOperationKind.FORWARD_NONE:
+                self._forward_plain(number)
+                self._plain.pop(number - 1, None)
+                self._drop_saved(number - 1)
+            case ChainOperationKind.BACKWARD:
+                self._backward(number)
+
+    def _forward_all(self, number: int, *, movable: bool) -> None:
+        runner = self._runners[number - 1]
+        if runner is None:
+            self._deliver(number, self._activation(number - 1))
+            return
+        stage_input = self._fresh_input(number)
+        needs_gradient = self._needs_gradient(number - 1) and (
+            stage_input.is_floating_point() or stage_input.is_complex()
+        )
+        saved = SavedStorages(stage_input, self._resident) if movable else None
+        graph = StageGraph(
+            lambda given: self._checked(number, given, runner),
+            stage_input,
+            needs_gradient=needs_gradient,
+            saved=saved,
+        )
+        if graph.has_backward and not self._needs_gradient(number):
+            raise InputError(
+                "the stage trains tensors that are not its parameters",
+                field=self._stages[number - 1].name,
+                expected="register them as parameters of the stage",
+            )
+        self._plain.pop(number, None)
+        self._drop_saved(number)
+        self._saved[number] = graph
+        self._deliver(number, graph.output)
+
+    def _forward_plain(self, number: int) -> None:
+        runner = self._runners[number - 1]
+        if runner is None:
+            self._deliver(number, self._activation(number - 1))
+            return
+        output = self._checked(number, self._fresh_input(number), runner).detach()
+        # Where ā is there, which includes a, nothing of the output stays.
+        if number not in self._saved:
+            self._plain[number] = output
+        self._deliver(number, output)
+
+    def _backward(self, number: int) -> None:
+        if self._runners[number - 1] is None:
+            # The caller's loss: its gradient has arrived.
+            return
+        graph = self._saved[number]
+        gradient = graph.backward(self._gradient, self._activation(number - 1))
+        self._drop_saved(number)
+        self._plain.pop(number - 1, None)
+        self._gradient = [gradient]
+
+    def _transfer(self, operation: TransferOperation) -> None:
+        name = operation.tensor
+        if name.kind is TensorKind.PLAIN:
+            self._transfer_plain(operation)
+        elif self._runners[name.stage - 1] is not None:
+            self._transfer_saved(operation)
+
+    def _transfer_plain(self, operation: TransferOperation) -> None:
+        name = operation.tensor
+        number = name.stage
+        if operation.kind.is_offload:
+            self._copies.await_arrival(name)
+            self._copies.offload(name, [self._plain[number].untyped_storage()])
+            self._layouts[number] = Place.of(self._plain[number], 0)
+        elif operation.kind.is_drop:
+            self._plain.pop(number)
+        else:
+            (storage,) = self._copies.prefetch(name)
+            self._plain[number] = self._layouts[number].on(storage)
+
+    def _transfer_saved(self, operation: TransferOperation) -> None:
+        name = operation.tensor
+        number = name.stage
+        if operation.kind.is_offload:
+            self._copies.await_arrival(name)
+            self._copies.offload(name, self._saved[number].storages())
+            self._hosted.setdefault(number, self._saved[number])
+        elif operation.kind.is_drop:
+            self._drop_saved(number)
+        else:
+            graph = self._saved[number] = self._hosted[number]
+            graph.arrive(self._copies.prefetch(name))
+
+    def _drop_saved(self, number: int) -> None:
+        """Drop a graph, if there is one; what can come back from the host keeps its nodes."""
+        graph = self._saved.pop(number, None)
+        if graph is not None and graph is self._hosted.get(number):
+            graph.leave()
+
+    def _deliver(self, number: int, output: Tensor) -> None:
+        if number == len(self._stages) and self._position < self._plan.delivery:
+            self._output = output.detach()
+            self._output_version = int(output._version)
+
+    def _activation(self, number: int) -> Tensor:
+        if number in self._plain:
+            return self._plain[number]
+        return self._saved[number].output
+
+    def _fresh_input(self, number: int) -> Tensor:
+        # A version counter of its own tells whether this very run changes it.
+        return self._activation(number - 1).data
+
+    def _needs_gradient(self, number: int) -> bool:
+        return (
+            self._input_needs_gradient if number == 0 else self._stages[number - 1].needs_gradient
+        )
+
+    def _checked(self, number: int, stage_input: Tensor, runner: StageRunner) -> Tensor:
+        name = self._stages[number - 1].name
+        version = stage_input._version
+        output = runner.run(stage_input)
+        if not isinstance(output, Tensor):
+            raise InputError(
+                f"the stage returns a {type(output).__name__}, not a tensor",
+                field=name,
+                expected="wrap it in a module that returns one tensor",
+            )
+        if output.layout != torch.strided:
+            raise InputError(
+                f"the stage returns a tensor of layout {output.layout}",
+                field=name,
+                expected="return a dense tensor",
+            )
+        if stage_input._version != version:
+            raise InputError(
+                "the stage modifies its input in place, so that its input cannot be a checkpoint",
+                field=name,
+                expected="set inplace=False, or merge the stage with the one before it",
+            )
+        return output
+
+    def _forget(self) -> None:
+        self._finished = True
+        self._plain.clear()
+        self._layouts.clear()
+        self._saved.clear()
+        self._hosted.clear()
+        self._gradient.clear()
+        self._output = None
+        self._copies = host_copies(torch.device("cpu"))

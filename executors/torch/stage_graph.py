@@ -1,0 +1,154 @@
+r"""One stage with its graph: :math:`\bar a^\ell`, from ``F_all`` to ``B``.
+
+The graph of a stage begins and ends at two nodes of its own. The first takes the gradient of the
+input without accumulating it, which could copy it; the second hands in the gradient of the output,
+so that the output itself need not stay in memory for the sake of its node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from jettison.torch.errors import ExecutionError
+from jettison.torch.saved_storages import Place, SavedStorages
+
+
+@dataclass(slots=True)
+class _Gradients:
+    """The gradient that goes into a stage's backward operation, and the one that comes out."""
+
+    of_output: Tensor | None = None
+    of_input: Tensor | None = None
+
+
+class _Entry(torch.autograd.Function):
+    """Makes an input part of a graph, in place: not as a view, which a stage could not change."""
+
+    @staticmethod
+    def forward(ctx: Any, anchor: Tensor, stage_input: Tensor, gradients: _Gradients) -> Tensor:
+        ctx.gradients = gradients
+        ctx.set_materialize_grads(False)
+        ctx.mark_dirty(stage_input)
+        return stage_input
+
+    @staticmethod
+    def backward(ctx: Any, *received: Tensor) -> tuple[None, None, None]:
+        ctx.gradients.of_input = received[0]
+        return None, None, None
+
+
+class _Exit(torch.autograd.Function):
+    """The root of a stage's graph; its own value is empty."""
+
+    @staticmethod
+    def forward(ctx: Any, output: Tensor, gradients: _Gradients) -> Tensor:
+        ctx.gradients = gradients
+        return output.new_empty(0)
+
+    @staticmethod
+    def backward(ctx: Any, *_: Tensor) -> tuple[Tensor | None, None]:
+        gradient, ctx.gradients.of_output = ctx.gradients.of_output, None
+        return gradient, None
+
+
+class StageGraph:
+    """The output of a stage and all that its backward operation needs of it.
+
+    Parameters
+    ----------
+    run
+        Computes the output; called once, with gradients enabled.
+    stage_input
+        Detached, with a version counter of its own.
+    needs_gradient
+        Whether the gradient of the input is wanted.
+    saved
+        None to leave what is saved to the graph; else where to put it, so that it can move.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[Tensor], Tensor],
+        stage_input: Tensor,
+        *,
+        needs_gradient: bool,
+        saved: SavedStorages | None,
+    ) -> None:
+        self._gradients = _Gradients()
+        self._saved = saved
+        hooks = (
+            nullcontext()
+            if saved is None
+            else torch.autograd.graph.saved_tensors_hooks(saved.pack, saved.unpack)
+        )
+        with torch.enable_grad():
+            if needs_gradient:
+                anchor = torch.empty(0, device=stage_input.device, requires_grad=True)
+                stage_input = _Entry.apply(anchor, stage_input, self._gradients)
+            with hooks:
+                output = run(stage_input)
+            # Nothing goes back where the output does not depend on anything that is trained.
+            self._root = _Exit.apply(output, self._gradients) if output.requires_grad else None
+        # A detached tensor shares the version counter: a caller who changes it in place is told.
+        self._output: Tensor | None = output.detach()
+        self._place: Place | None = None
+        if saved is not None:
+            self._place = saved.add_output(output.detach())
+
+    @property
+    def output(self) -> Tensor:
+        """The output, which must be in memory."""
+        if self._output is None:
+            raise ExecutionError("a stage's output is not in memory; replay the schedule first")
+        return self._output
+
+    @property
+    def has_backward(self) -> bool:
+        """Whether anything goes back through the stage."""
+        return self._root is not None
+
+    def storages(self) -> list[torch.UntypedStorage]:
+        """Return what can move."""
+        return self._movable().look()
+
+    def leave(self) -> None:
+        """Let go of what can move."""
+        self._movable().release()
+        self._output = None
+
+    def arrive(self, storages: list[torch.UntypedStorage]) -> None:
+        """Take back copies of what left."""
+        saved = self._movable()
+        saved.restore(storages)
+        if self._place is not None:
+            self._output = saved.unpack(self._place)
+
+    def backward(self, gradient: list[Tensor | None], stage_input: Tensor) -> Tensor | None:
+        """Run the backward operation; accumulate into parameters, return the input's gradient.
+
+        `gradient` is a list of one, which is emptied: the gradient is freed as soon as autograd no
+        longer needs it. Without a gradient, nothing runs.
+        """
+        self._gradients.of_output = gradient.pop()
+        self._output = None
+        if self._root is None or self._gradients.of_output is None:
+            return None
+        root, self._root = self._root, None
+        if self._saved is not None:
+            self._saved.use_input(stage_input)
+        torch.autograd.backward(root, root.new_empty(0))
+        if self._saved is not None:
+            self._saved.use_input(None)
+        of_input, self._gradients.of_input = self._gradients.of_input, None
+        return of_input
+
+    def _movable(self) -> SavedStorages:
+        if self._saved is None:
+            raise ExecutionError("a stage was recorded as one that stays in memory")
+        return self._saved

@@ -1,0 +1,17 @@
+"""Fixtures of the tests that need PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Compute on one thread: the models are so small that more of them only wait."""
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
