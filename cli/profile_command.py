@@ -12,6 +12,9 @@ import typer
 from jettison.cli.arguments import checked_output
 from jettison.instances.catalog import save
 from jettison.instances.errors import InputError
+from jettison.instances.graph import Graph
+from jettison.instances.link import parse_link
+from jettison.instances.multi_model import MultiModel
 from jettison.instances.provenance import Scalar
 from jettison.instances.zoo.models import MODEL_NAMES
 
@@ -26,6 +29,45 @@ class DeviceKind(StrEnum):
     CUDA = "cuda"
 
 
+class InstanceKind(StrEnum):
+    """What a model becomes."""
+
+    CHAIN = "chain"
+    GRAPH = "graph"
+    MULTI_MODEL = "multi-model"
+
+
+class Costs(StrEnum):
+    """How durations of the operations of a graph are known."""
+
+    MEASURED = "measured"
+    ROOFLINE = "roofline"
+
+
+KindOption = Annotated[
+    InstanceKind,
+    typer.Option(
+        "--kind",
+        help="Stages of a sequential model, all operations of any model's step, or those of "
+        "several models fused.",
+    ),
+]
+CostsOption = Annotated[
+    Costs,
+    typer.Option(
+        "--costs",
+        help="Of a graph: every operation run by itself, or a roofline of assumed A100 rates.",
+    ),
+]
+ModelsOption = Annotated[
+    int, typer.Option("--models", metavar="N", help="Of a multi-model instance.")
+]
+BandwidthOption = Annotated[
+    str,
+    typer.Option(
+        "--bandwidth", metavar="RATE", help="Of the link of a multi-model instance, each way."
+    ),
+]
 TargetArgument = Annotated[
     str,
     typer.Argument(
@@ -89,12 +131,16 @@ def profile(
     warmup: WarmupOption = 2,
     threads: ThreadsOption = 1,
     seed: SeedOption = 0,
+    kind: KindOption = InstanceKind.CHAIN,
+    costs: CostsOption = Costs.MEASURED,
+    models: ModelsOption = 4,
+    bandwidth: BandwidthOption = "25GB/s",
 ) -> None:
-    """Measure the stages of a model, and write them as a chain.
+    """Measure a model, and write it as a chain, a graph, or several models that share a device.
 
-    What is measured stands at once in a file beside the output, FILE.partial. A run that was
-    stopped goes on from there when the same command is given again; with another target, device or
-    version it starts anew.
+    What is measured of a chain stands at once in a file beside the output, FILE.partial. A run that
+    was stopped goes on from there when the same command is given again; with another target, device
+    or version it starts anew.
     """
     checked_output(output)
     if threads < 1:
@@ -107,7 +153,23 @@ def profile(
     from jettison.instances.profilers.run import ProfileRun
 
     run = ProfileRun(target, workload, device.value, warmup, repeats, threads)
-    _profile_chain(run, output or Path(f"{run.name}.json"))
+    if kind is InstanceKind.CHAIN:
+        _profile_chain(run, output or Path(f"{run.name}.json"))
+        return
+    line = _StageLine(run.name)
+    try:
+        if kind is InstanceKind.GRAPH:
+            traced: Graph | MultiModel = run.graph(costs.value, line.show_operation)
+        else:
+            link = parse_link(bandwidth).bytes_per_s
+            traced = run.multi_model(
+                costs.value, line.show_operation, models=models, bandwidth=link
+            )
+    finally:
+        line.close()
+    path = output or Path(f"{traced.name}-{kind.value}.json")
+    save(traced, path)
+    sys.stderr.write(f"wrote {path}: {kind.value} {traced.name}, {len(traced)} operations\n")
 
 
 def _profile_chain(run: ProfileRun, output: Path) -> None:
@@ -148,6 +210,12 @@ class _StageLine:
         """Rewrite the line."""
         if self._is_terminal:
             sys.stderr.write(f"\r\x1b[K{self._label}: stage {number} of {count}, {stage}")
+            sys.stderr.flush()
+
+    def show_operation(self, name: str) -> None:
+        """Rewrite the line for one operation of a graph."""
+        if self._is_terminal:
+            sys.stderr.write(f"\r\x1b[K{self._label}: operation {name}")
             sys.stderr.flush()
 
     def close(self) -> None:

@@ -52,6 +52,31 @@ class Mean(nn.Module):
         return output.mean()
 
 
+class TrainingStep(nn.Module):
+    """A model and its loss as one module, which maps a batch to a scalar."""
+
+    def __init__(self, model: nn.Module, loss: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.model = model
+        self.loss = loss
+
+    def forward(self, batch: Tensor) -> Tensor:
+        """Return the loss."""
+        return self.loss(self.model(batch))
+
+
+class LossTuple(nn.Module):
+    """The loss of a step as the only entry of a tuple, as an export of the step wants it."""
+
+    def __init__(self, step: nn.Module) -> None:
+        super().__init__()
+        self.step = step
+
+    def forward(self, *batches: Tensor) -> tuple[Tensor]:
+        """Return the loss in a tuple."""
+        return (self.step(*batches),)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Workload:
     """What `profile_chain` needs: a sequential model, one batch, a loss, and their names."""

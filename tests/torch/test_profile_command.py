@@ -281,3 +281,25 @@ def test_a_device_that_is_not_there_is_refused(terminal: Terminal) -> None:
     code, _, err = terminal.run(*TINY, "--device", "cuda")
     assert code == 2
     assert "PyTorch sees no GPU here" in err
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "name"),
+    [
+        ("graph", (), "own_models-with_input-b5-8-cpu"),
+        ("graph", ("--costs", "roofline"), "own_models-with_input-b5-8-roofline"),
+        (
+            "multi-model",
+            ("--costs", "roofline", "--models", "2", "--bandwidth", "1GB/s"),
+            "own_models-with_input-b5-8-roofline-x2",
+        ),
+    ],
+)
+def test_a_model_becomes_a_graph_or_several_fused_ones(
+    here: Path, terminal: Terminal, kind: str, options: tuple[str, ...], name: str
+) -> None:
+    words = ("profile", "own_models:with_input", *FAST, "--kind", kind, *options)
+    code, _, err = terminal.run(*words)
+    assert code == 0, err
+    instance = load(here / f"{name}-{kind}.json")
+    assert (instance.kind, instance.name) == (kind, name)
