@@ -16,6 +16,7 @@ from jettison.cli import (
     generate_models,
     import_command,
     list_command,
+    profile_command,
     show_command,
     solve_command,
     verify_command,
@@ -42,6 +43,7 @@ app.command("compare")(compare_command.compare)
 app.command("show")(show_command.show)
 app.add_typer(list_command.app, name="list")
 app.add_typer(import_command.app, name="import")
+app.command("profile")(profile_command.profile)
 app.command("export")(export_command.export)
 generate_command.app.add_typer(generate_graphs.app)
 generate_command.app.add_typer(generate_models.app)

@@ -15,8 +15,9 @@ from jettison.instances.errors import InputError
 from jettison.instances.profilers.chain_stage import ChainStage, chain_stages, with_inputs
 from jettison.instances.profilers.device_name import device_name, library_versions
 from jettison.instances.profilers.model_state import left_as_found
-from jettison.instances.profilers.stage_memory import StageMemory, measure_memory, memory_meter
-from jettison.instances.profilers.stage_time import StageTime, measure_time
+from jettison.instances.profilers.stage_measurement import MeasurementLog, StageMeasurement
+from jettison.instances.profilers.stage_memory import measure_memory, memory_meter
+from jettison.instances.profilers.stage_time import measure_time
 from jettison.instances.provenance import Provenance, Scalar
 
 
@@ -30,6 +31,7 @@ def measure_chain(
     loss: Callable[[Tensor], Tensor] | None,
     warmup: int,
     repeats: int,
+    log: MeasurementLog,
 ) -> Chain:
     """Do the work of `profile_chain`, which documents the arguments, sizes and errors."""
     _check_arguments(model, sample_input, warmup, repeats)
@@ -50,14 +52,13 @@ def measure_chain(
     ):
         # A copy: dense, and safe from a stage that turns out to write into its input.
         stage_input = sample_input.detach().clone().requires_grad_(sample_input.requires_grad)
-        times = _measure_times(stages, stage_input, warmup, repeats)
-        memories = _measure_memories(stages, stage_input)
+        measured = _measure(stages, stage_input, warmup, repeats, log)
 
     input_bytes = int(stage_input.numel()) * int(stage_input.element_size())
     return Chain(
         name=name,
         input_bytes=input_bytes,
-        stages=tuple(_assemble(stages, times, memories, input_bytes)),
+        stages=tuple(_assemble(stages, measured, input_bytes)),
         backward_overhead_holds_gradient=False,
         provenance=Provenance(
             source="torch-profile",
@@ -74,8 +75,8 @@ def measure_chain(
             warmup=warmup,
             repeats=repeats,
             spread={
-                f"{stage.name} {operation}": getattr(time, operation)
-                for stage, time in zip(stages, times, strict=True)
+                f"{stage.name} {operation}": getattr(known.time, operation)
+                for stage, known in zip(stages, measured, strict=True)
                 for operation in ("forward_ns", "backward_ns")
             },
             note=f"CPU threads: {torch.get_num_threads()}" if device.type == "cpu" else None,
@@ -83,59 +84,67 @@ def measure_chain(
     )
 
 
-def _measure_times(
-    stages: tuple[ChainStage, ...], sample_input: Tensor, warmup: int, repeats: int
-) -> list[StageTime]:
+def _measure(
+    stages: tuple[ChainStage, ...],
+    sample_input: Tensor,
+    warmup: int,
+    repeats: int,
+    log: MeasurementLog,
+) -> list[StageMeasurement]:
+    measured = []
+    for number, (stage, stage_input) in enumerate(with_inputs(stages, sample_input), start=1):
+        known = log.recall(stage.name)
+        if known is None:
+            log.starting(number, len(stages), stage.name)
+            known = _measure_stage(stage, stage_input, warmup, repeats)
+            log.record(stage.name, known)
+        measured.append(known)
+    return measured
 
-    times = []
-    for stage, stage_input in with_inputs(stages, sample_input):
-        stage.first_forward(stage_input)
-        if stage.is_loss and not stage_input.requires_grad:
-            raise InputError(
-                "no gradient reaches the model's output",
-                field="model",
-                expected="train at least one parameter (requires_grad=True)",
-            )
-        times.append(measure_time(stage, stage_input, warmup=warmup, repeats=repeats))
-    return times
 
-
-def _measure_memories(stages: tuple[ChainStage, ...], sample_input: Tensor) -> list[StageMemory]:
-
-    with memory_meter(sample_input.device) as meter:
-        return [
-            measure_memory(stage, stage_input, meter)
-            for stage, stage_input in with_inputs(stages, sample_input)
-        ]
+def _measure_stage(
+    stage: ChainStage, stage_input: Tensor, warmup: int, repeats: int
+) -> StageMeasurement:
+    stage.first_forward(stage_input)
+    if stage.is_loss and not stage_input.requires_grad:
+        raise InputError(
+            "no gradient reaches the model's output",
+            field="model",
+            expected="train at least one parameter (requires_grad=True)",
+        )
+    time = measure_time(stage, stage_input, warmup=warmup, repeats=repeats)
+    # The meter slows down what runs inside it: it is closed while durations are measured.
+    with memory_meter(stage_input.device) as meter:
+        memory = measure_memory(stage, stage_input, meter)
+    return StageMeasurement(time, memory)
 
 
 def _assemble(
     stages: tuple[ChainStage, ...],
-    times: list[StageTime],
-    memories: list[StageMemory],
+    measured: list[StageMeasurement],
     input_bytes: int,
 ) -> list[Stage]:
     chain: list[Stage] = []
     counted: set[int] = set()
     gradient_bytes = input_bytes
-    for stage, time, memory in zip(stages, times, memories, strict=True):
+    for stage, known in zip(stages, measured, strict=True):
         new = [parameter for parameter in stage.parameters if id(parameter) not in counted]
         counted.update(id(parameter) for parameter in new)
         chain.append(
             Stage(
                 name=stage.name,
-                forward_ns=time.forward_ns[1],
-                backward_ns=time.backward_ns[1],
-                output_bytes=memory.output_bytes,
-                saved_bytes=memory.saved_bytes,
-                forward_overhead_bytes=memory.forward_overhead_bytes,
-                backward_overhead_bytes=memory.backward_overhead_bytes(gradient_bytes),
+                forward_ns=known.time.forward_ns[1],
+                backward_ns=known.time.backward_ns[1],
+                output_bytes=known.memory.output_bytes,
+                saved_bytes=known.memory.saved_bytes,
+                forward_overhead_bytes=known.memory.forward_overhead_bytes,
+                backward_overhead_bytes=known.memory.backward_overhead_bytes(gradient_bytes),
                 weight_bytes=sum(
                     int(parameter.numel()) * int(parameter.element_size()) for parameter in new
                 ),
             )
         )
-        gradient_bytes = memory.output_bytes
+        gradient_bytes = known.memory.output_bytes
     return chain
 
 

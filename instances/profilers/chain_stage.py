@@ -42,11 +42,23 @@ class ChainStage:
         Raises
         ------
         InputError
-            If it does not return one dense tensor, or writes into its input.
+            If it cannot compute with an input of this shape and type, does not return one dense
+            tensor, or writes into its input.
         """
         version = stage_input._version
-        with torch.no_grad():
-            output = self.call(stage_input)
+        try:
+            with torch.no_grad():
+                output = self.call(stage_input)
+        except torch.OutOfMemoryError:
+            raise
+        except (IndexError, RuntimeError, ValueError) as error:
+            # Shapes that do not match raise any of the three, mostly a RuntimeError.
+            shape = "x".join(str(extent) for extent in stage_input.shape)
+            raise InputError(
+                f"{str(error).strip().splitlines()[0]}",
+                field=self.name,
+                expected=f"give an input that fits; this one is {shape}, {stage_input.dtype}",
+            ) from error
         if not isinstance(output, Tensor):
             raise InputError(
                 f"the stage returns a {type(output).__name__}, not a tensor",

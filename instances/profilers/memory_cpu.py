@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from jettison.instances.profilers.memory_window import MemoryWindow
+from jettison.instances.profilers.probe_lines import without_probe_lines
 
 _MARK = "jettison memory window "
 _CPU = 0
@@ -34,7 +35,8 @@ class CpuMemoryMeter(AbstractContextManager["CpuMemoryMeter"]):
         )
 
     def __enter__(self) -> CpuMemoryMeter:
-        self._profile.__enter__()
+        with without_probe_lines():
+            self._profile.__enter__()
         return self
 
     @contextmanager
@@ -51,7 +53,8 @@ class CpuMemoryMeter(AbstractContextManager["CpuMemoryMeter"]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._profile.__exit__(kind, error, trace)
+        with without_probe_lines():
+            self._profile.__exit__(kind, error, trace)
         if error is None:
             # The exported trace is the profiler's only public record of single allocations.
             with tempfile.TemporaryDirectory() as folder:

@@ -14,6 +14,8 @@ from jettison.instances.provenance import Scalar
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+    from jettison.instances.profilers.stage_measurement import MeasurementLog
+
 
 def profile_chain(
     model: nn.Sequential,
@@ -25,6 +27,7 @@ def profile_chain(
     loss: Callable[[Tensor], Tensor] | None = None,
     warmup: int = 2,
     repeats: int = 7,
+    log: MeasurementLog | None = None,
 ) -> Chain:
     r"""Measure every stage of a sequential model on the device of `sample_input`.
 
@@ -63,6 +66,8 @@ def profile_chain(
         Maps the model's output to a scalar; the mean of the output if it is not given.
     warmup, repeats
         Runs of each operation before, and for, the measurement.
+    log
+        Hears of every stage, and may recall what an earlier run has measured of it.
 
     Raises
     ------
@@ -78,6 +83,7 @@ def profile_chain(
         raise MissingExtraError("PyTorch", "torch", "profiling a model")
     # PyTorch loads when a model is profiled and not before.
     from jettison.instances.profilers.chain_measurement import measure_chain
+    from jettison.instances.profilers.stage_measurement import NoLog
 
     return measure_chain(
         model,
@@ -88,4 +94,5 @@ def profile_chain(
         loss=loss,
         warmup=warmup,
         repeats=repeats,
+        log=log or NoLog(),
     )

@@ -14,6 +14,7 @@ _BLOCKS = {
     50: (3, 4, 6, 3),
     101: (3, 4, 23, 3),
     152: (3, 8, 36, 3),
+    200: (3, 24, 36, 3),
 }
 _WIDTHS = (64, 128, 256, 512)
 _SMALLEST_BOTTLENECK_DEPTH = 50
@@ -41,7 +42,7 @@ def resnet(*, depth: int, classes: int = 1000, stem: str = "7x7") -> nn.Sequenti
     Parameters
     ----------
     depth
-        18, 34, 50, 101 or 152.
+        18, 34, 50, 101, 152 or 200.
     classes
         Number of logits.
     stem

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -30,6 +30,51 @@ class CrossEntropy(nn.Module):
         return functional.cross_entropy(
             logits.flatten(0, -2), self.labels.flatten(), ignore_index=IGNORED
         )
+
+
+class OwnLoss(nn.Module):
+    """A function of one's own as a module; what it holds does not move with the module."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, output: Tensor) -> Tensor:
+        """Return what the function returns."""
+        return self.function(output)
+
+
+class Mean(nn.Module):
+    """The mean of the output: a loss where none is given."""
+
+    def forward(self, output: Tensor) -> Tensor:
+        """Return a scalar."""
+        return output.mean()
+
+
+class TrainingStep(nn.Module):
+    """A model and its loss as one module, which maps a batch to a scalar."""
+
+    def __init__(self, model: nn.Module, loss: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.model = model
+        self.loss = loss
+
+    def forward(self, batch: Tensor) -> Tensor:
+        """Return the loss."""
+        return self.loss(self.model(batch))
+
+
+class LossTuple(nn.Module):
+    """The loss of a step as the only entry of a tuple, as an export of the step wants it."""
+
+    def __init__(self, step: nn.Module) -> None:
+        super().__init__()
+        self.step = step
+
+    def forward(self, *batches: Tensor) -> tuple[Tensor]:
+        """Return the loss in a tuple."""
+        return (self.step(*batches),)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -9,6 +9,7 @@ from jettison.instances.errors import InputError, MissingExtraError
 from jettison.instances.importers.jax_program import trace_training_step
 from jettison.instances.operator import Role
 from jettison.instances.tensor_programs.fold_views import fold_views
+from jettison.instances.tensor_programs.program_graph import program_graph
 from jettison.instances.tensor_programs.program_names import TRANSFORMERS, named_program
 from jettison.instances.tensor_programs.tensor_program import TensorProgram
 
@@ -172,3 +173,19 @@ def test_where_jax_is_absent_the_message_says_how_to_install_it(
     monkeypatch.setattr(util, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"pip install 'jettison\[jax\]'"):
         trace_training_step(lambda w: w, tensor(4), (), name="p")
+
+
+def test_the_graph_of_a_perceptron_has_its_products_and_their_gradients() -> None:
+    def loss(weights: Any, x: Any) -> Any:
+        return jnp.sum(jax.nn.relu(x @ weights["a"]) @ weights["b"])
+
+    weights = {"a": tensor(8, 16), "b": tensor(16, 2)}
+    program = fold_views(trace_training_step(loss, weights, (tensor(4, 8),), name="p"))
+    graph = program_graph(program)
+    products = [node for node in graph.nodes if "dot_general" in node.name]
+    # Two forward: 4*16 and 4*2 numbers of 4 bytes. Three backward: the gradients of b and of what
+    # it is multiplied by, and that of a.
+    assert [node.output_bytes for node in products if not node.backward] == [256, 32]
+    assert sorted(node.output_bytes for node in products if node.backward) == [128, 256, 512]
+    # The loss, and the gradients of a and b.
+    assert sorted(node.output_bytes for node in graph.nodes if node.keep) == [4, 128, 512]

@@ -7,7 +7,8 @@ import pytest
 from jettison.instances.errors import InputError, MissingExtraError
 from jettison.instances.profilers.torch_chain import profile_chain
 from jettison.instances.zoo import catalogue
-from jettison.instances.zoo.catalogue import MODEL_NAMES, build
+from jettison.instances.zoo.catalogue import build
+from jettison.instances.zoo.models import MODEL_NAMES
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 
@@ -16,6 +17,8 @@ pytestmark = pytest.mark.torch
 SMALL = [
     {"name": "resnet18", "batch": 2, "input_size": 32, "stem": "3x3", "classes": 10},
     {"name": "resnet50", "batch": 2, "input_size": 64},
+    {"name": "mobilenet-v2", "batch": 2, "input_size": 32},
+    {"name": "vit", "batch": 2, "input_size": 16, "patch": 4, "depth": 3, "hidden": 32, "heads": 4},
     {"name": "vgg16", "batch": 2, "input_size": 32, "classes": 10},
     {
         "name": "gpt2",
@@ -45,8 +48,10 @@ def parameters_of(name: str, input_size: int) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-# Published numbers of parameters: torchvision's model tables, and for GPT-2 (1024 positions) the
-# 124.4 million of its checkpoint. BERT-base with 512 positions has 109.5 million parameters with a
+# Published numbers of parameters: torchvision's tables, where Inception v3 has 27,161,264 with
+# an auxiliary head of 3,326,696; timm's for ResNet-200; pytorchcv's for ResNet-1001, of which
+# arXiv:1603.05027 says 10.2 million; and for GPT-2 (1024 positions) the 124.4 million of its
+# checkpoint. BERT-base with 512 positions has 109.5 million parameters with a
 # pooler of 768*768 + 768, without which and without the 2*768 of its segments it has 108.9
 # million; the masked-word head adds 768*768 + 768, 2*768 and 30522 of a bias: 109,514,298 minus
 # the segments' 1,536 is 109,512,762.
@@ -58,6 +63,16 @@ def parameters_of(name: str, input_size: int) -> int:
         ("resnet50", 32, 25_557_032),
         ("resnet101", 32, 44_549_160),
         ("resnet152", 32, 60_192_808),
+        ("resnet200", 32, 64_673_832),
+        ("resnet1001", 32, 10_327_706),
+        ("densenet121", 32, 7_978_856),
+        ("densenet161", 32, 28_681_000),
+        ("densenet169", 32, 14_149_480),
+        ("densenet201", 32, 20_013_928),
+        ("inception-v3", 75, 27_161_264 - 3_326_696),
+        ("mobilenet-v2", 32, 3_504_872),
+        ("vit-b16", 224, 86_567_656),
+        ("vit-l16", 224, 304_326_632),
         ("vgg16", 32, 138_357_544),
         ("vgg19", 32, 143_667_240),
         ("gpt2-small", 1024, 124_439_808),
@@ -73,7 +88,18 @@ def test_a_model_has_the_published_number_of_parameters(
 @pytest.mark.parametrize(
     ("name", "stages"),
     # Stem, blocks, head; layers and poolings; embedding, blocks, head.
-    [("resnet18", 1 + 8 + 1), ("resnet101", 1 + 33 + 1), ("vgg16", 13 + 5 + 3), ("bert-base", 14)],
+    [
+        ("resnet18", 1 + 8 + 1),
+        ("resnet101", 1 + 33 + 1),
+        # 339 with the loss, as in the rotor paper.
+        ("resnet1001", 338),
+        # Stem, 58 layers, three transitions, head.
+        ("densenet121", 63),
+        ("inception-v3", 7 + 11 + 1),
+        ("mobilenet-v2", 1 + 17 + 2),
+        ("vgg16", 13 + 5 + 3),
+        ("bert-base", 14),
+    ],
 )
 def test_a_model_has_one_stage_per_block(name: str, stages: int) -> None:
     with torch.device("meta"):
@@ -184,8 +210,8 @@ def test_a_workload_records_every_argument_of_its_model() -> None:
 
 
 def test_every_name_of_the_catalogue_can_be_built() -> None:
-    sizes = {"gpt2": {"depth": 1, "hidden": 8, "heads": 2}, "bert": {"depth": 1, "hidden": 8}}
-    sizes["bert"]["heads"] = 2
+    families = ("gpt2", "bert", "vit")
+    sizes = {family: {"depth": 1, "hidden": 8, "heads": 2} for family in families}
     with torch.device("meta"):
         for name in MODEL_NAMES:
             assert len(build(name, batch=1, input_size=32, **sizes.get(name, {})).model) > 0
@@ -201,6 +227,8 @@ def test_every_name_of_the_catalogue_can_be_built() -> None:
         ({"name": "resnet18", "width": 2}, "resnet takes depth, classes, stem"),
         ({"name": "resnet18", "stem": "5x5"}, "stem: '5x5'; choose 7x7 or 3x3"),
         ({"name": "gpt2"}, "gpt2 takes depth, hidden, heads"),
+        ({"name": "resnet1001", "depth": 164}, "depth: it is 1001 already"),
+        ({"name": "vit-b16", "input_size": 40}, "input_size: a side of 40 .* a multiple of 16"),
         ({"name": "bert", "depth": 1, "hidden": 10, "heads": 3}, "choose a divisor"),
     ],
 )

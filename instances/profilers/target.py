@@ -1,0 +1,205 @@
+"""What a profile is taken of: a model of the zoo, or what a function of one's own returns."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from importlib import util
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from jettison.instances.errors import InputError, MissingExtraError
+from jettison.instances.provenance import Scalar
+from jettison.instances.zoo.catalogue import build
+from jettison.instances.zoo.models import MODEL_NAMES, zoo_model
+
+if TYPE_CHECKING:
+    from jettison.instances.zoo.workload import Workload
+
+
+def workload_of(
+    target: str,
+    *,
+    batch: int | None,
+    input_shape: tuple[int, ...] | None,
+    arguments: Mapping[str, Scalar] = MappingProxyType({}),
+    seed: int = 0,
+) -> Workload:
+    """Return the model, the batch and the loss that a target stands for.
+
+    Parameters
+    ----------
+    target
+        A name of the zoo, or ``module:function``. The module is looked for in the current folder
+        as well. The function takes `arguments`, and returns an ``nn.Sequential``, a model and its
+        input, or a model, its input and a loss that maps the model's output to a scalar. An input
+        that it does not return consists of random numbers; a loss that it does not return is the
+        mean of the output.
+    batch, input_shape
+        Number of samples and the shape of one. None if the function returns an input.
+    arguments
+        Of the family in the zoo, or of the function.
+    seed
+        Of weights, inputs and labels.
+
+    Raises
+    ------
+    MissingExtraError
+        If PyTorch is not installed.
+    InputError
+        If there is no such target, the function returns something else, or batch and shape are
+        missing, out of range, or contradict the input that it returns.
+    """
+    if ":" not in target and target not in MODEL_NAMES:
+        raise InputError(
+            f"{target!r} is not a model of the zoo",
+            field="target",
+            expected=f"write module:function, or choose from {', '.join(MODEL_NAMES)}",
+        )
+    if util.find_spec("torch") is None:
+        raise MissingExtraError("PyTorch", "torch", "profiling a model")
+    if batch is not None and batch < 1:
+        raise InputError(f"{batch}", field="batch", expected="write a whole number from 1")
+    if ":" in target:
+        return _own_workload(target, batch, input_shape, arguments, seed)
+    if batch is None or input_shape is None:
+        raise InputError(
+            "a model of the zoo needs both of them",
+            field="batch and input",
+            expected="write for example --batch 2 --input 3x64x64",
+        )
+    size = zoo_model(target).input_size(input_shape)
+    return build(target, batch=batch, input_size=size, seed=seed, **_free_of(arguments))
+
+
+def code_sha256(target: str) -> str | None:
+    """Return the hash of the file that the function of a target is written in; None for the zoo."""
+    if ":" not in target:
+        return None
+    file = getattr(_imported(target.partition(":")[0]), "__file__", None)
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else None
+
+
+def _free_of(arguments: Mapping[str, Scalar]) -> dict[str, Any]:
+    for name in arguments:
+        if name in {"name", "batch", "input_size", "seed"}:
+            raise InputError(
+                f"{name!r} has an option of its own", field="set", expected="use that option"
+            )
+    return dict(arguments)
+
+
+def _own_workload(
+    target: str,
+    batch: int | None,
+    input_shape: tuple[int, ...] | None,
+    arguments: Mapping[str, Scalar],
+    seed: int,
+) -> Workload:
+    import torch
+
+    from jettison.instances.zoo.workload import Mean, OwnLoss, Workload
+
+    function = _function(target)
+    try:
+        inspect.signature(function).bind(**arguments)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"it cannot be called with the arguments given: {error}",
+            field=target,
+            expected="write --set name=value for each argument that has no default",
+        ) from None
+    # Layers draw their weights from the global generator; only the CPU's is touched.
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        found = function(**arguments)
+    parts = found if isinstance(found, tuple) else (found,)
+    if not 1 <= len(parts) <= 3 or not isinstance(parts[0], torch.nn.Module):
+        raise InputError(
+            f"it returns a {type(found).__name__}",
+            field=target,
+            expected="return an nn.Sequential, (model, input) or (model, input, loss)",
+        )
+    if len(parts) == 1:
+        if batch is None or input_shape is None:
+            raise InputError(
+                "the function returns no input",
+                field="batch and input",
+                expected="write for example --batch 2 --input 3x64x64, or return (model, input)",
+            )
+        generator = torch.Generator().manual_seed(seed)
+        sample = torch.randn(batch, *input_shape, generator=generator)
+    else:
+        sample = parts[1]
+        _check_sample(target, sample, batch, input_shape)
+    loss = parts[2] if len(parts) == 3 else Mean()
+    if not callable(loss):
+        raise InputError(
+            f"its loss is a {type(loss).__name__}",
+            field=target,
+            expected="return a function that maps the model's output to a scalar",
+        )
+    return Workload(
+        model=parts[0],
+        sample_input=sample,
+        loss=loss if isinstance(loss, torch.nn.Module) else OwnLoss(loss),
+        model_name=target,
+        model_arguments={**arguments, "seed": seed},
+    )
+
+
+def _check_sample(
+    target: str, sample: Any, batch: int | None, input_shape: tuple[int, ...] | None
+) -> None:
+    import torch
+
+    if not isinstance(sample, torch.Tensor) or sample.dim() == 0:
+        raise InputError(
+            f"its input is a {type(sample).__name__} without a first dimension, the batch",
+            field=target,
+            expected="return (model, input) with one batch as a tensor",
+        )
+    has = tuple(sample.shape)
+    for field, asked, found in (
+        ("batch", batch, has[0]),
+        ("input", input_shape, has[1:]),
+    ):
+        if asked is not None and asked != found:
+            raise InputError(
+                f"{asked} is asked for, and the function returns {found}",
+                field=field,
+                expected="leave the option out, or return the model alone",
+            )
+
+
+def _function(target: str) -> Callable[..., Any]:
+    module_name, _, name = target.partition(":")
+    module = _imported(module_name)
+    function = getattr(module, name, None)
+    if not callable(function):
+        offered = [key for key, value in vars(module).items() if callable(value)]
+        raise InputError(
+            f"{module_name} has no function {name!r}",
+            field="target",
+            expected=f"choose from {', '.join(key for key in offered if key[0] != '_') or 'none'}",
+        )
+    return function  # type: ignore[no-any-return]
+
+
+def _imported(name: str) -> Any:
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        return importlib.import_module(name)
+    except (ImportError, ValueError) as error:
+        raise InputError(
+            f"the module {name!r} cannot be imported: {error}",
+            field="target",
+            expected="write module:function, the module in this folder or installed",
+        ) from error
+    finally:
+        sys.path.remove(here)

@@ -1,0 +1,63 @@
+"""Several models of one architecture as one training step: operators fused through ``vmap``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from jettison.instances.zoo.workload import TrainingStep
+
+
+class FusedStep(nn.Module):
+    """The sum of the losses of so many models, each on a batch of its own.
+
+    Parameters and buffers of all models are stacked, and the step is mapped over them: every
+    operation runs once for all models. Each model draws its own random numbers.
+
+    Parameters
+    ----------
+    step
+        One of the models and its loss; all start with its weights.
+    models
+        How many.
+    """
+
+    def __init__(self, step: TrainingStep, models: int) -> None:
+        super().__init__()
+        parameters, buffers = torch.func.stack_module_state([step] * models)
+        self._parameter_names = list(parameters)
+        self._buffer_names = list(buffers)
+        # A name with a dot would be that of a module inside.
+        for place, tensor in enumerate(parameters.values()):
+            self.register_parameter(f"p{place}", nn.Parameter(tensor.detach()))
+        for place, tensor in enumerate(buffers.values()):
+            self.register_buffer(f"b{place}", tensor)
+        # In a list, for it is no part of this module: it only says what to compute.
+        self._step = [step]
+
+    def forward(self, batches: Tensor) -> Tensor:
+        """Return the sum; `batches` has one batch for each model."""
+        parameters = {
+            name: getattr(self, f"p{place}") for place, name in enumerate(self._parameter_names)
+        }
+        buffers = {
+            name: getattr(self, f"b{place}") for place, name in enumerate(self._buffer_names)
+        }
+        # The fused kernels of attention cannot be mapped: products and a softmax can.
+        with sdpa_kernel(SDPBackend.MATH):
+            losses = torch.func.vmap(self._one, randomness="different")(
+                parameters, buffers, batches
+            )
+        return losses.sum()
+
+    def _one(self, parameters: Any, buffers: Any, batch: Tensor) -> Tensor:
+        loss: Tensor = torch.func.functional_call(self._step[0], (parameters, buffers), (batch,))
+        return loss
+
+    def static_bytes(self, batches: Tensor) -> int:
+        """Return the size of all weights, buffers and batches; gradients are not counted."""
+        resident = (*self.parameters(), *self.buffers(), batches)
+        return sum(int(tensor.numel()) * int(tensor.element_size()) for tensor in resident)
