@@ -25,6 +25,7 @@ reduced cost is not below zero: that costs as little as the rounding.
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -84,33 +85,48 @@ def dual_bound_with_reduced_costs(model: ArrayModel, row_duals: Floats) -> DualB
         if multiplier:
             for place in range(starts[row], starts[row + 1]):
                 products[indices[place]] += multiplier * coefficients[place]
-    unit = Fraction(1, 1 << (bits + _MULTIPLIER_BITS))
+    costs, cost_bits = _scaled(model.objective.tolist())
+    # Costs and products become integers of one unit, 2^-all_bits.
+    all_bits = max(cost_bits, bits + _MULTIPLIER_BITS)
+    costs = [cost << (all_bits - cost_bits) for cost in costs]
+    products = [product << (all_bits - bits - _MULTIPLIER_BITS) for product in products]
     scale = Fraction(1)
     free = (model.column_upper == math.inf).nonzero()[0].tolist()
     for column in free:
-        product, cost = products[column] * unit, Fraction(model.objective[column])
-        if product > 0 and scale * product > cost:
-            scale = cost / product
+        if products[column] > 0 and scale * products[column] > costs[column]:
+            scale = Fraction(costs[column], products[column])
     if scale < 0:
         return None
+    up, down = scale.numerator, scale.denominator
+    # In units of 1 / (down 2^all_bits).
+    reduced = [down * cost - up * product for cost, product in zip(costs, products, strict=True)]
+    limits = _limits(reduced, model.column_lower, model.column_upper)
+    if limits is None:
+        return None
     bound = Fraction(model.offset)
-    row_unit = scale / (1 << _MULTIPLIER_BITS)
-    for row, multiplier in enumerate(multipliers):
-        if multiplier:
-            limit = model.row_lower[row] if multiplier > 0 else model.row_upper[row]
-            bound += row_unit * multiplier * Fraction(limit)
-    reduced_costs = tuple(
-        Fraction(cost) - scale * unit * product
-        for cost, product in zip(model.objective.tolist(), products, strict=True)
-    )
-    for column, reduced in enumerate(reduced_costs):
-        if reduced:
-            limit = model.column_lower[column] if reduced > 0 else model.column_upper[column]
-            if not math.isfinite(limit):
-                return None
-            if limit:
-                bound += reduced * Fraction(limit)
-    return DualBound(bound, reduced_costs)
+    bound += Fraction(*_product(reduced, limits)) / (down << all_bits)
+    rows = _limits(multipliers, model.row_lower, model.row_upper)
+    assert rows is not None, "usable multipliers rest on finite limits"
+    bound += scale * Fraction(*_product(multipliers, rows)) / (1 << _MULTIPLIER_BITS)
+    return DualBound(bound, tuple(Fraction(cost, down << all_bits) for cost in reduced))
+
+
+def _limits(signs: list[int], lower: Floats, upper: Floats) -> list[float] | None:
+    """Return the lower limit where a sign is positive, the upper one where it is negative, else 0.
+
+    None if one of them is infinite.
+    """
+    limits = [
+        (low if sign > 0 else high) if sign else 0.0
+        for sign, low, high in zip(signs, lower.tolist(), upper.tolist(), strict=True)
+    ]
+    return limits if all(map(math.isfinite, limits)) else None
+
+
+def _product(factors: list[int], limits: list[float]) -> tuple[int, int]:
+    """Return the sum of the products, exactly, as a numerator and a denominator."""
+    scaled, bits = _scaled(limits)
+    return sum(map(operator.mul, factors, scaled)), 1 << bits
 
 
 def _usable(model: ArrayModel, row_duals: Floats) -> list[int]:
