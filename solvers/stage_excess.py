@@ -102,7 +102,7 @@ class StageExcess:
             node
             for node in sorted(excess, key=lambda node: (-excess[node], node))
             if all(
-                (excess.get(other, 0), -other) <= (excess[node], -node)
+                other not in excess or (excess[other], -other) <= (excess[node], -node)
                 for other in range(node - _REACH, node + _REACH + 1)
             )
         ]

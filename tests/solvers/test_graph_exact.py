@@ -8,6 +8,7 @@ from unittest.mock import patch
 from hypothesis import given, settings
 
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
+from jettison.instances.graph import Graph, Node
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Evidence
@@ -40,6 +41,25 @@ def test_it_is_the_optimum_of_the_class_that_its_bound_holds_for(problem: RematG
         assert result.time_ns == least_staged_time_ns(graph, memory_bytes)
     else:
         assert result.time_ns == least_in_order_time_ns(graph, memory_bytes)
+
+
+def test_a_stage_where_memory_costs_nothing_is_cut_as_well() -> None:
+    # While c runs, it takes 3 of the 4 bytes beside b, which it reads, so that a has to go. It takes
+    # no time to compute a again for d: a byte costs nothing at c, and its stage has to be a cut all
+    # the same. No staged schedule fits, and the search has to say so.
+    graph = Graph(
+        "free",
+        (
+            Node("a", 0, 1, workspace_bytes=2),
+            Node("b", 1, 1, ("a",), keep=True),
+            Node("c", 0, 2, ("b",), workspace_bytes=1),
+            Node("d", 0, 1, ("a", "c")),
+            Node("e", 0, 1, ("a", "d")),
+        ),
+    )
+    result = solve_with(RematGraph(graph, 4), "exact", EXACT)
+    assert least_staged_time_ns(graph, 4) is None
+    assert result.status == "infeasible-staged"
 
 
 def test_a_schedule_that_is_in_order_but_not_staged_is_not_promised() -> None:
