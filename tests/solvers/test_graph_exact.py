@@ -44,19 +44,17 @@ def test_it_is_the_optimum_of_the_class_that_its_bound_holds_for(problem: RematG
 
 
 def test_a_stage_where_memory_costs_nothing_is_cut_as_well() -> None:
-    # While c runs, it takes 3 of the 4 bytes beside b, which it reads, so that a has to go. It takes
-    # no time to compute a again for d: a byte costs nothing at c, and its stage has to be a cut all
-    # the same. No staged schedule fits, and the search has to say so.
-    graph = Graph(
-        "free",
-        (
-            Node("a", 0, 1, workspace_bytes=2),
-            Node("b", 1, 1, ("a",), keep=True),
-            Node("c", 0, 2, ("b",), workspace_bytes=1),
-            Node("d", 0, 1, ("a", "c")),
-            Node("e", 0, 1, ("a", "d")),
-        ),
+    # While c runs, it takes 3 of the 4 bytes beside b, which it reads, so that a has to go. It
+    # takes no time to compute a again for d: a byte costs nothing at c, and its stage has to be a
+    # cut all the same. No staged schedule fits, and the search has to say so.
+    nodes = (
+        Node(name="a", duration_ns=0, output_bytes=1, workspace_bytes=2),
+        Node(name="b", duration_ns=1, output_bytes=1, inputs=("a",), keep=True),
+        Node(name="c", duration_ns=0, output_bytes=2, inputs=("b",), workspace_bytes=1),
+        Node(name="d", duration_ns=0, output_bytes=1, inputs=("a", "c")),
+        Node(name="e", duration_ns=0, output_bytes=1, inputs=("a", "d")),
     )
+    graph = Graph(name="free", nodes=nodes)
     result = solve_with(RematGraph(graph, 4), "exact", EXACT)
     assert least_staged_time_ns(graph, 4) is None
     assert result.status == "infeasible-staged"
