@@ -1,0 +1,64 @@
+"""The check of a certificate, from its first line to its last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from .certificate_file import open_certificate
+from .claim import Claim
+from .errors import CertificateError
+from .formulations import stated_model
+from .proof_tree import ProofTree, TreeSize
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """A claim that a proof has been followed for.
+
+    Attributes
+    ----------
+    claim
+        What is proved.
+    size
+        How large the proof was.
+    """
+
+    claim: Claim
+    size: TreeSize
+
+    @property
+    def statement(self) -> str:
+        """What was proved, for which instance, on one line."""
+        claim = self.claim
+        given = "".join(f", {key} {value}" for key, value in sorted(claim.resources.items()))
+        name = str(claim.instance.get("name", "an instance without a name"))
+        leaves = "1 leaf" if self.size.leaves == 1 else f"{self.size.leaves} leaves"
+        return (
+            f"proved: {claim.statement}, of {claim.problem} {name}{given} "
+            f"(instance {claim.instance_sha256[:12]}, {claim.formulation['name']}, {leaves})"
+        )
+
+
+def check_certificate(path: Path) -> Proved:
+    """Follow the proof of a certificate.
+
+    Time is linear in the file and the rows that it changes; memory is that of the model.
+
+    Raises
+    ------
+    CertificateError
+        If the file proves nothing; the line is named where it is one line.
+    OSError
+        If the file cannot be read.
+    """
+    with open_certificate(path) as file:
+        claim = Claim.from_header(file.header)
+        stated = stated_model(claim)
+        if claim.valid_for != stated.valid_for:
+            raise CertificateError(
+                f"the formulation holds for {stated.valid_for}, not for {claim.valid_for[:60]}"
+            )
+        to_beat = None if claim.time_ns is None else stated.model.to_beat(claim.time_ns)
+        size = ProofTree(stated.model, claim.scale_bits, to_beat).check(file.records())
+    return Proved(claim, size)

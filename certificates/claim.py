@@ -1,0 +1,106 @@
+"""What a certificate claims, of which instance: its header, checked field by field."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import CertificateError
+from .header_fields import integer_field, object_field, only_fields, text_field
+
+_MOST_SCALE_BITS = 256
+_FIELDS = {
+    "problem",
+    "instance",
+    "instance_sha256",
+    "resources",
+    "formulation",
+    "claim",
+    "valid_for",
+    "scale_bits",
+    "producer",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """A lower bound on the time of all schedules of a class, or that there are none.
+
+    Attributes
+    ----------
+    problem
+        Name of the problem.
+    instance, instance_sha256
+        The instance as parsed JSON, and its hash, which has been checked.
+    resources
+        What is given besides.
+    formulation
+        The formulation, its version and its options.
+    time_ns
+        No schedule takes less; None if the claim is that there is none.
+    valid_for
+        The class of schedules.
+    scale_bits
+        Of the multipliers.
+    """
+
+    problem: str
+    instance: Mapping[str, Any]
+    instance_sha256: str
+    resources: Mapping[str, Any]
+    formulation: Mapping[str, Any]
+    time_ns: int | None
+    valid_for: str
+    scale_bits: int
+
+    @classmethod
+    def from_header(cls, header: Mapping[str, Any]) -> Claim:
+        """Return the claim of a header.
+
+        Raises
+        ------
+        CertificateError
+            If a field is missing, unknown or of the wrong kind, or the hash is not the instance's.
+        """
+        only_fields(header, _FIELDS, "the header")
+        instance = object_field(header, "instance")
+        sha256 = text_field(header, "instance_sha256")
+        if sha256 != instance_sha256(instance):
+            raise CertificateError("the instance does not have the SHA-256 of the header")
+        claim = object_field(header, "claim")
+        if claim == {"infeasible": True}:
+            time_ns = None
+        elif claim.keys() == {"time_ns"}:
+            time_ns = integer_field(claim, "time_ns")
+        else:
+            raise CertificateError('the claim is neither {"time_ns": T} nor {"infeasible": true}')
+        scale_bits = integer_field(header, "scale_bits")
+        if scale_bits > _MOST_SCALE_BITS:
+            raise CertificateError(f"{scale_bits} scale bits; {_MOST_SCALE_BITS} is the most")
+        return cls(
+            problem=text_field(header, "problem"),
+            instance=instance,
+            instance_sha256=sha256,
+            resources=object_field(header, "resources"),
+            formulation=object_field(header, "formulation"),
+            time_ns=time_ns,
+            valid_for=text_field(header, "valid_for"),
+            scale_bits=scale_bits,
+        )
+
+    @property
+    def statement(self) -> str:
+        """The claim in words, without the instance."""
+        if self.time_ns is None:
+            return f"there is no schedule ({self.valid_for})"
+        return f"no schedule takes less than {self.time_ns} ns ({self.valid_for})"
+
+
+def instance_sha256(instance: Mapping[str, Any]) -> str:
+    """Return the hash of an instance: its name and provenance do not count."""
+    content = {key: instance[key] for key in instance if key not in {"name", "provenance"}}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()

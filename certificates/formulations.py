@@ -1,0 +1,40 @@
+"""Which formulations there are for which problems, by name and version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from .claim import Claim
+from .errors import CertificateError
+from .header_fields import integer_field, text_field
+from .models.stated_model import StatedModel
+from .models.windowed_frontier import windowed_frontier
+
+Builder = Callable[[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], StatedModel]
+
+FORMULATIONS: Mapping[tuple[str, str, int], Builder] = MappingProxyType(
+    {("remat-graph", "windowed-frontier", 1): windowed_frontier}
+)
+
+
+def stated_model(claim: Claim) -> StatedModel:
+    """Build the model that a claim rests on.
+
+    Raises
+    ------
+    CertificateError
+        If there is no such formulation of the problem, or the instance, the resources or the
+        options do not fit it.
+    """
+    options = dict(claim.formulation)
+    name = text_field(options, "name")
+    version = integer_field(options, "version", least=1)
+    builder = FORMULATIONS.get((claim.problem, name, version))
+    if builder is None:
+        raise CertificateError(
+            f"{claim.problem[:60]} has no formulation {name[:60]!r} of version {version}"
+        )
+    del options["name"], options["version"]
+    return builder(claim.instance, claim.resources, options)

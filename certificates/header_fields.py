@@ -1,0 +1,69 @@
+"""Fields of parsed JSON, each checked for what it must be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .errors import CertificateError
+
+# Beyond what any instance holds: sums of such amounts stay small integers for a proof.
+_MOST = 1 << 80
+
+
+def integer_field(
+    fields: Mapping[str, Any], key: str, least: int = 0, default: int | None = None
+) -> int:
+    """Return an integer; booleans and fractions are none."""
+    value = fields.get(key, default)
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= _MOST:
+        raise CertificateError(f"{key} is not an integer from {least} on: {str(value)[:60]}")
+    return value
+
+
+def flag_field(fields: Mapping[str, Any], key: str) -> bool:
+    """Return true or false; false where the field is absent."""
+    value = fields.get(key, False)
+    if not isinstance(value, bool):
+        raise CertificateError(f"{key} is neither true nor false: {str(value)[:60]}")
+    return value
+
+
+def text_field(fields: Mapping[str, Any], key: str) -> str:
+    """Return a text."""
+    value = fields.get(key)
+    if not isinstance(value, str):
+        raise CertificateError(f"{key} is not a text: {str(value)[:60]}")
+    return value
+
+
+def object_field(fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return an object."""
+    value = fields.get(key)
+    if not isinstance(value, dict):
+        raise CertificateError(f"{key} is not an object: {str(value)[:60]}")
+    return value
+
+
+def list_field(fields: Mapping[str, Any], key: str) -> list[Any]:
+    """Return a list; an empty one where the field is absent."""
+    value = fields.get(key, [])
+    if not isinstance(value, list):
+        raise CertificateError(f"{key} is not a list: {str(value)[:60]}")
+    return value
+
+
+def integers_field(fields: Mapping[str, Any], key: str, below: int) -> list[int]:
+    """Return a list of integers from 0 to the one before `below`."""
+    values = list_field(fields, key)
+    for value in values:
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < below:
+            raise CertificateError(f"{key} names {str(value)[:60]}, not 0 to {below - 1}")
+    return values
+
+
+def only_fields(fields: Mapping[str, Any], known: set[str], what: str) -> None:
+    """Refuse keys that the checker would not look at."""
+    unknown = sorted(fields.keys() - known)
+    if unknown:
+        raise CertificateError(f"{what} has an unknown field {unknown[0][:60]!r}")

@@ -1,0 +1,1 @@
+"""The formulations that proofs can be about, built from instances in exact integers."""

@@ -1,0 +1,80 @@
+"""A graph as the models read it from the parsed JSON of an instance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import CertificateError
+from ..header_fields import flag_field, integer_field, list_field, text_field
+
+_MOST_NODES = 100_000
+
+
+@dataclass(frozen=True)
+class GivenGraph:
+    """Nodes in the order of the instance, counted from 0.
+
+    Attributes
+    ----------
+    durations_ns, output_bytes, workspace_bytes, keep
+        Of each node.
+    inputs
+        For each node the nodes that it reads, ascending; all of them come before it.
+    """
+
+    durations_ns: tuple[int, ...]
+    output_bytes: tuple[int, ...]
+    workspace_bytes: tuple[int, ...]
+    keep: tuple[bool, ...]
+    inputs: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> GivenGraph:
+        """Read what counts for models.
+
+        Raises
+        ------
+        CertificateError
+            If it is no graph of version 1, a number is none, or a node reads one after it.
+        """
+        if (document.get("kind"), document.get("version")) != ("graph", 1):
+            raise CertificateError("the instance is not a graph of version 1")
+        nodes = list_field(document, "nodes")
+        if not 0 < len(nodes) <= _MOST_NODES or not all(isinstance(node, dict) for node in nodes):
+            raise CertificateError(f"a graph has 1 to {_MOST_NODES} nodes, each an object")
+        position_of: dict[str, int] = {}
+        inputs = []
+        for position, node in enumerate(nodes):
+            names = list_field(node, "inputs")
+            if not all(isinstance(name, str) and name in position_of for name in names):
+                raise CertificateError(f"node {position} reads a node that is not before it")
+            inputs.append(tuple(sorted({position_of[name] for name in names})))
+            name = text_field(node, "name")
+            if name in position_of:
+                raise CertificateError(f"two nodes have the name {name[:60]!r}")
+            position_of[name] = position
+        return cls(
+            durations_ns=tuple(integer_field(node, "duration_ns") for node in nodes),
+            output_bytes=tuple(integer_field(node, "output_bytes") for node in nodes),
+            workspace_bytes=tuple(
+                integer_field(node, "workspace_bytes", default=0) for node in nodes
+            ),
+            keep=tuple(flag_field(node, "keep") for node in nodes),
+            inputs=tuple(inputs),
+        )
+
+    def __len__(self) -> int:
+        return len(self.durations_ns)
+
+    def with_ancestors(self, nodes: set[int]) -> set[int]:
+        """Return nodes and all that leads to them."""
+        found = set(nodes)
+        waiting = list(nodes)
+        while waiting:
+            for source in self.inputs[waiting.pop()]:
+                if source not in found:
+                    found.add(source)
+                    waiting.append(source)
+        return found
