@@ -2,14 +2,16 @@ r"""Trace a training step in PyTorch into operations, without computing anything
 
 Ahead-of-time autograd (``aot_export_module``) runs the step on fake tensors and records the forward
 and the backward operations in one graph, as compilers do: mutations are replaced by new values, and
-composite functions by the operators that run.
+composite functions by the operators that run; `exported_step` says which.
 
 An operation is *backward* if it depends on the gradient of the loss with respect to itself, and
 *forward* otherwise.
 
 A *view* shares the storage of what it views, and is no operation: what reads a view reads that
 storage, all of it. Parameters, buffers and the input are resident, and no operations either. New
-values of buffers (statistics of a batch normalisation) belong to the operation that makes them.
+values of buffers (statistics of a batch normalisation) belong to the operation that makes them. An
+operation that only such a value needs is one of the step as well, and its value is kept, unless it
+follows from what is resident (a counter of steps).
 
 An operation with several results is one, whose results live as long as any of them, with an
 exception: where an ``output_mask`` lets its results be computed apart, gradients of parameters,
@@ -26,10 +28,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, fx, nn
-from torch._functorch.aot_autograd import aot_export_module
 
-from jettison.instances.errors import InputError
-from jettison.instances.zoo.workload import LossTuple
+from jettison.instances.profilers.exported_step import export_step
 
 _MASK = "output_mask"
 # Its schema does not say that it is a view.
@@ -58,6 +58,12 @@ class TracedOperation:
         Size of the other results, which are gone when it ends.
     backward, keep
         As in `Node`.
+    node
+        Where it stands in the graph of the trace.
+    part
+        The places of the results that it makes.
+    stored
+        Those of them that stay: something reads them, or they are kept.
     """
 
     name: str
@@ -70,10 +76,56 @@ class TracedOperation:
     unread_bytes: int
     backward: bool
     keep: bool
+    node: fx.Node
+    part: tuple[int, ...]
+    stored: tuple[int, ...]
 
 
-def trace_step(step: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[TracedOperation, ...]:
-    """Return the operations that the loss and its gradients need, forward ones first.
+Source = tuple[fx.Node, int]
+
+
+@dataclass(frozen=True, slots=True)
+class TracedStep:
+    """The operations of a step, and where what goes in and comes out stands in the trace.
+
+    Names of parameters and buffers are those in the step.
+
+    Attributes
+    ----------
+    operations
+        What the loss, the gradients and the buffers need, forward ones first.
+    module
+        The trace; its attributes are constants.
+    parameters, buffers
+        Name by placeholder.
+    inputs
+        Placeholders of the inputs.
+    changed_inputs
+        Those that the step writes to.
+    loss
+        The loss.
+    seed
+        The operation that makes its gradient with respect to itself, a one.
+    gradients
+        The gradient of each trained parameter, by its name.
+    new_buffers
+        The new value of each buffer that the step writes to, by its name.
+    """
+
+    operations: tuple[TracedOperation, ...]
+    module: fx.GraphModule
+    parameters: Mapping[str, str]
+    buffers: Mapping[str, str]
+    inputs: tuple[str, ...]
+    changed_inputs: tuple[str, ...]
+    loss: fx.Node
+    seed: fx.Node
+    gradients: Mapping[str, fx.Node]
+    new_buffers: Mapping[str, fx.Node]
+
+
+def trace_step(step: nn.Module, inputs: tuple[Tensor, ...]) -> TracedStep:
+    """Trace a step without computing anything.
 
     Parameters
     ----------
@@ -88,23 +140,70 @@ def trace_step(step: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[TracedOpera
         If the step cannot be traced: control flow depends on values, no parameter is trained, or
         the loss is no scalar.
     """
-    try:
-        with torch.enable_grad():
-            module, signature = aot_export_module(
-                LossTuple(step), inputs, trace_joint=True, output_loss_index=0
-            )
-    except (RuntimeError, ValueError, TypeError) as error:
-        raise InputError(
-            f"the step cannot be traced: {(str(error) or type(error).__name__).splitlines()[0]}",
-            field="model",
-            expected="give a scalar loss, trained parameters, and no control flow on values",
-        ) from error
+    module, signature = export_step(step, inputs)
+    by_name = {node.name: node for node in module.graph.nodes}
     # New values of buffers come first. The signature names the first of them where it means the
     # loss, so that the loss is taken by its place.
     place = len(signature.buffers_to_mutate) + len(signature.user_inputs_to_mutate)
     results = next(node for node in module.graph.nodes if node.op == "output").args[0]
-    gradients = set(signature.backward_signature.gradients_to_parameters)
-    return _Reader(module.graph, results[place], gradients).operations()
+    gradients = {
+        _in_step(name): by_name[node]
+        for node, name in signature.backward_signature.gradients_to_parameters.items()
+    }
+    new_buffers = {
+        _in_step(name): node
+        for node, name in zip(results, signature.buffers_to_mutate.values(), strict=False)
+    }
+    reader = _Reader(module.graph, results[place], [*gradients.values()], [*new_buffers.values()])
+    return TracedStep(
+        operations=reader.operations(),
+        module=module,
+        parameters={node: _in_step(name) for node, name in signature.inputs_to_parameters.items()},
+        buffers={node: _in_step(name) for node, name in signature.inputs_to_buffers.items()},
+        inputs=tuple(signature.user_inputs),
+        changed_inputs=tuple(signature.user_inputs_to_mutate.values()),
+        loss=results[place],
+        seed=reader.seed,
+        gradients=gradients,
+        new_buffers=new_buffers,
+    )
+
+
+def source_of(node: fx.Node) -> Source:
+    """Return the result that a node is, or of which it is a view."""
+    place = 0
+    while node.op == "call_function":
+        if node.target is operator.getitem:
+            node, place = node.args
+            if not is_view(node):
+                return node, place
+        if not is_view(node):
+            break
+        node, place = node.all_input_nodes[0], 0
+    return node, place
+
+
+def is_view(node: fx.Node) -> bool:
+    """Whether a node shares the storage of what it reads, and is no operation."""
+    if node.op != "call_function" or node.target is operator.getitem:
+        return False
+    if node.target in _MORE_VIEWS:
+        return True
+    schema = getattr(node.target, "_schema", None)
+    return schema is not None and any(result.alias_info is not None for result in schema.returns)
+
+
+def is_random(node: fx.Node) -> bool:
+    """Whether a node draws random numbers."""
+    return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+
+
+def mask_place(node: fx.Node) -> int | None:
+    """Return the place of the argument that says which results to compute, if there is one."""
+    schema = getattr(node.target, "_schema", None)
+    names = [argument.name for argument in schema.arguments] if schema is not None else []
+    place = names.index(_MASK) if _MASK in names else None
+    return place if place is not None and place < len(node.args) else None
 
 
 class _Reader:
@@ -114,22 +213,35 @@ class _Reader:
     several.
     """
 
-    def __init__(self, graph: fx.Graph, loss: fx.Node, gradients: set[str]) -> None:
+    def __init__(
+        self,
+        graph: fx.Graph,
+        loss: fx.Node,
+        gradients: list[fx.Node],
+        new_buffers: list[fx.Node],
+    ) -> None:
         self._nodes = list(graph.nodes)
-        by_name = {node.name: node for node in self._nodes}
-        self._gradients = {self._source(by_name[name]) for name in gradients}
-        self._loss = self._source(loss)
-        self._needed = self._all_needed([loss, *(by_name[name] for name in gradients)])
+        self._loss = source_of(loss)
+        self._kept = {self._loss, *map(source_of, gradients)}
+        # What is drawn and not used moves the generator on all the same.
+        drawn = [node for node in self._nodes if is_random(node)]
+        self._needed = self._all_needed([loss, *gradients, *drawn])
+        self._add_needed_by_buffers(new_buffers)
         self._read = {
-            self._source(argument)
+            source_of(argument)
             for node in self._needed
-            if not _is_view(node) and node.target is not operator.getitem
+            if not _is_inner(node)
             for argument in node.all_input_nodes
         }
 
+    @property
+    def seed(self) -> fx.Node:
+        """The operation that makes the gradient of the loss with respect to itself."""
+        return next(node for node in self._nodes if self._is_seed(node))
+
     def operations(self) -> tuple[TracedOperation, ...]:
         """Return the operations in order."""
-        names: dict[tuple[fx.Node, int], str] = {}
+        names: dict[Source, str] = {}
         backward: set[fx.Node] = set()
         found: list[TracedOperation] = []
         for node in self._nodes:
@@ -137,9 +249,9 @@ class _Reader:
                 continue
             if self._is_seed(node) or not backward.isdisjoint(node.all_input_nodes):
                 backward.add(node)
-            if node not in self._needed or _is_view(node) or node.target is operator.getitem:
+            if node not in self._needed or _is_inner(node):
                 continue
-            sources = dict.fromkeys(self._source(argument) for argument in node.all_input_nodes)
+            sources = dict.fromkeys(source_of(argument) for argument in node.all_input_nodes)
             inputs = tuple(dict.fromkeys(names[source] for source in sources if source in names))
             for suffix, part in self._parts(node):
                 name = f"{node.name}{suffix}"
@@ -157,13 +269,12 @@ class _Reader:
     ) -> TracedOperation:
         arguments, options = fx.node.map_arg((node.args, node.kwargs), _value)
         results = _results(node)
-        mask_place = _mask_place(node)
-        if mask_place is not None:
-            mask = [asked and place in part for place, asked in enumerate(arguments[mask_place])]
-            arguments = (*arguments[:mask_place], mask, *arguments[mask_place + 1 :])
+        masked = mask_place(node)
+        if masked is not None:
+            mask = [asked and place in part for place, asked in enumerate(arguments[masked])]
+            arguments = (*arguments[:masked], mask, *arguments[masked + 1 :])
         made = {place: results[place] for place in part if results[place] is not None}
-        kept = self._gradients | {self._loss}
-        used = {place for place in made if (node, place) in self._read | kept}
+        stored = tuple(place for place in made if (node, place) in self._read | self._kept)
         return TracedOperation(
             name=name,
             target=node.target,
@@ -171,38 +282,29 @@ class _Reader:
             options=dict(options),
             results=tuple(made.get(place) for place in range(len(results))),
             inputs=inputs,
-            output_bytes=sum(_bytes(made[place]) for place in used),
-            unread_bytes=sum(_bytes(made[place]) for place in made.keys() - used),
+            output_bytes=sum(_bytes(made[place]) for place in stored),
+            unread_bytes=sum(_bytes(made[place]) for place in made.keys() - set(stored)),
             backward=backward,
-            keep=any((node, place) in kept for place in part),
+            keep=any((node, place) in self._kept for place in part),
+            node=node,
+            part=part,
+            stored=stored,
         )
 
     def _parts(self, node: fx.Node) -> list[tuple[str, tuple[int, ...]]]:
         """Return the results of a node by the operation that makes them."""
         places = tuple(range(len(_results(node))))
-        if _mask_place(node) is None:
+        if mask_place(node) is None:
             return [("", places)]
         made = tuple(place for place in places if _results(node)[place] is not None)
-        weights = tuple(place for place in made if (node, place) in self._gradients)
+        weights = tuple(place for place in made if (node, place) in self._kept)
         others = tuple(place for place in made if place not in weights)
         return [(suffix, part) for suffix, part in (("", others), (".weights", weights)) if part]
 
     def _is_seed(self, node: fx.Node) -> bool:
         return node.target is torch.ops.aten.ones_like.default and (
-            self._source(node.args[0]) == self._loss
+            source_of(node.args[0]) == self._loss
         )
-
-    def _source(self, node: fx.Node) -> tuple[fx.Node, int]:
-        place = 0
-        while node.op == "call_function":
-            if node.target is operator.getitem:
-                node, place = node.args
-                if not _is_view(node):
-                    return node, place
-            if not _is_view(node):
-                break
-            node, place = node.all_input_nodes[0], 0
-        return node, place
 
     def _all_needed(self, wanted: list[fx.Node]) -> set[fx.Node]:
         found = set(wanted)
@@ -211,21 +313,25 @@ class _Reader:
                 found.update(node.all_input_nodes)
         return found
 
+    def _add_needed_by_buffers(self, new_buffers: list[fx.Node]) -> None:
+        """Add what only a buffer's new value needs, if it reads a value of the step."""
+        of_step = {node for node in self._needed if node.op == "call_function"}
+        more = self._all_needed(new_buffers) - self._needed
+        for node in self._nodes:
+            if node in more and not of_step.isdisjoint(node.all_input_nodes):
+                of_step.add(node)
+        for node in new_buffers:
+            if node in of_step & more:
+                self._needed |= self._all_needed([node])
+                source = source_of(node)
+                # Another result of an operation that runs anyway is not kept with the rest of it.
+                if source[0] in more:
+                    self._kept.add(source)
 
-def _is_view(node: fx.Node) -> bool:
-    if node.op != "call_function" or node.target is operator.getitem:
-        return False
-    if node.target in _MORE_VIEWS:
-        return True
-    schema = getattr(node.target, "_schema", None)
-    return schema is not None and any(result.alias_info is not None for result in schema.returns)
 
-
-def _mask_place(node: fx.Node) -> int | None:
-    schema = getattr(node.target, "_schema", None)
-    names = [argument.name for argument in schema.arguments] if schema is not None else []
-    place = names.index(_MASK) if _MASK in names else None
-    return place if place is not None and place < len(node.args) else None
+def _is_inner(node: fx.Node) -> bool:
+    """Whether a node is a part of an operation, or of those that read it."""
+    return is_view(node) or node.target is operator.getitem
 
 
 def _results(node: fx.Node) -> tuple[Any, ...]:
@@ -240,3 +346,7 @@ def _value(node: fx.Node) -> Any:
 
 def _bytes(tensor: Tensor) -> int:
     return int(tensor.untyped_storage().nbytes())
+
+
+def _in_step(name: str) -> str:
+    return name.removeprefix("step.")
