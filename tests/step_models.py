@@ -1,4 +1,4 @@
-"""Small models of every kind for graph steps: skips, normalisation, dropout, views, tied weights."""
+"""Small models for graph steps: skips, normalisation, dropout, views, tied weights."""
 
 from __future__ import annotations
 

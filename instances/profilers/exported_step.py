@@ -11,11 +11,14 @@ types of what they read.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, fx, nn
 from torch._functorch.aot_autograd import aot_export_module
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from jettison.instances.errors import InputError
 from jettison.instances.profilers.autocast_state import AutocastState
@@ -35,7 +38,12 @@ def export_step(step: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[fx.GraphMo
     """
     autocast = AutocastState.current(inputs[0].device)
     try:
-        with torch.enable_grad(), autocast.switched_off().restored():
+        # The export refuses trained parameters that the loss does not depend on.
+        with (
+            _not_trained(_unused(step, inputs)),
+            torch.enable_grad(),
+            autocast.switched_off().restored(),
+        ):
             exported: tuple[fx.GraphModule, Any] = aot_export_module(
                 _ExportedStep(step, autocast), inputs, trace_joint=True, output_loss_index=0
             )
@@ -47,6 +55,38 @@ def export_step(step: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[fx.GraphMo
             " tensors that are neither parameters, buffers nor inputs",
         ) from error
     return exported
+
+
+def _unused(step: nn.Module, inputs: tuple[Tensor, ...]) -> list[nn.Parameter]:
+    """Return the trained parameters that the loss does not depend on."""
+    trained = {
+        name: parameter for name, parameter in step.named_parameters() if parameter.requires_grad
+    }
+    mode = FakeTensorMode()
+    with mode, torch.enable_grad():
+        fakes = {
+            name: mode.from_tensor(tensor)
+            for name, tensor in (*step.named_parameters(), *step.named_buffers())
+        }
+        given = tuple(mode.from_tensor(tensor) for tensor in inputs)
+        loss = torch.func.functional_call(step, fakes, given)
+        found = torch.autograd.grad(loss, [fakes[name] for name in trained], allow_unused=True)
+    return [
+        parameter
+        for parameter, gradient in zip(trained.values(), found, strict=True)
+        if gradient is None
+    ]
+
+
+@contextmanager
+def _not_trained(parameters: Iterable[nn.Parameter]) -> Iterator[None]:
+    for parameter in parameters:
+        parameter.requires_grad_(requires_grad=False)
+    try:
+        yield
+    finally:
+        for parameter in parameters:
+            parameter.requires_grad_()
 
 
 class _ExportedStep(nn.Module):
@@ -70,8 +110,20 @@ class _ExportedStep(nn.Module):
         """Return the loss in a tuple."""
         # The export puts fake tensors under first names; the other names follow here.
         tied = {alias: _tensor_at(self.step, first) for alias, first in self._first_name_of.items()}
+        functional = torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FUNCTIONAL)
+        if functional is not None:
+            # An export takes composite functions apart even where the device has a kernel for them.
+            functional.export = False
+        buffers = dict(self.step.named_buffers())
         with torch._C._DisablePythonDispatcher(), self._autocast.restored():
-            return (torch.func.functional_call(self.step, tied, inputs, tie_weights=False),)
+            loss = torch.func.functional_call(self.step, tied, inputs, tie_weights=False)
+        with torch.no_grad():
+            for name, buffer in buffers.items():
+                new = _tensor_at(self.step, name)
+                if new is not buffer:
+                    # A tensor in place of the old one is a write as well, which has to be recorded.
+                    buffer.copy_(new)
+        return (loss,)
 
 
 def _aliases(step: nn.Module) -> dict[str, str]:
