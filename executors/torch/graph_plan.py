@@ -34,7 +34,8 @@ class Computation:
     reading, fill
         What it reads, and its arguments.
     stored
-        The places of the results that stay.
+        The places of the results that stay, each with the one that it is stored at: what a
+        selection of the node may hold is stored at ``~place``.
     device
         Of the generator that it draws from, where it draws and is repeated; else None.
     """
@@ -42,8 +43,16 @@ class Computation:
     node: fx.Node
     reading: Reading
     fill: Fill
-    stored: tuple[int, ...]
+    stored: tuple[tuple[int, int], ...]
     device: torch.device | None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The results of a node that stay when the others go."""
+
+    node: fx.Node
+    places: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +62,7 @@ class Deletion:
     sources: tuple[Source, ...]
 
 
-Instruction = Computation | Deletion
+Instruction = Computation | Selection | Deletion
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +111,18 @@ class GraphPlan:
         """
         _check_draws(schedule, traced.operations)
         repeats = Counter(schedule.computations)
+        selected = {item.node: item.part for item in traced.operations if item.is_selection}
         instructions: list[Instruction] = []
         previous: int | None = None
         for operation in schedule.operations:
             entry = traced.operations[operation.node]
             if operation.kind is GraphOperationKind.FREE:
-                instructions.append(Deletion(tuple((entry.node, place) for place in entry.stored)))
+                places = [at for _, at in _stored(entry, selected)]
+                instructions.append(Deletion(tuple((entry.node, at) for at in places)))
+                previous = None
+                continue
+            if entry.is_selection:
+                instructions.append(Selection(entry.node, entry.part))
                 previous = None
                 continue
             parts = [entry]
@@ -117,7 +132,9 @@ class GraphPlan:
                 previous = None
             else:
                 previous = operation.node
-            instructions.append(_computation(parts, traced, repeated=repeats[operation.node] > 1))
+            instructions.append(
+                _computation(parts, traced, selected, repeated=repeats[operation.node] > 1)
+            )
         backward = next(
             place
             for place, item in enumerate(instructions)
@@ -152,9 +169,20 @@ class GraphPlan:
         )
 
 
+def _stored(
+    entry: TracedOperation, selected: Mapping[fx.Node, tuple[int, ...]]
+) -> list[tuple[int, int]]:
+    if entry.is_selection:
+        return [(place, place) for place in entry.stored]
+    away = selected.get(entry.node, ())
+    return [(place, ~place if place in away else place) for place in entry.stored]
+
+
 def _check_draws(schedule: GraphSchedule, operations: Sequence[TracedOperation]) -> None:
     drawn = [
-        node for node in dict.fromkeys(schedule.computations) if is_random(operations[node].node)
+        node
+        for node in dict.fromkeys(schedule.computations)
+        if is_random(operations[node].node) and not operations[node].is_selection
     ]
     for before, after in pairwise(drawn):
         if before > after:
@@ -175,7 +203,11 @@ def _is_other_part(first: TracedOperation, second: TracedOperation) -> bool:
 
 
 def _computation(
-    parts: Sequence[TracedOperation], traced: TracedStep, *, repeated: bool
+    parts: Sequence[TracedOperation],
+    traced: TracedStep,
+    selected: Mapping[fx.Node, tuple[int, ...]],
+    *,
+    repeated: bool,
 ) -> Computation:
     node = parts[0].node
     made = {place for part in parts for place in part.part}
@@ -191,7 +223,7 @@ def _computation(
         node=node,
         reading=Reading(node.all_input_nodes, traced),
         fill=Fill(node, changes),
-        stored=tuple(place for part in parts for place in part.stored),
+        stored=tuple(pair for part in parts for pair in _stored(part, selected)),
         device=device,
     )
 
@@ -203,7 +235,7 @@ def _deliveries(
     for place, item in enumerate(instructions):
         if isinstance(item, Computation):
             last.update(dict.fromkeys(item.reading.sources, place))
-            last.update({(item.node, result): place for result in item.stored})
+            last.update({(item.node, at): place for _, at in item.stored})
     found: list[list[str]] = [[] for _ in instructions]
     for name, source in gradients.items():
         found[last[source]].append(name)

@@ -11,7 +11,7 @@ from torch import Tensor, fx, nn
 from jettison.instances.profilers.autocast_state import AutocastState
 from jettison.instances.profilers.traced_step import TracedStep, source_of
 from jettison.torch.errors import ExecutionError
-from jettison.torch.graph_plan import Computation, GraphPlan
+from jettison.torch.graph_plan import Computation, GraphPlan, Selection
 from jettison.torch.graph_values import Reading, Values
 
 
@@ -125,6 +125,9 @@ class GraphRun:
                 item = plan.instructions[self._position]
                 if isinstance(item, Computation):
                     self._compute(item, gradient)
+                elif isinstance(item, Selection):
+                    for place in item.places:
+                        values[item.node, place] = values[item.node, ~place]
                 else:
                     for source in item.sources:
                         del values[source]
@@ -144,8 +147,8 @@ class GraphRun:
             with self._drawing(item.node, item.device):
                 result = item.fill.call(item.node.target, registers)
         results = result if isinstance(result, tuple | list) else (result,)
-        for place in item.stored:
-            values[item.node, place] = results[place]
+        for place, at in item.stored:
+            values[item.node, at] = results[place]
         for place in self._plan.makers.get(item.node, ()):
             if results[place] is not None:
                 self._new.setdefault((item.node, place), results[place])

@@ -47,7 +47,10 @@ def traced_graph(
         )
     with left_as_found([step], inputs[0].device):
         traced = trace_step(step, inputs)
-        spreads = [cost.spread_ns(operation) for operation in traced.operations]
+        spreads = [
+            (0, 0, 0) if operation.is_selection else cost.spread_ns(operation)
+            for operation in traced.operations
+        ]
     nodes = tuple(
         Node(
             name=operation.name,

@@ -13,17 +13,20 @@ values of buffers (statistics of a batch normalisation) belong to the operation 
 operation that only such a value needs is one of the step as well, and its value is kept, unless it
 follows from what is resident (a counter of steps).
 
-An operation with several results is one, whose results live as long as any of them, with an
-exception: where an ``output_mask`` lets its results be computed apart, gradients of parameters,
+An operation with several results is one, whose results live as long as any of them, with two
+exceptions. Where an ``output_mask`` lets its results be computed apart, gradients of parameters,
 which are kept, are an operation of their own. Otherwise the gradient of a convolution's input would
-be kept with that of its weights.
+be kept with that of its weights. And where the backward pass reads some results of a forward
+operation (the statistics of a normalisation, the mask of a dropout) and others not, a *selection*
+follows it, which takes no time and holds those: the others are free when the forward pass has read
+them. While both are there, what the selection holds is counted twice, though it is there once.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -45,7 +48,7 @@ class TracedOperation:
     name
         Unique; ``.weights`` ends the name of the part that makes gradients of parameters.
     target
-        The operator of PyTorch.
+        The operator of PyTorch; ``operator.getitem`` for a selection.
     arguments, options
         What it is called with; tensors are fake ones.
     results
@@ -79,6 +82,11 @@ class TracedOperation:
     node: fx.Node
     part: tuple[int, ...]
     stored: tuple[int, ...]
+
+    @property
+    def is_selection(self) -> bool:
+        """Whether it computes nothing, and only holds results of the operation that it reads."""
+        return self.target is operator.getitem
 
 
 Source = tuple[fx.Node, int]
@@ -227,12 +235,15 @@ class _Reader:
         drawn = [node for node in self._nodes if is_random(node)]
         self._needed = self._all_needed([loss, *gradients, *drawn])
         self._add_needed_by_buffers(new_buffers)
-        self._read = {
-            source_of(argument)
-            for node in self._needed
-            if not _is_inner(node)
-            for argument in node.all_input_nodes
-        }
+        self._backward: set[fx.Node] = set()
+        # For each source, whether it is read in the forward pass, in the backward pass, or in both.
+        self._read: dict[Source, set[bool]] = {}
+        for node in self._nodes:
+            if self._is_seed(node) or not self._backward.isdisjoint(node.all_input_nodes):
+                self._backward.add(node)
+            if node in self._needed and not _is_inner(node):
+                for argument in node.all_input_nodes:
+                    self._read.setdefault(source_of(argument), set()).add(node in self._backward)
 
     @property
     def seed(self) -> fx.Node:
@@ -242,21 +253,20 @@ class _Reader:
     def operations(self) -> tuple[TracedOperation, ...]:
         """Return the operations in order."""
         names: dict[Source, str] = {}
-        backward: set[fx.Node] = set()
         found: list[TracedOperation] = []
         for node in self._nodes:
-            if node.op != "call_function":
-                continue
-            if self._is_seed(node) or not backward.isdisjoint(node.all_input_nodes):
-                backward.add(node)
-            if node not in self._needed or _is_inner(node):
+            if node.op != "call_function" or node not in self._needed or _is_inner(node):
                 continue
             sources = dict.fromkeys(source_of(argument) for argument in node.all_input_nodes)
             inputs = tuple(dict.fromkeys(names[source] for source in sources if source in names))
             for suffix, part in self._parts(node):
                 name = f"{node.name}{suffix}"
                 names.update(dict.fromkeys(((node, place) for place in part), name))
-                found.append(self._operation(node, name, part, inputs, node in backward))
+                found.append(self._operation(node, name, part, inputs))
+            selected = self._selected(found[-1])
+            if selected:
+                found.append(self._selection(found[-1], selected))
+                names.update(dict.fromkeys(((node, place) for place in selected), found[-1].name))
         return tuple(sorted(found, key=lambda operation: operation.backward))
 
     def _operation(
@@ -265,7 +275,6 @@ class _Reader:
         name: str,
         part: tuple[int, ...],
         inputs: tuple[str, ...],
-        backward: bool,
     ) -> TracedOperation:
         arguments, options = fx.node.map_arg((node.args, node.kwargs), _value)
         results = _results(node)
@@ -274,7 +283,9 @@ class _Reader:
             mask = [asked and place in part for place, asked in enumerate(arguments[masked])]
             arguments = (*arguments[:masked], mask, *arguments[masked + 1 :])
         made = {place: results[place] for place in part if results[place] is not None}
-        stored = tuple(place for place in made if (node, place) in self._read | self._kept)
+        stored = tuple(
+            place for place in made if (node, place) in self._read or (node, place) in self._kept
+        )
         return TracedOperation(
             name=name,
             target=node.target,
@@ -284,11 +295,35 @@ class _Reader:
             inputs=inputs,
             output_bytes=sum(_bytes(made[place]) for place in stored),
             unread_bytes=sum(_bytes(made[place]) for place in made.keys() - set(stored)),
-            backward=backward,
+            backward=node in self._backward,
             keep=any((node, place) in self._kept for place in part),
             node=node,
             part=part,
             stored=stored,
+        )
+
+    def _selected(self, operation: TracedOperation) -> tuple[int, ...]:
+        """Return the places that the backward pass reads of an operation's, if not all."""
+        node = operation.node
+        if operation.backward or operation.keep or mask_place(node) is not None:
+            return ()
+        late = tuple(place for place in operation.stored if True in self._read[node, place])
+        return late if len(late) < len(operation.stored) else ()
+
+    def _selection(self, operation: TracedOperation, places: tuple[int, ...]) -> TracedOperation:
+        held = {place: operation.results[place] for place in places}
+        return replace(
+            operation,
+            name=f"{operation.name}.saved",
+            target=operator.getitem,
+            arguments=(),
+            options={},
+            results=tuple(held.get(place) for place in range(len(operation.results))),
+            inputs=(operation.name,),
+            output_bytes=sum(_bytes(tensor) for tensor in held.values() if tensor is not None),
+            unread_bytes=0,
+            part=places,
+            stored=places,
         )
 
     def _parts(self, node: fx.Node) -> list[tuple[str, tuple[int, ...]]]:
