@@ -13,6 +13,9 @@ values of buffers (statistics of a batch normalisation) belong to the operation 
 operation that only such a value needs is one of the step as well, and its value is kept, unless it
 follows from what is resident (a counter of steps).
 
+A gradient whose strides are not those of its parameter is copied into them, as autograd does when
+it accumulates: a gradient of fused models often is, and is there twice for a moment.
+
 An operation with several results is one, whose results live as long as any of them, with two
 exceptions. Where an ``output_mask`` lets its results be computed apart, gradients of parameters,
 which are kept, are an operation of their own. Otherwise the gradient of a convolution's input would
@@ -35,6 +38,8 @@ from torch import Tensor, fx, nn
 from jettison.instances.profilers.exported_step import export_step
 
 _MASK = "output_mask"
+_LAID_OUT = "_laid_out"
+_FORMATS = (torch.contiguous_format, torch.channels_last, torch.channels_last_3d)
 # Its schema does not say that it is a view.
 _MORE_VIEWS = frozenset({torch.ops.aten._unsafe_view.default})
 
@@ -149,13 +154,14 @@ def trace_step(step: nn.Module, inputs: tuple[Tensor, ...]) -> TracedStep:
         the loss is no scalar.
     """
     module, signature = export_step(step, inputs)
+    _lay_out_gradients(module.graph, signature.backward_signature.gradients_to_parameters, step)
     by_name = {node.name: node for node in module.graph.nodes}
     # New values of buffers come first. The signature names the first of them where it means the
     # loss, so that the loss is taken by its place.
     place = len(signature.buffers_to_mutate) + len(signature.user_inputs_to_mutate)
     results = next(node for node in module.graph.nodes if node.op == "output").args[0]
     gradients = {
-        _in_step(name): by_name[node]
+        _in_step(name): by_name.get(f"{node}{_LAID_OUT}", by_name[node])
         for node, name in signature.backward_signature.gradients_to_parameters.items()
     }
     new_buffers = {
@@ -175,6 +181,28 @@ def trace_step(step: nn.Module, inputs: tuple[Tensor, ...]) -> TracedStep:
         gradients=gradients,
         new_buffers=new_buffers,
     )
+
+
+def _lay_out_gradients(graph: fx.Graph, names: Mapping[str, str], step: nn.Module) -> None:
+    """Add the copies that autograd makes of gradients whose strides are not their parameters'."""
+    for node in [node for node in graph.nodes if node.name in names]:
+        parameter, gradient = step.get_parameter(_in_step(names[node.name])), node.meta["val"]
+        dense = [layout for layout in _FORMATS if _is_dense(parameter, layout)]
+        if dense and gradient.stride() != parameter.stride():
+            with graph.inserting_after(node):
+                copy = graph.create_node(
+                    "call_function",
+                    torch.ops.aten.clone.default,
+                    (node,),
+                    {"memory_format": dense[0]},
+                    name=f"{node.name}{_LAID_OUT}",
+                )
+            copy.meta["val"] = gradient.clone(memory_format=dense[0])
+
+
+def _is_dense(tensor: Tensor, layout: torch.memory_format) -> bool:
+    dimensions = {torch.channels_last: 4, torch.channels_last_3d: 5}.get(layout, tensor.dim())
+    return tensor.dim() == dimensions and bool(tensor.is_contiguous(memory_format=layout))
 
 
 def source_of(node: fx.Node) -> Source:

@@ -67,9 +67,9 @@ class TrainingStep(nn.Module):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Workload:
-    """What `profile_chain` needs: a sequential model, one batch, a loss, and their names."""
+    """What a profiler needs: a model, one batch, a loss, and their names; chains: nn.Sequential."""
 
-    model: nn.Sequential
+    model: nn.Module
     sample_input: Tensor
     loss: nn.Module
     model_name: str
