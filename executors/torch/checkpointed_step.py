@@ -29,9 +29,10 @@ class CheckpointedStep(nn.Module):
 
     Parameters receive their gradients while ``backward()`` runs, each as soon as nothing reads it.
     The operations are those of the trace: hooks of modules have run when it was made, hooks of
-    parameters run in each step. A second backward pass, gradients of gradients and those of some
-    parameters only are refused with an `ExecutionError`. Where gradients are disabled, the model
-    runs as it is.
+    parameters run in each step. A second backward pass and gradients of gradients are refused with
+    an `ExecutionError`. The graph does not show the parameters: `torch.autograd.grad` reports them
+    as unused, and ``backward(inputs=...)`` does not reach them.
+    Where gradients are disabled, the model runs as it is.
 
     Predicted is what the step allocates: gradients of parameters are a part of it, and the batch is
     not. A step that adds to gradients from before needs less: they are added one by one. Not in the
