@@ -80,7 +80,8 @@ class GraphPlan:
     new_buffers
         How to read the new value of each buffer, by its name.
     gradients
-        How to read the gradient of each trained parameter, by its name.
+        How to read the gradient of each trained parameter, by its name, and the result that it is
+        or of which it is a view.
     deliveries
         For each instruction, the parameters whose gradients nobody reads any more when it has run.
     shared
@@ -94,7 +95,7 @@ class GraphPlan:
     backward: int
     makers: Mapping[fx.Node, tuple[int, ...]]
     new_buffers: Mapping[str, Reading]
-    gradients: Mapping[str, Reading]
+    gradients: Mapping[str, tuple[Reading, Source]]
     deliveries: tuple[tuple[str, ...], ...]
     shared: frozenset[Source]
     old_buffers: tuple[fx.Node, ...]
@@ -158,7 +159,10 @@ class GraphPlan:
             backward=backward,
             makers=makers,
             new_buffers=new_buffers,
-            gradients={name: Reading([node], traced) for name, node in traced.gradients.items()},
+            gradients={
+                name: (Reading([node], traced), gradients[name])
+                for name, node in traced.gradients.items()
+            },
             deliveries=_deliveries(instructions, gradients),
             shared=frozenset(source for source, count in holders.items() if count > 1),
             old_buffers=tuple(

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, fx, nn
 
 from jettison.instances.profilers.autocast_state import AutocastState
-from jettison.instances.profilers.traced_step import TracedStep, source_of
+from jettison.instances.profilers.traced_step import TracedStep
 from jettison.torch.errors import ExecutionError
 from jettison.torch.graph_plan import Computation, GraphPlan, Selection
 from jettison.torch.graph_values import Reading, Values
@@ -168,9 +168,8 @@ class GraphRun:
             _set_generator_state(device, now)
 
     def _deliver(self, name: str) -> None:
-        node = self._traced.gradients[name]
-        gradient = self._plan.gradients[name].registers(self._values)[node]
-        source = source_of(node)
+        reading, source = self._plan.gradients[name]
+        gradient = reading.registers(self._values)[self._traced.gradients[name]]
         if source in self._plan.shared:
             gradient = gradient.clone()
         else:

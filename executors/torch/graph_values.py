@@ -6,7 +6,8 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from torch import fx
+import torch
+from torch import Tensor, fx
 
 from jettison.instances.profilers.traced_step import Source, TracedStep, source_of
 
@@ -64,7 +65,9 @@ class Reading:
             # A view, or what follows from resident tensors alone.
             for argument in node.all_input_nodes:
                 self._add(argument, seen)
-            self._views.append((node, node.target, Fill(node)))
+            # Nothing records a graph here, so that nothing has to be detached.
+            target = _same if node.target is torch.ops.aten.detach.default else node.target
+            self._views.append((node, target, Fill(node)))
 
 
 class Fill:
@@ -79,10 +82,15 @@ class Fill:
 
     def call(self, target: Callable[..., Any], registers: _Registers) -> Any:
         """Call the operator."""
-        return target(
-            *[fill(registers) for fill in self._arguments],
-            **{name: fill(registers) for name, fill in self._options.items()},
-        )
+        arguments = [fill(registers) for fill in self._arguments]
+        if not self._options:
+            return target(*arguments)
+        options = {name: fill(registers) for name, fill in self._options.items()}
+        return target(*arguments, **options)
+
+
+def _same(tensor: Tensor) -> Tensor:
+    return tensor
 
 
 def _filler(item: Any) -> Callable[[_Registers], Any]:
