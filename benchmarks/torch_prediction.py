@@ -6,6 +6,9 @@ predicted one, in CPU seconds on a CPU: it holds on a machine that does other wo
 itself is predicted from the profile's wall clock and needs a quiet machine.
 
 Peaks are those of PyTorch's allocator. ``--device cuda`` measures on a GPU.
+
+The second table is that of graphs: steps of any model, traced operator by operator, whose schedules
+are those of `remat-graph`. Gradients of parameters are a part of their peaks.
 """
 
 from __future__ import annotations
@@ -21,10 +24,16 @@ from jettison.instances.profilers.stage_memory import memory_meter
 from jettison.instances.profilers.timing import duration_ns
 from jettison.instances.profilers.torch_chain import profile_chain
 from jettison.instances.remat_chain import RematChain
+from jettison.instances.remat_graph import RematGraph
 from jettison.instances.zoo.catalogue import build
 from jettison.instances.zoo.workload import Workload
 from jettison.solvers.solve import solve
-from jettison.torch import CheckpointedSequential
+from jettison.torch import (
+    CheckpointedSequential,
+    CheckpointedStep,
+    Prediction,
+    trace_step_program,
+)
 
 _TRANSFORMER = {
     "batch": 4,
@@ -40,6 +49,12 @@ MODELS = {
     "bert": _TRANSFORMER,
 }
 SHARES = (100, 80, 60, 50, 40)
+GRAPHS = {
+    "resnet18": {"batch": 16, "input_size": 32, "stem": "3x3", "classes": 10},
+    "unet": {"batch": 4, "input_size": 64, "depth": 3, "width": 16},
+    "gpt2": _TRANSFORMER,
+}
+GRAPH_SHARES = (100, 80, 70, 60)
 
 
 def step_ns(step: Callable[[], None], device: torch.device) -> int:
@@ -97,40 +112,103 @@ def compare(name: str, work: Workload, repeats: int) -> list[tuple[float, float,
         peak_bytes = rise_bytes(step, device) + chain.input_bytes
         predicted = scheduled.predicted
         slowdown = predicted.time_ns / chain.base_time_ns
-        row = (
-            predicted.time_ns / time_ns - 1,
-            slowdown / (time_ns / plain_ns) - 1,
-            predicted.peak_bytes / peak_bytes - 1,
-        )
-        errors.append(row)
-        print(
-            f"  {share:3d} %  time {predicted.time_ns / 1e6:7.1f} ms predicted, "
-            f"{time_ns / 1e6:7.1f} measured ({row[0]:+.1%})  "
-            f"slowdown {slowdown:.3f}, {time_ns / plain_ns:.3f} ({row[1]:+.1%})  "
-            f"peak {predicted.peak_bytes / 2**20:.2f} MiB, {peak_bytes / 2**20:.2f} ({row[2]:+.1%})"
-        )
+        errors.append(report(share, predicted, slowdown, time_ns, plain_ns, peak_bytes))
     return errors
+
+
+def compare_graph(
+    name: str, work: Workload, repeats: int, time_limit: float
+) -> list[tuple[float, float, float]]:
+    """Print one line per memory for the graph of a step; return the errors as `compare` does."""
+    device = work.sample_input.device
+    program = trace_step_program(
+        work.model, work.sample_input, loss=work.loss, warmup=2, repeats=repeats
+    )
+
+    def plain() -> None:
+        work.loss(work.model(work.sample_input)).backward()
+
+    print(f"{name}, as a graph: {len(program.graph)} operations")
+    errors = []
+    for share in GRAPH_SHARES:
+        problem = RematGraph(program.graph, f"{share}%")
+        schedule = solve(problem, time_limit=time_limit).schedule
+        if schedule is None:
+            print(f"  {share:3d} %  no schedule found")
+            continue
+        scheduled = CheckpointedStep(program, problem, schedule)
+
+        def step(run: CheckpointedStep = scheduled) -> None:
+            run(work.sample_input).backward()
+
+        step()
+        plain()
+        turns = [(step_ns(step, device), step_ns(plain, device)) for _ in range(repeats)]
+        time_ns, plain_ns = (median_low(column) for column in zip(*turns, strict=True))
+        # As predicted, the step makes its gradients.
+        work.model.zero_grad()
+        peak_bytes = rise_bytes(step, device)
+        predicted = scheduled.predicted
+        slowdown = predicted.time_ns / program.graph.base_time_ns
+        errors.append(report(share, predicted, slowdown, time_ns, plain_ns, peak_bytes))
+    return errors
+
+
+def report(
+    share: int,
+    predicted: Prediction,
+    slowdown: float,
+    time_ns: int,
+    plain_ns: int,
+    peak_bytes: int,
+) -> tuple[float, float, float]:
+    """Print a line; return the relative errors of time, slowdown and peak."""
+    row = (
+        predicted.time_ns / time_ns - 1,
+        slowdown / (time_ns / plain_ns) - 1,
+        predicted.peak_bytes / peak_bytes - 1,
+    )
+    print(
+        f"  {share:3d} %  time {predicted.time_ns / 1e6:7.1f} ms predicted, "
+        f"{time_ns / 1e6:7.1f} measured ({row[0]:+.1%})  "
+        f"slowdown {slowdown:.3f}, {time_ns / plain_ns:.3f} ({row[1]:+.1%})  "
+        f"peak {predicted.peak_bytes / 2**20:.2f} MiB, {peak_bytes / 2**20:.2f} ({row[2]:+.1%})"
+    )
+    return row
+
+
+def print_means(title: str, errors: list[tuple[float, float, float]]) -> None:
+    """Print the mean absolute errors of a table."""
+    if errors:
+        time_error, slowdown_error, peak_error = (
+            fmean(map(abs, column)) for column in zip(*errors, strict=True)
+        )
+        print(
+            f"{title}: mean absolute error: time {time_error:.1%}, slowdown {slowdown_error:.1%}, "
+            f"peak {peak_error:.1%}"
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
+    parser.add_argument("--models", nargs="*", choices=MODELS, default=list(MODELS))
+    parser.add_argument("--graphs", nargs="*", choices=GRAPHS, default=list(GRAPHS))
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--time-limit", type=float, default=20.0, help="of each graph's schedule")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     errors: list[tuple[float, float, float]] = []
     for name in options.models:
         work = build(name, **MODELS[name]).to(options.device)
         errors += compare(name, work, options.repeats)
-    time_error, slowdown_error, peak_error = (
-        fmean(map(abs, column)) for column in zip(*errors, strict=True)
-    )
-    print(
-        f"mean absolute error: time {time_error:.1%}, slowdown {slowdown_error:.1%}, "
-        f"peak {peak_error:.1%}"
-    )
+    print_means("chains", errors)
+    errors = []
+    for name in options.graphs:
+        work = build(name, **GRAPHS[name]).to(options.device)
+        errors += compare_graph(name, work, options.repeats, options.time_limit)
+    print_means("graphs", errors)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,14 @@
-"""Schedules that run: rotor and POFO sequences on a PyTorch ``nn.Sequential``.
+"""Schedules that run: on a PyTorch ``nn.Sequential``, and on the graph of any training step.
 
 >>> from jettison.torch import checkpoint_sequential_optimal
 >>> model = checkpoint_sequential_optimal(model, memory="60%", sample_input=batch)
 >>> criterion(model(batch), labels).backward()
+
+>>> from jettison.torch import checkpoint_step_optimal
+>>> step = checkpoint_step_optimal(
+...     model, loss=criterion, memory="60%", sample_input=batch, sample_loss_arguments=(labels,)
+... )
+>>> step(batch, labels).backward()
 
 Importing this package imports PyTorch; ``import jettison`` does not import this package.
 
@@ -20,12 +26,19 @@ if util.find_spec("torch") is None:
     raise MissingExtraError("PyTorch", "torch", "running a schedule on a model")
 
 from jettison.torch.checkpoint_sequential import checkpoint_sequential_optimal
+from jettison.torch.checkpoint_step import checkpoint_step_optimal
 from jettison.torch.checkpointed_sequential import CheckpointedSequential, Prediction
+from jettison.torch.checkpointed_step import CheckpointedStep
 from jettison.torch.errors import ExecutionError
+from jettison.torch.step_program import StepProgram, trace_step_program
 
 __all__ = [
     "CheckpointedSequential",
+    "CheckpointedStep",
     "ExecutionError",
     "Prediction",
+    "StepProgram",
     "checkpoint_sequential_optimal",
+    "checkpoint_step_optimal",
+    "trace_step_program",
 ]

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from jettison.instances.errors import InputError
+from jettison.instances.profilers.autocast_state import AutocastState
 from jettison.schedules.chain_contents import Tensor as Name
 from jettison.schedules.chain_contents import TensorKind
 from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind
@@ -18,7 +19,7 @@ from jettison.torch.execution_plan import ExecutionPlan
 from jettison.torch.host_copies import host_copies
 from jettison.torch.saved_storages import Place, SavedStorages
 from jettison.torch.stage_graph import StageGraph
-from jettison.torch.stage_runner import AutocastState, StageCall, StageRunner
+from jettison.torch.stage_runner import StageCall, StageRunner
 
 
 @dataclass(frozen=True, slots=True)

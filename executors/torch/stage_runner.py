@@ -3,48 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
+from jettison.instances.profilers.autocast_state import AutocastState
+
 StageCall = Callable[[Tensor], Tensor]
-
-
-@dataclass(frozen=True, slots=True)
-class AutocastState:
-    """Autocast as the caller of the forward pass had set it: the backward pass does not see it."""
-
-    settings: tuple[tuple[str, bool, torch.dtype], ...]
-    cache_enabled: bool
-
-    @classmethod
-    def current(cls, device: torch.device) -> AutocastState:
-        """Return the state for the CPU and `device`."""
-        kinds = sorted({"cpu", device.type})
-        return cls(
-            settings=tuple(
-                (kind, torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind))
-                for kind in kinds
-            ),
-            cache_enabled=torch.is_autocast_cache_enabled(),
-        )
-
-    @contextmanager
-    def restored(self) -> Iterator[None]:
-        """Run the block in this state.
-
-        Weights that are cast without a graph must not be found again by an operation that records
-        one: the cache is off where no graph is recorded.
-        """
-        cache_enabled = self.cache_enabled and torch.is_grad_enabled()
-        with ExitStack() as stack:
-            for kind, enabled, dtype in self.settings:
-                stack.enter_context(
-                    torch.autocast(kind, dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
-                )
-            yield
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,7 +153,8 @@ def _check_arguments(model: object, sample_input: object, warmup: int, repeats: 
         raise InputError(
             f"a {type(model).__name__} is not an nn.Sequential",
             field="model",
-            expected="write the model as nn.Sequential(stage, stage, ...)",
+            expected="write the model as nn.Sequential(stage, stage, ...), or profile it as a graph"
+            " (--kind graph), which may have skips",
         )
     if len(model) == 0:
         raise InputError(

@@ -14,7 +14,7 @@ from jettison.instances.graph import Graph, Node
 from jettison.instances.profilers.device_name import device_name, library_versions
 from jettison.instances.profilers.model_state import left_as_found
 from jettison.instances.profilers.operator_cost import OperatorCost
-from jettison.instances.profilers.traced_step import trace_step
+from jettison.instances.profilers.traced_step import TracedStep, trace_step
 from jettison.instances.provenance import Provenance, Scalar
 
 
@@ -26,17 +26,31 @@ def assemble_graph(
     name: str,
     provenance: Provenance,
 ) -> Graph:
-    """Trace the step and return its graph, with the spread of the durations."""
+    """Trace the step and return its graph."""
+    return traced_graph(step, (batch,), cost, name=name, provenance=provenance)[0]
+
+
+def traced_graph(
+    step: nn.Module,
+    inputs: tuple[Tensor, ...],
+    cost: OperatorCost,
+    *,
+    name: str,
+    provenance: Provenance,
+) -> tuple[Graph, TracedStep]:
+    """Trace the step and return its graph, and the trace: nodes and operations correspond."""
     if not isinstance(step, torch.nn.Module) or not step.training:
         raise InputError(
             "the model is in evaluation mode",
             field="model",
             expected="call model.train() first: a training step is what is traced",
         )
-    device = batch.device
-    with left_as_found([step], device):
-        operations = trace_step(step, (batch,))
-        spreads = [cost.spread_ns(operation) for operation in operations]
+    with left_as_found([step], inputs[0].device):
+        traced = trace_step(step, inputs)
+        spreads = [
+            (0, 0, 0) if operation.is_selection else cost.spread_ns(operation)
+            for operation in traced.operations
+        ]
     nodes = tuple(
         Node(
             name=operation.name,
@@ -47,9 +61,9 @@ def assemble_graph(
             backward=operation.backward,
             keep=operation.keep,
         )
-        for operation, spread in zip(operations, spreads, strict=True)
+        for operation, spread in zip(traced.operations, spreads, strict=True)
     )
-    return Graph(name, nodes, provenance=provenance)
+    return Graph(name, nodes, provenance=provenance), traced
 
 
 def step_provenance(

@@ -53,10 +53,16 @@ def build(
             raise InputError(f"{value}", field=field, expected="write a whole number from 1")
     if util.find_spec("torch") is None:
         raise MissingExtraError("PyTorch", "torch", "building a model of the zoo")
-    from jettison.instances.zoo.tasks import classify_images, predict_masked_words, predict_words
+    from jettison.instances.zoo.tasks import (
+        classify_images,
+        classify_pixels,
+        predict_masked_words,
+        predict_words,
+    )
 
     tasks = {
         Task.IMAGES: classify_images,
+        Task.PIXELS: classify_pixels,
         Task.WORDS: predict_words,
         Task.MASKED_WORDS: predict_masked_words,
     }
@@ -89,8 +95,8 @@ def build(
     )
 
 
-def _builder(family: str) -> Callable[..., nn.Sequential]:
-    builder: Callable[..., nn.Sequential] = getattr(
+def _builder(family: str) -> Callable[..., nn.Module]:
+    builder: Callable[..., nn.Module] = getattr(
         import_module(f"jettison.instances.zoo.{family}"), family
     )
     return builder

@@ -18,6 +18,7 @@ class Task(StrEnum):
     IMAGES = "images"
     WORDS = "words"
     MASKED_WORDS = "masked-words"
+    PIXELS = "pixels"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,8 @@ class ZooModel:
     family
         The builder, a function in the module of its name.
     task
-        Images are square and have three colours; words are token ids.
+        Images are square and have three colours, also where each pixel is classified; words are
+        token ids.
     fixed
         Arguments of the builder that the name fixes; all others are free.
     size_argument
@@ -51,7 +53,7 @@ class ZooModel:
             If the shape is not that of such an input.
         """
         text = "x".join(map(str, shape))
-        if self.task is Task.IMAGES:
+        if self.task in {Task.IMAGES, Task.PIXELS}:
             if len(shape) != 3 or shape[0] != 3 or shape[1] != shape[2]:
                 raise InputError(
                     f"{text}", field="input", expected="write 3 colours and a square: 3x224x224"
@@ -83,6 +85,7 @@ MODELS: Mapping[str, ZooModel] = MappingProxyType(
         **{f"densenet{depth}": _images("densenet", depth=depth) for depth in (121, 161, 169, 201)},
         "inception-v3": _images("inception"),
         "mobilenet-v2": _images("mobilenet"),
+        "unet": ZooModel("unet", Task.PIXELS, size_argument="side"),
         "vgg16": _images("vgg", depth=16),
         "vgg19": _images("vgg", depth=19),
         "vit": _images("vit", "side"),

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from jettison.instances.provenance import Scalar
 from jettison.instances.zoo.workload import IGNORED, CrossEntropy, Workload
 
-Builder = Callable[..., nn.Sequential]
+Builder = Callable[..., nn.Module]
 
 # BERT's pre-training predicts this share of the words.
 _MASKED_SHARE = 0.15
@@ -29,6 +29,23 @@ def classify_images(
     generator = torch.Generator().manual_seed(seed)
     images = torch.randn(batch, 3, input_size, input_size, generator=generator)
     labels = torch.randint(int(arguments["classes"]), (batch,), generator=generator)  # type: ignore[arg-type]
+    return _workload(builder, arguments, model_name, seed, images, labels)
+
+
+def classify_pixels(
+    builder: Builder,
+    arguments: Mapping[str, Scalar],
+    *,
+    model_name: str,
+    batch: int,
+    input_size: int,
+    seed: int,
+) -> Workload:
+    """Return a workload on images of shape (batch, 3, input_size, input_size), a label a pixel."""
+    generator = torch.Generator().manual_seed(seed)
+    shape = (input_size, input_size)
+    images = torch.randn(batch, 3, *shape, generator=generator)
+    labels = torch.randint(int(arguments["classes"]), (batch, *shape), generator=generator)  # type: ignore[arg-type]
     return _workload(builder, arguments, model_name, seed, images, labels)
 
 

@@ -65,23 +65,11 @@ class TrainingStep(nn.Module):
         return self.loss(self.model(batch))
 
 
-class LossTuple(nn.Module):
-    """The loss of a step as the only entry of a tuple, as an export of the step wants it."""
-
-    def __init__(self, step: nn.Module) -> None:
-        super().__init__()
-        self.step = step
-
-    def forward(self, *batches: Tensor) -> tuple[Tensor]:
-        """Return the loss in a tuple."""
-        return (self.step(*batches),)
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Workload:
-    """What `profile_chain` needs: a sequential model, one batch, a loss, and their names."""
+    """What a profiler needs: a model, one batch, a loss, and their names; chains: nn.Sequential."""
 
-    model: nn.Sequential
+    model: nn.Module
     sample_input: Tensor
     loss: nn.Module
     model_name: str

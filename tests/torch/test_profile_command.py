@@ -17,6 +17,7 @@ import pytest
 
 from jettison.instances.catalog import load
 from jettison.instances.chain import Chain
+from jettison.instances.graph import Graph
 from tests.cli.terminal import Terminal
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
@@ -84,6 +85,20 @@ def test_a_model_of_the_zoo_becomes_a_chain_that_can_be_solved(
     assert (found.warmup, found.repeats) == (0, 1)
     assert not list(here.glob("*.partial"))
     assert terminal.run("solve", "remat-chain", "tiny.json", "--memory", "100%")[0] == 0
+
+
+def test_a_model_with_skips_becomes_a_graph_and_no_chain(here: Path, terminal: Terminal) -> None:
+    small = ("--batch", "1", "--input", "3x8x8", "--set", "depth=1", "--set", "width=2")
+    words = ("profile", "unet", *small, *FAST, "-o", "unet.json")
+    code, _, err = terminal.run(*words)
+    assert code == 2
+    assert "a UNet is not an nn.Sequential" in err
+    assert "--kind graph" in err
+    assert terminal.run(*words, "--kind", "graph", "--costs", "roofline")[0] == 0
+    graph = load(here / "unet.json")
+    assert isinstance(graph, Graph)
+    # The skip: the first level's output is read by a pooling and, after the lower level, by a cat.
+    assert any(node.name == "cat" and len(node.inputs) == 2 for node in graph.nodes)
 
 
 def test_without_an_output_the_file_has_the_name_of_the_instance(

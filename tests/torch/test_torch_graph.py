@@ -17,6 +17,8 @@ from jettison.instances.profilers.memory_cpu import CpuMemoryMeter  # noqa: E402
 from jettison.instances.profilers.operator_cost import Measured, Roofline  # noqa: E402
 from jettison.instances.profilers.torch_multi_model import profile_multi_model  # noqa: E402
 from jettison.instances.zoo.catalogue import build  # noqa: E402
+from jettison.instances.zoo.fused_step import FusedStep  # noqa: E402
+from jettison.instances.zoo.workload import TrainingStep  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -121,15 +123,17 @@ def test_new_statistics_of_a_normalisation_are_not_taken_for_the_loss() -> None:
     assert graph.nodes[graph.position_of["native_batch_norm_backward"]].backward
 
 
-# How far the graph's peak is from the measured one. Copies where the trace has no mutation make it
-# larger; the noise of a dropout, numbers on a CPU and a mask in the trace, smaller.
+# How far the graph's peak is from the measured one: convolutions take memory for themselves, and
+# new statistics of a normalisation are written in place, where the graph has them beside the old.
 @pytest.mark.parametrize(
     ("name", "size", "arguments", "tolerance"),
     [
-        ("vit", 16, {**SMALL, "patch": 4}, 0.001),
-        ("vgg16", 32, {"classes": 10}, 0.01),
-        ("resnet18", 32, {}, 0.05),
-        ("gpt2", 16, WORDS, 0.05),
+        ("vit", 16, {**SMALL, "patch": 4}, 0.0001),
+        ("resnet18", 32, {}, 0.01),
+        ("mobilenet-v2", 32, {"classes": 10}, 0.01),
+        ("unet", 32, {"depth": 2, "width": 8}, 0.06),
+        ("gpt2", 16, WORDS, 0.0001),
+        ("bert", 16, {**WORDS, "depth": 1}, 0.0001),
     ],
 )
 def test_the_early_freeing_peak_is_close_to_that_of_the_real_step(
@@ -140,6 +144,79 @@ def test_the_early_freeing_peak_is_close_to_that_of_the_real_step(
     with CpuMemoryMeter() as meter, meter.window() as step:
         workload.loss(workload.model(workload.sample_input)).backward()
     assert graph.store_all_peak_bytes == pytest.approx(step.rise_bytes, rel=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("vit", {**SMALL, "depth": 1, "patch": 4}), ("gpt2", WORDS)]
+)
+def test_the_peak_of_fused_models_is_that_of_the_real_step(
+    name: str, arguments: dict[str, Any]
+) -> None:
+    workload = build(name, batch=4, input_size=16, **arguments)
+    fused = FusedStep(TrainingStep(workload.model, workload.loss), 2)
+    batches = torch.stack([workload.sample_input] * 2)
+    graph = trace(fused, batches, loss=lambda loss: loss)
+    with CpuMemoryMeter() as meter, meter.window() as step:
+        fused(batches).backward()
+    # The gradient of the vision transformer's head is made transposed and copied: without the copy
+    # the peak is 13 % below.
+    assert graph.store_all_peak_bytes == pytest.approx(step.rise_bytes, rel=0.002)
+
+
+def test_the_output_of_a_normalisation_is_free_when_it_is_rectified() -> None:
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU())
+    graph = trace(model, torch.zeros(2, 3, 8, 8))
+    nodes = {node.name: node for node in graph.nodes}
+    name = "_native_batch_norm_legit_functional"
+    # 2*4*6*6 numbers of 4 bytes, and for each of 4 channels a mean, a deviation and the two new
+    # running statistics, which the backward operation takes as well.
+    assert nodes[name].output_bytes == 1152 + 64
+    assert (nodes[f"{name}.saved"].output_bytes, nodes[f"{name}.saved"].inputs) == (64, (name,))
+    assert nodes[f"{name}.saved"].duration_ns == 0
+    readers = [node.name for node in graph.nodes if name in node.inputs]
+    assert readers == [f"{name}.saved", "relu"]
+    assert f"{name}.saved" in nodes["native_batch_norm_backward"].inputs
+
+
+def test_a_dropout_and_an_interpolation_are_the_operators_that_run_without_a_compiler() -> None:
+    class Wide(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Conv2d(3, 4, 1)
+
+        def forward(self, x: Any) -> Any:
+            y = nn.functional.interpolate(nn.functional.silu(self.layer(x)), scale_factor=2)
+            return nn.functional.dropout(y)
+
+    graph = trace(Wide(), torch.zeros(1, 3, 4, 4))
+    # On a CPU a dropout draws numbers of the input's type; a mask of bytes would be another draw.
+    assert [node.name for node in graph.nodes if not node.backward] == [
+        "convolution",
+        "silu",
+        "upsample_nearest2d",
+        "empty_like",
+        "bernoulli",
+        "div",
+        "mul",
+        "mean",
+    ]
+    assert "silu_backward" in graph.position_of
+
+
+def test_tied_weights_have_one_gradient_and_unused_ones_have_none() -> None:
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.Linear(4, 4, bias=False), nn.Linear(4, 4, bias=False)
+            self.second.weight = self.first.weight
+            self.unused = nn.Linear(4, 4)
+
+        def forward(self, x: Any) -> Any:
+            return self.second(self.first(x))
+
+    graph = trace(Tied(), torch.zeros(2, 4))
+    # The loss, and the sum of two gradients.
+    assert [node.output_bytes for node in graph.nodes if node.keep] == [4, 64]
 
 
 def test_tracing_leaves_the_model_as_it_was() -> None:

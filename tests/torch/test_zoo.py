@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -243,3 +244,22 @@ def test_without_pytorch_the_error_says_what_to_install(monkeypatch: pytest.Monk
     monkeypatch.setattr(catalogue.util, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"pip install 'jettison\[torch\]'"):
         build("resnet18", batch=1, input_size=32)
+
+
+def test_a_u_net_has_its_published_size_and_is_no_chain() -> None:
+    # The paper's network on 3 colours and 2 classes: 3x3 convolutions of 9ab weights from a to b
+    # channels, without biases, two numbers for each channel of a normalisation, transposed
+    # convolutions of 4ab + b, and 64*2 + 2 for the logits.
+    widths = [64, 128, 256, 512, 1024]
+    down = sum(9 * (a * b + b * b) + 4 * b for a, b in zip([3, *widths], widths, strict=False))
+    up = sum(
+        4 * low * high + high + 9 * (2 * high * high + high * high) + 4 * high
+        for high, low in pairwise(widths)
+    )
+    assert parameters_of("unet", 32) == down + up + 64 * 2 + 2
+    workload = build("unet", batch=2, input_size=16, depth=2, width=4)
+    assert workload.model(workload.sample_input).shape == (2, 16, 16, 2)
+    with pytest.raises(InputError, match=r"a UNet is not an nn\.Sequential.*--kind graph"):
+        profile_chain(workload.model, workload.sample_input, name="unet", model_name="unet")
+    with pytest.raises(InputError, match="a multiple of 16"):
+        build("unet", batch=1, input_size=24)

@@ -1,0 +1,97 @@
+"""From a model, a loss and an amount of memory to a training step that keeps to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+
+from jettison.instances.errors import InputError
+from jettison.instances.memory import Memory
+from jettison.instances.remat_graph import RematGraph
+from jettison.schedules.graph_schedule import GraphSchedule
+from jettison.solvers.solve import solve
+from jettison.torch.checkpointed_step import CheckpointedStep
+from jettison.torch.step_program import Loss, StepProgram, trace_step_program
+
+
+def checkpoint_step_optimal(
+    model: nn.Module,
+    *,
+    memory: str | int | Memory,
+    loss: Loss | None = None,
+    sample_input: Tensor | None = None,
+    sample_loss_arguments: Sequence[Tensor] = (),
+    program: StepProgram | None = None,
+    method: str | None = None,
+    time_limit: float | None = 60.0,
+    warmup: int = 2,
+    repeats: int = 7,
+) -> CheckpointedStep:
+    r"""Make the training step of any model fit into `memory`, in the least time.
+
+    Traces the step once, measures its operations, solves `remat-graph`, and returns a module that
+    runs the schedule in each step: ``step(batch, labels).backward()``. Batches must look like the
+    sample. Under autocast, trace and call the step inside the same ``torch.autocast`` block.
+
+    Parameters
+    ----------
+    model
+        Any module in training mode; it need not be sequential. It is shared, not copied.
+    memory
+        Bytes (``4 * 2**30``, ``"4GiB"``), or a share of the peak without recomputation (``"60%"``);
+        the gradients of the parameters are a part of it, parameters and the batch are not.
+    loss
+        A module or function of the output and further arguments; None if the model returns the
+        loss itself.
+    sample_input
+        One batch, to trace and measure with; not needed with `program`.
+    sample_loss_arguments
+        Further arguments of the loss.
+    program
+        What `trace_step_program` returned for this model before; `loss` is a part of it.
+    method, time_limit
+        As in `solve`.
+    warmup, repeats
+        Of the measurement of each operation.
+
+    Raises
+    ------
+    InputError
+        If the step cannot be traced (see `trace_step_program`), or no schedule fits: the message
+        has the least memory that would do, where it is known.
+    """
+    if program is None:
+        if sample_input is None:
+            raise InputError(
+                "neither a sample nor a program",
+                field="sample_input",
+                expected="give one batch, or what trace_step_program returned",
+            )
+        program = trace_step_program(
+            model,
+            sample_input,
+            loss=loss,
+            sample_loss_arguments=sample_loss_arguments,
+            warmup=warmup,
+            repeats=repeats,
+        )
+    elif program.step.model is not model or program.step.loss is not loss:
+        raise InputError(
+            "the program is that of another model or loss",
+            field="program",
+            expected="give the model and the loss that it was traced with",
+        )
+    problem = RematGraph(program.graph, memory)
+    result = solve(problem, method, time_limit=time_limit)
+    if not isinstance(result.schedule, GraphSchedule):
+        least = None if result.infeasibility is None else result.infeasibility.least_memory_bytes
+        raise InputError(
+            f"{result.method} found no schedule within {problem.memory_bytes} bytes"
+            f" ({result.status})",
+            field="memory",
+            expected="give more memory or time"
+            if least is None
+            else f"give at least {least} bytes",
+        )
+    return CheckpointedStep(program, problem, result.schedule)

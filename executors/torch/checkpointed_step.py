@@ -1,0 +1,150 @@
+"""A training step of any model that runs by a schedule of its graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from jettison.instances.errors import InputError
+from jettison.instances.graph import Graph
+from jettison.instances.remat_graph import RematGraph
+from jettison.schedules.graph_schedule import GraphSchedule
+from jettison.solvers.result import replay_schedule
+from jettison.torch.checkpointed_sequential import Prediction
+from jettison.torch.errors import ExecutionError
+from jettison.torch.graph_plan import GraphPlan
+from jettison.torch.graph_run import GraphRun, StepState
+from jettison.torch.step_program import StepProgram
+
+
+class CheckpointedStep(nn.Module):
+    r"""Computes the loss of a batch and its gradients by a schedule of the step's graph.
+
+    ``step(batch, labels).backward()`` does what ``loss(model(batch), labels).backward()`` does, and
+    the result is the same, gradients included. Each operation of the trace runs on tensors that
+    the schedule keeps; an operation that runs again draws the same random numbers, and buffers such
+    as running statistics are updated once, before the call returns.
+
+    Parameters receive their gradients while ``backward()`` runs, each as soon as nothing reads it.
+    The operations are those of the trace: hooks of modules have run when it was made, hooks of
+    parameters run in each step. A second backward pass and gradients of gradients are refused with
+    an `ExecutionError`. The graph does not show the parameters: `torch.autograd.grad` reports them
+    as unused, and ``backward(inputs=...)`` does not reach them.
+    Where gradients are disabled, the model runs as it is.
+
+    Predicted is what the step allocates: gradients of parameters are a part of it, and the batch is
+    not. A step that adds to gradients from before needs less: they are added one by one. Not in the
+    prediction are what kernels allocate for themselves, states of the random number generator
+    (kilobytes for each operation that draws again), and new values of buffers until they are
+    written.
+
+    Parameters
+    ----------
+    program
+        The trace.
+    problem
+        Its graph, and the memory.
+    schedule
+        A schedule that the replay accepts.
+
+    Attributes
+    ----------
+    schedule, graph
+        What runs, and what it was made for.
+    predicted
+        Time and peak of a step, by the replay.
+
+    Raises
+    ------
+    InputError
+        If the graph is not that of the trace, the replay rejects the schedule, or it draws random
+        numbers in another order than the model.
+    """
+
+    def __init__(self, program: StepProgram, problem: RematGraph, schedule: GraphSchedule) -> None:
+        super().__init__()
+        if _shape(problem.instance) != _shape(program.graph):
+            raise InputError(
+                f"the graph {problem.instance.name} is not that of this step",
+                field="problem",
+                expected="take program.graph: it has one node for each operation",
+            )
+        replay = replay_schedule(problem, schedule)
+        if not replay.valid:
+            raise InputError(
+                str(replay.violations[0]),
+                field="schedule",
+                expected="give a schedule that the replay accepts for this problem",
+            )
+        self.step = program.step
+        self.program = program
+        self.problem = problem
+        self.schedule = schedule
+        self.predicted = Prediction(time_ns=replay.time_ns, peak_bytes=replay.peak_bytes)
+        self._plan = GraphPlan.of(schedule, program.traced)
+        self._state = StepState(program.step)
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that the schedule was made for."""
+        return self.problem.instance
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        """Return the loss.
+
+        Raises
+        ------
+        InputError
+            If the inputs do not look like the sample.
+        ExecutionError
+            If the model or autocast is not as it was when the step was traced.
+        """
+        if not torch.is_grad_enabled():
+            value: Tensor = self.step(*inputs)
+            return value
+        self.program.check(inputs)
+        run = GraphRun(self._plan, self.program.traced, self._state, inputs)
+        anchor = torch.empty(0, requires_grad=True)
+        loss: Tensor = _RunStep.apply(run, anchor)
+        return loss
+
+    def extra_repr(self) -> str:
+        """Return what is predicted, for ``repr``."""
+        return (
+            f"{len(self.schedule.operations)} operations, {self.predicted.time_ns} ns, "
+            f"{self.predicted.peak_bytes} bytes"
+        )
+
+
+class _RunStep(torch.autograd.Function):
+    """The step up to the gradient of its loss; backward, the rest."""
+
+    @staticmethod
+    def forward(ctx: Any, run: GraphRun, anchor: Tensor) -> Tensor:
+        # The anchor makes the loss need a gradient.
+        ctx.run = run
+        return run.forward()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None]:
+        if torch.is_grad_enabled():
+            raise ExecutionError(
+                "create_graph=True asks for gradients of gradients, which a schedule does not "
+                "record; call the plain model for them"
+            )
+        if not torch.autograd._is_checkpoint_valid():
+            raise ExecutionError(
+                "torch.autograd.grad() and backward(inputs=...) ask for some gradients only, but "
+                "a schedule accumulates all of them into .grad; call backward() without inputs"
+            )
+        ctx.run.backward(gradients[0])
+        return None, None
+
+
+def _shape(graph: Graph) -> list[tuple[Any, ...]]:
+    return [
+        (node.name, node.inputs, node.output_bytes, node.workspace_bytes, node.keep)
+        for node in graph.nodes
+    ]

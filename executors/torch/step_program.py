@@ -1,0 +1,235 @@
+"""A training step as a program: its trace, the graph that schedules are made for, its sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from jettison.instances.errors import InputError
+from jettison.instances.graph import Graph
+from jettison.instances.profilers.autocast_state import AutocastState
+from jettison.instances.profilers.graph_assembly import step_provenance, traced_graph
+from jettison.instances.profilers.operator_cost import Measured, OperatorCost
+from jettison.instances.profilers.traced_step import TracedStep
+from jettison.torch.errors import ExecutionError
+
+Loss = Callable[..., Tensor]
+
+
+class LossStep(nn.Module):
+    """A model and its loss as one module, which maps a batch and labels to a scalar.
+
+    Parameters
+    ----------
+    model
+        Any module.
+    loss
+        Of the output and further arguments; None if the model itself returns the scalar.
+    """
+
+    def __init__(self, model: nn.Module, loss: Loss | None) -> None:
+        super().__init__()
+        self.model = model
+        self.loss = loss
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        """Return the loss."""
+        value: Tensor
+        if self.loss is None:
+            value = self.model(*inputs)
+        else:
+            value = self.loss(self.model(inputs[0]), *inputs[1:])
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """What has to be the same in each step."""
+
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: torch.dtype
+    device: torch.device
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> _Layout:
+        return cls(tuple(tensor.size()), tuple(tensor.stride()), tensor.dtype, tensor.device)
+
+    def __str__(self) -> str:
+        return f"{self.dtype} of size {self.size} and stride {self.stride} on {self.device}"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class StepProgram:
+    """What `trace_step_program` returns.
+
+    Attributes
+    ----------
+    step
+        The model and its loss.
+    graph
+        The instance: one node for each operation of `traced`.
+    traced
+        The trace.
+    inputs
+        What each input has to look like.
+    autocast
+        As it was set around the trace: it holds for the forward pass.
+    modes
+        Whether each module of the step was in training mode, and each parameter trained.
+    """
+
+    step: LossStep
+    graph: Graph
+    traced: TracedStep
+    inputs: tuple[_Layout, ...]
+    autocast: AutocastState
+    modes: tuple[bool, ...]
+
+    def check(self, inputs: Sequence[Any]) -> None:
+        """Compare a step that is to run with the one that was traced.
+
+        Raises
+        ------
+        InputError
+            If the inputs differ in number, size, layout, type or device, or need gradients.
+        ExecutionError
+            If training modes, trained parameters or autocast are not as they were.
+        """
+        if len(inputs) != len(self.inputs):
+            raise InputError(
+                f"{len(inputs)} inputs, and {len(self.inputs)} in the trace",
+                field="inputs",
+                expected="call the step with as many tensors as the sample had",
+            )
+        for place, (item, expected) in enumerate(zip(inputs, self.inputs, strict=True)):
+            found = _Layout.of(_checked_input(item, place))
+            if found != expected:
+                raise InputError(
+                    f"a tensor {found}, and {expected} in the trace",
+                    field=f"inputs[{place}]",
+                    expected="a graph is made for one shape: drop smaller batches"
+                    " (drop_last=True), or call the plain model for them",
+                )
+        if _modes(self.step) != self.modes:
+            raise ExecutionError(
+                "a module has changed between training and evaluation mode, or a parameter's "
+                "requires_grad has changed, since the step was traced; change it back, trace "
+                "again, or call the plain model"
+            )
+        if not AutocastState.current(inputs[0].device).casts_like(self.autocast):
+            raise ExecutionError(
+                "autocast is not as it was when the step was traced; trace and call the step "
+                "under the same autocast"
+            )
+
+
+def trace_step_program(
+    model: nn.Module,
+    sample_input: Tensor,
+    *,
+    loss: Loss | None,
+    sample_loss_arguments: Sequence[Tensor] = (),
+    name: str | None = None,
+    cost: OperatorCost | None = None,
+    warmup: int = 2,
+    repeats: int = 7,
+) -> StepProgram:
+    """Trace a training step of any model, and measure its operations one by one.
+
+    The trace is the step on these inputs: Python code of the model runs once, so that what it
+    decides or computes without tensors stays as it is.
+
+    Parameters
+    ----------
+    model
+        In training mode. It is shared, not copied.
+    sample_input
+        One batch.
+    loss
+        A module or function of the output and further arguments; None if the model returns the
+        loss itself, as a function of `sample_input` and the further arguments.
+    sample_loss_arguments
+        The further arguments, tensors.
+    name
+        Of the graph.
+    cost
+        How durations are known; measured on the device of the sample if it is not given.
+    warmup, repeats
+        Of each measurement.
+
+    Raises
+    ------
+    InputError
+        If the step cannot be traced, writes to its inputs, or needs gradients of them.
+    """
+    inputs = (sample_input, *sample_loss_arguments)
+    for place, item in enumerate(inputs):
+        _checked_input(item, place)
+    device = sample_input.device
+    known = cost or Measured(device, warmup=warmup, repeats=repeats)
+    step = LossStep(model, loss)
+    step.training = model.training
+    kind = type(model).__name__
+    graph, traced = traced_graph(
+        step,
+        inputs,
+        known,
+        name=name or f"step-of-{kind}-{device.type}",
+        provenance=step_provenance(
+            sample_input,
+            known,
+            model_name=kind,
+            model_arguments={},
+            samples=int(sample_input.shape[0]) if sample_input.dim() else 1,
+        ),
+    )
+    if traced.changed_inputs:
+        raise InputError(
+            "the step modifies its input in place, so that no operation can be repeated",
+            field="model",
+            expected="set inplace=False in the first layer, or give the model a clone()",
+        )
+    return StepProgram(
+        step=step,
+        graph=graph,
+        traced=traced,
+        inputs=tuple(map(_Layout.of, inputs)),
+        autocast=AutocastState.current(device),
+        modes=_modes(step),
+    )
+
+
+def _checked_input(item: Any, place: int) -> Tensor:
+    if type(item) is not Tensor or item.layout != torch.strided:
+        raise InputError(
+            f"a {type(item).__name__} is not a dense tensor",
+            field=f"inputs[{place}]",
+            expected="give a batch, and what the loss takes besides, as tensors",
+        )
+    if item.device.type not in {"cpu", "cuda"}:
+        raise InputError(
+            f"the device {item.device}",
+            field=f"inputs[{place}]",
+            expected="move the model and the input to a CPU or CUDA device",
+        )
+    if item.requires_grad:
+        raise InputError(
+            "an input requires a gradient, which no operation of the trace would compute",
+            field=f"inputs[{place}]",
+            expected="detach() it, or make it a parameter of the model",
+        )
+    return item
+
+
+def _modes(step: LossStep) -> tuple[bool, ...]:
+    # The step itself is no module of the caller's.
+    parts = [module for module in step.modules() if module is not step]
+    return (
+        *(module.training for module in parts),
+        *(parameter.requires_grad for parameter in step.parameters()),
+    )

@@ -1,0 +1,145 @@
+"""Export a training step as one graph of operators, as they run without a compiler.
+
+The export swaps in decompositions of its own for some composite functions (a dropout, say, or an
+interpolation), which would draw other numbers or round otherwise than the model does. They are
+switched off while the model runs: the operators are those that PyTorch's own composite functions
+call.
+
+Autocast holds for the forward pass only, as PyTorch advises: the backward operations work in the
+types of what they read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, fx, nn
+from torch._functorch.aot_autograd import aot_export_module
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from jettison.instances.errors import InputError
+from jettison.instances.profilers.autocast_state import AutocastState
+
+
+def export_step(step: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[fx.GraphModule, Any]:
+    """Return the joint graph of a step that maps the inputs to a scalar, and its signature.
+
+    Autocast is as it is set around the call. Names in the signature begin with ``step.``; a tensor
+    that the step has under several names stands under the first.
+
+    Raises
+    ------
+    InputError
+        If the step cannot be traced: control flow depends on values, no parameter is trained, or
+        the loss is no scalar.
+    """
+    autocast = AutocastState.current(inputs[0].device)
+    try:
+        # The export refuses trained parameters that the loss does not depend on.
+        with (
+            _not_trained(_unused(step, inputs)),
+            torch.enable_grad(),
+            autocast.switched_off().restored(),
+        ):
+            exported: tuple[fx.GraphModule, Any] = aot_export_module(
+                _ExportedStep(step, autocast), inputs, trace_joint=True, output_loss_index=0
+            )
+    except (RuntimeError, ValueError, TypeError, AssertionError) as error:
+        raise InputError(
+            f"the step cannot be traced: {(str(error) or type(error).__name__).splitlines()[0]}",
+            field="model",
+            expected="give a scalar loss, trained parameters, no control flow on values, and no"
+            " tensors that are neither parameters, buffers nor inputs",
+        ) from error
+    return exported
+
+
+def _unused(step: nn.Module, inputs: tuple[Tensor, ...]) -> list[nn.Parameter]:
+    """Return the trained parameters that the loss does not depend on."""
+    trained = {
+        name: parameter for name, parameter in step.named_parameters() if parameter.requires_grad
+    }
+    mode = FakeTensorMode()
+    with mode, torch.enable_grad():
+        fakes = {
+            name: mode.from_tensor(tensor)
+            for name, tensor in (*step.named_parameters(), *step.named_buffers())
+        }
+        given = tuple(mode.from_tensor(tensor) for tensor in inputs)
+        loss = torch.func.functional_call(step, fakes, given)
+        found = torch.autograd.grad(loss, [fakes[name] for name in trained], allow_unused=True)
+    return [
+        parameter
+        for parameter, gradient in zip(trained.values(), found, strict=True)
+        if gradient is None
+    ]
+
+
+@contextmanager
+def _not_trained(parameters: Iterable[nn.Parameter]) -> Iterator[None]:
+    for parameter in parameters:
+        parameter.requires_grad_(requires_grad=False)
+    try:
+        yield
+    finally:
+        for parameter in parameters:
+            parameter.requires_grad_()
+
+
+class _ExportedStep(nn.Module):
+    """The loss of a step as the only entry of a tuple, as an export of the step wants it."""
+
+    def __init__(self, step: nn.Module, autocast: AutocastState) -> None:
+        super().__init__()
+        self.step = step
+        self._autocast = autocast
+        self._first_name_of = _aliases(step)
+
+    def named_parameters(self, *_: Any, **__: Any) -> Any:
+        """Return each parameter once: its gradient is the sum over its names."""
+        return super().named_parameters()
+
+    def named_buffers(self, *_: Any, **__: Any) -> Any:
+        """Return each buffer once."""
+        return super().named_buffers()
+
+    def forward(self, *inputs: Tensor) -> tuple[Tensor]:
+        """Return the loss in a tuple."""
+        # The export puts fake tensors under first names; the other names follow here.
+        tied = {alias: _tensor_at(self.step, first) for alias, first in self._first_name_of.items()}
+        functional = torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FUNCTIONAL)
+        if functional is not None:
+            # An export takes composite functions apart even where the device has a kernel for them.
+            functional.export = False
+        buffers = dict(self.step.named_buffers())
+        with torch._C._DisablePythonDispatcher(), self._autocast.restored():
+            loss = torch.func.functional_call(self.step, tied, inputs, tie_weights=False)
+        with torch.no_grad():
+            for name, buffer in buffers.items():
+                new = _tensor_at(self.step, name)
+                if new is not buffer:
+                    # A tensor in place of the old one is a write as well, which has to be recorded.
+                    buffer.copy_(new)
+        return (loss,)
+
+
+def _aliases(step: nn.Module) -> dict[str, str]:
+    first: dict[int, str] = {}
+    aliases = {}
+    for tensors in (
+        step.named_parameters(remove_duplicate=False),
+        step.named_buffers(remove_duplicate=False),
+    ):
+        for name, tensor in tensors:
+            if first.setdefault(id(tensor), name) != name:
+                aliases[name] = first[id(tensor)]
+    return aliases
+
+
+def _tensor_at(step: nn.Module, name: str) -> Tensor:
+    path, _, last = name.rpartition(".")
+    tensor: Tensor = getattr(step.get_submodule(path), last)
+    return tensor
