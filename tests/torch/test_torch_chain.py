@@ -9,6 +9,7 @@ import pytest
 from jettison.instances.catalog import load, save
 from jettison.instances.chain import Chain
 from jettison.instances.errors import InputError, MissingExtraError
+from jettison.instances.parameter_gradients import ParameterGradients
 from jettison.instances.profilers import torch_chain
 from jettison.instances.profilers.torch_chain import profile_chain
 
@@ -56,7 +57,8 @@ def test_linear_layers_save_only_their_output() -> None:
 
 
 def test_the_backward_overhead_of_a_linear_layer_is_its_gradient_before_accumulation() -> None:
-    chain = profile(nn.Sequential(nn.Linear(8, 16), nn.Linear(16, 2)), torch.zeros(4, 8))
+    model = nn.Sequential(nn.Linear(8, 16), nn.Linear(16, 2))
+    chain = profile(model, torch.zeros(4, 8), gradients=ParameterGradients.ACCUMULATED)
     # The second layer makes 136 bytes of parameter gradients beside the gradient of its input,
     # which the chain model counts by itself.
     assert chain.stage(2).backward_overhead_bytes == 136
@@ -64,6 +66,39 @@ def test_the_backward_overhead_of_a_linear_layer_is_its_gradient_before_accumula
     # gradient are not counted twice.
     assert chain.stage(1).backward_overhead_bytes == 576 - 128
     assert not chain.backward_overhead_holds_gradient
+    assert chain.provenance.parameter_gradients == "accumulated"
+
+
+def test_a_new_gradient_is_no_overhead_for_its_place_is_reserved() -> None:
+    chain = profile(nn.Sequential(nn.Linear(8, 16), nn.Linear(16, 2)), torch.zeros(4, 8))
+    # As above, but the 136 and the 576 bytes are the parameters' gradients from then on.
+    assert [stage.backward_overhead_bytes for stage in chain][:2] == [0, 0]
+    assert chain.provenance.parameter_gradients == "new"
+
+
+def test_a_hidden_gradient_is_an_overhead_beside_new_gradients_of_parameters() -> None:
+    stage = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 2))
+    chain = profile(nn.Sequential(nn.Linear(8, 8), stage), torch.zeros(4, 8))
+    # Weights and biases take 576 + 136 bytes, all reserved. When GELU's backward operation runs,
+    # 256 bytes of its output's gradient and 256 of its input's are there, and 136 of the 712 are
+    # used: that is less than what is reserved, beside the 128 of the input's gradient. The saved
+    # bytes before GELU, 256, go when it has run.
+    assert chain.stage(2).weight_bytes == 712
+    assert chain.stage(2).backward_overhead_bytes == 0
+    accumulated = profile(
+        nn.Sequential(nn.Linear(8, 8), stage),
+        torch.zeros(4, 8),
+        gradients=ParameterGradients.ACCUMULATED,
+    )
+    assert accumulated.stage(2).backward_overhead_bytes > 0
+
+
+def test_the_gradient_of_a_shared_weight_is_new_only_in_the_last_of_its_stages() -> None:
+    layer = nn.Linear(16, 16, bias=False)
+    chain = profile(nn.Sequential(nn.Linear(8, 16), layer, nn.Tanh(), layer), torch.zeros(4, 8))
+    # 16*16 numbers of 4 bytes: the earlier stage adds them to the gradient that is there.
+    assert chain.stage(4).backward_overhead_bytes == 0
+    assert chain.stage(2).backward_overhead_bytes == 1024
 
 
 def test_float64_takes_twice_the_bytes_of_float32() -> None:
