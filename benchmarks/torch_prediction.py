@@ -5,9 +5,9 @@ for peak memory. Steps by a schedule and plain steps take turns. Their ratio is 
 predicted one, in CPU seconds on a CPU: it holds on a machine that does other work as well. The time
 itself is predicted from the profile's wall clock and needs a quiet machine.
 
-Gradients of parameters are new in each step, or, with ``--gradients accumulated``, added to those of
-the step before. A chain predicts memory without gradients: those that a step has made so far are
-added, before the peak is compared.
+Gradients of parameters are new in each step, or, with ``--gradients accumulated``, added to those
+of the step before. A chain predicts memory without gradients: those that a step has made so far
+are added, before the peak is compared.
 
 Peaks are those of PyTorch's allocator. ``--device cuda`` measures on a GPU.
 """

@@ -112,7 +112,9 @@ def chain_stages(
     """Return the stages of `model` in the order in which they run, and the loss.
 
     A parameter of several stages has its gradient from the last of them, whose backward operation
-    comes first; the others add to it. A stage without a name of its own (``nn.Sequential(a, b)`` numbers them) is called by its
+    comes first; the others add to it.
+
+    A stage without a name of its own (``nn.Sequential(a, b)`` numbers them) is called by its
     number and its class.
     """
     modules: list[nn.Module] = [model]

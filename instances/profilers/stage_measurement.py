@@ -41,8 +41,13 @@ class StageMeasurement:
         return cls(
             StageTime(tuple(entry["forward_ns"]), tuple(entry["backward_ns"])),
             StageMemory(
-                **{name: entry[name] for name in _SIZES},
-                **{name: MemoryWindow(*entry[name]) for name in _WINDOWS},
+                output_bytes=entry["output_bytes"],
+                hooked_bytes=entry["hooked_bytes"],
+                uncounted_bytes=entry["uncounted_bytes"],
+                new_gradient_bytes=entry["new_gradient_bytes"],
+                passing=MemoryWindow(*entry["passing"]),
+                forward=MemoryWindow(*entry["forward"]),
+                backward=MemoryWindow(*entry["backward"]),
             ),
         )
 

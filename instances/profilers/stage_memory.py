@@ -75,8 +75,9 @@ class StageMemory:
         r"""Peak of the backward operation above all that the chain model counts.
 
         That is the input, :math:`\bar a^\ell`, :math:`\delta^\ell`, and :math:`\delta^{\ell-1}` of
-        `input_gradient_bytes`, and the place of new gradients of parameters. Autograd frees parts of :math:`\bar a^\ell` on the way; where they
-        make room for everything else, nothing remains.
+        `input_gradient_bytes`, and the place of new gradients of parameters. Autograd frees parts
+        of :math:`\bar a^\ell` on the way; where they make room for everything else, nothing
+        remains.
         """
         kept = self.forward.kept_bytes - self.uncounted_bytes
         peak = kept + self.backward.rise_bytes

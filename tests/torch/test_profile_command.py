@@ -140,7 +140,7 @@ def test_a_run_that_was_interrupted_goes_on_where_it_stopped(
     assert measured == ["embedding", "block1", "block2"]
     assert "2 stages are in" in err
     assert not (here / "tiny.json").exists()
-    kept = json.loads((here / "tiny.json.partial").read_text(encoding="utf-8"))["stages"]
+    kept = json.loads((here / "tiny.json.partial").read_text(encoding="utf-8"))["measured"]
     with monkeypatch.context() as patch:
         measured = interrupted_at("none", patch)
         code, _, err = terminal.run(*TINY, "-o", "tiny.json")
@@ -208,7 +208,7 @@ def test_a_program_that_is_killed_leaves_complete_stages(here: Path) -> None:
         program.send_signal(signal.SIGKILL)
     assert not (here / "tiny.json").exists()
     document = json.loads((here / "tiny.json.partial").read_text(encoding="utf-8"))
-    assert "embedding" in document["stages"]
+    assert "embedding" in document["measured"]
 
 
 def test_a_terminal_sees_which_stage_runs(here: Path) -> None:
