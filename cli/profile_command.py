@@ -219,8 +219,11 @@ def profile(
             chain = run.chain(stages, line.show)
         _finish(chain, path, stages)
         return
-    suffix = "" if costs is Costs.MEASURED else f"-{costs}"
-    path = output or Path(f"{run.name}{suffix}-{kind}.json")
+    if kind is InstanceKind.GRAPH:
+        name = run.graph_name(costs.value)
+    else:
+        name = run.multi_model_name(costs.value, models)
+    path = output or Path(f"{name}-{kind}.json")
     operations = run.operations(_beside(path), kind.value)
     with _going_on(operations, path, line, "operations"):
         traced: Graph | MultiModel

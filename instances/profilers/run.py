@@ -64,8 +64,6 @@ class ProfileRun:
         What it stands for; it is moved to the device.
     settings
         Where and how often operations run.
-    label
-        Tells runs of one target apart that differ in the arguments of the model.
 
     Attributes
     ----------
@@ -78,15 +76,13 @@ class ProfileRun:
         If there is no such device, or the model does not fit its memory.
     """
 
-    def __init__(
-        self, target: str, workload: Workload, settings: ProfileSettings, label: str = ""
-    ) -> None:
+    def __init__(self, target: str, workload: Workload, settings: ProfileSettings) -> None:
         self._device = device_of(settings)
         self._target = target
         self._settings = settings
         samples, *extents = workload.sample_input.shape
         sizes = "x".join(map(str, extents)) or "1"
-        self._stem = f"{target.replace(':', '-')}{label}-b{samples}-{sizes}"
+        self._stem = f"{target.replace(':', '-')}-b{samples}-{sizes}"
         short = short_device_name(device_name(self._device), settings.device)
         self.name = f"{self._stem}-{short}"
         with self._fitting():
@@ -159,7 +155,7 @@ class ProfileRun:
             graph = profile_graph(
                 self._workload.model,
                 self._workload.sample_input,
-                name=name or self._traced_name(costs),
+                name=name or self.graph_name(costs),
                 model_name=self._workload.model_name,
                 model_arguments=self._workload.model_arguments,
                 loss=self._workload.loss,
@@ -195,7 +191,7 @@ class ProfileRun:
                 cost,
                 models=models,
                 bandwidth=bandwidth,
-                name=name or f"{self._traced_name(costs)}-x{models}",
+                name=name or self.multi_model_name(costs, models),
                 model_name=self._workload.model_name,
                 model_arguments=self._workload.model_arguments,
             )
@@ -211,9 +207,13 @@ class ProfileRun:
             spread=spread,
         )
 
-    def _traced_name(self, costs: str) -> str:
-        # What is not measured must not pass for a measurement of the device.
+    def graph_name(self, costs: str) -> str:
+        """Return the name of a graph: what is not measured must not pass for a measurement."""
         return self.name if costs == "measured" else f"{self._stem}-{costs}"
+
+    def multi_model_name(self, costs: str, models: int) -> str:
+        """Return the name of so many fused models."""
+        return f"{self.graph_name(costs)}-x{models}"
 
     def _cost(
         self, costs: str, partial: PartialProfile[Spread], announce: Callable[[str], None]

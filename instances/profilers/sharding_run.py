@@ -29,7 +29,7 @@ from jettison.instances.profilers.shard_kernels import kernel_of
 from jettison.instances.profilers.timing import duration_ns
 from jettison.instances.sharded_graph import ShardedGraph
 from jettison.instances.tensor_programs.device_mesh import v100_mesh
-from jettison.instances.tensor_programs.shard_cost import LocalWork
+from jettison.instances.tensor_programs.shard_cost import LocalWork, share_name
 from jettison.instances.tensor_programs.shard_program import shard_program
 from jettison.instances.tensor_programs.tensor_program import TensorProgram
 
@@ -62,7 +62,7 @@ class MeasuredShards:
         self.known = known
 
     def compute_ns(self, work: LocalWork) -> int:
-        """Return the median of the runs, at least 1."""
+        """Return the median of the runs."""
         key = share_name(work)
         if key not in self.known:
             self._announce(work.operation.name)
@@ -72,17 +72,7 @@ class MeasuredShards:
                 found = [duration_ns(kernel, self._device) for _ in range(runs)]
             counted = found[self._settings.warmup :]
             self.known[key] = (min(counted), median_low(counted), max(counted))
-        return max(1, self.known[key][1])
-
-
-def share_name(work: LocalWork) -> str:
-    """Return what a measurement of a share depends on, as a text."""
-    shapes = ",".join("x".join(map(str, shape)) for shape in (*work.operand_shapes, work.shape))
-    sizes = ",".join(map(str, work.element_bytes))
-    return (
-        f"{work.operation.primitive} {work.operation.subscripts} of {shapes}, "
-        f"{sizes or 0} bytes each"
-    )
+        return self.known[key][1]
 
 
 class ShardingRun:

@@ -22,6 +22,7 @@ SMALL = [
     {"name": "resnet18", "batch": 2, "input_size": 32, "stem": "3x3", "classes": 10},
     {"name": "resnet50", "batch": 2, "input_size": 64},
     {"name": "mobilenet-v2", "batch": 2, "input_size": 32},
+    {"name": "mobilenet-v3", "batch": 2, "input_size": 64},
     {"name": "vit", "batch": 2, "input_size": 16, "patch": 4, "depth": 3, "hidden": 32, "heads": 4},
     {"name": "vgg16", "batch": 2, "input_size": 32, "classes": 10},
     {
@@ -75,6 +76,7 @@ def parameters_of(name: str, input_size: int) -> int:
         ("densenet201", 32, 20_013_928),
         ("inception-v3", 75, 27_161_264 - 3_326_696),
         ("mobilenet-v2", 32, 3_504_872),
+        ("mobilenet-v3", 32, 5_483_032),
         ("vit-b16", 224, 86_567_656),
         ("vit-l16", 224, 304_326_632),
         ("vgg16", 32, 138_357_544),
@@ -101,6 +103,7 @@ def test_a_model_has_the_published_number_of_parameters(
         ("densenet121", 63),
         ("inception-v3", 7 + 11 + 1),
         ("mobilenet-v2", 1 + 17 + 2),
+        ("mobilenet-v3", 1 + 15 + 2),
         ("vgg16", 13 + 5 + 3),
         ("bert-base", 14),
     ],
