@@ -152,7 +152,8 @@ class ShardingRun:
             except torch.OutOfMemoryError:
                 raise too_large(self.name, self._device) from None
         links = "; ".join(
-            f"{dimension.devices} devices, {dimension.link} each in {dimension.latency_ns} ns"
+            f"{dimension.devices} devices, {dimension.link.bytes_per_s} bytes a second each, "
+            f"{dimension.latency_ns} ns"
             for dimension in self._mesh.dimensions
         )
         provenance = replace(
