@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import platform
+from datetime import date
+from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -292,9 +295,16 @@ def test_the_provenance_says_what_was_run_and_survives_the_file(tmp_path: Path) 
     assert (found.batch, found.input_shape, found.dtype) == (4, (4, 8), "float32")
     assert (found.warmup, found.repeats) == (1, 4)
     assert found.libraries["torch"] == torch.__version__
+    assert found.libraries["python"] == platform.python_version()
+    assert found.exporter == f"jettison {metadata.version('jettison')}"
+    assert date.fromisoformat(str(found.date)) <= date.today()
+    assert found.device
     stage = chain.stage(1)
     assert found.spread["0-Linear forward_ns"][1] == stage.forward_ns
     assert found.spread["0-Linear backward_ns"][1] == stage.backward_ns
+    # Every stage and the loss, each from its fastest run to its slowest.
+    assert len(found.spread) == 2 * len(chain)
+    assert all(least <= median <= most for least, median, most in found.spread.values())
     save(chain, tmp_path / "chain.json")
     assert load(tmp_path / "chain.json") == chain
 
@@ -394,6 +404,33 @@ def test_replaying_a_trace_finds_the_peak_of_every_window() -> None:
     ]
     fill_windows(windows, events)
     assert windows == [MemoryWindow(5, 15, 12), MemoryWindow(32, 32, 9)]
+
+
+def test_the_versions_of_a_gpu_s_driver_and_libraries_are_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from jettison.instances.profilers import device_name
+
+    driver = tmp_path / "version"
+    driver.write_text("NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue\n", "utf-8")
+    monkeypatch.setattr(device_name, "_DRIVER", driver)
+    monkeypatch.setattr(torch.version, "cuda", "12.4")
+    monkeypatch.setattr(torch.backends.cudnn, "is_available", lambda: True)
+    monkeypatch.setattr(torch.backends.cudnn, "version", lambda: 90100)
+    found = device_name.library_versions(torch.device("cuda", 0))
+    assert (found["cuda"], found["cudnn"], found["driver"]) == ("12.4", "90100", "550.54.15")
+
+
+def test_views_that_share_a_storage_are_no_copies_of_it() -> None:
+    class Halves(nn.Module):
+        def forward(self, x: Any) -> Any:
+            left, right = (x + 1).chunk(2, dim=1)
+            return left * right
+
+    model = nn.Sequential(nn.Linear(8, 16), Halves())
+    # The product saves both halves, which are views of the same 4*16*4 bytes; its own result has
+    # 4*8*4.
+    assert profile(model, torch.zeros(4, 8)).stage(2).saved_bytes == 256 + 128
 
 
 def test_the_statistics_of_a_gpu_become_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
