@@ -5,6 +5,10 @@ for peak memory. Steps by a schedule and plain steps take turns. Their ratio is 
 predicted one, in CPU seconds on a CPU: it holds on a machine that does other work as well. The time
 itself is predicted from the profile's wall clock and needs a quiet machine.
 
+Gradients of parameters are new in each step, or, with ``--gradients accumulated``, added to those
+of the step before. A chain predicts memory without gradients: those that a step has made so far
+are added, before the peak is compared.
+
 Peaks are those of PyTorch's allocator. ``--device cuda`` measures on a GPU.
 
 The second table is that of graphs: steps of any model, traced operator by operator, whose schedules
@@ -16,10 +20,12 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from statistics import fmean, median_low
 
 import torch
 
+from jettison.instances.parameter_gradients import ParameterGradients
 from jettison.instances.profilers.stage_memory import memory_meter
 from jettison.instances.profilers.timing import duration_ns
 from jettison.instances.profilers.torch_chain import profile_chain
@@ -27,6 +33,7 @@ from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
 from jettison.instances.zoo.catalogue import build
 from jettison.instances.zoo.workload import Workload
+from jettison.schedules.replay import Replay
 from jettison.solvers.solve import solve
 from jettison.torch import (
     CheckpointedSequential,
@@ -73,7 +80,30 @@ def rise_bytes(step: Callable[[], None], device: torch.device) -> int:
     return window.rise_bytes
 
 
-def compare(name: str, work: Workload, repeats: int) -> list[tuple[float, float, float]]:
+def predicted_rise_bytes(work: Workload, replay: Replay, gradients: ParameterGradients) -> int:
+    """Return the predicted peak of a step above what is allocated before, input excluded."""
+    new_bytes: list[int] = []
+    seen: set[int] = set()
+    for module in (work.loss, *reversed(work.model)):
+        # A shared parameter has its gradient from the last of its stages.
+        found = {id(p): p for p in module.parameters() if id(p) not in seen}
+        seen.update(found)
+        new_bytes.append(sum(p.numel() * p.element_size() for p in found.values()))
+    if gradients is ParameterGradients.ACCUMULATED:
+        new_bytes = [0] * len(new_bytes)
+    count = len(new_bytes)
+    there_bytes = peak_bytes = 0
+    for step in replay.steps:
+        if step.operation.startswith("B"):
+            there_bytes += new_bytes[count - int(step.operation[1:])]
+        peak_bytes = max(peak_bytes, step.during_bytes + there_bytes)
+    sample = work.sample_input
+    return peak_bytes - sample.numel() * sample.element_size()
+
+
+def compare(
+    name: str, work: Workload, repeats: int, gradients: ParameterGradients
+) -> list[tuple[float, float, float]]:
     """Print one line per memory; return the relative errors of time, slowdown and peak."""
     device = work.sample_input.device
     chain = profile_chain(
@@ -84,35 +114,46 @@ def compare(name: str, work: Workload, repeats: int) -> list[tuple[float, float,
         loss=work.loss,
         warmup=2,
         repeats=repeats,
+        gradients=gradients,
     )
-    # The chain counts parameters' gradients as there from the start.
-    for parameter in work.model.parameters():
-        parameter.grad = torch.zeros_like(parameter)
+
+    def begin() -> None:
+        for parameter in work.model.parameters():
+            if gradients is ParameterGradients.NEW:
+                parameter.grad = None
+            elif parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
 
     def plain() -> None:
+        begin()
         work.loss(work.model(work.sample_input)).backward()
 
     print(f"{name}: {len(chain)} stages")
     errors = []
     for share in SHARES:
         problem = RematChain(chain, f"{share}%")
-        schedule = solve(problem).schedule
-        if schedule is None:
+        answer = solve(problem)
+        schedule, replay = answer.schedule, answer.replay
+        if schedule is None or not isinstance(replay, Replay):
             print(f"  {share:3d} %  no schedule fits")
             continue
         scheduled = CheckpointedSequential(work.model, problem, schedule, loss=work.loss)
 
         def step(run: CheckpointedSequential = scheduled) -> None:
+            begin()
             run(work.sample_input).backward()
 
         step()
         plain()
         turns = [(step_ns(step, device), step_ns(plain, device)) for _ in range(repeats)]
         time_ns, plain_ns = (median_low(column) for column in zip(*turns, strict=True))
-        peak_bytes = rise_bytes(step, device) + chain.input_bytes
+        begin()
+        peak_bytes = rise_bytes(step, device)
+        predicted_bytes = predicted_rise_bytes(work, replay, gradients)
         predicted = scheduled.predicted
         slowdown = predicted.time_ns / chain.base_time_ns
-        errors.append(report(share, predicted, slowdown, time_ns, plain_ns, peak_bytes))
+        whole = replace(predicted, peak_bytes=predicted_bytes)
+        errors.append(report(share, whole, slowdown, time_ns, plain_ns, peak_bytes))
     return errors
 
 
@@ -196,13 +237,14 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--gradients", choices=list(ParameterGradients), default="new")
     parser.add_argument("--time-limit", type=float, default=20.0, help="of each graph's schedule")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     errors: list[tuple[float, float, float]] = []
     for name in options.models:
         work = build(name, **MODELS[name]).to(options.device)
-        errors += compare(name, work, options.repeats)
+        errors += compare(name, work, options.repeats, ParameterGradients(options.gradients))
     print_means("chains", errors)
     errors = []
     for name in options.graphs:

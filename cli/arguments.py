@@ -105,3 +105,17 @@ def checked_output(path: Path | None) -> Path | None:
             "the folder does not exist", source=str(path), expected="create it, or choose another"
         )
     return path
+
+
+def read_mesh(text: str | None) -> tuple[int, ...]:
+    """Read the devices along each dimension of a mesh, ``2x4`` say.
+
+    Raises
+    ------
+    InputError
+        If the text is absent or something else.
+    """
+    words = (text or "").split("x")
+    if not all(word.isascii() and word.isdigit() and len(word) < 6 for word in words):
+        raise InputError(f"{(text or '')[:40]!r}", field="mesh", expected="write 8 or 2x4, say")
+    return tuple(int(word) for word in words)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from jettison.cli.arguments import checked_output
+from jettison.cli.arguments import checked_output, read_mesh
 from jettison.cli.generate_command import SeedOption
 from jettison.instances.catalog import save
 from jettison.instances.errors import InputError
@@ -86,7 +86,7 @@ def generate_sharded_graph(
     """
     checked_output(output)
     steps = program_of(program)
-    shape = _read_mesh(mesh)
+    shape = read_mesh(mesh)
     slow = f"-slow{slowdown}" if slowdown > 1 else ""
     graph = on_v100_mesh(steps, shape, slowdown, f"{steps.name}-mesh{mesh}{slow}")
     if fastest is Fastest.SOLVE:
@@ -212,10 +212,3 @@ def generate_strategy_graph(
     ).draw(seed)
     save(graph, output)
     sys.stderr.write(f"wrote {output}: {graph.kind} {graph.name}, {len(graph)} nodes\n")
-
-
-def _read_mesh(text: str) -> tuple[int, ...]:
-    words = text.split("x")
-    if not all(word.isascii() and word.isdigit() and len(word) < 6 for word in words):
-        raise InputError(f"{text[:40]!r}", field="mesh", expected="write 8 or 2x4, say")
-    return tuple(int(word) for word in words)

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
+from importlib import util
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
-from jettison.cli.arguments import checked_output
-from jettison.instances.catalog import save
-from jettison.instances.errors import InputError
+from jettison.cli.arguments import checked_output, read_mesh
+from jettison.instances.catalog import Instance, save
+from jettison.instances.chain import Chain
+from jettison.instances.errors import InputError, MissingExtraError
 from jettison.instances.graph import Graph
 from jettison.instances.link import parse_link
 from jettison.instances.multi_model import MultiModel
+from jettison.instances.parameter_gradients import ParameterGradients
+from jettison.instances.profilers.partial_profile import PartialProfile
+from jettison.instances.profilers.settings import ProfileSettings
 from jettison.instances.provenance import Scalar
+from jettison.instances.tensor_programs.program_names import NAMES, program_of
+from jettison.instances.tensor_programs.tensor_program import TensorProgram
 from jettison.instances.zoo.models import MODEL_NAMES
-
-if TYPE_CHECKING:
-    from jettison.instances.profilers.run import ProfileRun
 
 
 class DeviceKind(StrEnum):
@@ -35,6 +41,7 @@ class InstanceKind(StrEnum):
     CHAIN = "chain"
     GRAPH = "graph"
     MULTI_MODEL = "multi-model"
+    SHARDING = "sharding"
 
 
 class Costs(StrEnum):
@@ -48,8 +55,8 @@ KindOption = Annotated[
     InstanceKind,
     typer.Option(
         "--kind",
-        help="Stages of a sequential model, all operations of any model's step, or those of "
-        "several models fused.",
+        help="Stages of a sequential model, all operations of any model's step, those of several "
+        "models fused, or every strategy of every operation on a mesh.",
     ),
 ]
 CostsOption = Annotated[
@@ -73,7 +80,8 @@ TargetArgument = Annotated[
     typer.Argument(
         metavar="TARGET",
         help=f"A model of the zoo ({', '.join(MODEL_NAMES)}), or module:function. The function "
-        "returns an nn.Sequential, (model, input) or (model, input, loss).",
+        "returns an nn.Sequential, (model, input) or (model, input, loss); or, for a step in JAX, "
+        f"(loss, parameters, inputs). For sharding also a tensor program: {NAMES}; or its file.",
     ),
 ]
 DeviceOption = Annotated[DeviceKind, typer.Option("--device", help="Where the model runs.")]
@@ -115,6 +123,23 @@ ThreadsOption = Annotated[
         "--threads", metavar="N", help="CPU threads; one disturbs and is disturbed least."
     ),
 ]
+GradientsOption = Annotated[
+    ParameterGradients,
+    typer.Option(
+        "--gradients",
+        help="Of parameters, in a chain: new in each step, as after zero_grad(), or accumulated.",
+    ),
+]
+MeshOption = Annotated[
+    str | None,
+    typer.Option("--mesh", metavar="SHAPE", help="Of sharding: 4 or 2x4, nodes x devices."),
+]
+SlowdownOption = Annotated[
+    int,
+    typer.Option(
+        "--slowdown", metavar="N", help="Of sharding: what the assumed bandwidths are divided by."
+    ),
+]
 SeedOption = Annotated[
     int, typer.Option("--seed", metavar="N", help="Seed of weights, inputs and labels.")
 ]
@@ -132,71 +157,150 @@ def profile(
     threads: ThreadsOption = 1,
     seed: SeedOption = 0,
     kind: KindOption = InstanceKind.CHAIN,
+    gradients: GradientsOption = ParameterGradients.NEW,
     costs: CostsOption = Costs.MEASURED,
     models: ModelsOption = 4,
     bandwidth: BandwidthOption = "25GB/s",
+    mesh: MeshOption = None,
+    slowdown: SlowdownOption = 1,
 ) -> None:
-    """Measure a model, and write it as a chain, a graph, or several models that share a device.
+    """Measure a model, and write it as a chain, a graph, fused models, or shards of a mesh.
 
-    What is measured of a chain stands at once in a file beside the output, FILE.partial. A run that
-    was stopped goes on from there when the same command is given again; with another target, device
-    or version it starts anew.
+    What is measured stands in a file beside the output, FILE.partial. A run that was stopped goes
+    on from there when the same command is given again; with another target, device or version it
+    starts anew.
     """
     checked_output(output)
-    if threads < 1:
-        raise InputError(f"{threads}", field="threads", expected="write a whole number from 1")
+    settings = ProfileSettings(
+        device=device.value, warmup=warmup, repeats=repeats, threads=threads, gradients=gradients
+    )
     shape = None if input_shape is None else _read_shape(input_shape)
-    settings = _read_arguments(arguments or [])
+    chosen = _read_arguments(arguments or [])
+    from jettison.instances.profilers.jax_step import JaxStep
     from jettison.instances.profilers.target import workload_of
 
-    workload = workload_of(target, batch=batch, input_shape=shape, arguments=settings, seed=seed)
+    if kind is InstanceKind.SHARDING and ":" not in target:
+        program = program_of(target)
+        _profile_sharding(program, read_mesh(mesh), slowdown, costs, settings, output)
+        return
+    workload = workload_of(target, batch=batch, input_shape=shape, arguments=chosen, seed=seed)
+    if isinstance(workload, JaxStep):
+        from jettison.instances.profilers.jax_run import JaxRun
+
+        steps = JaxRun(target, workload, settings)
+        if kind is InstanceKind.SHARDING:
+            _profile_sharding(steps.program, read_mesh(mesh), slowdown, costs, settings, output)
+            return
+        if kind is not InstanceKind.GRAPH:
+            raise InputError(
+                f"a step in JAX is no {kind}", field="kind", expected="write graph or sharding"
+            )
+        path = output or Path(f"{steps.name}-graph.json")
+        line = _StageLine(steps.name)
+        operations = steps.operations(_beside(path))
+        with _going_on(operations, path, line, "operations"):
+            graph = steps.graph(costs.value, operations, line.show_operation)
+        _finish(graph, path, operations)
+        return
+    if kind is InstanceKind.SHARDING:
+        raise InputError(
+            "its operations have no axes",
+            field="target",
+            expected="for sharding name a tensor program or a step in JAX",
+        )
     from jettison.instances.profilers.run import ProfileRun
 
-    run = ProfileRun(target, workload, device.value, warmup, repeats, threads)
-    if kind is InstanceKind.CHAIN:
-        _profile_chain(run, output or Path(f"{run.name}.json"))
-        return
+    run = ProfileRun(target, workload, settings)
     line = _StageLine(run.name)
-    try:
+    if kind is InstanceKind.CHAIN:
+        path = output or Path(f"{run.name}.json")
+        stages = run.stages(_beside(path))
+        with _going_on(stages, path, line, "stages"):
+            chain = run.chain(stages, line.show)
+        _finish(chain, path, stages)
+        return
+    if kind is InstanceKind.GRAPH:
+        name = run.graph_name(costs.value)
+    else:
+        name = run.multi_model_name(costs.value, models)
+    path = output or Path(f"{name}-{kind}.json")
+    operations = run.operations(_beside(path), kind.value)
+    with _going_on(operations, path, line, "operations"):
+        traced: Graph | MultiModel
         if kind is InstanceKind.GRAPH:
-            traced: Graph | MultiModel = run.graph(costs.value, line.show_operation)
+            traced = run.graph(costs.value, operations, line.show_operation)
         else:
             link = parse_link(bandwidth).bytes_per_s
             traced = run.multi_model(
-                costs.value, line.show_operation, models=models, bandwidth=link
+                costs.value, operations, line.show_operation, models=models, bandwidth=link
             )
-    finally:
-        line.close()
-    path = output or Path(f"{traced.name}-{kind.value}.json")
-    save(traced, path)
-    sys.stderr.write(f"wrote {path}: {kind.value} {traced.name}, {len(traced)} operations\n")
+    _finish(traced, path, operations)
 
 
-def _profile_chain(run: ProfileRun, output: Path) -> None:
+def _profile_sharding(
+    program: TensorProgram,
+    mesh: tuple[int, ...],
+    slowdown: int,
+    costs: Costs,
+    settings: ProfileSettings,
+    output: Path | None,
+) -> None:
+    if costs is not Costs.MEASURED:
+        raise InputError(
+            f"{costs}",
+            field="costs",
+            expected="use `jettison generate sharded-graph` for assumed rates",
+        )
+    if util.find_spec("torch") is None:
+        raise MissingExtraError("PyTorch", "torch", "measuring the strategies of a mesh")
+    from jettison.instances.profilers.sharding_run import ShardingRun
+    from jettison.solvers.fastest_sharding import with_fastest
+
+    run = ShardingRun(program, mesh, slowdown, settings)
     line = _StageLine(run.name)
-    partial = run.partial(output.with_name(f"{output.name}.partial"), line.show)
+    path = output or Path(f"{run.name}.json")
+    operations = run.operations(_beside(path))
+    with _going_on(operations, path, line, "shares of operations"):
+        graph = run.graph(operations, line.show_operation)
+    # Shares of memory refer to the fastest plan.
+    _finish(with_fastest(graph), path, operations)
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f"{path.name}.partial")
+
+
+@contextmanager
+def _going_on(
+    partial: PartialProfile[Any], path: Path, line: _StageLine, what: str
+) -> Iterator[None]:
+    """Say what an earlier run has left; and, if this one is stopped, what it leaves."""
     if partial.differs_in:
         sys.stderr.write(
-            f"{output}.partial is of another run ({', '.join(partial.differs_in)} differ): "
+            f"{path}.partial is of another run ({', '.join(partial.differs_in)} differ): "
             "starting anew\n"
         )
     elif partial.measured:
-        sys.stderr.write(f"going on after {len(partial.measured)} measured stages\n")
+        sys.stderr.write(f"going on after {len(partial.measured)} measured {what}\n")
     try:
-        chain = run.chain(partial)
+        yield
     except KeyboardInterrupt:
         line.close()
         if partial.measured:
             sys.stderr.write(
-                f"{len(partial.measured)} stages are in {output}.partial; "
+                f"{len(partial.measured)} {what} are in {path}.partial; "
                 "the same command goes on from there\n"
             )
         raise
     finally:
         line.close()
-    save(chain, output)
+
+
+def _finish(instance: Instance, path: Path, partial: PartialProfile[Any]) -> None:
+    save(instance, path)
     partial.discard()
-    sys.stderr.write(f"wrote {output}: chain {chain.name}, {len(chain)} stages\n")
+    noun = "stages" if isinstance(instance, Chain) else "operations"
+    sys.stderr.write(f"wrote {path}: {instance.kind} {instance.name}, {len(instance)} {noun}\n")
 
 
 class _StageLine:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 
 from jettison.instances.errors import InputError
+from jettison.instances.parameter_gradients import ParameterGradients
 
 Scalar = str | int | float | bool | None
 
@@ -32,6 +33,8 @@ class Provenance:
         What was run.
     warmup, repeats
         How often each stage ran before and while it was measured.
+    parameter_gradients
+        ``new`` or ``accumulated``, of a chain that was measured: see `ParameterGradients`.
     spread
         Per measured quantity (``"conv1 forward_ns"``) the minimum, median and maximum.
     note
@@ -51,6 +54,7 @@ class Provenance:
     dtype: str | None = None
     warmup: int | None = None
     repeats: int | None = None
+    parameter_gradients: str | None = None
     spread: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
     note: str | None = None
 
@@ -62,6 +66,12 @@ class Provenance:
                 f"{self.device_kind!r} is not a kind of device",
                 field="device_kind",
                 expected="write cpu or cuda, or leave it out",
+            )
+        if self.parameter_gradients not in {None, *ParameterGradients}:
+            raise InputError(
+                f"{self.parameter_gradients!r}",
+                field="parameter_gradients",
+                expected=f"write {' or '.join(ParameterGradients)}, or leave it out",
             )
         for key, triple in self.spread.items():
             if len(triple) != 3 or not triple[0] <= triple[1] <= triple[2]:

@@ -43,6 +43,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 import jettison as jt
+from jettison.instances.best_profile import origin
 from jettison.instances.chosen_strategies import with_strategies
 from jettison.instances.generators.sharded_mlp import sharded_mixed, sharded_mlp
 from jettison.instances.sharded_graph import Resharding, ShardedGraph
@@ -468,6 +469,10 @@ everything = pd.concat([recorded5, recorded6, recorded("figure7")])
 for column in ("versions", "machine", "recorded"):
     print(f"{column}: {'; '.join(sorted(everything[column].unique()))}")
 
+# What is recorded is of these instances and no others.
+for entry in jt.bundled_instances():
+    if "-4l-mesh" in entry.name:
+        print(origin(entry))
 # Graphs on two-dimensional meshes take seconds to build; the tests have those.
 on_lines = everything[everything["instance"].str.contains("-4l-mesh1x")]
 for instance, rows_of in on_lines.groupby("instance"):

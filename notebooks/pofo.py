@@ -32,6 +32,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import jettison as jt
+from jettison.instances.best_profile import best_profile, best_profiles, origin
 from jettison.schedules.picture_style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION
 from jettison.solvers.least_offload_memory import least_memory_with_offloading
 from jettison.solvers.offload_cuts import OffloadCuts
@@ -41,7 +42,10 @@ from jettison.solvers.pofo_at_once import offer_at_once, offer_plans
 from jettison.solvers.pofo_program import PofoBracket, Recomputation, pofo_bracket, pofo_exact
 from jettison.solvers.solve import solve_with
 
-PROFILES = [entry for entry in jt.bundled_instances() if entry.source == "torch-profile"]
+# Of each model what was measured on a GPU, if there is such a profile, and on a CPU otherwise.
+PROFILES = best_profiles("chain")
+for entry in PROFILES:
+    print(origin(entry))
 NAMES = [entry.name for entry in PROFILES]
 CHAINS = {name: jt.load(name) for name in NAMES}
 # One chain takes longer than all others together; the sections on all instances leave it out.
@@ -181,7 +185,7 @@ ratios
 
 
 # %%
-problem = problem_of("gpt2-small-b1-256-cpu", "alpha=0.2", "1/2", "at-once")
+problem = problem_of(best_profile("gpt2-small").name, "alpha=0.2", "1/2", "at-once")
 names = ["pofo", "rotor", "offload-only", "autocapper", "opportunist", "cut-bound"]
 columns = ["method", "status", "time_ns", "lower_bound_ns", "valid_for", "gap"]
 jt.compare(problem, names, time_limit=None)[columns]
@@ -219,12 +223,7 @@ def bounds_of(name: str, memory: str, ratio: str) -> tuple[int, Fraction | int]:
     return cut_ns, max(cut_ns, bracket(name, memory, ratio).floor_ns)
 
 
-SHOWN = [
-    "resnet50-b1-500-cpu",
-    "resnet101-b2-224-cpu",
-    "vgg16-b2-224-cpu",
-    "gpt2-small-b1-256-cpu",
-]
+SHOWN = [best_profile(model).name for model in ("resnet50", "resnet101", "vgg16", "gpt2-small")]
 TRANSFERS = ["fluid", "at-once"]
 
 

@@ -28,11 +28,15 @@ from matplotlib.figure import Figure
 
 import jettison as jt
 from jettison.cli.compare_plot import plot_compare
+from jettison.instances.best_profile import best_profile, best_profiles, origin
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.rotor import persistent_bracket
 from jettison.solvers.solve import compare_with
 
-PROFILES = [entry for entry in jt.bundled_instances() if entry.source == "torch-profile"]
+# Of each model what was measured on a GPU, if there is such a profile, and on a CPU otherwise.
+PROFILES = best_profiles("chain")
+for entry in PROFILES:
+    print(origin(entry))
 NAMES = [entry.name for entry in PROFILES]
 pd.DataFrame(
     [
@@ -67,7 +71,7 @@ results = {
 }
 
 # %%
-plot_compare(results["resnet101-b2-224-cpu"])
+plot_compare(results[best_profile("resnet101").name])
 
 # %% [markdown]
 # The paper's axes are throughput and the peak that was really used. Its red square is `store-all`,
@@ -80,7 +84,7 @@ MARKS = {
     "revolve": ("o", "-", "#009E73"),
     "rotor-exact": ("^", "-", "#0072B2"),
 }
-SHOWN = ["resnet101-b2-224-cpu", "resnet152-b1-224-cpu", "vgg19-b1-224-cpu", "bert-base-b2-128-cpu"]
+SHOWN = [best_profile(model).name for model in ("resnet101", "resnet152", "vgg19", "bert-base")]
 figure = Figure(figsize=(9, 6.5), layout="constrained")
 for axes, name in zip(figure.subplots(2, 2).flat, SHOWN, strict=True):
     batch = jt.load(name).provenance.batch

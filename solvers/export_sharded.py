@@ -15,7 +15,7 @@ from pathlib import Path
 
 from jettison.instances import catalog
 from jettison.instances.bundled_index import write_index
-from jettison.instances.json_file import write_json
+from jettison.instances.json_file import read_json, write_json
 from jettison.instances.tensor_programs.fold_views import fold_views
 from jettison.instances.tensor_programs.program_file import save_program
 from jettison.instances.tensor_programs.program_names import BUNDLED_DEPTHS
@@ -79,6 +79,19 @@ def export_graphs(folder: Path) -> None:
     write_index(folder)
 
 
+def add_fastest(folder: Path) -> None:
+    """Add the fastest plan to measured sharded graphs that lack it, then write the index."""
+    for path in sorted(folder.glob("*.json")):
+        document = read_json(path)
+        if document.get("kind") != ProgramOnMesh.kind or document["fastest"]:
+            continue
+        item = ProgramOnMesh.from_json(document)
+        fastest = with_fastest(item.sharded_graph()).fastest
+        write_json(replace(item, fastest=fastest).to_json(), path)
+        _say(f"{item.name}: fastest plan added")
+    write_index(folder)
+
+
 def _say(line: str) -> None:
     sys.stderr.write(f"{line}\n")
 
@@ -88,9 +101,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Write the bundled sharded graphs.")
     parser.add_argument("--output", type=Path, default=_DATA, help="folder of the instance files")
     parser.add_argument(
-        "--only", choices=("programs", "graphs"), help="trace the programs, or make the graphs"
+        "--only",
+        choices=("programs", "graphs", "fastest"),
+        help="trace the programs, make the graphs, or add fastest plans to measured graphs",
     )
     chosen = parser.parse_args(arguments)
+    if chosen.only == "fastest":
+        add_fastest(chosen.output)
+        return 0
     if chosen.only != "graphs":
         (chosen.output / "programs").mkdir(exist_ok=True)
         export_programs(chosen.output / "programs")

@@ -12,6 +12,7 @@ from jettison.instances.chain import Chain
 from jettison.instances.errors import InputError
 from jettison.instances.link import Link
 from jettison.instances.memory import Memory
+from jettison.instances.parameter_gradients import ParameterGradients
 from jettison.instances.profilers.torch_chain import profile_chain
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_offload_chain import RematOffloadChain
@@ -34,6 +35,7 @@ def checkpoint_sequential_optimal(
     time_limit: float | None = 60.0,
     warmup: int = 2,
     repeats: int = 7,
+    gradients: ParameterGradients = ParameterGradients.NEW,
 ) -> CheckpointedSequential:
     r"""Make a sequential model train within `memory`, in the least time.
 
@@ -72,6 +74,9 @@ def checkpoint_sequential_optimal(
         As in `solve`.
     warmup, repeats
         As in `profile_chain`.
+    gradients
+        Of parameters: new in each step, or accumulated over several backward passes, which takes
+        more memory.
 
     Raises
     ------
@@ -97,6 +102,7 @@ def checkpoint_sequential_optimal(
             loss=measured,
             warmup=warmup,
             repeats=repeats,
+            gradients=gradients,
         )
     problem: RematChain | RematOffloadChain
     if bandwidth is None:

@@ -68,6 +68,29 @@ def trace_training_step(
 ) -> TensorProgram:
     """Return the program of the loss and its gradient with respect to the parameters.
 
+    `trace_equations` documents the arguments and errors.
+    """
+    return trace_equations(
+        loss,
+        parameters,
+        inputs,
+        name=name,
+        model_name=model_name,
+        model_arguments=model_arguments,
+    )[0]
+
+
+def trace_equations(
+    loss: Callable[..., Any],
+    parameters: Any,
+    inputs: tuple[Any, ...],
+    *,
+    name: str,
+    model_name: str = "jax",
+    model_arguments: Mapping[str, Scalar] = MappingProxyType({}),
+) -> tuple[TensorProgram, Mapping[str, Any]]:
+    """Return the program of a step, and the equation of JAX that each operation comes from.
+
     Parameters
     ----------
     loss
@@ -115,7 +138,7 @@ def trace_training_step(
     results = trace.run(closed.jaxpr, [*arguments, _Value(None, backward=True)], "")
     kept = {result.name for result in results if result.name is not None}
     first = batches[0][1] if batches else value
-    return TensorProgram(
+    program = TensorProgram(
         name,
         trace.operations(kept),
         Provenance(
@@ -129,6 +152,7 @@ def trace_training_step(
             dtype=str(first.dtype),
         ),
     )
+    return program, trace.equations
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +167,7 @@ class _Value:
 class _Trace:
     found: list[TensorOperation] = field(default_factory=list)
     count: Counter[str] = field(default_factory=Counter)
+    equations: dict[str, Any] = field(default_factory=dict)
 
     def add_given(self, role: Role, path: str, leaf: Any) -> _Value:
         letters = "".join(map(chr, range(ord("a"), ord("a") + len(leaf.shape))))
@@ -207,6 +232,7 @@ class _Trace:
         stem = f"{scope}/{primitive}" if scope else primitive
         name = f"{stem}.{self.count[stem]}"
         self.count[stem] += 1
+        self.equations[name] = equation
         self.found.append(
             TensorOperation(
                 name=name,

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from jettison.instances.chain import Chain, Stage
 from jettison.instances.errors import InputError
+from jettison.instances.parameter_gradients import ParameterGradients
 from jettison.instances.profilers.chain_stage import ChainStage, chain_stages, with_inputs
 from jettison.instances.profilers.device_name import device_name, library_versions
 from jettison.instances.profilers.model_state import left_as_found
@@ -31,6 +32,7 @@ def measure_chain(
     loss: Callable[[Tensor], Tensor] | None,
     warmup: int,
     repeats: int,
+    gradients: ParameterGradients,
     log: MeasurementLog,
 ) -> Chain:
     """Do the work of `profile_chain`, which documents the arguments, sizes and errors."""
@@ -42,7 +44,7 @@ def measure_chain(
         _check_devices(loss, device)
         modules.append(loss)
 
-    stages = chain_stages(model, loss or torch.mean)
+    stages = chain_stages(model, loss or torch.mean, gradients)
     current = torch.cuda.device(device) if device.type == "cuda" else nullcontext()
     with (
         current,
@@ -74,6 +76,7 @@ def measure_chain(
             dtype=_dtype_name(model, sample_input),
             warmup=warmup,
             repeats=repeats,
+            parameter_gradients=str(gradients),
             spread={
                 f"{stage.name} {operation}": getattr(known.time, operation)
                 for stage, known in zip(stages, measured, strict=True)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from jettison.instances.errors import InputError
+from jettison.instances.parameter_gradients import ParameterGradients
 from jettison.instances.profilers.storages import storage_bytes
 
 
@@ -24,6 +25,8 @@ class ChainStage:
         The module, or the loss function.
     parameters
         Its parameters, each once.
+    with_gradient
+        Those that have a gradient already when the backward operation begins, which adds to it.
     resident
         Addresses of the storages of all parameters and buffers: they are in memory anyway.
     is_loss
@@ -33,6 +36,7 @@ class ChainStage:
     name: str
     call: Callable[[Tensor], Tensor]
     parameters: tuple[Tensor, ...]
+    with_gradient: tuple[Tensor, ...]
     resident: frozenset[int]
     is_loss: bool = False
 
@@ -102,8 +106,13 @@ class ChainStage:
         return output
 
 
-def chain_stages(model: nn.Sequential, loss: Callable[[Tensor], Tensor]) -> tuple[ChainStage, ...]:
+def chain_stages(
+    model: nn.Sequential, loss: Callable[[Tensor], Tensor], gradients: ParameterGradients
+) -> tuple[ChainStage, ...]:
     """Return the stages of `model` in the order in which they run, and the loss.
+
+    A parameter of several stages has its gradient from the last of them, whose backward operation
+    comes first; the others add to it.
 
     A stage without a name of its own (``nn.Sequential(a, b)`` numbers them) is called by its
     number and its class.
@@ -122,20 +131,28 @@ def chain_stages(model: nn.Sequential, loss: Callable[[Tensor], Tensor]) -> tupl
         for name, module in model.named_modules(remove_duplicate=False)
         if name and "." not in name
     ]
-    stages = [
-        ChainStage(
-            name=f"{name}-{type(module).__name__}" if name.isdigit() else name,
-            call=module,
-            parameters=tuple(module.parameters()),
-            resident=resident,
-        )
+    calls: list[tuple[str, Callable[[Tensor], Tensor]]] = [
+        (f"{name}-{type(module).__name__}" if name.isdigit() else name, module)
         for name, module in children
     ]
-    parameters = tuple(loss.parameters()) if isinstance(loss, nn.Module) else ()
-    stages.append(
-        ChainStage(name="loss", call=loss, parameters=parameters, resident=resident, is_loss=True)
-    )
-    return tuple(stages)
+    calls.append(("loss", loss))
+    stages: list[ChainStage] = []
+    later: set[int] = set()
+    for name, call in reversed(calls):
+        parameters = tuple(call.parameters()) if isinstance(call, nn.Module) else ()
+        accumulates = gradients is ParameterGradients.ACCUMULATED
+        stages.append(
+            ChainStage(
+                name=name,
+                call=call,
+                parameters=parameters,
+                with_gradient=tuple(p for p in parameters if accumulates or id(p) in later),
+                resident=resident,
+                is_loss=not stages,
+            )
+        )
+        later.update(map(id, parameters))
+    return tuple(reversed(stages))
 
 
 def with_inputs(

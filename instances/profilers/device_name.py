@@ -1,4 +1,4 @@
-"""Names of devices: as their maker writes them, and short enough for the name of an instance."""
+"""The name of a device of PyTorch, and the versions of what runs on it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 import torch
 
-_CPU_INFO = Path("/proc/cpuinfo")
+from jettison.instances.profilers.processor_name import processor_name
+
 _DRIVER = Path("/proc/driver/nvidia/version")
 
 
@@ -16,23 +17,7 @@ def device_name(device: torch.device) -> str:
     """Return the marketing name of a processor or GPU, such as ``NVIDIA H200``."""
     if device.type == "cuda":
         return str(torch.cuda.get_device_name(device))
-    if _CPU_INFO.is_file():
-        found = re.search(r"^model name\s*:\s*(.+)$", _CPU_INFO.read_text(), re.MULTILINE)
-        if found:
-            return found[1].strip()
-    return platform.machine() or "unknown processor"
-
-
-def short_device_name(name: str, kind: str) -> str:
-    """Return ``cpu`` for a CPU, and for a GPU the first word of its name that holds a digit.
-
-    ``NVIDIA H200`` becomes ``h200``, ``Tesla V100-PCIE-16GB`` becomes ``v100``, ``NVIDIA GeForce
-    RTX 4090`` becomes ``4090``.
-    """
-    if kind == "cpu":
-        return "cpu"
-    words = re.findall(r"[a-z0-9]+", name.lower())
-    return next((word for word in words if re.search(r"\d", word)), "".join(words) or kind)
+    return processor_name()
 
 
 def library_versions(device: torch.device) -> dict[str, str]:

@@ -1,158 +1,199 @@
-"""Profile the models of the bundled data set and write their files and index.
+"""Measure the bundled data set, and write its files and their index.
 
 Run ``python -m jettison.instances.profilers.export_bundled`` from a checkout, or with ``--output``.
-A file that exists is kept, so that an interrupted run continues where it stopped.
+``--list`` shows the families and what is missing; ``--family NAME`` measures one of them. What is
+there is kept, and what was measured of an unfinished file as well: whatever stops a run, the same
+command goes on where it was. A model that the device has no memory for does not stop the others;
+the exit status is then 1.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from jettison.instances.bundled_index import write_index
-from jettison.instances.catalog import save
 from jettison.instances.errors import InputError, JettisonError
-from jettison.instances.profilers.device_name import device_name, short_device_name
-from jettison.instances.profilers.torch_chain import profile_chain
-from jettison.instances.zoo.catalogue import build
+from jettison.instances.profilers import export_families
+from jettison.instances.profilers.device_name import device_name
+from jettison.instances.profilers.exports import Export, Say, unfinished
+from jettison.instances.profilers.processor_name import short_device_name
+from jettison.instances.profilers.run import device_of
+from jettison.instances.profilers.settings import ProfileSettings
 
 _DATA = Path(__file__).resolve().parents[1] / "data"
 
 
 @dataclass(frozen=True, slots=True)
-class _Export:
-    """One instance: `input_size` is a side in pixels or a length in tokens."""
+class _Planned:
+    """An instance, the family that it belongs to, and its name on the device."""
 
-    model: str
-    batch: int
-    input_size: int
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    label: str = ""
-
-    def name(self, device: str) -> str:
-        """Return the name of the instance; `label` tells the arguments apart."""
-        return f"{self.model}{self.label}-b{self.batch}-{self.input_size}-{device}"
+    family: str
+    name: str
+    export: Export
 
 
-# Small enough that one core finishes all of them in about six minutes.
-_ON_CPU = (
-    _Export("resnet18", 4, 224),
-    _Export("resnet18", 64, 32, {"stem": "3x3", "classes": 10}),
-    _Export("resnet50", 4, 224),
-    _Export("resnet50", 1, 500),
-    _Export("resnet101", 2, 224),
-    _Export("resnet152", 1, 224),
-    _Export("vgg16", 2, 224),
-    _Export("vgg19", 1, 224),
-    _Export("gpt2-small", 1, 256),
-    _Export("gpt2", 2, 128, {"depth": 48, "hidden": 256, "heads": 4}, "-d48-h256"),
-    _Export("bert-base", 2, 128),
-    _Export("bert-large", 1, 128),
-)
+def planned(settings: ProfileSettings) -> tuple[_Planned, ...]:
+    """Return the instances of the device, in the order of the families.
 
-# Batch 16 of 500 x 500 pixels is POFO's setting; 224, 500 and 1000 pixels are rotor's.
-_ON_GPU = (
-    *(_Export(f"resnet{depth}", 16, 500) for depth in (18, 34, 50, 101, 152)),
-    *(_Export(f"resnet{depth}", 32, 224) for depth in (50, 101, 152)),
-    *(_Export(f"resnet{depth}", 8, 1000) for depth in (50, 101, 152)),
-    _Export("vgg16", 16, 500),
-    _Export("vgg19", 16, 500),
-    _Export("gpt2-small", 8, 1024),
-    _Export("gpt2-medium", 8, 1024),
-    _Export("gpt2-large", 4, 1024),
-    _Export("bert-base", 16, 512),
-    _Export("bert-large", 16, 512),
-)
+    Raises
+    ------
+    InputError
+        If there is no such device.
+    """
+    short = short_device_name(device_name(device_of(settings)), settings.device)
+    families = export_families.ON_GPU if settings.device == "cuda" else export_families.ON_CPU
+    return tuple(
+        _Planned(family, export.name(short), export)
+        for family, exports in families.items()
+        for export in exports
+    )
+
+
+def chosen(
+    everything: Sequence[_Planned], families: Sequence[str], names: Sequence[str]
+) -> tuple[_Planned, ...]:
+    """Return what belongs to the families and has one of the names; all if there are none.
+
+    Raises
+    ------
+    InputError
+        If there is no such family or name.
+    """
+    for field, asked, known in (
+        ("family", families, dict.fromkeys(item.family for item in everything)),
+        ("name", names, dict.fromkeys(item.name for item in everything)),
+    ):
+        for word in asked:
+            if word not in known:
+                raise InputError(
+                    f"{word!r}", field=field, expected=f"choose from {', '.join(known)}"
+                )
+    return tuple(
+        item
+        for item in everything
+        if (not families or item.family in families) and (not names or item.name in names)
+    )
 
 
 def export(
-    output: Path, device: torch.device, names: Sequence[str] = (), *, force: bool = False
-) -> None:
-    """Write the instances of `device` that are missing in `output`, then the index.
+    output: Path, items: Sequence[_Planned], settings: ProfileSettings, *, force: bool = False
+) -> tuple[str, ...]:
+    """Write the instances that are missing in `output`, then the index; return what failed.
 
     Parameters
     ----------
     output
         A folder that exists. The index covers every instance in it.
-    device
-        Where the models run; its short name ends the names of the instances.
-    names
-        Which instances to write; all of the device's if it is empty.
+    items
+        Which instances.
+    settings
+        Where and how often operations run.
     force
         Measure again what is there already.
 
     Raises
     ------
     InputError
-        If a name is not that of an instance, or the folder cannot be written.
+        If the folder cannot be written.
     """
     if not output.is_dir():
         raise InputError(f"{output} is not a folder", field="output", expected="create it first")
-    short = short_device_name(device_name(device), device.type)
-    table = _ON_GPU if device.type == "cuda" else _ON_CPU
-    exports = {item.name(short): item for item in table}
-    for name in names:
-        if name not in exports:
-            raise InputError(
-                f"{name!r}", field="name", expected=f"choose from {', '.join(exports)}"
-            )
-    for name in names or exports:
-        path = output / f"{name}.json"
-        if path.exists() and not force:
-            _say(f"{name}: kept")
-            continue
-        started = time.perf_counter()
-        item = exports[name]
-        workload = build(
-            item.model, batch=item.batch, input_size=item.input_size, **item.arguments
-        ).to(device)
-        chain = profile_chain(
-            workload.model,
-            workload.sample_input,
-            name=name,
-            model_name=workload.model_name,
-            model_arguments=workload.model_arguments,
-            loss=workload.loss,
-        )
-        save(chain, path)
-        _say(f"{name}: {len(chain)} stages, {time.perf_counter() - started:.0f} s")
-    write_index(output)
+    failed: list[str] = []
+    try:
+        for item in items:
+            path = output / f"{item.name}.json"
+            if path.exists() and not force:
+                _say(f"{item.name}: kept")
+                continue
+            started = time.perf_counter()
+            try:
+                instance = item.export.write(path, settings, _announcing(item.name))
+            except InputError as error:
+                _say(f"{item.name}: {error}")
+                failed.append(item.name)
+                # What the error held is to be gone before the next model comes.
+                gc.collect()
+                if settings.device == "cuda":
+                    torch.cuda.empty_cache()
+                continue
+            seconds = time.perf_counter() - started
+            _say(f"{item.name}: {instance.kind} of {len(instance)}, {seconds:.0f} s")
+    finally:
+        write_index(output)
+    return tuple(failed)
+
+
+def listing(output: Path, items: Sequence[_Planned]) -> str:
+    """Return a line for each instance: its family, its name, and whether it is there."""
+    lines = []
+    for item in items:
+        path = output / f"{item.name}.json"
+        if path.exists():
+            state = "there"
+        else:
+            state = "unfinished" if unfinished(path).exists() else "missing"
+        lines.append(f"{item.family:18} {state:11} {item.name}\n")
+    return "".join(lines)
+
+
+def _announcing(name: str) -> Say:
+    def say(text: str) -> None:
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r\x1b[K{name}: {text[:60]}")
+            sys.stderr.flush()
+
+    return say
 
 
 def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
+    start = "\r\x1b[K" if sys.stderr.isatty() else ""
+    sys.stderr.write(f"{start}{line}\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return 0, or 2 for bad input."""
-    parser = argparse.ArgumentParser(description="Profile the models of the bundled data set.")
+    """Run the command line; return 0, 1 if an instance failed, 2 for bad input, 130 if stopped."""
+    parser = argparse.ArgumentParser(description="Measure the models of the bundled data set.")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--family", action="append", default=[], metavar="NAME", help="only this")
+    parser.add_argument("--list", action="store_true", help="show what there is and is missing")
     parser.add_argument("--output", type=Path, default=_DATA, help="folder of the instance files")
     parser.add_argument("--force", action="store_true", help="measure again what is there already")
     parser.add_argument(
         "--threads", type=int, default=1, help="CPU threads; one disturbs and is disturbed least"
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="all of the device's by default")
+    parser.add_argument("--repeats", type=int, default=7, help="runs of each operation")
+    parser.add_argument("--warmup", type=int, default=2, help="runs before those")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these instances")
     options = parser.parse_args(arguments)
-    if options.device == "cuda" and not torch.cuda.is_available():
-        parser.error("--device cuda: PyTorch sees no GPU here")
-    device = torch.device("cuda", 0) if options.device == "cuda" else torch.device("cpu")
-    if options.threads < 1:
-        parser.error("--threads: write a whole number from 1")
-    torch.set_num_threads(options.threads)
     try:
-        export(options.output, device, options.names, force=options.force)
+        settings = ProfileSettings(
+            device=options.device,
+            warmup=options.warmup,
+            repeats=options.repeats,
+            threads=options.threads,
+        )
+        items = chosen(planned(settings), options.family, options.names)
+        if options.list:
+            sys.stdout.write(listing(options.output, items))
+            return 0
+        failed = export(options.output, items, settings, force=options.force)
     except JettisonError as error:
         _say(str(error))
         return 2
-    return 0
+    except KeyboardInterrupt:
+        _say("stopped; the same command goes on from here")
+        return 130
+    if failed:
+        _say(f"not written: {', '.join(failed)}")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

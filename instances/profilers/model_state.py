@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 
 @contextmanager
@@ -37,20 +37,3 @@ def left_as_found(modules: Sequence[nn.Module], device: torch.device) -> Iterato
                     buffer.copy_(content)
             for parameter, gradient in zip(parameters, gradients, strict=True):
                 parameter.grad = gradient
-
-
-@contextmanager
-def zero_filled_gradients(parameters: Iterable[Tensor]) -> Iterator[None]:
-    """Give every trainable parameter a gradient to accumulate into; drop them at the end.
-
-    The chain model counts parameter gradients as allocated in advance: only the temporary that
-    is added to one belongs to a backward operation.
-    """
-    trainable = [parameter for parameter in parameters if parameter.requires_grad]
-    for parameter in trainable:
-        parameter.grad = torch.zeros_like(parameter)
-    try:
-        yield
-    finally:
-        for parameter in trainable:
-            parameter.grad = None

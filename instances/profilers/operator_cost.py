@@ -8,7 +8,7 @@ convolutions; all others move bytes only.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass
 from statistics import median_low
 from typing import Any, Protocol
@@ -85,6 +85,8 @@ class Measured:
         Runs before, and for, the measurement.
     announce
         Called with the name of each operation before it runs.
+    known
+        What has been measured before; what is measured is added.
     """
 
     source = "torch-profile"
@@ -98,12 +100,13 @@ class Measured:
         warmup: int,
         repeats: int,
         announce: Callable[[str], None] = lambda name: None,
+        known: MutableMapping[str, Spread] | None = None,
     ) -> None:
         self._device = device
         self._warmup = warmup
         self._repeats = repeats
         self._announce = announce
-        self._known: dict[str, Spread] = {}
+        self._known: MutableMapping[str, Spread] = {} if known is None else known
 
     def spread_ns(self, operation: TracedOperation) -> Spread:
         """Measure the operation, unless one like it has been measured."""

@@ -1,25 +1,39 @@
-"""The stages of an unfinished profile, in a file beside the one that it will become."""
+"""What an unfinished profile has measured, in a file beside the one that it will become."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from jettison.instances.errors import InputError
 from jettison.instances.json_file import read_json, write_json
-from jettison.instances.profilers.stage_measurement import StageMeasurement
 from jettison.instances.provenance import Scalar
 
 _FORMAT = "jettison-partial-profile"
-_VERSION = 1
+_VERSION = 2
+
+Measured = TypeVar("Measured")
 
 
-class PartialProfile:
-    """Keeps every measured stage at once, so that a second run goes on where the first stopped.
+@dataclass(frozen=True, slots=True)
+class Codec(Generic[Measured]):
+    """How one measurement is written as JSON and read back.
 
-    The file is replaced as a whole after each stage: whatever ends the program, it holds complete
-    stages. What is there counts only if it was measured for the same key; otherwise the file is
-    written anew.
+    `decode` raises KeyError, TypeError or ValueError for what `encode` has not written.
+    """
+
+    encode: Callable[[Measured], object]
+    decode: Callable[[Any], Measured]
+
+
+class PartialProfile(Generic[Measured]):
+    """Keeps what is measured, so that a second run goes on where the first stopped.
+
+    The file is replaced as a whole: whatever ends the program, it holds complete measurements. What
+    is there counts only if it was measured for the same key; otherwise the file is written anew.
 
     Parameters
     ----------
@@ -27,13 +41,16 @@ class PartialProfile:
         Of the file; it need not exist.
     key
         All that the numbers depend on: the model, its input, the device, versions.
-    announce
-        Called with the number of a stage, from 1, their count and its name before it is measured.
+    codec
+        Of one measurement.
+    patience_s
+        Time after a writing within which no other one begins, for measurements that are short and
+        many; `flush` writes what is left.
 
     Attributes
     ----------
     measured
-        The stages known so far.
+        What is known so far, by name.
     differs_in
         Names in the key whose values differ from those of a file that was found and is not used.
 
@@ -47,43 +64,57 @@ class PartialProfile:
         self,
         path: Path,
         key: Mapping[str, Scalar],
-        announce: Callable[[int, int, str], None],
+        codec: Codec[Measured],
+        *,
+        patience_s: float = 0.0,
     ) -> None:
         self._path = path
         self._key = dict(key)
-        self._announce = announce
-        self.measured: dict[str, StageMeasurement] = {}
+        self._codec = codec
+        self._patience_s = patience_s
+        self._written_s = -patience_s
+        self._waiting = False
+        self.measured: dict[str, Measured] = {}
         self.differs_in: tuple[str, ...] = ()
         if path.exists():
             self._read()
 
-    def recall(self, stage: str) -> StageMeasurement | None:
-        """Return what is known of a stage."""
-        return self.measured.get(stage)
-
-    def starting(self, number: int, count: int, stage: str) -> None:
-        """Pass the news on."""
-        self._announce(number, count, stage)
-
-    def record(self, stage: str, measurement: StageMeasurement) -> None:
-        """Write the file with one more stage.
+    def record(self, name: str, measurement: Measured) -> None:
+        """Keep one more measurement, and write the file unless that has just been done.
 
         Raises
         ------
         InputError
             If the folder cannot be written.
         """
-        self.measured[stage] = measurement
+        self.measured[name] = measurement
+        self._waiting = True
+        if time.monotonic() - self._written_s >= self._patience_s:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the file if it lacks a measurement.
+
+        Raises
+        ------
+        InputError
+            If the folder cannot be written.
+        """
+        if not self._waiting:
+            return
         document = {
             "format": _FORMAT,
             "version": _VERSION,
             "key": self._key,
-            "stages": {name: known.to_json() for name, known in self.measured.items()},
+            "measured": {name: self._codec.encode(item) for name, item in self.measured.items()},
         }
         write_json(document, self._path)
+        self._written_s = time.monotonic()
+        self._waiting = False
 
     def discard(self) -> None:
         """Remove the file; the profile is complete."""
+        self._waiting = False
         self._path.unlink(missing_ok=True)
 
     def _read(self) -> None:
@@ -92,17 +123,15 @@ class PartialProfile:
             if (document["format"], document["version"]) != (_FORMAT, _VERSION):
                 raise KeyError("format")
             found: dict[str, Scalar] = dict(document["key"])
-            stages = {
-                name: StageMeasurement.from_json(entry)
-                for name, entry in document["stages"].items()
-            }
+            names = dict.fromkeys((*self._key, *found))
+            differs = tuple(name for name in names if self._key.get(name) != found.get(name))
+            entries = dict(document["measured"])
+            measured = {} if differs else {k: self._codec.decode(v) for k, v in entries.items()}
         except (KeyError, TypeError, ValueError, AttributeError):
             raise InputError(
                 "this is not an unfinished profile of this version",
                 source=str(self._path),
                 expected="remove it, or choose another output file",
             ) from None
-        names = dict.fromkeys((*self._key, *found))
-        self.differs_in = tuple(name for name in names if self._key.get(name) != found.get(name))
-        if not self.differs_in:
-            self.measured = stages
+        self.differs_in = differs
+        self.measured = measured

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
@@ -13,19 +15,42 @@ from jettison.instances.chain import Chain
 from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph
 from jettison.instances.multi_model import MultiModel
-from jettison.instances.profilers.device_name import (
-    device_name,
-    library_versions,
-    short_device_name,
-)
-from jettison.instances.profilers.operator_cost import Measured, OperatorCost, Roofline
+from jettison.instances.profilers.device_name import device_name, library_versions
+from jettison.instances.profilers.operation_log import OPERATIONS, OperationLog, Spread
+from jettison.instances.profilers.operator_cost import Measured, Roofline
 from jettison.instances.profilers.partial_profile import PartialProfile
+from jettison.instances.profilers.processor_name import short_device_name
+from jettison.instances.profilers.settings import ProfileSettings
+from jettison.instances.profilers.spread_log import SpreadLog
+from jettison.instances.profilers.stage_log import STAGES, StageLog
+from jettison.instances.profilers.stage_measurement import StageMeasurement
 from jettison.instances.profilers.target import code_sha256
 from jettison.instances.profilers.torch_chain import profile_chain
 from jettison.instances.profilers.torch_graph import profile_graph
 from jettison.instances.profilers.torch_multi_model import profile_multi_model
-from jettison.instances.provenance import Scalar
+from jettison.instances.provenance import Provenance, Scalar
 from jettison.instances.zoo.workload import Workload
+
+# Operations are many and short: their file is written once in a while.
+PATIENCE_S = 1.0
+
+
+def device_of(settings: ProfileSettings) -> torch.device:
+    """Return the device, and let PyTorch use so many threads.
+
+    Raises
+    ------
+    InputError
+        If PyTorch sees no GPU and one is asked for.
+    """
+    if settings.device == "cuda" and not torch.cuda.is_available():
+        raise InputError(
+            "PyTorch sees no GPU here",
+            field="device",
+            expected="write cpu, or install a PyTorch that fits the driver",
+        )
+    torch.set_num_threads(settings.threads)
+    return torch.device("cuda", 0) if settings.device == "cuda" else torch.device("cpu")
 
 
 class ProfileRun:
@@ -37,12 +62,8 @@ class ProfileRun:
         What the user asked for.
     workload
         What it stands for; it is moved to the device.
-    device
-        ``cpu`` or ``cuda``, which is the first GPU.
-    warmup, repeats
-        Runs of each operation before, and for, the measurement.
-    threads
-        Of PyTorch on the CPU, for the whole process.
+    settings
+        Where and how often operations run.
 
     Attributes
     ----------
@@ -52,81 +73,76 @@ class ProfileRun:
     Raises
     ------
     InputError
-        If there is no such device, the model does not fit its memory, or `warmup` or `repeats`
-        is out of range.
+        If there is no such device, or the model does not fit its memory.
     """
 
-    def __init__(
-        self,
-        target: str,
-        workload: Workload,
-        device: str,
-        warmup: int,
-        repeats: int,
-        threads: int,
-    ) -> None:
-        if device == "cuda" and not torch.cuda.is_available():
-            raise InputError(
-                "PyTorch sees no GPU here",
-                field="device",
-                expected="write cpu, or install a PyTorch that fits the driver",
-            )
-        if repeats < 1 or warmup < 0:
-            raise InputError(
-                f"warmup={warmup} and repeats={repeats}",
-                field="repeats",
-                expected="repeat at least once, after 0 or more runs of warm-up",
-            )
-        torch.set_num_threads(threads)
-        self._device = torch.device("cuda", 0) if device == "cuda" else torch.device("cpu")
+    def __init__(self, target: str, workload: Workload, settings: ProfileSettings) -> None:
+        self._device = device_of(settings)
         self._target = target
-        self._warmup = warmup
-        self._repeats = repeats
-        self._threads = threads
+        self._settings = settings
         samples, *extents = workload.sample_input.shape
         sizes = "x".join(map(str, extents)) or "1"
         self._stem = f"{target.replace(':', '-')}-b{samples}-{sizes}"
-        short = short_device_name(device_name(self._device), device)
+        short = short_device_name(device_name(self._device), settings.device)
         self.name = f"{self._stem}-{short}"
-        try:
+        with self._fitting():
             self._workload = workload.to(self._device)
-        except torch.OutOfMemoryError:
-            raise self._too_large() from None
 
-    def partial(self, path: Path, announce: Callable[[int, int, str], None]) -> PartialProfile:
-        """Return what an earlier run like this one has left in a file.
+    def stages(self, path: Path) -> PartialProfile[StageMeasurement]:
+        """Return the stages that an earlier run like this one has left in a file.
 
         Raises
         ------
         InputError
             If the file is something else.
         """
-        return PartialProfile(path, self._key(), announce)
+        key = {**self._key("chain"), "gradients": str(self._settings.gradients)}
+        return PartialProfile(path, key, STAGES)
 
-    def chain(self, log: PartialProfile) -> Chain:
-        """Measure the stages that the log does not know.
+    def operations(self, path: Path, kind: str) -> PartialProfile[Spread]:
+        """Return the operations that an earlier run like this one has left in a file.
+
+        Raises
+        ------
+        InputError
+            If the file is something else.
+        """
+        return PartialProfile(path, self._key(kind), OPERATIONS, patience_s=PATIENCE_S)
+
+    def chain(
+        self,
+        partial: PartialProfile[StageMeasurement],
+        announce: Callable[[int, int, str], None] = lambda number, count, stage: None,
+        name: str | None = None,
+    ) -> Chain:
+        """Measure the stages that are not known.
 
         Raises
         ------
         InputError
             If the model is no chain, or a stage does not fit the memory of the device.
         """
-        try:
+        with self._fitting():
             return profile_chain(
                 self._workload.model,
                 self._workload.sample_input,
-                name=self.name,
+                name=name or self.name,
                 model_name=self._workload.model_name,
                 model_arguments=self._workload.model_arguments,
                 loss=self._workload.loss,
-                warmup=self._warmup,
-                repeats=self._repeats,
-                log=log,
+                warmup=self._settings.warmup,
+                repeats=self._settings.repeats,
+                gradients=self._settings.gradients,
+                log=StageLog(partial, announce),
             )
-        except torch.OutOfMemoryError:
-            raise self._too_large() from None
 
-    def graph(self, costs: str, announce: Callable[[str], None]) -> Graph:
+    def graph(
+        self,
+        costs: str,
+        partial: PartialProfile[Spread],
+        announce: Callable[[str], None] = lambda name: None,
+        name: str | None = None,
+    ) -> Graph:
         """Trace the step; `costs` is ``measured`` or ``roofline``.
 
         Raises
@@ -134,21 +150,30 @@ class ProfileRun:
         InputError
             If the step cannot be traced, or an operation does not fit the memory of the device.
         """
-        try:
-            return profile_graph(
+        cost = self._cost(costs, partial, announce)
+        with self._fitting(), _flushing(partial):
+            graph = profile_graph(
                 self._workload.model,
                 self._workload.sample_input,
-                name=self._traced_name(costs),
+                name=name or self.graph_name(costs),
                 model_name=self._workload.model_name,
                 model_arguments=self._workload.model_arguments,
                 loss=self._workload.loss,
-                cost=self._cost(costs, announce),
+                cost=cost,
             )
-        except torch.OutOfMemoryError:
-            raise self._too_large() from None
+        if costs != "measured":
+            return graph
+        return replace(graph, provenance=self._counted(graph.provenance, cost.of_operations()))
 
     def multi_model(
-        self, costs: str, announce: Callable[[str], None], *, models: int, bandwidth: int
+        self,
+        costs: str,
+        partial: PartialProfile[Spread],
+        announce: Callable[[str], None] = lambda name: None,
+        name: str | None = None,
+        *,
+        models: int,
+        bandwidth: int,
     ) -> MultiModel:
         """Trace the fused steps of up to so many models.
 
@@ -157,31 +182,55 @@ class ProfileRun:
         InputError
             As `graph`, and if the step cannot be fused.
         """
-        try:
-            return profile_multi_model(
+        cost = self._cost(costs, partial, announce)
+        with self._fitting(), _flushing(partial):
+            found = profile_multi_model(
                 self._workload.model,
                 self._workload.sample_input,
                 self._workload.loss,
-                self._cost(costs, announce),
+                cost,
                 models=models,
                 bandwidth=bandwidth,
-                name=f"{self._traced_name(costs)}-x{models}",
+                name=name or self.multi_model_name(costs, models),
                 model_name=self._workload.model_name,
                 model_arguments=self._workload.model_arguments,
             )
-        except torch.OutOfMemoryError:
-            raise self._too_large() from None
+        if costs != "measured":
+            return found
+        return replace(found, provenance=self._counted(found.provenance, cost.of_steps()))
 
-    def _traced_name(self, costs: str) -> str:
-        # What is not measured must not pass for a measurement of the device.
+    def _counted(self, provenance: Provenance, spread: Mapping[str, Spread]) -> Provenance:
+        return replace(
+            provenance,
+            warmup=self._settings.warmup,
+            repeats=self._settings.repeats,
+            spread=spread,
+        )
+
+    def graph_name(self, costs: str) -> str:
+        """Return the name of a graph: what is not measured must not pass for a measurement."""
         return self.name if costs == "measured" else f"{self._stem}-{costs}"
 
-    def _cost(self, costs: str, announce: Callable[[str], None]) -> OperatorCost:
-        if costs == "roofline":
-            return Roofline()
-        return Measured(self._device, warmup=self._warmup, repeats=self._repeats, announce=announce)
+    def multi_model_name(self, costs: str, models: int) -> str:
+        """Return the name of so many fused models."""
+        return f"{self.graph_name(costs)}-x{models}"
 
-    def _key(self) -> dict[str, Scalar]:
+    def _cost(
+        self, costs: str, partial: PartialProfile[Spread], announce: Callable[[str], None]
+    ) -> SpreadLog:
+        if costs == "roofline":
+            return SpreadLog(Roofline())
+        return SpreadLog(
+            Measured(
+                self._device,
+                warmup=self._settings.warmup,
+                repeats=self._settings.repeats,
+                announce=announce,
+                known=OperationLog(partial),
+            )
+        )
+
+    def _key(self, kind: str) -> dict[str, Scalar]:
         sample = self._workload.sample_input
         state = [
             f"{name} {tuple(tensor.shape)} {tensor.dtype}"
@@ -189,26 +238,53 @@ class ProfileRun:
         ]
         architecture = "\n".join([repr(self._workload.model), repr(self._workload.loss), *state])
         return {
+            "kind": kind,
             "target": self._target,
             **{f"set {name}": value for name, value in self._workload.model_arguments.items()},
             "batch and input": "x".join(str(extent) for extent in sample.shape),
             "dtype": str(sample.dtype),
             "architecture": hashlib.sha256(architecture.encode()).hexdigest(),
             "code": code_sha256(self._target),
-            "device": device_name(self._device),
-            **{
-                f"version of {name}": version
-                for name, version in library_versions(self._device).items()
-            },
-            "version of jettison": metadata.version("jettison"),
-            "threads": self._threads,
-            "warmup": self._warmup,
-            "repeats": self._repeats,
+            **device_key(self._device, self._settings),
         }
 
-    def _too_large(self) -> InputError:
-        return InputError(
-            f"{self.name} needs more memory than {device_name(self._device)} has free",
-            field="batch",
-            expected="choose a smaller batch or input",
-        )
+    @contextmanager
+    def _fitting(self) -> Iterator[None]:
+        try:
+            yield
+        except torch.OutOfMemoryError:
+            raise too_large(self.name, self._device) from None
+
+
+def device_key(device: torch.device, settings: ProfileSettings) -> dict[str, Scalar]:
+    """Return what measurements depend on beside what is measured."""
+    return {
+        "device": device_name(device),
+        **{f"version of {name}": version for name, version in library_versions(device).items()},
+        "version of jettison": metadata.version("jettison"),
+        "threads": settings.threads,
+        "warmup": settings.warmup,
+        "repeats": settings.repeats,
+    }
+
+
+class DeviceMemoryError(InputError):
+    """The device has too little memory for what is to be measured."""
+
+
+def too_large(name: str, device: torch.device) -> DeviceMemoryError:
+    """Return the error that says so."""
+    return DeviceMemoryError(
+        f"{name} needs more memory than {device_name(device)} has free",
+        field="batch",
+        expected="choose a smaller batch or input",
+    )
+
+
+@contextmanager
+def _flushing(partial: PartialProfile[Spread]) -> Iterator[None]:
+    """Write what is known, however the block ends."""
+    try:
+        yield
+    finally:
+        partial.flush()

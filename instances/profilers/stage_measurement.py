@@ -10,7 +10,7 @@ from jettison.instances.profilers.memory_window import MemoryWindow
 from jettison.instances.profilers.stage_memory import StageMemory
 from jettison.instances.profilers.stage_time import StageTime
 
-_SIZES = ("output_bytes", "hooked_bytes", "uncounted_bytes")
+_SIZES = ("output_bytes", "hooked_bytes", "uncounted_bytes", "new_gradient_bytes")
 _WINDOWS = ("passing", "forward", "backward")
 
 
@@ -44,6 +44,7 @@ class StageMeasurement:
                 output_bytes=entry["output_bytes"],
                 hooked_bytes=entry["hooked_bytes"],
                 uncounted_bytes=entry["uncounted_bytes"],
+                new_gradient_bytes=entry["new_gradient_bytes"],
                 passing=MemoryWindow(*entry["passing"]),
                 forward=MemoryWindow(*entry["forward"]),
                 backward=MemoryWindow(*entry["backward"]),

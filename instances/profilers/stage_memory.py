@@ -11,7 +11,7 @@ from jettison.instances.profilers.chain_stage import ChainStage
 from jettison.instances.profilers.memory_cpu import CpuMemoryMeter
 from jettison.instances.profilers.memory_cuda import CudaMemoryMeter
 from jettison.instances.profilers.memory_window import MemoryWindow
-from jettison.instances.profilers.model_state import zero_filled_gradients
+from jettison.instances.profilers.stage_gradients import StageGradients
 from jettison.instances.profilers.storages import saved_storage_bytes, storage_bytes
 
 MemoryMeter = CpuMemoryMeter | CudaMemoryMeter
@@ -34,6 +34,8 @@ class StageMemory:
         Storages that autograd saves, without the output, the input, parameters and buffers.
     uncounted_bytes
         Size of the scalar loss, which is no part of the model; 0 for other stages.
+    new_gradient_bytes
+        Gradients of parameters that the backward operation leaves where none was.
     passing, forward, backward
         The forward operation without a graph, the one with it, and the backward operation. The
         output and its gradient stay alive during the latter.
@@ -42,6 +44,7 @@ class StageMemory:
     output_bytes: int
     hooked_bytes: int
     uncounted_bytes: int
+    new_gradient_bytes: int
     passing: MemoryWindow
     forward: MemoryWindow
     backward: MemoryWindow
@@ -72,12 +75,14 @@ class StageMemory:
         r"""Peak of the backward operation above all that the chain model counts.
 
         That is the input, :math:`\bar a^\ell`, :math:`\delta^\ell`, and :math:`\delta^{\ell-1}` of
-        `input_gradient_bytes`. Autograd frees parts of :math:`\bar a^\ell` on the way; where they
-        make room for everything else, nothing remains.
+        `input_gradient_bytes`, and the place of new gradients of parameters. Autograd frees parts
+        of :math:`\bar a^\ell` on the way; where they make room for everything else, nothing
+        remains.
         """
         kept = self.forward.kept_bytes - self.uncounted_bytes
         peak = kept + self.backward.rise_bytes
-        return max(peak - self.saved_bytes - input_gradient_bytes, 0)
+        counted = self.saved_bytes + input_gradient_bytes + self.new_gradient_bytes
+        return max(peak - counted, 0)
 
 
 def measure_memory(stage: ChainStage, stage_input: Tensor, meter: MemoryMeter) -> StageMemory:
@@ -97,7 +102,7 @@ def measure_memory(stage: ChainStage, stage_input: Tensor, meter: MemoryMeter) -
         output = stage.call(stage_input)
     del output
 
-    with zero_filled_gradients(stage.parameters):
+    with StageGradients(stage) as gradients:
         with meter.window() as forward:
             output = stage.forward(stage_input)
         gradient = torch.randn_like(output) if output.requires_grad else None
@@ -105,10 +110,12 @@ def measure_memory(stage: ChainStage, stage_input: Tensor, meter: MemoryMeter) -
             if gradient is not None:
                 torch.autograd.backward(output, gradient)
         stage_input.grad = None
+        new_gradient_bytes = gradients.new_bytes
     return StageMemory(
         output_bytes=0 if stage.is_loss else size_bytes,
         hooked_bytes=hooked_bytes,
         uncounted_bytes=size_bytes if stage.is_loss else 0,
+        new_gradient_bytes=new_gradient_bytes,
         passing=passing,
         forward=forward,
         backward=backward,

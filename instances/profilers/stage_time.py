@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from jettison.instances.profilers.chain_stage import ChainStage
-from jettison.instances.profilers.model_state import zero_filled_gradients
+from jettison.instances.profilers.stage_gradients import StageGradients
 from jettison.instances.profilers.timing import duration_ns
 
 Spread = tuple[int, int, int]
@@ -27,8 +27,8 @@ def measure_time(stage: ChainStage, stage_input: Tensor, *, warmup: int, repeats
     """Run forward and backward in turn, and time the last `repeats` of the rounds.
 
     The forward operation records the graph (it is :math:`F_{all}`); the backward operation starts
-    from a random gradient, adds to the parameters' gradients, and releases what autograd saved. A
-    stage that needs no gradient has a backward operation of 0 ns.
+    from a random gradient, makes the parameters' gradients or adds to them, and releases what
+    autograd saved. A stage that needs no gradient has a backward operation of 0 ns.
 
     Raises
     ------
@@ -38,12 +38,13 @@ def measure_time(stage: ChainStage, stage_input: Tensor, *, warmup: int, repeats
     forward: list[int] = []
     backward: list[int] = []
     device = stage_input.device
-    with zero_filled_gradients(stage.parameters):
+    with StageGradients(stage) as gradients:
         for _ in range(warmup + repeats):
             run = _Round(stage, stage_input)
             forward.append(duration_ns(run.forward, device))
             backward.append(duration_ns(run.backward, device) if run.prepare_backward() else 0)
             stage_input.grad = None
+            gradients.drop_new()
     return StageTime(_spread(forward[warmup:]), _spread(backward[warmup:]))
 
 

@@ -18,7 +18,11 @@ from jettison.instances.zoo.catalogue import build
 from jettison.instances.zoo.models import MODEL_NAMES, zoo_model
 
 if TYPE_CHECKING:
+    from jettison.instances.profilers.jax_step import JaxStep
     from jettison.instances.zoo.workload import Workload
+
+# The extras whose packages a module of one's own may import.
+_EXTRAS = {"torch": ("PyTorch", "torch"), "jax": ("JAX", "jax"), "jaxlib": ("JAX", "jax")}
 
 
 def workload_of(
@@ -28,7 +32,7 @@ def workload_of(
     input_shape: tuple[int, ...] | None,
     arguments: Mapping[str, Scalar] = MappingProxyType({}),
     seed: int = 0,
-) -> Workload:
+) -> Workload | JaxStep:
     """Return the model, the batch and the loss that a target stands for.
 
     Parameters
@@ -36,7 +40,8 @@ def workload_of(
     target
         A name of the zoo, or ``module:function``. The module is looked for in the current folder
         as well. The function takes `arguments`, and returns an ``nn.Sequential``, a model and its
-        input, or a model, its input and a loss that maps the model's output to a scalar. An input
+        input, or a model, its input and a loss that maps the model's output to a scalar; or, for
+        JAX, a loss, its parameters, and what else it is called with: a tuple of trees. An input
         that it does not return consists of random numbers; a loss that it does not return is the
         mean of the output.
     batch, input_shape
@@ -49,7 +54,7 @@ def workload_of(
     Raises
     ------
     MissingExtraError
-        If PyTorch is not installed.
+        If the library that the target needs is not installed.
     InputError
         If there is no such target, the function returns something else, or batch and shape are
         missing, out of range, or contradict the input that it returns.
@@ -60,12 +65,15 @@ def workload_of(
             field="target",
             expected=f"write module:function, or choose from {', '.join(MODEL_NAMES)}",
         )
-    if util.find_spec("torch") is None:
-        raise MissingExtraError("PyTorch", "torch", "profiling a model")
     if batch is not None and batch < 1:
         raise InputError(f"{batch}", field="batch", expected="write a whole number from 1")
     if ":" in target:
-        return _own_workload(target, batch, input_shape, arguments, seed)
+        parts = _called(target, arguments, seed)
+        if callable(parts[0]) and not hasattr(parts[0], "state_dict"):
+            return _own_step(target, parts, batch, input_shape, arguments)
+        return _own_workload(target, parts, batch, input_shape, arguments, seed)
+    if util.find_spec("torch") is None:
+        raise MissingExtraError("PyTorch", "torch", "profiling a model")
     if batch is None or input_shape is None:
         raise InputError(
             "a model of the zoo needs both of them",
@@ -93,17 +101,8 @@ def _free_of(arguments: Mapping[str, Scalar]) -> dict[str, Any]:
     return dict(arguments)
 
 
-def _own_workload(
-    target: str,
-    batch: int | None,
-    input_shape: tuple[int, ...] | None,
-    arguments: Mapping[str, Scalar],
-    seed: int,
-) -> Workload:
-    import torch
-
-    from jettison.instances.zoo.workload import Mean, OwnLoss, Workload
-
+def _called(target: str, arguments: Mapping[str, Scalar], seed: int) -> tuple[Any, ...]:
+    """Return what the function of a target returns, as a tuple."""
     function = _function(target)
     try:
         inspect.signature(function).bind(**arguments)
@@ -113,16 +112,72 @@ def _own_workload(
             field=target,
             expected="write --set name=value for each argument that has no default",
         ) from None
-    # Layers draw their weights from the global generator; only the CPU's is touched.
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
+    if util.find_spec("torch") is None:
         found = function(**arguments)
-    parts = found if isinstance(found, tuple) else (found,)
-    if not 1 <= len(parts) <= 3 or not isinstance(parts[0], torch.nn.Module):
+    else:
+        import torch
+
+        # Layers draw their weights from the global generator; only the CPU's is touched.
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(seed)
+            found = function(**arguments)
+    return found if isinstance(found, tuple) and found else (found,)
+
+
+def _own_step(
+    target: str,
+    parts: tuple[Any, ...],
+    batch: int | None,
+    input_shape: tuple[int, ...] | None,
+    arguments: Mapping[str, Scalar],
+) -> JaxStep:
+    if len(parts) != 3 or not isinstance(parts[2], tuple):
         raise InputError(
-            f"it returns a {type(found).__name__}",
+            f"it returns {len(parts)} values that begin with a function",
             field=target,
-            expected="return an nn.Sequential, (model, input) or (model, input, loss)",
+            expected="for a step in JAX return (loss, parameters, inputs), the last a tuple",
+        )
+    for field, asked in (("batch", batch), ("input", input_shape)):
+        if asked is not None:
+            raise InputError(
+                f"{asked} is asked for, and the function returns its inputs",
+                field=field,
+                expected="leave the option out, and write --set for arguments of the function",
+            )
+    if util.find_spec("jax") is None:
+        raise MissingExtraError("JAX", "jax", "profiling a training step")
+    from jettison.instances.profilers.jax_step import JaxStep
+
+    return JaxStep(
+        loss=parts[0],
+        parameters=parts[1],
+        inputs=parts[2],
+        model_name=target,
+        model_arguments=arguments,
+    )
+
+
+def _own_workload(
+    target: str,
+    parts: tuple[Any, ...],
+    batch: int | None,
+    input_shape: tuple[int, ...] | None,
+    arguments: Mapping[str, Scalar],
+    seed: int,
+) -> Workload:
+    if util.find_spec("torch") is None:
+        raise MissingExtraError("PyTorch", "torch", "profiling a model")
+    import torch
+
+    from jettison.instances.zoo.workload import Mean, OwnLoss, Workload
+
+    if not 1 <= len(parts) <= 3 or not isinstance(parts[0], torch.nn.Module):
+        kind = type(parts[0] if len(parts) == 1 else parts).__name__
+        raise InputError(
+            f"it returns a {kind}",
+            field=target,
+            expected="return an nn.Sequential, (model, input) or (model, input, loss); "
+            "for a step in JAX (loss, parameters, inputs)",
         )
     if len(parts) == 1:
         if batch is None or input_shape is None:
@@ -196,6 +251,9 @@ def _imported(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except (ImportError, ValueError) as error:
+        absent = getattr(error, "name", None)
+        if isinstance(error, ModuleNotFoundError) and absent in _EXTRAS:
+            raise MissingExtraError(*_EXTRAS[absent], f"the module {name!r}") from None
         raise InputError(
             f"the module {name!r} cannot be imported: {error}",
             field="target",

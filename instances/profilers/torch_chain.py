@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from jettison.instances.chain import Chain
 from jettison.instances.errors import MissingExtraError
+from jettison.instances.parameter_gradients import ParameterGradients
 from jettison.instances.provenance import Scalar
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def profile_chain(
     loss: Callable[[Tensor], Tensor] | None = None,
     warmup: int = 2,
     repeats: int = 7,
+    gradients: ParameterGradients = ParameterGradients.NEW,
     log: MeasurementLog | None = None,
 ) -> Chain:
     r"""Measure every stage of a sequential model on the device of `sample_input`.
@@ -35,7 +37,7 @@ def profile_chain(
     the other, so that the model may be one whose whole step does not fit the memory.
 
     Durations are medians of `repeats` runs after `warmup` runs: of CUDA events on a GPU, of the
-    wall clock on a CPU. The backward operation adds to parameter gradients that exist already.
+    wall clock on a CPU.
 
     Sizes are those of distinct storages. :math:`\bar a^\ell` is what autograd saves and the
     output, without the stage's input, parameters and buffers; a constant tensor that is neither
@@ -48,8 +50,14 @@ def profile_chain(
 
     Stage 1 has no gradient output unless `sample_input` requires one, which token ids cannot; the
     chain model counts one all the same, and its place is taken out of the stage's overhead. A
-    parameter that several stages share counts as weight of the first; that a plain PyTorch step
-    holds its partial gradient from the last of them to the first has no place in a chain.
+    parameter that several stages share counts as weight of the first.
+
+    Memory for all gradients of parameters is reserved in the model. A gradient that is made anew
+    takes its place there: it is no overhead, and a step needs no more than the predicted peak and
+    all gradients together. A gradient that is added to another is an overhead until it is added,
+    and so is one of a parameter that a later stage has given a gradient already. That a plain
+    PyTorch step which accumulates holds the partial gradient of a shared parameter from the last of
+    its stages to the first has no place in a chain.
 
     Parameters
     ----------
@@ -66,6 +74,8 @@ def profile_chain(
         Maps the model's output to a scalar; the mean of the output if it is not given.
     warmup, repeats
         Runs of each operation before, and for, the measurement.
+    gradients
+        Of parameters: new in each step, as after ``zero_grad()``, or accumulated.
     log
         Hears of every stage, and may recall what an earlier run has measured of it.
 
@@ -94,5 +104,6 @@ def profile_chain(
         loss=loss,
         warmup=warmup,
         repeats=repeats,
+        gradients=gradients,
         log=log or NoLog(),
     )

@@ -9,11 +9,13 @@ elementwise operations; here each is one of its own, and its value is in memory.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph, Node
 from jettison.instances.operator import Role
+from jettison.instances.provenance import Provenance
 from jettison.instances.tensor_programs.tensor_program import TensorOperation, TensorProgram
 
 
@@ -55,6 +57,22 @@ def program_graph(
         moved = read + operation.size_bytes
         return max(-(-operation.flops // flops_per_ns), -(-moved // bytes_per_ns)) + launch_ns
 
+    note = (
+        f"no operation was measured: roofline of {flops_per_ns} floating-point operations and "
+        f"{bytes_per_ns} bytes per ns, and {launch_ns} ns for each launch"
+    )
+    return graph_with_durations(
+        program, duration_ns, replace(program.provenance, note=note), program.name
+    )
+
+
+def graph_with_durations(
+    program: TensorProgram,
+    duration_ns: Callable[[TensorOperation], int],
+    provenance: Provenance,
+    name: str,
+) -> Graph:
+    """Return the operations of a program with durations that are known from elsewhere."""
     computed = [item for item in program.operations if not item.role.is_computed_once]
     names = {item.name for item in computed}
     nodes = tuple(
@@ -68,8 +86,4 @@ def program_graph(
         )
         for item in computed
     )
-    note = (
-        f"no operation was measured: roofline of {flops_per_ns} floating-point operations and "
-        f"{bytes_per_ns} bytes per ns, and {launch_ns} ns for each launch"
-    )
-    return Graph(program.name, nodes, provenance=replace(program.provenance, note=note))
+    return Graph(name, nodes, provenance=provenance)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from jettison.instances.names import checked_name
+from jettison.instances.provenance import Provenance
 from jettison.instances.sharded_graph import ShardedGraph
 from jettison.instances.tensor_programs.device_mesh import v100_mesh
 from jettison.instances.tensor_programs.program_names import named_program
+from jettison.instances.tensor_programs.shard_cost import KnownShards
 from jettison.instances.tensor_programs.shard_program import shard_program
 from jettison.instances.tensor_programs.tensor_program import TensorProgram
 
@@ -52,6 +54,9 @@ class ProgramOnMesh:
     fastest
         For each operator the strategy of a fastest plan without a limit on memory; empty if it is
         not known.
+    provenance
+        Where the shares of operations were measured, with the spread of each by its `share_name`;
+        None if durations come from assumed rates.
     """
 
     kind = "program-on-mesh"
@@ -61,6 +66,7 @@ class ProgramOnMesh:
     mesh: tuple[int, ...]
     slowdown: int = 1
     fastest: tuple[int, ...] = ()
+    provenance: Provenance | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         checked_name(self.name, "name")
@@ -72,15 +78,21 @@ class ProgramOnMesh:
         Raises
         ------
         InputError
-            If there is no such program, the mesh or the slowdown is out of range, or `fastest` is
-            no choice that is allowed.
+            If there is no such program, the mesh or the slowdown is out of range, `fastest` is no
+            choice that is allowed, or a share was not measured.
         """
-        graph = on_v100_mesh(named_program(self.program), self.mesh, self.slowdown, self.name)
+        program = named_program(self.program)
+        if self.provenance is None:
+            graph = on_v100_mesh(program, self.mesh, self.slowdown, self.name)
+        else:
+            cost = KnownShards(self.provenance.spread)
+            graph = shard_program(program, v100_mesh(self.mesh, self.slowdown), self.name, cost)
+            graph = replace(graph, provenance=self.provenance)
         return replace(graph, fastest=self.fastest)
 
     def to_json(self) -> dict[str, object]:
         """Return the words as a JSON object of the published schema."""
-        return {
+        document: dict[str, object] = {
             "format": "jettison",
             "kind": self.kind,
             "version": 1,
@@ -90,6 +102,9 @@ class ProgramOnMesh:
             "slowdown": self.slowdown,
             "fastest": list(self.fastest),
         }
+        if self.provenance is not None:
+            document["provenance"] = self.provenance.to_json()
+        return document
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> ProgramOnMesh:
@@ -100,4 +115,7 @@ class ProgramOnMesh:
             mesh=tuple(document["mesh"]),
             slowdown=document.get("slowdown", 1),
             fastest=tuple(document.get("fastest", [])),
+            provenance=Provenance.from_json(document["provenance"])
+            if "provenance" in document
+            else None,
         )

@@ -19,6 +19,7 @@ from jettison.instances.operator import Operator, Strategy
 from jettison.instances.sharded_graph import Resharding, ShardedGraph, Table
 from jettison.instances.tensor_programs.device_mesh import DeviceMesh
 from jettison.instances.tensor_programs.placement import Placement, resharding_ns
+from jettison.instances.tensor_programs.shard_cost import ShardCost
 from jettison.instances.tensor_programs.split_operation import SplitOperation
 from jettison.instances.tensor_programs.tensor_program import (
     UNSPLIT,
@@ -53,7 +54,9 @@ def _axes(axes: str) -> int:
     return len(axes) - axes.count(UNSPLIT)
 
 
-def shard_program(program: TensorProgram, mesh: DeviceMesh, name: str) -> ShardedGraph:
+def shard_program(
+    program: TensorProgram, mesh: DeviceMesh, name: str, cost: ShardCost | None = None
+) -> ShardedGraph:
     """Return the operators of a program with all strategies on a mesh, and the resharding costs.
 
     Parameters
@@ -64,6 +67,8 @@ def shard_program(program: TensorProgram, mesh: DeviceMesh, name: str) -> Sharde
         The devices.
     name
         Of the graph; its provenance is the program's.
+    cost
+        What a share of an operation takes; by the rates of the mesh if it is not given.
 
     Raises
     ------
@@ -71,7 +76,7 @@ def shard_program(program: TensorProgram, mesh: DeviceMesh, name: str) -> Sharde
         If the costs are too large to add up.
     """
     followed = followed_operands(program)
-    sharding = _Sharding(program, mesh)
+    sharding = _Sharding(program, mesh, cost)
     operators = [
         sharding.operator(operation, followed[operation.name]) for operation in program.operations
     ]
@@ -101,6 +106,7 @@ class _Sharding:
 
     program: TensorProgram
     mesh: DeviceMesh
+    cost: ShardCost | None
     splits: dict[str, _Splits] = field(default_factory=dict)
     leader: dict[str, str] = field(default_factory=dict)
     made: dict[object, _Splits] = field(default_factory=dict)
@@ -112,6 +118,7 @@ class _Sharding:
         source = None if place is None else operation.operands[place]
         key = (
             operation.role.is_computed_once,
+            operation.primitive,
             operation.subscripts,
             operation.shape,
             operation.element_bytes,
@@ -127,6 +134,7 @@ class _Sharding:
                 tuple(item.shape for item in read),
                 tuple(item.size_bytes for item in read),
                 self.mesh,
+                self.cost,
             )
             places = (
                 here.splits()

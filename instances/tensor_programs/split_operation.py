@@ -24,6 +24,7 @@ from itertools import product
 from jettison.instances.operator import Strategy
 from jettison.instances.tensor_programs.device_mesh import DeviceMesh
 from jettison.instances.tensor_programs.placement import Placement, parts, placement_name
+from jettison.instances.tensor_programs.shard_cost import LocalWork, RatedShards, ShardCost
 from jettison.instances.tensor_programs.tensor_program import TensorOperation
 
 Split = tuple[str | None, ...]
@@ -41,12 +42,15 @@ class SplitOperation:
         Of the whole of each operand.
     mesh
         The devices.
+    cost
+        What a share takes; by the rates of the mesh if it is not given.
     """
 
     operation: TensorOperation
     operand_shapes: tuple[tuple[int, ...], ...]
     operand_bytes: tuple[int, ...]
     mesh: DeviceMesh
+    cost: ShardCost | None = None
 
     @cached_property
     def axes(self) -> dict[str, int]:
@@ -131,11 +135,20 @@ class SplitOperation:
             if axis is not None
         ]
         devices = math.prod(dimension.devices for _, dimension in used)
+        work = LocalWork(
+            operation=operation,
+            shape=self._part(operation.shape, self.result(split)),
+            operand_shapes=tuple(map(self._part, self.operand_shapes, self.reads(split))),
+            element_bytes=tuple(
+                size // math.prod(shape)
+                for size, shape in zip(self.operand_bytes, self.operand_shapes, strict=True)
+            ),
+            flops=Fraction(operation.flops, devices),
+            moved_bytes=read_bytes + local_bytes,
+        )
         return Strategy(
             name=name,
-            compute_ns=self.mesh.compute_ns(
-                Fraction(operation.flops, devices), read_bytes + local_bytes
-            ),
+            compute_ns=(self.cost or RatedShards(self.mesh)).compute_ns(work),
             communication_ns=sum(
                 dimension.all_reduce_ns(local_bytes)
                 for axis, dimension in used
@@ -143,6 +156,14 @@ class SplitOperation:
             ),
             memory_bytes=local_bytes,
         )
+
+    def _part(self, shape: tuple[int, ...], placement: Placement) -> tuple[int, ...]:
+        """Return the shape of one device's part."""
+        found = [*shape]
+        for target, dimension in zip(placement, self.mesh.dimensions, strict=True):
+            if target is not None:
+                found[target] //= dimension.devices
+        return tuple(found)
 
 
 def _placement(axes: str, split: Split) -> Placement:

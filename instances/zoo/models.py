@@ -85,6 +85,7 @@ MODELS: Mapping[str, ZooModel] = MappingProxyType(
         **{f"densenet{depth}": _images("densenet", depth=depth) for depth in (121, 161, 169, 201)},
         "inception-v3": _images("inception"),
         "mobilenet-v2": _images("mobilenet"),
+        "mobilenet-v3": _images("mobilenet_v3"),
         "unet": ZooModel("unet", Task.PIXELS, size_argument="side"),
         "vgg16": _images("vgg", depth=16),
         "vgg19": _images("vgg", depth=19),

@@ -8,7 +8,11 @@ import pytest
 
 from jettison.instances import catalog
 from jettison.instances.catalog import CatalogEntry, bundled_instances, load
+from jettison.instances.chain import Chain
+from jettison.instances.graph import Graph
 from jettison.instances.json_file import check_schema
+from jettison.instances.multi_model import MultiModel
+from jettison.instances.sharded_graph import ShardedGraph
 
 DATA = Path(catalog.__file__).parent / "data"
 LARGEST_FILE_BYTES = 60_000
@@ -70,16 +74,34 @@ def test_a_profile_says_where_its_numbers_come_from(entry: CatalogEntry) -> None
 def test_every_duration_of_a_profile_is_the_median_of_its_spread(
     entry: CatalogEntry,
 ) -> None:
-    chain = load(entry.name)
-    assert entry.kind == "chain"
-    durations = {
-        f"{stage.name} {operation}": getattr(stage, operation)
-        for stage in chain
-        for operation in ("forward_ns", "backward_ns")
-    }
-    spread = chain.provenance.spread
-    assert {name: triple[1] for name, triple in spread.items()} == durations
-    assert all(duration > 0 for duration in durations.values())
+    instance = load(entry.name)
+    medians = {name: triple[1] for name, triple in instance.provenance.spread.items()}
+    if isinstance(instance, Chain):
+        assert medians == {
+            f"{stage.name} {operation}": getattr(stage, operation)
+            for stage in instance
+            for operation in ("forward_ns", "backward_ns")
+        }
+    elif isinstance(instance, Graph):
+        assert medians == {f"{node.name} duration_ns": node.duration_ns for node in instance.nodes}
+    elif isinstance(instance, MultiModel):
+        # Sums over all operations, by the number of fused models; the first may be left out.
+        for place, number in enumerate(instance.sizes):
+            operators = (*instance.forward, *instance.backward)
+            total_ns = sum(operator.run_ns[place] for operator in operators)
+            assert medians[f"{number} fused step_ns"] == total_ns
+    else:
+        assert isinstance(instance, ShardedGraph)
+        for operator in instance.operators:
+            for strategy in operator.strategies:
+                assert operator.role.is_computed_once or strategy.compute_ns in medians.values()
+    assert all(duration > 0 for duration in medians.values())
+
+
+@EACH_PROFILE
+def test_a_measured_chain_says_what_becomes_of_gradients(entry: CatalogEntry) -> None:
+    says = load(entry.name).provenance.parameter_gradients
+    assert says in ({"new", "accumulated"} if entry.kind == "chain" else {None})
 
 
 @EACH

@@ -22,7 +22,7 @@ from tests.cli.terminal import Terminal
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 
-from jettison.instances.profilers import chain_measurement  # noqa: E402
+from jettison.instances.profilers import chain_measurement, operator_cost  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -155,7 +155,7 @@ def test_a_run_that_was_interrupted_goes_on_where_it_stopped(
     assert measured == ["embedding", "block1", "block2"]
     assert "2 stages are in" in err
     assert not (here / "tiny.json").exists()
-    kept = json.loads((here / "tiny.json.partial").read_text(encoding="utf-8"))["stages"]
+    kept = json.loads((here / "tiny.json.partial").read_text(encoding="utf-8"))["measured"]
     with monkeypatch.context() as patch:
         measured = interrupted_at("none", patch)
         code, _, err = terminal.run(*TINY, "-o", "tiny.json")
@@ -223,7 +223,73 @@ def test_a_program_that_is_killed_leaves_complete_stages(here: Path) -> None:
         program.send_signal(signal.SIGKILL)
     assert not (here / "tiny.json").exists()
     document = json.loads((here / "tiny.json.partial").read_text(encoding="utf-8"))
-    assert "embedding" in document["stages"]
+    assert "embedding" in document["measured"]
+
+
+@pytest.mark.parametrize("kind", ["graph", "multi-model"])
+def test_operations_that_were_measured_before_an_interruption_are_not_measured_again(
+    here: Path, terminal: Terminal, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    words = (*TINY, "--kind", kind, "--models", "2", "-o", "tiny.json")
+    run, measured = operator_cost.Measured._run, []
+
+    def stopping(self: Any, operation: Any) -> Any:
+        if len(measured) == 5:
+            raise KeyboardInterrupt
+        measured.append(operation.name)
+        return run(self, operation)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(operator_cost.Measured, "_run", stopping)
+        code, _, err = terminal.run(*words)
+    assert code == 130
+    assert "5 operations are in" in err
+    assert not (here / "tiny.json").exists()
+    kept = json.loads((here / "tiny.json.partial").read_text(encoding="utf-8"))["measured"]
+    assert len(kept) == 5
+    code, _, err = terminal.run(*words)
+    assert code == 0
+    assert err.startswith("going on after 5 measured operations\n")
+    assert not (here / "tiny.json.partial").exists()
+    spread = load(here / "tiny.json").provenance.spread
+    if kind == "graph":
+        # Operations that are called alike have one measurement: none of the five is lost.
+        assert {tuple(triple) for triple in kept.values()} <= set(spread.values())
+
+
+def test_a_program_that_is_killed_leaves_complete_operations(here: Path) -> None:
+    code = "from jettison.cli.main import main; main()"
+    words = ["profile", "gpt2-tiny", "--batch", "1", "--input", "8", "-o", "tiny.json"]
+    # Far more repetitions than anyone waits for.
+    words += ["--repeats", "200000", "--warmup", "0", "--kind", "graph"]
+    with subprocess.Popen([sys.executable, "-c", code, *words]) as program:
+        deadline = time.monotonic() + 120
+        while not (here / "tiny.json.partial").exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        program.send_signal(signal.SIGKILL)
+    assert not (here / "tiny.json").exists()
+    document = json.loads((here / "tiny.json.partial").read_text(encoding="utf-8"))
+    assert all(len(spread) == 3 for spread in document["measured"].values())
+    assert document["measured"]
+
+
+def test_an_unfinished_profile_of_another_kind_is_not_used(
+    here: Path, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        interrupted_at("head", patch)
+        terminal.run(*TINY, "-o", "tiny.json")
+    code, _, err = terminal.run(*TINY, "--kind", "graph", "-o", "tiny.json")
+    assert code == 0
+    assert "(kind, gradients differ): starting anew" in err
+
+
+@pytest.mark.parametrize("gradients", ["new", "accumulated"])
+def test_a_chain_says_what_becomes_of_its_gradients(
+    here: Path, terminal: Terminal, gradients: str
+) -> None:
+    assert terminal.run(*TINY, "--gradients", gradients, "-o", "tiny.json")[0] == 0
+    assert chain_in(here / "tiny.json").provenance.parameter_gradients == gradients
 
 
 def test_a_terminal_sees_which_stage_runs(here: Path) -> None:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import platform
+from datetime import date
+from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +12,7 @@ import pytest
 from jettison.instances.catalog import load, save
 from jettison.instances.chain import Chain
 from jettison.instances.errors import InputError, MissingExtraError
+from jettison.instances.parameter_gradients import ParameterGradients
 from jettison.instances.profilers import torch_chain
 from jettison.instances.profilers.torch_chain import profile_chain
 
@@ -56,7 +60,8 @@ def test_linear_layers_save_only_their_output() -> None:
 
 
 def test_the_backward_overhead_of_a_linear_layer_is_its_gradient_before_accumulation() -> None:
-    chain = profile(nn.Sequential(nn.Linear(8, 16), nn.Linear(16, 2)), torch.zeros(4, 8))
+    model = nn.Sequential(nn.Linear(8, 16), nn.Linear(16, 2))
+    chain = profile(model, torch.zeros(4, 8), gradients=ParameterGradients.ACCUMULATED)
     # The second layer makes 136 bytes of parameter gradients beside the gradient of its input,
     # which the chain model counts by itself.
     assert chain.stage(2).backward_overhead_bytes == 136
@@ -64,6 +69,39 @@ def test_the_backward_overhead_of_a_linear_layer_is_its_gradient_before_accumula
     # gradient are not counted twice.
     assert chain.stage(1).backward_overhead_bytes == 576 - 128
     assert not chain.backward_overhead_holds_gradient
+    assert chain.provenance.parameter_gradients == "accumulated"
+
+
+def test_a_new_gradient_is_no_overhead_for_its_place_is_reserved() -> None:
+    chain = profile(nn.Sequential(nn.Linear(8, 16), nn.Linear(16, 2)), torch.zeros(4, 8))
+    # As above, but the 136 and the 576 bytes are the parameters' gradients from then on.
+    assert [stage.backward_overhead_bytes for stage in chain][:2] == [0, 0]
+    assert chain.provenance.parameter_gradients == "new"
+
+
+def test_a_hidden_gradient_is_an_overhead_beside_new_gradients_of_parameters() -> None:
+    stage = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 2))
+    chain = profile(nn.Sequential(nn.Linear(8, 8), stage), torch.zeros(4, 8))
+    # Weights and biases take 576 + 136 bytes, all reserved. When GELU's backward operation runs,
+    # 256 bytes of its output's gradient and 256 of its input's are there, and 136 of the 712 are
+    # used: that is less than what is reserved, beside the 128 of the input's gradient. The saved
+    # bytes before GELU, 256, go when it has run.
+    assert chain.stage(2).weight_bytes == 712
+    assert chain.stage(2).backward_overhead_bytes == 0
+    accumulated = profile(
+        nn.Sequential(nn.Linear(8, 8), stage),
+        torch.zeros(4, 8),
+        gradients=ParameterGradients.ACCUMULATED,
+    )
+    assert accumulated.stage(2).backward_overhead_bytes > 0
+
+
+def test_the_gradient_of_a_shared_weight_is_new_only_in_the_last_of_its_stages() -> None:
+    layer = nn.Linear(16, 16, bias=False)
+    chain = profile(nn.Sequential(nn.Linear(8, 16), layer, nn.Tanh(), layer), torch.zeros(4, 8))
+    # 16*16 numbers of 4 bytes: the earlier stage adds them to the gradient that is there.
+    assert chain.stage(4).backward_overhead_bytes == 0
+    assert chain.stage(2).backward_overhead_bytes == 1024
 
 
 def test_float64_takes_twice_the_bytes_of_float32() -> None:
@@ -257,9 +295,16 @@ def test_the_provenance_says_what_was_run_and_survives_the_file(tmp_path: Path) 
     assert (found.batch, found.input_shape, found.dtype) == (4, (4, 8), "float32")
     assert (found.warmup, found.repeats) == (1, 4)
     assert found.libraries["torch"] == torch.__version__
+    assert found.libraries["python"] == platform.python_version()
+    assert found.exporter == f"jettison {metadata.version('jettison')}"
+    assert date.fromisoformat(str(found.date)) <= date.today()
+    assert found.device
     stage = chain.stage(1)
     assert found.spread["0-Linear forward_ns"][1] == stage.forward_ns
     assert found.spread["0-Linear backward_ns"][1] == stage.backward_ns
+    # Every stage and the loss, each from its fastest run to its slowest.
+    assert len(found.spread) == 2 * len(chain)
+    assert all(least <= median <= most for least, median, most in found.spread.values())
     save(chain, tmp_path / "chain.json")
     assert load(tmp_path / "chain.json") == chain
 
@@ -359,6 +404,33 @@ def test_replaying_a_trace_finds_the_peak_of_every_window() -> None:
     ]
     fill_windows(windows, events)
     assert windows == [MemoryWindow(5, 15, 12), MemoryWindow(32, 32, 9)]
+
+
+def test_the_versions_of_a_gpu_s_driver_and_libraries_are_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from jettison.instances.profilers import device_name
+
+    driver = tmp_path / "version"
+    driver.write_text("NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue\n", "utf-8")
+    monkeypatch.setattr(device_name, "_DRIVER", driver)
+    monkeypatch.setattr(torch.version, "cuda", "12.4")
+    monkeypatch.setattr(torch.backends.cudnn, "is_available", lambda: True)
+    monkeypatch.setattr(torch.backends.cudnn, "version", lambda: 90100)
+    found = device_name.library_versions(torch.device("cuda", 0))
+    assert (found["cuda"], found["cudnn"], found["driver"]) == ("12.4", "90100", "550.54.15")
+
+
+def test_views_that_share_a_storage_are_no_copies_of_it() -> None:
+    class Halves(nn.Module):
+        def forward(self, x: Any) -> Any:
+            left, right = (x + 1).chunk(2, dim=1)
+            return left * right
+
+    model = nn.Sequential(nn.Linear(8, 16), Halves())
+    # The product saves both halves, which are views of the same 4*16*4 bytes; its own result has
+    # 4*8*4.
+    assert profile(model, torch.zeros(4, 8)).stage(2).saved_bytes == 256 + 128
 
 
 def test_the_statistics_of_a_gpu_become_a_window(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,19 @@
+"""What becomes of the gradients of parameters between two training steps."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class ParameterGradients(StrEnum):
+    """Whether a step makes new gradients of its parameters, or adds to those that are there.
+
+    The chain model reserves memory for the gradient of every parameter. A new gradient takes that
+    place. One that is added to another needs a place of its own until it has been added.
+    """
+
+    NEW = "new"
+    """None is there when the step begins: ``zero_grad()``, which is PyTorch's default."""
+
+    ACCUMULATED = "accumulated"
+    """Those of steps before stay: several backward passes, or ``zero_grad(set_to_none=False)``."""

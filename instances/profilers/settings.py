@@ -1,0 +1,48 @@
+"""How a profile is taken, whatever it is taken of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jettison.instances.errors import InputError
+from jettison.instances.parameter_gradients import ParameterGradients
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileSettings:
+    """Where and how often operations run.
+
+    Attributes
+    ----------
+    device
+        ``cpu`` or ``cuda``, which is the first GPU.
+    warmup, repeats
+        Runs of each operation before, and for, the measurement.
+    threads
+        Of PyTorch on the CPU, for the whole process.
+    gradients
+        Of parameters, where a chain is measured.
+
+    Raises
+    ------
+    InputError
+        If `warmup`, `repeats` or `threads` is out of range.
+    """
+
+    device: str = "cpu"
+    warmup: int = 2
+    repeats: int = 7
+    threads: int = 1
+    gradients: ParameterGradients = ParameterGradients.NEW
+
+    def __post_init__(self) -> None:
+        if self.threads < 1:
+            raise InputError(
+                f"{self.threads}", field="threads", expected="write a whole number from 1"
+            )
+        if self.repeats < 1 or self.warmup < 0:
+            raise InputError(
+                f"warmup={self.warmup} and repeats={self.repeats}",
+                field="repeats",
+                expected="repeat at least once, after 0 or more runs of warm-up",
+            )
