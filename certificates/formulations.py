@@ -10,12 +10,18 @@ from .claim import Claim
 from .errors import CertificateError
 from .header_fields import integer_field, text_field
 from .models.stated_model import StatedModel
+from .models.weight_offload_aggregated import weight_offload_aggregated
+from .models.weight_offload_milp import weight_offload_milp
 from .models.windowed_frontier import windowed_frontier
 
 Builder = Callable[[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], StatedModel]
 
 FORMULATIONS: Mapping[tuple[str, str, int], Builder] = MappingProxyType(
-    {("remat-graph", "windowed-frontier", 1): windowed_frontier}
+    {
+        ("remat-graph", "windowed-frontier", 1): windowed_frontier,
+        ("weight-offload", "aggregated", 1): weight_offload_aggregated,
+        ("weight-offload", "milp", 1): weight_offload_milp,
+    }
 )
 
 
