@@ -10,6 +10,7 @@ from .claim import Claim
 from .errors import CertificateError
 from .header_fields import integer_field, text_field
 from .models.stated_model import StatedModel
+from .models.three_partition import three_partition_assignment, three_partition_triples
 from .models.weight_offload_aggregated import weight_offload_aggregated
 from .models.weight_offload_milp import weight_offload_milp
 from .models.windowed_frontier import windowed_frontier
@@ -19,6 +20,8 @@ Builder = Callable[[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], St
 FORMULATIONS: Mapping[tuple[str, str, int], Builder] = MappingProxyType(
     {
         ("remat-graph", "windowed-frontier", 1): windowed_frontier,
+        ("three-partition", "assignment", 1): three_partition_assignment,
+        ("three-partition", "triples", 1): three_partition_triples,
         ("weight-offload", "aggregated", 1): weight_offload_aggregated,
         ("weight-offload", "milp", 1): weight_offload_milp,
     }

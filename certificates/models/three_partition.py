@@ -59,11 +59,13 @@ def three_partition_triples(
             third = target - first - second
             if third < second:
                 break
-            taken = Counter((first, second, third))
-            most = min(count[value] // times for value, times in taken.items())
+            if third not in covers:
+                continue
+            triple = (first, second, third)
+            most = min(count[value] // triple.count(value) for value in triple)
             if most:
                 column = model.add_column(f"t_{first}_{second}_{third}", 0, most)
-                for value in (first, second, third):
+                for value in triple:
                     covers[value].append(column)
     for value in distinct:
         # A column stands there as often as its triple takes the value, and adds up.

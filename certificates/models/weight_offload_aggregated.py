@@ -34,7 +34,6 @@ Version 1. Options: ``whole``.
 """
 
 # The symbols of the model are the names of the code.
-# ruff: noqa: N806
 
 from __future__ import annotations
 
@@ -224,7 +223,13 @@ class _Writer:
             for i in self.layers:
                 k, size = self.given.backward_of(i), part.sizes[i]
                 if size:
-                    columns = [part.early[k + 1], part.late[k + 1], self.z[k], self.y0[i], self.c[i]]
+                    columns = [
+                        part.early[k + 1],
+                        part.late[k + 1],
+                        self.z[k],
+                        self.y0[i],
+                        self.c[i],
+                    ]
                     self.model.at_least(f"apart_{i}", columns, [q, q, p, -q * size, -q * size], 0)
 
     def _add_whole(self) -> None:
