@@ -163,7 +163,9 @@ def _table(
     rows = list_field(table, "cost_ns")
     shape = [len(operators[end].cost_ns) for end in (source, target)]
     if len(rows) != shape[0] or not all(isinstance(r, list) and len(r) == shape[1] for r in rows):
-        raise CertificateError(f"the table from {source} to {target} is not {shape[0]} x {shape[1]}")
+        raise CertificateError(
+            f"the table from {source} to {target} is not {shape[0]} x {shape[1]}"
+        )
     found = tuple(
         tuple(None if cost is None else integer_field({"cost_ns": cost}, "cost_ns") for cost in row)
         for row in rows

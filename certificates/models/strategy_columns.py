@@ -86,8 +86,7 @@ class StrategyColumns:
         return [k for k, column in enumerate(self.of(i)) if self._model.upper[column]]
 
     def cost_ns(self, i: int, k: int) -> int:
-        """Return what one computation costs, with resharding from its own choice; 0 if forbidden.
-        """
+        """Return what one computation costs, with resharding from its own choice, or 0."""
         own = self._sharded.operators[i].cost_ns[k] or 0
         return own + sum(table[k][k] or 0 for table in self._tables_within(i))
 
