@@ -64,8 +64,8 @@ class GivenWeightOffload:
         Raises
         ------
         CertificateError
-            If the instance is no chain, has more than `most_layers` or no weights, or the memory
-            or the bytes per second are none.
+            If the instance is no chain or has more than `most_layers`, or the memory or the bytes
+            per second are none.
         """
         only_fields(resources, {"memory_bytes", "bytes_per_s"}, "resources")
         chain = GivenChain.from_json(instance)
@@ -73,8 +73,6 @@ class GivenWeightOffload:
             raise CertificateError(f"{len(chain)} layers; the model is built for {most_layers}")
         bytes_per_s = integer_field(resources, "bytes_per_s", least=1)
         weights = tuple(stage.weight_bytes for stage in chain.stages)
-        if not any(weights):
-            raise CertificateError("no layer has weights")
         forward, backward, saved = [], [], chain.input_bytes
         for number, stage in enumerate(chain.stages, start=1):
             saved += stage.saved_bytes

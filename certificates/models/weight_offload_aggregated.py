@@ -18,7 +18,8 @@ those of that page:
 * with ``whole`` layers, integers ``H_k``, ``Q_k``, from 0 to the number of layers of the size
   :math:`w`.
 
-:math:`w` is the most frequent size, of equally frequent ones the largest. Rows, in this order:
+:math:`w` is the most frequent size, of equally frequent ones the largest, and 1 where there
+are no weights. Rows, in this order:
 ``absent``, ``window`` of each class, ``once``, ``out``, ``in``, ``ahead``, ``early``, ``late``,
 ``past`` of each class, ``apart``, with whole layers ``back``, ``wait``, then ``present`` of each
 class, ``memory``, ``number``, ``other``, ``blocks``, ``all``, ``cover``. The durations add up to
@@ -97,7 +98,7 @@ class _Writer:
         self.operations = range(2 * self.L)
         self.model = IntegerModel(time_offset_ns=given.base_time_ns)
         counts = Counter(size for size in given.weights if size)
-        self.block = max(counts, key=lambda size: (counts[size], size))
+        self.block = max(counts, key=lambda size: (counts[size], size), default=1)
         self.binding = [k for k in self.operations if given.excess_bytes(k) > 0]
         self._add_choices(counts[self.block])
         kinds = [given.weights]

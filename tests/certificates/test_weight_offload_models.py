@@ -10,6 +10,7 @@ import pytest
 
 from jettison.certificates.errors import CertificateError
 from jettison.certificates.integer_model import IntegerModel
+from jettison.certificates.models.weight_cover import weight_cover
 from jettison.certificates.models.weight_offload_aggregated import weight_offload_aggregated
 from jettison.certificates.models.weight_offload_milp import weight_offload_milp
 from jettison.formulations.from_pulp import from_pulp
@@ -18,6 +19,7 @@ from jettison.formulations.weight_offload_milp import Cut, WeightOffloadMilp
 from jettison.formulations.weight_offload_scale import WeightOffloadScale
 from jettison.instances.generators.published_transformers import PUBLISHED_ROWS, published_chain
 from jettison.instances.weight_offload import WeightOffload
+from jettison.solvers.weight_closed_form import closed_form_ns
 from tests.certificates.as_arrays import as_arrays, optimum
 from tests.oracles.weight_offload_brute_force import least_period_ns
 from tests.oracles.weight_offload_samples import sample
@@ -108,6 +110,35 @@ def test_both_models_are_infeasible_in_less_memory_than_an_operation_needs() -> 
     assert optimum(as_arrays(milp(problem, []))) is None
 
 
+def test_without_weights_only_the_operations_take_time() -> None:
+    # The backward needs 1 byte, which was saved.
+    for memory_bytes, expected in ((1, 0), (0, None)):
+        problem = layers_in(memory_bytes, (1, 1, 1, 0), (1, 1, 0, 0))
+        for model in (aggregated(problem, False), aggregated(problem, True), milp(problem, [])):
+            assert model.time_offset_ns == 4
+            assert optimum(as_arrays(model)) == expected
+
+
+def test_the_cover_has_the_optimum_of_the_closed_form() -> None:
+    chance = random.Random(8)
+    larger = 0
+    for _ in range(60):
+        problem = sample(chance, chance.randint(1, 5), most_bytes=9)
+        stated = weight_cover(problem.instance.to_json(), resources(problem), {})
+        assert stated.valid_for == "all schedules"
+        found = optimum(as_arrays(stated.model))
+        assert found is not None
+        time_ns = -(-round(found) // stated.model.cost_per_ns)
+        known_ns = closed_form_ns(problem)
+        # The closed form also knows the operations' time, and what any one operation needs.
+        needed_ns = problem.link.transfer_ns(
+            max(0, *problem.cycle.excess_bytes(problem.memory_bytes))
+        )
+        assert max(time_ns, needed_ns, problem.instance.base_time_ns) == known_ns
+        larger += time_ns == known_ns > problem.instance.base_time_ns
+    assert larger >= 5
+
+
 def test_published_chains_are_within_the_models() -> None:
     problem = WeightOffload(published_chain(PUBLISHED_ROWS[1]), "60%", "4GB/s")
     model = aggregated(problem, True)
@@ -144,8 +175,6 @@ def test_other_options_and_resources_are_refused() -> None:
         weight_offload_milp(document, given, {"whole": True})
     with pytest.raises(CertificateError, match="bytes_per_s"):
         weight_offload_milp(document, {"memory_bytes": 9, "bytes_per_s": 0}, {})
-    with pytest.raises(CertificateError, match="no layer has weights"):
-        weight_offload_milp(layers_in(9, (1, 1, 0, 0)).instance.to_json(), given, {})
 
 
 def test_more_layers_than_a_model_is_built_for_are_refused() -> None:
