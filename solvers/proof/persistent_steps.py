@@ -86,9 +86,7 @@ class PersistentSteps:
         If the time is up, or the step functions have too many corners to go on.
     """
 
-    def __init__(
-        self, chain: Chain, memory_bytes: int, extra_ns: int | None, clock: Clock
-    ) -> None:
+    def __init__(self, chain: Chain, memory_bytes: int, extra_ns: int | None, clock: Clock) -> None:
         self._needs = ChainNeeds(chain)
         self._count = len(chain)
         self._memory = memory_bytes - chain.input_bytes
