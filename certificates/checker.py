@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from .certificate_file import open_certificate
+from .certificate_file import CertificateFile, open_certificate
 from .claim import Claim
 from .errors import CertificateError
 from .formulations import formulation_key, stated_model
@@ -60,15 +60,26 @@ def check_certificate(path: Path) -> Proved:
         If the file cannot be read.
     """
     with open_certificate(path) as file:
-        claim = Claim.from_header(file.header)
-        program = PROGRAMS.get(formulation_key(claim))
-        if program is not None:
-            return Proved(claim, program(claim).check(file.records()))
-        stated = stated_model(claim)
-        if claim.valid_for != stated.valid_for:
-            raise CertificateError(
-                f"the formulation holds for {stated.valid_for}, not for {claim.valid_for[:60]}"
-            )
-        to_beat = None if claim.time_ns is None else stated.model.to_beat(claim.time_ns)
-        size = ProofTree(stated.model, claim.scale_bits, to_beat).check(file.records())
+        return check_opened(file)
+
+
+def check_opened(file: CertificateFile) -> Proved:
+    """Follow the proof of a certificate whose header has been read.
+
+    Raises
+    ------
+    CertificateError
+        If the file proves nothing; the line is named where it is one line.
+    """
+    claim = Claim.from_header(file.header)
+    program = PROGRAMS.get(formulation_key(claim))
+    if program is not None:
+        return Proved(claim, program(claim).check(file.records()))
+    stated = stated_model(claim)
+    if claim.valid_for != stated.valid_for:
+        raise CertificateError(
+            f"the formulation holds for {stated.valid_for}, not for {claim.valid_for[:60]}"
+        )
+    to_beat = None if claim.time_ns is None else stated.model.to_beat(claim.time_ns)
+    size = ProofTree(stated.model, claim.scale_bits, to_beat).check(file.records())
     return Proved(claim, size)

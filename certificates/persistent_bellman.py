@@ -41,6 +41,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from .certificate_file import Record, integer, pairs
@@ -179,8 +180,8 @@ class PersistentBellman:
             raise CertificateError(f"{s}, {t} is no sub-chain, or was listed before")
         steps = pairs(record.parts[2:], record.line)
         memories, costs = [m for m, _ in steps], [h for _, h in steps]
-        ascending = all(a < b for a, b in zip(memories, memories[1:], strict=False))
-        descending = all(a > b for a, b in zip(costs, costs[1:], strict=False))
+        ascending = all(a < b for a, b in pairwise(memories))
+        descending = all(a > b for a, b in pairwise(costs))
         if not ascending or not descending or memories[0] < 0 or costs[-1] < 1:
             raise CertificateError("memories ascend from 0 on, and costs descend to 1 at least")
         for memory, cost in steps:

@@ -1,4 +1,4 @@
-r"""Step functions below the persistent program, as `certificates/persistent_bellman.py` checks them.
+r"""Step functions below the persistent program, for `certificates/persistent_bellman.py` to check.
 
 All in terms of :math:`h(s,t,m)`, what a sub-chain costs beyond all of its operations once. To prove
 that the root costs at least :math:`\Delta` two passes are made.
@@ -29,12 +29,13 @@ from jettison.solvers.chain_needs import ChainNeeds
 from jettison.solvers.clock import Clock
 
 # Corners of all step functions together: 16 bytes each.
-MOST_CORNERS = 30_000_000
+MOST_CORNERS = 10_000_000
 # Above every cost that counts, and small enough that three of them can be added.
 _NEVER = 2**60
 
 Integers = NDArray[np.int64]
-Demands = dict[tuple[int, int], dict[int, int]]
+# Of each sub-chain the costs that are asked for, each in all memories in which they are true.
+Demands = dict[tuple[int, int], set[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +107,26 @@ class PersistentSteps:
     @property
     def is_true(self) -> bool:
         """Whether the persistent schedules do cost as much."""
+        return self.cost >= self._goal
+
+    @property
+    def cost(self) -> int:
+        r"""What the persistent schedules cost if it is less than :math:`\Delta`, else as much."""
         if self._memory < 0 or self._goal <= 0:
-            return True
-        return self._function(0, self._count - 1).value(self._memory) >= self._goal
+            return self._goal
+        return min(self._function(0, self._count - 1).value(self._memory), self._goal)
 
     def records(self) -> Iterator[str]:
-        """Yield the lines of the proof; only if `is_true`."""
+        """Yield the lines of the proof; only if `is_true`.
+
+        Raises
+        ------
+        TimeoutError
+            If the time is up.
+        """
         if self._memory < 0 or self._goal <= 0:
             return
-        demands: Demands = {(0, self._count - 1): {self._memory: self._goal}}
+        demands: Demands = {(0, self._count - 1): {self._goal}}
         lines = []
         for length in range(self._count - 1, -1, -1):
             for s in range(self._count - length):
@@ -201,11 +213,11 @@ class PersistentSteps:
     def _function(self, s: int, t: int) -> StepFunction:
         return self._functions.get((s, t), _NOWHERE)
 
-    def _steps(self, s: int, t: int, asked: dict[int, int]) -> list[tuple[int, int]]:
+    def _steps(self, s: int, t: int, asked: set[int]) -> list[tuple[int, int]]:
         """Return the steps that answer all that is asked of a sub-chain, memories ascending."""
         function = self._function(s, t)
         most: dict[int, int] = {}
-        for memory, cost in asked.items():
+        for cost in asked:
             last = function.last_memory(cost)
             if last is None or last > self._room[s, t]:
                 last = self._room[s, t]
@@ -219,7 +231,7 @@ class PersistentSteps:
     def _ask(self, s: int, t: int, memory: int, cost: int, demands: Demands) -> None:
         """Ask the parts of every beginning for what a step needs."""
         if memory >= self._needs.forward_all[s, t]:
-            _demand(demands, (s + 1, t), memory - self._saved[s], cost)
+            _demand(demands, (s + 1, t), cost)
         if s == t or memory < self._needs.forward_none[s, t]:
             return
         for split in range(s + 1, t + 1):
@@ -233,19 +245,18 @@ class PersistentSteps:
             left_cost = self._function(*left).value(memory)
             right_cost = self._function(*right).value(held)
             if left_cost >= rest:
-                _demand(demands, left, memory, rest)
+                _demand(demands, left, rest)
             elif right_cost >= rest:
-                _demand(demands, right, held, rest)
+                _demand(demands, right, rest)
             else:
-                _demand(demands, left, memory, left_cost)
-                _demand(demands, right, held, rest - left_cost)
+                _demand(demands, left, left_cost)
+                _demand(demands, right, rest - left_cost)
 
     def _check_time(self) -> None:
         if self._clock.left_s <= 0 or self._corners > MOST_CORNERS:
             raise TimeoutError
 
 
-def _demand(demands: Demands, part: tuple[int, int], memory: int, cost: int) -> None:
+def _demand(demands: Demands, part: tuple[int, int], cost: int) -> None:
     if cost > 0:
-        asked = demands.setdefault(part, {})
-        asked[memory] = max(asked.get(memory, 0), cost)
+        demands.setdefault(part, set()).add(cost)

@@ -1,4 +1,4 @@
-"""Certificates of the persistent program: what they prove is right, and what is wrong is refused."""
+"""Certificates of the persistent program: what is accepted is right, what is wrong is refused."""
 
 from __future__ import annotations
 

@@ -1,0 +1,15 @@
+"""Proofs of lower bounds that `jettison.certificates` checks.
+
+Nothing here is trusted: what a linear solver answers becomes integer multipliers, whatever they
+are worth, and no claim leaves this folder before the checker has followed the finished bytes.
+
+======================== =====================================================================
+``statement``            a formulation of a problem: what a certificate's header says of it
+``proof``                the lines of a proof, and why a search for one ended
+``prove``                the search for a proof that no point of a model beats a time
+``certificate``          a header and a proof, checked and saved
+``certify``              from a statement and a time to a certificate
+``persistent_steps``     step functions below the dynamic program of a chain
+``certifiers``           which problems have one, by name
+======================== =====================================================================
+"""
