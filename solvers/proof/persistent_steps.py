@@ -94,7 +94,7 @@ class PersistentSteps:
         # That nothing fits is the claim of a cost of 1 where all durations are 0.
         self._goal = 1 if extra_ns is None else extra_ns
         durations = [0 if extra_ns is None else stage.forward_ns for stage in chain]
-        self._before_ns = [0, *np.cumsum(np.array(durations, dtype=object)).tolist()]
+        self._before_ns: list[int] = [0, *np.cumsum(np.array(durations, dtype=object)).tolist()]
         self._inputs = [int(size) for size in self._needs.input_bytes]
         self._saved = [int(size) for size in self._needs.saved_bytes]
         self._clock = clock
