@@ -1,29 +1,27 @@
-"""The search for a proof that no point of a model beats a time."""
+"""The search for a proof that no point of a model beats a time.
+
+It runs in a thread of its own: HiGHS keeps threads per calling thread, and Ctrl-C is heard at once.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import lazy_loader as lazy
 
 from jettison.certificates.integer_model import IntegerModel
 from jettison.solvers.clock import Clock
+from jettison.solvers.proof.new_rows import Rounding
+from jettison.solvers.proof.objective import Objective
 from jettison.solvers.proof.proof import Attempt, Ending, Proof
+from jettison.solvers.proof.search import ProofSearch
 
+highspy = lazy.load("highspy")
 
-@dataclass(frozen=True, slots=True)
-class Rounding:
-    """A row that rows of the model imply (`certificates.derived_rows`): the record ``G``.
+__all__ = ["Rounding", "best_proof", "prove"]
 
-    Attributes
-    ----------
-    divisor
-        Positive.
-    weights
-        Pairs of a row's number and its weight, at least 0 on inequalities.
-    """
-
-    divisor: int
-    weights: tuple[tuple[int, int], ...]
+_BITS = 30
 
 
 def prove(
@@ -40,5 +38,55 @@ def prove(
 def best_proof(
     model: IntegerModel, time_ns: int | None, clock: Clock, roundings: Sequence[Rounding] = ()
 ) -> Attempt:
-    """Return a proof of the claim, or of the best smaller one that is proved when the time ends."""
-    raise NotImplementedError
+    """Return a proof of the claim, or of the best smaller one that is proved when the time ends.
+
+    On Ctrl-C as well; a second Ctrl-C raises ``KeyboardInterrupt`` at once.
+
+    Raises
+    ------
+    SolverError
+        If HiGHS refuses a model or an option.
+    """
+    run = _Run(model, time_ns, clock, roundings)
+    thread = threading.Thread(target=run.work, name="proof", daemon=True)
+    thread.start()
+    try:
+        thread.join()
+    except KeyboardInterrupt:
+        run.stop.set()
+        thread.join()
+    if isinstance(run.ending, BaseException):
+        raise run.ending
+    assert run.ending is not None, "the thread has ended"
+    return run.ending
+
+
+class _Run:
+    """A search in a thread, and what it ends with."""
+
+    def __init__(
+        self,
+        model: IntegerModel,
+        time_ns: int | None,
+        clock: Clock,
+        roundings: Sequence[Rounding],
+    ) -> None:
+        self._model, self._time_ns = model, time_ns
+        self._clock, self._roundings = clock, roundings
+        self.stop = threading.Event()
+        self.ending: Attempt | BaseException | None = None
+
+    def work(self) -> None:
+        """Search; every way to end is kept for the caller."""
+        try:
+            ending: Attempt | BaseException = self._attempt()
+        except BaseException as error:
+            ending = error
+        # Leave no thread of HiGHS behind: a process that forks with one hangs.
+        highspy.Highs.resetGlobalScheduler(True)
+        self.ending = ending
+
+    def _attempt(self) -> Attempt:
+        rows = [rounding.row(self._model) for rounding in self._roundings]
+        bits = max(0, _BITS + 1 - Objective(self._model).unit.bit_length())
+        return ProofSearch(self._model, rows, self._time_ns, bits, self._clock, self.stop).run()
