@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from .certificate_file import CertificateFile, open_certificate
 from .claim import Claim
-from .errors import CertificateError
+from .errors import CertificateError, on_one_line
 from .formulations import formulation_key, stated_model
 from .persistent_bellman import PersistentBellman, ProgramSize
 from .proof_tree import ProofTree, TreeSize
@@ -40,7 +40,7 @@ class Proved:
         """What was proved, for which instance, on one line."""
         claim = self.claim
         given = "".join(f", {key} {value}" for key, value in sorted(claim.resources.items()))
-        name = str(claim.instance.get("name", "an instance without a name"))
+        name = on_one_line(str(claim.instance.get("name", "an instance without a name")))
         return (
             f"proved: {claim.statement}, of {claim.problem} {name}{given} "
             f"(instance {claim.instance_sha256[:12]}, {claim.formulation['name']}, {self.size})"

@@ -51,6 +51,9 @@ from .header_fields import flag_field, integer_field, list_field, only_fields
 
 VALID_FOR = "persistent"
 _MOST_STAGES = 2_000
+# What a file may make the checker hold, and do.
+_MOST_LISTED = 3_000_000
+_MOST_BEGINNINGS = 300_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +150,7 @@ class PersistentBellman:
             self._goal = claim.time_ns - self._chain.base_ns
         # By sub-chain: memories, and the least cost in at most so much.
         self._listed: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
+        self._steps = self._beginnings = 0
 
     def check(self, records: Iterable[Record]) -> ProgramSize:
         """Follow all records; each step costs the number of ways to begin its sub-chain.
@@ -167,8 +171,7 @@ class PersistentBellman:
                 f"the steps prove a cost of {proved} beyond all operations once, and the claim "
                 f"needs {self._goal}"
             )
-        steps = sum(len(memories) for memories, _ in self._listed.values())
-        return ProgramSize(len(self._listed), steps)
+        return ProgramSize(len(self._listed), self._steps)
 
     def _follow(self, record: Record) -> None:
         if record.letter != "p":
@@ -184,6 +187,10 @@ class PersistentBellman:
         descending = all(a > b for a, b in pairwise(costs))
         if not ascending or not descending or memories[0] < 0 or costs[-1] < 1:
             raise CertificateError("memories ascend from 0 on, and costs descend to 1 at least")
+        self._steps += len(steps)
+        self._beginnings += len(steps) * (t - s + 1)
+        if self._steps > _MOST_LISTED or self._beginnings > _MOST_BEGINNINGS:
+            raise CertificateError("these are too many steps to check")
         for memory, cost in steps:
             self._check_step(s, t, memory, cost)
         self._listed[s, t] = memories, costs

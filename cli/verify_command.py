@@ -17,7 +17,7 @@ import typer
 
 from jettison.certificates.certificate_file import is_certificate
 from jettison.certificates.checker import check_certificate
-from jettison.certificates.errors import CertificateError
+from jettison.certificates.errors import CertificateError, on_one_line
 from jettison.cli.arguments import (
     AlphaOption,
     BandwidthOption,
@@ -73,7 +73,7 @@ def verify(
     for path in paths:
         try:
             for name, claim in _claims(path, instance or [], resources):
-                sys.stdout.write(f"{name}: {claim}\n")
+                sys.stdout.write(f"{on_one_line(f'{name}: {claim}')}\n")
         except InputError as error:
             status = _refused(str(error))
         except CertificateError as error:
@@ -84,8 +84,8 @@ def verify(
 
 
 def _refused(reason: str) -> ExitStatus:
-    # Names of files and texts of errors may hold anything: a message is one line.
-    sys.stderr.write(f"error: {' '.join(reason.split())}\n")
+    # Names of files may hold anything.
+    sys.stderr.write(f"error: {on_one_line(reason)}\n")
     return ExitStatus.BAD_INPUT
 
 
