@@ -1,20 +1,27 @@
-"""Certificates for chains: the persistent program, which every exact bracket rests on."""
+"""Certificates of lower bounds on the time of a chain's step.
+
+For persistent schedules they prove the dynamic program (`persistent_program`), for all schedules
+the best single cut. The cut bound carries rerun bounds from cut to cut, which is a dynamic program
+and no model: a certificate proves what the best cut proves by itself, without those.
+"""
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Sequence
 
 from jettison.instances.remat_chain import RematChain
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound
+from jettison.solvers.chain_cut_bound import FEW_STEPS, ChainCuts
 from jettison.solvers.clock import Clock
 from jettison.solvers.outcome import Infeasibility, Problem, SolveOptions
+from jettison.solvers.proof.attempts import Attempted, best_certificate
 from jettison.solvers.proof.certificate import Certificate
-from jettison.solvers.proof.persistent_steps import PersistentSteps
+from jettison.solvers.proof.persistent_program import certify_none_fits, certify_program
 from jettison.solvers.proof.statement import Statement
 
-_FORMULATION = {"name": "persistent-bellman", "version": 1}
+# Of the time; the cut needs little.
+_PROGRAM_SHARE = 0.9
 
 
 def certify_chain(
@@ -23,45 +30,44 @@ def certify_chain(
     infeasibility: Infeasibility | None,
     options: SolveOptions,
 ) -> Certificate | None:
-    """Certify the largest bound that holds for persistent schedules, or that none fits.
+    """Certify the largest of the bounds, or the best that can be certified below it.
 
-    Where the time does not suffice for all of it, less and less is tried; where a bound is above
-    the persistent optimum, the optimum is certified in its place.
+    Only bounds for persistent schedules ask for a certificate of those; where both claims are
+    equal, the one for all schedules is returned.
     """
     assert isinstance(problem, RematChain)
-    chain, memory_bytes = problem.instance, problem.memory_bytes
     clock = Clock(options.time_limit_s)
-    try:
-        if infeasibility is not None:
-            steps = PersistentSteps(chain, memory_bytes, None, clock)
-            return _certificate(problem, None, steps) if steps.is_true else None
-        times = [
-            bound.time_ns for bound in bounds if bound.valid_for.covers(ScheduleClass.PERSISTENT)
-        ]
-        extra_ns = max(0, max(times, default=0) - chain.base_time_ns)
-        while True:
-            try:
-                steps = PersistentSteps(chain, memory_bytes, extra_ns, Clock(clock.left_s / 2))
-                if steps.is_true:
-                    return _certificate(problem, chain.base_time_ns + extra_ns, steps)
-                extra_ns = steps.cost
-            except TimeoutError:
-                # Smaller claims need less: what costs more than the claim is left out.
-                extra_ns = extra_ns * 3 // 4
-    except (KeyboardInterrupt, TimeoutError):
-        return None
+    if infeasibility is not None:
+        return certify_cut(problem, None, clock) or certify_none_fits(problem, clock)
+    persistent = certify_program(problem, bounds, Clock(clock.left_s * _PROGRAM_SHARE))
+    known_ns = [bound.time_ns for bound in bounds if bound.valid_for is ScheduleClass.ALL]
+    cut = certify_cut(problem, max(known_ns), clock) if known_ns else None
+    found = [certificate for certificate in (cut, persistent) if certificate is not None]
+    return max(found, key=lambda certificate: certificate.time_ns or 0, default=None)
 
 
-def _certificate(problem: RematChain, time_ns: int | None, steps: PersistentSteps) -> Certificate:
-    instance = problem.instance.to_json()
-    # It is no part of the instance's hash, and may be longer than the rest.
-    instance.pop("provenance", None)
-    resources = {"memory_bytes": problem.memory_bytes}
-    statement = Statement(RematChain.problem, instance, resources, _FORMULATION)
-    lines = "".join(f"{line}\n" for line in steps.records())
-    certificate = Certificate(
-        statement.header(time_ns, ScheduleClass.PERSISTENT, 0),
-        gzip.compress(lines.encode("ascii"), mtime=0),
+def certify_cut(problem: RematChain, time_ns: int | None, clock: Clock) -> Certificate | None:
+    """Certify what the best single cut proves, up to a time, or that nothing fits.
+
+    Nothing fits where a cut leaves no room for the operation itself.
+    """
+    chain = problem.instance
+    cuts = ChainCuts(chain, problem.memory_bytes, FEW_STEPS)
+    unknown_ns = [0] * len(chain)
+    found = {number: cuts.rerun_ns(number, unknown_ns) for number in range(1, len(chain) + 1)}
+    if time_ns is None:
+        without = [number for number, rerun_ns in found.items() if rerun_ns is None]
+        return best_certificate([_attempted(problem, stage) for stage in without[:1]], None, clock)
+    best = max(found, key=lambda number: found[number] or 0)
+    return best_certificate([_attempted(problem, best)], time_ns, clock)
+
+
+def _attempted(problem: RematChain, number: int) -> Attempted:
+    return Attempted(
+        Statement(
+            problem.problem,
+            problem.instance.to_json(),
+            {"memory_bytes": problem.memory_bytes},
+            {"name": "chain-cut", "version": 1, "stage": number},
+        )
     )
-    certificate.checked()
-    return certificate
