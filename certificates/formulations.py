@@ -38,6 +38,19 @@ FORMULATIONS: Mapping[tuple[str, str, int], Builder] = MappingProxyType(
 )
 
 
+def formulation_key(claim: Claim) -> tuple[str, str, int]:
+    """Return the problem, the formulation's name and its version.
+
+    Raises
+    ------
+    CertificateError
+        If the formulation has no name or no version.
+    """
+    name = text_field(claim.formulation, "name")
+    version = integer_field(claim.formulation, "version", least=1)
+    return claim.problem, name, version
+
+
 def stated_model(claim: Claim) -> StatedModel:
     """Build the model that a claim rests on.
 
@@ -47,13 +60,15 @@ def stated_model(claim: Claim) -> StatedModel:
         If there is no such formulation of the problem, or the instance, the resources or the
         options do not fit it.
     """
-    options = dict(claim.formulation)
-    name = text_field(options, "name")
-    version = integer_field(options, "version", least=1)
-    builder = FORMULATIONS.get((claim.problem, name, version))
+    key = formulation_key(claim)
+    builder = FORMULATIONS.get(key)
     if builder is None:
         raise CertificateError(
-            f"{claim.problem[:60]} has no formulation {name[:60]!r} of version {version}"
+            f"{claim.problem[:60]} has no formulation {key[1][:60]!r} of version {key[2]}"
         )
-    del options["name"], options["version"]
+    options = {
+        field: value
+        for field, value in claim.formulation.items()
+        if field not in {"name", "version"}
+    }
     return builder(claim.instance, claim.resources, options)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from jettison.schedules.schedule_class import ScheduleClass
@@ -24,12 +24,22 @@ class Evidence(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """No schedule of the class `valid_for` is faster than `time_ns`."""
+    """No schedule of the class `valid_for` is faster than `time_ns`.
+
+    Attributes
+    ----------
+    evidence, method
+        What it rests on, and which method found it.
+    formulation
+        The model that it was found with, as the header of a certificate names it (see
+        `jettison.certificates`); None where there is no such model. Says nothing about the bound.
+    """
 
     time_ns: int
     valid_for: ScheduleClass
     evidence: Evidence
     method: str
+    formulation: Mapping[str, object] | None = field(default=None, compare=False)
 
 
 def best_bound(bounds: Iterable[Bound], schedule_class: ScheduleClass) -> Bound | None:

@@ -95,6 +95,7 @@ class LinearProgram:
             ("threads", 1),
             ("presolve", "off"),
             ("solver", "simplex"),
+            ("simplex_dual_edge_weight_strategy", 1),
         ):
             self._set_option(option, setting)
         lp = highspy.HighsLp()

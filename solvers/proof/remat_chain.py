@@ -1,7 +1,8 @@
-"""Certificates of lower bounds on the time of a chain's step, from its best single cut.
+"""Certificates of lower bounds on the time of a chain's step.
 
-The cut bound carries rerun bounds from cut to cut, which is a dynamic program and no model: a
-certificate proves what the best cut proves by itself, without those.
+For persistent schedules they prove the dynamic program (`persistent_program`), for all schedules
+the best single cut. The cut bound carries rerun bounds from cut to cut, which is a dynamic program
+and no model: a certificate proves what the best cut proves by itself, without those.
 """
 
 from __future__ import annotations
@@ -16,7 +17,11 @@ from jettison.solvers.clock import Clock
 from jettison.solvers.outcome import Infeasibility, Problem, SolveOptions
 from jettison.solvers.proof.attempts import Attempted, best_certificate
 from jettison.solvers.proof.certificate import Certificate
+from jettison.solvers.proof.persistent_program import certify_none_fits, certify_program
 from jettison.solvers.proof.statement import Statement
+
+# Of the time; the cut needs little.
+_PROGRAM_SHARE = 0.9
 
 
 def certify_chain(
@@ -25,25 +30,36 @@ def certify_chain(
     infeasibility: Infeasibility | None,
     options: SolveOptions,
 ) -> Certificate | None:
-    """Certify what the best single cut proves, up to the largest bound for all schedules.
+    """Certify the largest of the bounds, or the best that can be certified below it.
 
-    Or that nothing fits, where a cut leaves no room for the operation itself.
+    Only bounds for persistent schedules ask for a certificate of those; where both claims are
+    equal, the one for all schedules is returned.
     """
     assert isinstance(problem, RematChain)
     clock = Clock(options.time_limit_s)
+    if infeasibility is not None:
+        return certify_cut(problem, None, clock) or certify_none_fits(problem, clock)
+    persistent = certify_program(problem, bounds, Clock(clock.left_s * _PROGRAM_SHARE))
     known_ns = [bound.time_ns for bound in bounds if bound.valid_for is ScheduleClass.ALL]
-    if infeasibility is None and not known_ns:
-        return None
+    cut = certify_cut(problem, max(known_ns), clock) if known_ns else None
+    found = [certificate for certificate in (cut, persistent) if certificate is not None]
+    return max(found, key=lambda certificate: certificate.time_ns or 0, default=None)
+
+
+def certify_cut(problem: RematChain, time_ns: int | None, clock: Clock) -> Certificate | None:
+    """Certify what the best single cut proves, up to a time, or that nothing fits.
+
+    Nothing fits where a cut leaves no room for the operation itself.
+    """
     chain = problem.instance
     cuts = ChainCuts(chain, problem.memory_bytes, FEW_STEPS)
     unknown_ns = [0] * len(chain)
     found = {number: cuts.rerun_ns(number, unknown_ns) for number in range(1, len(chain) + 1)}
-    without = [number for number, rerun_ns in found.items() if rerun_ns is None]
-    if infeasibility is not None:
-        forms = [_attempted(problem, number) for number in without[:1]]
-        return best_certificate(forms, None, clock)
+    if time_ns is None:
+        without = [number for number, rerun_ns in found.items() if rerun_ns is None]
+        return best_certificate([_attempted(problem, stage) for stage in without[:1]], None, clock)
     best = max(found, key=lambda number: found[number] or 0)
-    return best_certificate([_attempted(problem, best)], max(known_ns), clock)
+    return best_certificate([_attempted(problem, best)], time_ns, clock)
 
 
 def _attempted(problem: RematChain, number: int) -> Attempted:
