@@ -100,7 +100,16 @@ class Claim:
 
 
 def instance_sha256(instance: Mapping[str, Any]) -> str:
-    """Return the hash of an instance: its name and provenance do not count."""
+    """Return the hash of an instance: its name and provenance do not count.
+
+    Raises
+    ------
+    CertificateError
+        If it nests too deeply.
+    """
     content = {key: instance[key] for key in instance if key not in {"name", "provenance"}}
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    try:
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    except RecursionError:
+        raise CertificateError("the instance nests too deeply") from None
     return hashlib.sha256(text.encode("ascii")).hexdigest()

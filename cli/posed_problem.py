@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from jettison.instances.catalog import load
+from jettison.instances.catalog import Instance, load
 from jettison.instances.chain import Chain
 from jettison.instances.chain_to_graph import chain_to_graph, graph_memory_bytes
 from jettison.instances.errors import InputError
@@ -89,7 +89,17 @@ def make_problem(problem: str, instance: str, resources: Resources) -> Problem:
             field="PROBLEM",
             expected=f"choose one of {', '.join(PROBLEMS)}",
         )
-    loaded = load(instance)
+    return pose_problem(problem, load(instance), resources)
+
+
+def pose_problem(problem: str, loaded: Instance, resources: Resources) -> Problem:
+    """Make the problem of an instance that has been loaded; see `make_problem`.
+
+    Raises
+    ------
+    InputError
+        If the resources cannot be read, or they or the instance are not those of the problem.
+    """
     if isinstance(loaded, ThreePartition):
         raise InputError(
             f"{loaded.name} is a 3-PARTITION",

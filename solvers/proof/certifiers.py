@@ -15,7 +15,15 @@ Certifier = Callable[
 ]
 
 # ``module:function`` in this folder; modules are loaded when they are needed.
-CERTIFIERS: Mapping[str, str] = MappingProxyType({"remat-graph": "remat_graph:certify_graph"})
+CERTIFIERS: Mapping[str, str] = MappingProxyType(
+    {
+        "remat-chain": "remat_chain:certify_chain",
+        "remat-graph": "remat_graph:certify_graph",
+        "remat-sharding": "sharding:certify_remat_sharding",
+        "sharding": "sharding:certify_sharding",
+        "weight-offload": "weight_offload:certify_weight_offload",
+    }
+)
 
 
 def certifier_of(problem: str) -> Certifier | None:
