@@ -9,6 +9,9 @@ are worth, and no claim leaves this folder before the checker has followed the f
 ``prove``                the search for a proof that no point of a model beats a time
 ``certificate``          a header and a proof, checked and saved
 ``certify``              from a statement and a time to a certificate
+``attempts``             the same where several models can prove a claim
+``remat_graph``, ``remat_chain``, ``weight_offload``, ``sharding``, ``three_partition``
+                         which models these are for each problem
 ``persistent_program``   certificates of the dynamic program of a chain
 ``persistent_steps``     the step functions that they rest on
 ``certifiers``           which problems have one, by name

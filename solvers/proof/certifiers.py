@@ -19,6 +19,9 @@ CERTIFIERS: Mapping[str, str] = MappingProxyType(
     {
         "remat-chain": "remat_chain:certify_chain",
         "remat-graph": "remat_graph:certify_graph",
+        "remat-sharding": "sharding:certify_remat_sharding",
+        "sharding": "sharding:certify_sharding",
+        "weight-offload": "weight_offload:certify_weight_offload",
     }
 )
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from jettison.solvers.clock import Clock
 from jettison.solvers.proof.certificate import Certificate
+from jettison.solvers.proof.proof import Proof
 from jettison.solvers.proof.prove import Rounding, best_proof
 from jettison.solvers.proof.statement import Statement
 
@@ -43,9 +44,18 @@ def certify(
     """
     stated = statement.model()
     proof = best_proof(stated.model, time_ns, clock, roundings).proof
-    if proof is None:
-        return None
-    header = statement.header(proof.time_ns, stated.valid_for, proof.scale_bits)
+    return None if proof is None else certificate_of(statement, stated.valid_for, proof)
+
+
+def certificate_of(statement: Statement, valid_for: str, proof: Proof) -> Certificate:
+    """Return the certificate of a proof, after the checker has followed it.
+
+    Raises
+    ------
+    CertificateError
+        If it rejects it.
+    """
+    header = statement.header(proof.time_ns, valid_for, proof.scale_bits)
     certificate = Certificate(header, proof.lines)
     certificate.checked()
     return certificate

@@ -17,7 +17,7 @@ gap. Divided by the most frequent size :math:`w` and rounded, at least
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from jettison.certificates.integer_model import IntegerModel
 from jettison.instances.weight_offload import WeightOffload
@@ -29,18 +29,20 @@ from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.proof.prove import Rounding
 from jettison.solvers.proof.statement import Statement
 
-_FLUID = {"name": "aggregated", "version": 1}
-_WHOLE = {"name": "aggregated", "version": 1, "whole": True}
-_MILP = {"name": "milp", "version": 1, "cuts": ["3a", "3b", "7'", "6c"]}
-_COVER = {"name": "cover", "version": 1}
+Formulation = Mapping[str, object]
+
+_FLUID: Formulation = {"name": "aggregated", "version": 1}
+_WHOLE: Formulation = {"name": "aggregated", "version": 1, "whole": True}
+_MILP: Formulation = {"name": "milp", "version": 1, "cuts": ["3a", "3b", "7'", "6c"]}
+_COVER: Formulation = {"name": "cover", "version": 1}
 # By the method that found the bound, the formulations to try, the most promising one first.
-_FORMULATIONS = {
+_FORMULATIONS: Mapping[str, tuple[Formulation, ...]] = {
     "agg": (_FLUID, _WHOLE),
     "aggint": (_WHOLE, _FLUID),
     "milp": (_MILP, _WHOLE),
     "closed-form": (_COVER, _FLUID),
 }
-_OTHERWISE = (_FLUID, _WHOLE, _MILP)
+_OTHERWISE: tuple[Formulation, ...] = (_FLUID, _WHOLE, _MILP)
 # Above, the paper's model is too large for a proof.
 _MOST_LAYERS_OF_MILP = 60
 
@@ -68,7 +70,7 @@ def certify_weight_offload(
     return best_certificate([_attempted(problem, form) for form in forms], largest.time_ns, clock)
 
 
-def _attempted(problem: WeightOffload, formulation: dict[str, object]) -> Attempted:
+def _attempted(problem: WeightOffload, formulation: Formulation) -> Attempted:
     statement = Statement(
         problem.problem,
         problem.instance.to_json(),
