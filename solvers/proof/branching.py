@@ -19,7 +19,7 @@ from jettison.solvers.proof.linear_program import LinearProgram, LpAnswer, LpSta
 
 _CANDIDATES = 10
 _ITERATIONS = 40
-_RELIABLE = 4
+_RELIABLE = 2
 # Relative to what is missing: so that no gain on one side does not hide the other side's.
 _LEAST_GAIN = 1e-6
 

@@ -155,6 +155,15 @@ class ExactRows:
         broken = np.flatnonzero(below | (self.is_equation & (activity > self.right)))
         return (int(broken[0]), 1 if below[broken[0]] else -1) if len(broken) else None
 
+    def activity(self, point: Floats) -> Floats:
+        """Return the left-hand sides at a point, in floating point."""
+        filled = np.flatnonzero(np.diff(self.starts))
+        found = np.zeros(self.num_rows)
+        if len(filled):
+            products = self._as_floats * point[self.columns]
+            found[filled] = np.add.reduceat(products, self.starts[:-1][filled])
+        return found
+
     def cost_of(self, point: Integers) -> int:
         """Return the objective at a point."""
         return _dot(self.costs, point)
@@ -169,7 +178,8 @@ class ExactRows:
         is_first[1:] = ordered[1:] != ordered[:-1]
         self._column_starts = np.flatnonzero(is_first)
         self._used = ordered[self._column_starts]
-        self._sizes = np.abs(self.coefficients).astype(float)[self._by_column]
+        self._as_floats = self.coefficients.astype(float)
+        self._sizes = np.abs(self._as_floats)[self._by_column]
 
     def _fits(self, multipliers: Multipliers, bits: int | None) -> bool:
         """Tell whether reduced costs are certain to fit in 64 bits, also on the way."""

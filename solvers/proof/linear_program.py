@@ -2,7 +2,9 @@
 
 What HiGHS answers is a suggestion: multipliers, a point to branch at, a basis to start from. Rows
 and costs are divided by powers of two to be moderate numbers, and the multipliers multiplied back.
-Fixed columns, and rows that bounds of the columns imply, are left out.
+Fixed columns, and rows that bounds of the columns imply, are left out. Most of the other rows hold
+at every point that matters: HiGHS gets those that a point broke, since what a run costs, even one
+without iterations, grows with their number.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ highspy = lazy.load("highspy")
 
 # Tolerances of HiGHS are absolute.
 _LARGEST_BITS = 10
+_TOLERANCE = 1e-6
 
 
 class LpStatus(StrEnum):
@@ -67,6 +70,8 @@ class LinearProgram:
         Bounds of the columns, between which the caller will stay.
     with_costs
         Whether the objective is the model's, or 0.
+    first
+        The numbers of the rows to begin with; None for all.
 
     Attributes
     ----------
@@ -75,14 +80,23 @@ class LinearProgram:
     """
 
     def __init__(
-        self, rows: ExactRows, lower: Integers, upper: Integers, *, with_costs: bool
+        self,
+        rows: ExactRows,
+        lower: Integers,
+        upper: Integers,
+        *,
+        with_costs: bool,
+        first: NDArray[np.int32] | None = None,
     ) -> None:
         self._rows = rows
         self._base = lower.copy()
         self.columns = np.flatnonzero(lower < upper)
         self._place_of = np.full(rows.num_columns, -1)
         self._place_of[self.columns] = np.arange(len(self.columns))
-        self.row_numbers = _needed_rows(rows, lower, upper)
+        needed = _needed_rows(rows, lower, upper)
+        begun = needed if first is None else np.intersect1d(needed, first)
+        self._others = np.setdiff1d(needed, begun)
+        self.row_numbers = np.zeros(0, np.int64)
         costs = rows.costs[self.columns] if with_costs else np.zeros(len(self.columns), np.int64)
         divisor = math.gcd(*costs.tolist()) or 1
         largest = max((abs(cost) // divisor for cost in costs.tolist()), default=0)
@@ -107,8 +121,7 @@ class LinearProgram:
         lp.a_matrix_.start_ = np.zeros(len(self.columns) + 1, np.int32)
         if self._highs.passModel(lp) == highspy.HighsStatus.kError:
             raise SolverError("HiGHS refuses the model")
-        numbers, self.row_numbers = self.row_numbers, self.row_numbers[:0]
-        self.add_rows(numbers)
+        self.add_rows(begun)
 
     def add_rows(self, numbers: NDArray[np.int64]) -> None:
         """Add rows of the model, by their numbers."""
@@ -165,6 +178,20 @@ class LinearProgram:
         place = np.array([self._place_of[column]])
         self._change(place, np.array([float(lower)]), np.array([float(upper)]))
 
+    def solve_fully(self, clock: Clock) -> LpAnswer:
+        """Solve it with all rows, of which HiGHS gets those that are broken."""
+        while True:
+            answer = self.solve(clock)
+            if answer.status is not LpStatus.SOLVED or not len(self._others):
+                return answer
+            activity = self._rows.activity(self.point())[self._others]
+            right = self._rows.right[self._others].astype(float)
+            broken = activity < right - _TOLERANCE * np.maximum(1.0, np.abs(right))
+            if not broken.any():
+                return answer
+            self.add_rows(self._others[broken])
+            self._others = self._others[~broken]
+
     def solve(self, clock: Clock, most_iterations: int | None = None) -> LpAnswer:
         """Solve it from the present basis, within the time and a number of iterations."""
         self._set_option("simplex_iteration_limit", most_iterations or 2**31 - 1)
@@ -204,13 +231,19 @@ class LinearProgram:
 
     @property
     def basis(self) -> Any:
-        """A copy of the present basis."""
-        return self._highs.getBasis()
+        """A copy of the present basis, for this program."""
+        return self._highs.getBasis(), len(self.row_numbers)
 
     @basis.setter
     def basis(self, basis: Any) -> None:
+        found, num_rows = basis
+        if num_rows < len(self.row_numbers):
+            # Rows that came later are met with slack there; it may have been told before.
+            rows = list(found.row_status)
+            missing = len(self.row_numbers) - len(rows)
+            found.row_status = rows + [highspy.HighsBasisStatus.kBasic] * missing
         # A basis that HiGHS refuses is not used; the next run then takes longer.
-        self._highs.setBasis(basis)
+        self._highs.setBasis(found)
 
     def _of_model(self, duals: Floats) -> Floats:
         found = np.zeros(self._rows.num_rows)

@@ -5,6 +5,7 @@ It runs in a thread of its own: HiGHS keeps threads per calling thread, and Ctrl
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 
@@ -12,7 +13,8 @@ import lazy_loader as lazy
 
 from jettison.certificates.integer_model import IntegerModel
 from jettison.solvers.clock import Clock
-from jettison.solvers.proof.new_rows import Rounding
+from jettison.solvers.proof.covers import useful_covers
+from jettison.solvers.proof.new_rows import NewRow, Rounding
 from jettison.solvers.proof.objective import Objective
 from jettison.solvers.proof.proof import Attempt, Ending, Proof
 from jettison.solvers.proof.search import ProofSearch
@@ -22,6 +24,7 @@ highspy = lazy.load("highspy")
 __all__ = ["Rounding", "best_proof", "prove"]
 
 _BITS = 30
+_SHARE_FOR_COVERS = 0.1
 
 
 def prove(
@@ -88,5 +91,28 @@ class _Run:
 
     def _attempt(self) -> Attempt:
         rows = [rounding.row(self._model) for rounding in self._roundings]
+        covers = self._covers(rows)
+        attempt = self._search([*rows, *covers], self._clock)
+        if not covers or attempt.ending is not Ending.PROVED:
+            return attempt
+        # Covers make most trees smaller, but not all.
+        other = self._search(rows, Clock(min(self._clock.left_s, self._clock.seconds)))
+        return min(attempt, other, key=_size)
+
+    def _covers(self, rows: Sequence[NewRow]) -> list[NewRow]:
+        if self._time_ns is None:
+            return []
+        cutoff = float(Objective(self._model).to_beat(self._time_ns))
+        share = Clock(self._clock.left_s * _SHARE_FOR_COVERS)
+        return useful_covers(self._model, rows, cutoff, share)
+
+    def _search(self, rows: Sequence[NewRow], clock: Clock) -> Attempt:
         bits = max(0, _BITS + 1 - Objective(self._model).unit.bit_length())
-        return ProofSearch(self._model, rows, self._time_ns, bits, self._clock, self.stop).run()
+        return ProofSearch(self._model, rows, self._time_ns, bits, clock, self.stop).run()
+
+
+def _size(attempt: Attempt) -> float:
+    """Return the size of the proof of the claim that was asked for."""
+    if attempt.ending is not Ending.PROVED or attempt.proof is None:
+        return math.inf
+    return len(attempt.proof.lines)

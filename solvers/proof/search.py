@@ -148,8 +148,13 @@ class ProofSearch:
                 return None
 
     def _relaxation(self) -> LinearProgram:
+        first = None if not self._fixings else self._root.multipliers.rows
         program = LinearProgram(
-            self._rows, self._lower, self._upper, with_costs=self._threshold is not None
+            self._rows,
+            self._lower,
+            self._upper,
+            with_costs=self._threshold is not None,
+            first=first,
         )
         self._set_cutoff(program)
         return program
@@ -210,7 +215,7 @@ class ProofSearch:
     def _look_at(self, node: Node, lower: Integers, upper: Integers) -> LpAnswer:
         """Solve a node's relaxation, and judge what it says."""
         self._program.set_bounds(lower, upper)
-        answer = self._program.solve(self._clock)
+        answer = self._program.solve_fully(self._clock)
         node.relaxed = answer.value
         if self._threshold is not None:
             self._judge(node, self._rounded(self._program.multipliers()), lower, upper)
