@@ -12,6 +12,7 @@ from jettison.cli.describe import Rows
 from jettison.cli.output import percent
 from jettison.instances.errors import InputError
 from jettison.instances.units import format_ns
+from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.certified import can_be_certified
 from jettison.solvers.methods import PROBLEMS
 from jettison.solvers.proof.certificate import Certificate
@@ -98,6 +99,8 @@ def certificate_rows(verdict: Verdict, written: WrittenCertificate | None) -> Ro
         rows.append(
             ("not certified", f"the {short} from there to the lower bound of {largest.method}")
         )
+    elif largest is not None and not ScheduleClass(claim.valid_for).covers(largest.valid_for):
+        rows.append(("not certified", f"that the lower bound is valid for {largest.valid_for}"))
     return [*rows, ("certificate", where)]
 
 

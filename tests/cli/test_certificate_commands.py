@@ -12,7 +12,8 @@ from jettison.solvers import certified
 from tests.cli.terminal import Terminal
 
 # The chain of the terminal: eight layers of 10 to 17 ns and 20 ns, 300 bytes saved each.
-CHAIN = ("remat-chain", "chain.json", "--memory", "60%")
+# In 40 % persistent schedules take 361 ns, and no cut proves as much.
+CHAIN = ("remat-chain", "chain.json", "--memory", "40%")
 
 
 @pytest.fixture
@@ -27,8 +28,10 @@ def test_a_bound_is_written_with_its_proof_and_verified(
     assert (code, err) == (0, "")
     rows = dict(line.split("  ", 1) for line in out.splitlines())
     optimum_ns = terminal.json("solve", *CHAIN)["time_ns"]
+    assert optimum_ns == 361
     assert f"({optimum_ns} ns, " in rows["lower bound"]
     assert rows["certified bound"].strip().endswith(f"({optimum_ns} ns), valid for persistent")
+    assert rows["not certified"].strip() == "that the lower bound is valid for all schedules"
     assert f"{certificate.stat().st_size} bytes, verified in" in rows["certificate"]
     code, out, err = terminal.run("verify", str(certificate))
     assert (code, err) == (0, "")
@@ -56,8 +59,9 @@ def test_a_schedule_is_judged_by_what_is_certified_for_its_class(
 ) -> None:
     terminal.run("solve", *CHAIN, "-o", "mine.json")
     words = ("--schedule", str(terminal.folder / "mine.json"), "--certificate", str(certificate))
-    verdict = terminal.json("bound", *CHAIN, *words)
+    verdict = terminal.json("bound", *CHAIN, *words, "--method", "rotor-exact")
     assert (verdict["status"], verdict["gap"]) == ("valid", 0)
+    # Of two equal bounds for persistent schedules, the one that anybody can check.
     assert verdict["evidence"] == "checked certificate"
 
 
@@ -98,12 +102,12 @@ def test_a_problem_without_certificates_says_so_before_any_work(
 
 
 def test_compare_shows_what_is_certified_beside_every_bound(terminal: Terminal) -> None:
-    words = ("remat-chain", "chain.json", "--memory", "20%,60%", "--methods", "rotor,store-all")
+    words = ("remat-chain", "chain.json", "--memory", "20%,40%", "--methods", "rotor,store-all")
     code, out, err = terminal.run("compare", *words, "--certify")
     assert (code, err) == (0, "")
     lines = [line.split() for line in out.splitlines()]
     rows = {
-        (line[0], line[3]): line for line in lines if len(line) > 4 and line[0] in {"20%", "60%"}
+        (line[0], line[3]): line for line in lines if len(line) > 4 and line[0] in {"20%", "40%"}
     }
     assert "infeasible" in rows["20%", "rotor"]
     assert "certified" in out
@@ -170,11 +174,11 @@ def test_every_kind_of_schedule_is_verified(terminal: Terminal) -> None:
     for number, (problem, instance, link) in enumerate(kinds):
         name = f"{number}.json"
         code, _, err = terminal.run(
-            "solve", problem, instance, "--memory", "90%", *link, "-o", name
+            "solve", problem, instance, "--memory", "100%", *link, "-o", name
         )
         assert code == 0, err
         code, out, err = terminal.run(
-            "verify", name, "--instance", instance, "--memory", "90%", *link
+            "verify", name, "--instance", instance, "--memory", "100%", *link
         )
         assert (code, err) == (0, "")
         assert f"({problem}, instance " in out
