@@ -222,12 +222,16 @@ class LinearProgram:
         return self._of_model(np.array(ray, dtype=float))
 
     def point(self) -> Floats:
-        """Return the values of all columns of the model."""
+        """Return the values of all columns of the model, within their bounds."""
         values = self._base.astype(float)
-        found = np.array(self._highs.getSolution().col_value, dtype=float)
+        found = np.nan_to_num(self.suggested_values())
         if len(found) == len(self.columns):
-            values[self.columns] = found
+            values[self.columns] = np.clip(found, self._low, self._high)
         return values
+
+    def suggested_values(self) -> Floats:
+        """Return what HiGHS says of the columns that it holds."""
+        return np.array(self._highs.getSolution().col_value, dtype=float)
 
     @property
     def basis(self) -> Any:

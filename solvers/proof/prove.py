@@ -23,7 +23,10 @@ highspy = lazy.load("highspy")
 
 __all__ = ["Rounding", "best_proof", "prove"]
 
+# What tells the thread of a search to end.
+Stop = threading.Event
 _BITS = 30
+_SECONDS_BETWEEN_LOOKS = 0.1
 _SHARE_FOR_COVERS = 0.1
 
 
@@ -52,12 +55,18 @@ def best_proof(
     """
     run = _Run(model, time_ns, clock, roundings)
     thread = threading.Thread(target=run.work, name="proof", daemon=True)
-    thread.start()
     try:
-        thread.join()
+        thread.start()
+        # With a limit, since a signal that another thread gets does not end the waiting.
+        while thread.is_alive():
+            thread.join(_SECONDS_BETWEEN_LOOKS)
     except KeyboardInterrupt:
         run.stop.set()
-        thread.join()
+        while thread.is_alive():
+            thread.join(_SECONDS_BETWEEN_LOOKS)
+        if run.ending is None:
+            # It came before the search began.
+            raise
     if isinstance(run.ending, BaseException):
         raise run.ending
     assert run.ending is not None, "the thread has ended"
@@ -76,7 +85,7 @@ class _Run:
     ) -> None:
         self._model, self._time_ns = model, time_ns
         self._clock, self._roundings = clock, roundings
-        self.stop = threading.Event()
+        self.stop = Stop()
         self.ending: Attempt | BaseException | None = None
 
     def work(self) -> None:

@@ -47,6 +47,7 @@ _SHARE_FIXED = 0.1
 # All multipliers of a tree, together about a gigabyte.
 _MOST_MULTIPLIERS = 80_000_000
 _RAY_BITS = 30
+_MOST_MULTIPLIER = 2.0**120
 
 
 class ProofSearch:
@@ -253,8 +254,9 @@ class ProofSearch:
         ray = self._program.ray()
         if ray is None:
             return False
+        ray = np.where(np.isfinite(ray), ray, 0.0)
         largest = float(np.abs(ray).max(initial=0.0))
-        if not 0 < largest < math.inf:
+        if not largest:
             return False
         scaled = np.ldexp(ray / largest, _RAY_BITS)
         return any(
@@ -272,11 +274,13 @@ class ProofSearch:
         return True
 
     def _rounded(self, duals: Floats) -> Multipliers:
-        return self._clipped(np.ldexp(duals, self._bits))
+        # No model has multipliers beyond; NaN is left out as well.
+        sensible = np.abs(duals) < _MOST_MULTIPLIER
+        return self._clipped(np.ldexp(np.where(sensible, duals, 0.0), self._bits))
 
     def _clipped(self, duals: Floats) -> Multipliers:
-        """Return integers, at least 0 on inequalities; what is no number is 0."""
-        values = np.rint(np.where(np.isfinite(duals), duals, 0.0))
+        """Return integers, at least 0 on inequalities."""
+        values = np.rint(duals)
         values[(values < 0) & ~self._rows.is_equation] = 0.0
         rows = np.flatnonzero(values)
         return Multipliers(
@@ -296,10 +300,11 @@ class ProofSearch:
         if rows.is_integer.all():
             exact = np.clip(integers([int(value) for value in point.tolist()]), lower, upper)
             broken = rows.broken_by(exact)
-            if broken is None:
-                self._contradict(rows.cost_of(exact))
+            if broken is None and self._contradicts(rows.cost_of(exact)):
                 return
-            if not len(free):
+            if not len(free) and broken is None:
+                self._judge(node, Multipliers.none(), lower, upper)
+            elif not len(free) and broken is not None:
                 row, sign = broken
                 multipliers = Multipliers(np.array([row], np.int32), np.array([sign]))
                 self._empties(node, multipliers, lower, upper)
@@ -308,16 +313,20 @@ class ProofSearch:
             for column in free[:1]
         ]
 
-    def _contradict(self, cost: int) -> None:
-        """Lower the claim to what a point of the model allows."""
-        self._is_false = True
+    def _contradicts(self, cost: int) -> bool:
+        """Tell whether a point of the model contradicts the claim, and lower that if it does."""
         if self._threshold is None or self._time_ns is None:
-            return
+            self._is_false = True
+            return True
+        if cost << self._bits > self._threshold:
+            return False
+        self._is_false = True
         self._time_ns = min(
             self._time_ns, self._objective.proved_ns(cost << self._bits, self._bits)
         )
         self._threshold = self._objective.to_beat(self._time_ns) << self._bits
         self._set_cutoff(self._program)
+        return True
 
     def _proof(self, waiting: list[tuple[int, int, Node]]) -> Proof | None:
         """Return the proof of the largest claim that all leaves prove."""
