@@ -165,10 +165,9 @@ def test_a_cover_is_accepted_if_the_room_does_not_hold_more_profit() -> None:
     # a and b weigh 7: one of them at most. Times 1 that is -1, a and b cost -1 + 1, and c -1.
     assert followed(["K 0 1 0:1 1:1", "l 2:1"], model=knapsack(), time_ns=-2).leaves == 1
     assert "the leaf proves -2" in refusal(["K 0 1 0:1 1:1", "l 2:1"], model=knapsack(), time_ns=-1)
-    row = cover(knapsack(), 0, 2, [(0, 2), (1, 1), (2, 1)])
-    # a alone has a profit of 2, and b and c together too; a with either weighs 6 or 7.
-    assert row.right == -2
-    assert "items of room that weigh 6 of 6 have a profit above 2" in refusal(
+    # a with c, or b with c, has a profit of 3; a and b have 4 and do not fit.
+    assert cover(knapsack(), 0, 3, [(0, 2), (1, 2), (2, 1)]).right == -3
+    assert "items of room that weigh 5 of 6 have a profit above 2" in refusal(
         ["K 0 2 0:2 1:2 2:1"], model=knapsack()
     )
     assert "d is not a binary column" in refusal(["K 0 2 3:1"], model=knapsack())
