@@ -95,7 +95,8 @@ class Claim:
     def statement(self) -> str:
         """The claim in words, without the instance."""
         if self.time_ns is None:
-            return f"there is no schedule ({self.valid_for})"
+            answer = "partition" if self.problem == "three-partition" else "schedule"
+            return f"there is no {answer} ({self.valid_for})"
         return f"no schedule takes less than {self.time_ns} ns ({self.valid_for})"
 
 

@@ -12,12 +12,16 @@ from jettison.schedules.schedule_class import ScheduleClass
 class Evidence(StrEnum):
     """What a bound rests on.
 
+    ``checked certificate``
+        A proof in a file that anybody can check, in exact integers and without our code for
+        solving; it has been checked.
     ``exact arithmetic``
         Integers only; the argument stands in the docstring of the method.
     ``floating-point solver``
         The dual bound of a solver, rounded with care; believed, not proved.
     """
 
+    CERTIFICATE = "checked certificate"
     EXACT = "exact arithmetic"
     SOLVER = "floating-point solver"
 
@@ -42,18 +46,27 @@ class Bound:
     formulation: Mapping[str, object] | None = field(default=None, compare=False)
 
 
-def best_bound(bounds: Iterable[Bound], schedule_class: ScheduleClass) -> Bound | None:
-    """Return the largest bound that holds for every schedule of a class.
+# The less there is to believe, the better.
+_RANK = {Evidence.SOLVER: 0, Evidence.EXACT: 1, Evidence.CERTIFICATE: 2}
 
-    Among equal ones, the one valid for more schedules, then the one in exact arithmetic.
+
+def best_bound(bounds: Iterable[Bound], schedule_class: ScheduleClass) -> Bound | None:
+    """Return the largest bound that holds for every schedule of a class; see `largest_bound`."""
+    return largest_bound(bound for bound in bounds if bound.valid_for.covers(schedule_class))
+
+
+def largest_bound(bounds: Iterable[Bound]) -> Bound | None:
+    """Return the largest bound, or None if there is none.
+
+    Among equal ones, the one valid for more schedules, then the one with a checked certificate,
+    then the one in exact arithmetic.
     """
-    valid = [bound for bound in bounds if bound.valid_for.covers(schedule_class)]
     return max(
-        valid,
+        bounds,
         key=lambda bound: (
             bound.time_ns,
             sum(map(bound.valid_for.covers, ScheduleClass)),
-            bound.evidence is Evidence.EXACT,
+            _RANK[bound.evidence],
         ),
         default=None,
     )
