@@ -14,6 +14,7 @@ that a relaxation has most of.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -100,7 +101,11 @@ class Knapsack:
 
 
 def useful_covers(
-    model: IntegerModel, given: Sequence[NewRow], cutoff: float | None, clock: Clock
+    model: IntegerModel,
+    given: Sequence[NewRow],
+    cutoff: float,
+    clock: Clock,
+    stop: threading.Event,
 ) -> list[NewRow]:
     """Return lifted covers that raise the relaxation of a model, as far as they have multipliers.
 
@@ -110,13 +115,13 @@ def useful_covers(
         The model, and derived rows that come before.
     cutoff
         The value of the objective that is enough.
-    clock
-        When it ends, what has been found so far is returned.
+    clock, stop
+        When one of them ends it, what has been found so far is returned.
     """
     rows = ExactRows(model)
     rows.append(given)
     knapsacks = list(_knapsacks(model, rows))
-    if not knapsacks or cutoff is None:
+    if not knapsacks:
         return []
     program = LinearProgram(rows, rows.lower, rows.upper, with_costs=True)
     first = rows.num_rows
@@ -124,7 +129,7 @@ def useful_covers(
     rises: list[float] = []
     for _ in range(_MOST_ROUNDS):
         answer = program.solve(clock)
-        if answer.status is not LpStatus.SOLVED or answer.value > cutoff:
+        if stop.is_set() or answer.status is not LpStatus.SOLVED or answer.value > cutoff:
             break
         rises.append(answer.value)
         least = _LEAST_RISE * max(1.0, abs(answer.value))

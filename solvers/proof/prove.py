@@ -121,7 +121,7 @@ class _Run:
             return []
         cutoff = float(Objective(self._model).to_beat(self._time_ns))
         share = Clock(self._clock.left_s * _SHARE_FOR_COVERS)
-        return useful_covers(self._model, rows, cutoff, share)
+        return useful_covers(self._model, rows, cutoff, share, self.stop)
 
     def _search(self, rows: Sequence[NewRow], clock: Clock) -> Attempt:
         bits = _bits_for(self._model)

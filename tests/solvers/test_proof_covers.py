@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import threading
 
 import numpy as np
 import pytest
@@ -47,7 +48,7 @@ def pairs(parts: list[str]) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("seed", range(40))
 def test_lifted_covers_hold_at_every_point_of_the_knapsack(seed: int) -> None:
     model, weights, capacity = knapsack(random.Random(seed), 9)
-    found = useful_covers(model, (), 0.0, Clock(None))
+    found = useful_covers(model, (), 0.0, Clock(None), threading.Event())
     for new in found:
         assert of_checker(model, new).right == new.right
         for point in itertools.product((0, 1), repeat=9):
@@ -64,7 +65,7 @@ def test_a_cover_closes_three_items_of_which_two_fit() -> None:
     for number in range(3):
         model.add_column(f"x_{number}", 0, 1, cost=-1)
     model.at_most("room", range(3), (2, 2, 3), 5)
-    [new] = useful_covers(model, (), 0.0, Clock(None))
+    [new] = useful_covers(model, (), 0.0, Clock(None), threading.Event())
     assert dict(zip(new.columns, new.coefficients, strict=True)) == {0: -1, 1: -1, 2: -1}
     assert new.right == -2
 
@@ -89,5 +90,5 @@ def test_a_row_with_other_columns_than_binaries_is_no_knapsack() -> None:
     model.add_column("y", 0, 1, cost=-1)
     model.add_column("z", 0, 1, cost=-1)
     model.at_most("room", range(3), (2, 2, 3), 5)
-    assert useful_covers(model, (), 0.0, Clock(None)) == []
+    assert useful_covers(model, (), 0.0, Clock(None), threading.Event()) == []
     assert np.array_equal(model.rows[0].columns, (0, 1, 2))
