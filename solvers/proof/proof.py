@@ -15,14 +15,17 @@ class Ending(StrEnum):
         An integer point of the model, checked in exact integers, contradicts that claim.
     ``time limit``, ``interrupted``
         The time is up, or Ctrl-C.
+    ``size limit``
+        The tree became too large to hold.
     ``precision``
-        Multipliers of so few bits cannot prove more, or the tree became too large to hold.
+        Multipliers of so few bits cannot prove more, or continuous columns leave no more to prove.
     """
 
     PROVED = "proved"
     FALSE = "false"
     TIME_LIMIT = "time limit"
     INTERRUPTED = "interrupted"
+    SIZE_LIMIT = "size limit"
     PRECISION = "precision"
 
 

@@ -26,6 +26,11 @@ __all__ = ["Rounding", "best_proof", "prove"]
 # What tells the thread of a search to end.
 Stop = threading.Event
 _BITS = 30
+# Of weights for which those do, and the most that a header allows with `_MORE_BITS` beside.
+_BITS_OF_WEIGHTS = 34
+_MOST_BITS = 200
+# Where those do not prove what integer points allow. They take Python's integers, and time.
+_MORE_BITS = 24
 _SECONDS_BETWEEN_LOOKS = 0.1
 _SHARE_FOR_COVERS = 0.1
 
@@ -55,18 +60,13 @@ def best_proof(
     """
     run = _Run(model, time_ns, clock, roundings)
     thread = threading.Thread(target=run.work, name="proof", daemon=True)
+    # The thread is not joined: Python 3.11 takes a thread for ended when a signal interrupts that.
     try:
         thread.start()
-        # With a limit, since a signal that another thread gets does not end the waiting.
-        while thread.is_alive():
-            thread.join(_SECONDS_BETWEEN_LOOKS)
+        run.wait()
     except KeyboardInterrupt:
         run.stop.set()
-        while thread.is_alive():
-            thread.join(_SECONDS_BETWEEN_LOOKS)
-        if run.ending is None:
-            # It came before the search began.
-            raise
+        run.wait()
     if isinstance(run.ending, BaseException):
         raise run.ending
     assert run.ending is not None, "the thread has ended"
@@ -86,6 +86,7 @@ class _Run:
         self._model, self._time_ns = model, time_ns
         self._clock, self._roundings = clock, roundings
         self.stop = Stop()
+        self._done = threading.Event()
         self.ending: Attempt | BaseException | None = None
 
     def work(self) -> None:
@@ -97,6 +98,13 @@ class _Run:
         # Leave no thread of HiGHS behind: a process that forks with one hangs.
         highspy.Highs.resetGlobalScheduler(True)
         self.ending = ending
+        self._done.set()
+
+    def wait(self) -> None:
+        """Wait for the end."""
+        # With a limit, since a signal that another thread gets does not end the waiting.
+        while not self._done.wait(_SECONDS_BETWEEN_LOOKS):
+            pass
 
     def _attempt(self) -> Attempt:
         rows = [rounding.row(self._model) for rounding in self._roundings]
@@ -116,8 +124,30 @@ class _Run:
         return useful_covers(self._model, rows, cutoff, share)
 
     def _search(self, rows: Sequence[NewRow], clock: Clock) -> Attempt:
-        bits = max(0, _BITS + 1 - Objective(self._model).unit.bit_length())
-        return ProofSearch(self._model, rows, self._time_ns, bits, clock, self.stop).run()
+        bits = _bits_for(self._model)
+        attempt = ProofSearch(self._model, rows, self._time_ns, bits, clock, self.stop).run()
+        if attempt.ending is Ending.PRECISION and all(self._model.is_integer):
+            bits += _MORE_BITS
+            again = ProofSearch(self._model, rows, self._time_ns, bits, clock, self.stop).run()
+            return max(again, attempt, key=_claimed_ns)
+        return attempt
+
+
+def _bits_for(model: IntegerModel) -> int:
+    """Return how many bits multipliers have after the point.
+
+    Costs count in their greatest common divisor; a multiplier of large weights is small.
+    """
+    largest = max((abs(value) for row in model.rows for value in row.coefficients), default=0)
+    more = max(0, largest.bit_length() - _BITS_OF_WEIGHTS)
+    least = max(0, _BITS + 1 - Objective(model).unit.bit_length() + more)
+    return min(least, _MOST_BITS)
+
+
+def _claimed_ns(attempt: Attempt) -> float:
+    """Return the time of a claim, the least of all where nothing is proved."""
+    proof = attempt.proof
+    return -math.inf if proof is None or proof.time_ns is None else proof.time_ns
 
 
 def _size(attempt: Attempt) -> float:

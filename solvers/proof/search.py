@@ -94,10 +94,10 @@ class ProofSearch:
 
     def run(self) -> Attempt:
         """Search until the claim is proved, or the time ends."""
-        ending = self._search_root()
+        self._search_root()
+        ending: Ending | None = None
         waiting: list[tuple[int, int, Node]] = []
-        if ending is None:
-            self._push(waiting, self._root)
+        self._push(waiting, self._root)
         while ending is None and waiting:
             node = waiting[0][2]
             if node.is_closed(self._threshold):
@@ -107,8 +107,10 @@ class ProofSearch:
                 ending = Ending.INTERRUPTED
             elif not self._clock.left_s:
                 ending = Ending.TIME_LIMIT
-            elif not node.fractions or self._num_multipliers > _MOST_MULTIPLIERS:
+            elif not node.fractions:
                 ending = Ending.PRECISION
+            elif self._num_multipliers > _MOST_MULTIPLIERS:
+                ending = Ending.SIZE_LIMIT
             elif self._is_false and self._threshold is None:
                 ending = Ending.FALSE
             else:
@@ -125,17 +127,17 @@ class ProofSearch:
             assert node.value is not None, "a node without points is closed"
             heapq.heappush(waiting, (node.value, next(self._order), node))
 
-    def _search_root(self) -> Ending | None:
+    def _search_root(self) -> None:
         """Solve the root's relaxation, and fix columns as long as that helps."""
         while True:
             self._program = self._relaxation()
             self._look_at(self._root, self._lower, self._upper)
             evaluation = self._evaluated(self._root, self._lower, self._upper)
             if self._root.is_closed(self._threshold) or self._threshold is None:
-                return None
+                return
             fixed = self._fixable(evaluation)
             if not fixed:
-                return None
+                return
             num_free = int((self._lower < self._upper).sum())
             assert self._root.value is not None
             self._fixings.append(Fixing(self._root.multipliers, self._root.value, fixed))
@@ -143,10 +145,10 @@ class ProofSearch:
                 self._lower[column] = self._upper[column] = value
             self._rest(self._root, self._root.multipliers, self._lower, self._upper)
             if not self._clock.left_s or self._stop.is_set():
-                return None
+                return
             if len(self._fixings) == _MOST_FIXINGS or len(fixed) < _SHARE_FIXED * num_free:
                 self._look_at(self._root, self._lower, self._upper)
-                return None
+                return
 
     def _relaxation(self) -> LinearProgram:
         first = None if not self._fixings else self._root.multipliers.rows

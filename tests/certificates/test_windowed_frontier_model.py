@@ -1,4 +1,7 @@
-"""The checker's model of windows has the optimum of the one that the bounds are found with."""
+"""The checker's model of windows has the optimum of the one that the bounds are found with.
+
+And what is certified of it is that optimum.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,13 @@ import random
 
 import pytest
 
-from jettison.certificates.models.windowed_frontier import windowed_frontier
 from jettison.formulations.windowed_frontier import WindowedFrontier
 from jettison.instances.graph import Graph, Node
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.clock import Clock
+from jettison.solvers.proof.certify import certify
+from jettison.solvers.proof.statement import Statement
 from tests.certificates.as_arrays import as_arrays, optimum
 
 
@@ -37,7 +42,7 @@ def drawn_problem(chance: random.Random) -> RematGraph:
 
 
 @pytest.mark.parametrize("seed", range(150))
-def test_both_models_of_windows_have_the_same_optimum(seed: int) -> None:
+def test_both_models_of_windows_have_the_same_optimum_and_it_is_certified(seed: int) -> None:
     chance = random.Random(seed)
     problem = drawn_problem(chance)
     count = len(problem.instance)
@@ -56,16 +61,33 @@ def test_both_models_of_windows_have_the_same_optimum(seed: int) -> None:
     )
     built = frontier.build(problem)
     expected = optimum(built.model)
-    stated = windowed_frontier(
-        problem.instance.to_json(),
-        {"memory_bytes": problem.memory_bytes},
-        {"cuts": sorted(cuts), "slots": [list(slot) for slot in sorted(slots)], "staged": staged},
+    statement = Statement(
+        problem="remat-graph",
+        instance=problem.instance.to_json(),
+        resources={"memory_bytes": problem.memory_bytes},
+        formulation={
+            "name": "windowed-frontier",
+            "version": 1,
+            "cuts": sorted(cuts),
+            "slots": [list(slot) for slot in sorted(slots)],
+            "staged": staged,
+        },
     )
+    stated = statement.model()
     assert stated.valid_for == frontier.valid_for
+    base_ns = problem.instance.base_time_ns
+    assert stated.model.time_offset_ns == base_ns
     found = optimum(as_arrays(stated.model))
-    assert stated.model.time_offset_ns == problem.instance.base_time_ns
     if expected is None:
         assert found is None
-    else:
-        assert found is not None
-        assert round(found) == built.time_scale.from_model(expected)
+        certificate = certify(statement, None, Clock(None))
+        assert certificate is not None
+        assert certificate.time_ns is None
+        return
+    assert found is not None
+    assert round(found) == built.time_scale.from_model(expected)
+    # What is asked for is a nanosecond too much: what is left is the optimum.
+    certificate = certify(statement, base_ns + round(found) + 1, Clock(None))
+    assert certificate is not None
+    assert certificate.time_ns == base_ns + round(found)
+    assert certify(statement, None, Clock(None)) is None

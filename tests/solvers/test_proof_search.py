@@ -146,6 +146,20 @@ def test_numbers_beyond_64_bits_are_proved_as_well() -> None:
     assert beyond.proof is None or beyond.proof.time_ns == 2**70
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_weights_that_need_more_bits_of_multipliers_get_them(seed: int) -> None:
+    # A multiplier of the knapsack is some 2^-50 for each unit of weight.
+    chance = random.Random(seed)
+    model = IntegerModel()
+    weights = [chance.randint(2**49, 2**50) for _ in range(7)]
+    for number in range(7):
+        model.add_column(f"x_{number}", 0, 1, cost=-chance.randint(1, 3))
+    model.at_most("room", range(7), weights, sum(weights) // 2)
+    optimum = least_objective(model)
+    assert optimum is not None
+    assert prove(model, optimum, UNLIMITED) is not None
+
+
 def test_a_continuous_optimum_is_missed_by_less_than_a_nanosecond() -> None:
     # 3 x >= 10 at 1 ns for each unit of a continuous x: 10/3, so no step takes less than 4 ns.
     model = IntegerModel()
