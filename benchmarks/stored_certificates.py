@@ -12,9 +12,10 @@ import sys
 import time
 from pathlib import Path
 
-from jettison.cli.posed_problem import Resources, make_problem
+from jettison.cli.posed_problem import make_problem
 from jettison.instances.catalog import bundled_instances
 from jettison.solvers.outcome import SolveOptions
+from jettison.solvers.posed_problem import Resources
 from jettison.solvers.solve import bound_with
 
 MOST_STAGES = 60

@@ -32,10 +32,11 @@ from jettison.cli.certificate_output import (
 from jettison.cli.describe import Rows, duration, limit_rows, overhead_rows, problem_rows, size
 from jettison.cli.exit_status import ExitStatus
 from jettison.cli.output import ProgressLine, print_json, print_pairs
-from jettison.cli.posed_problem import Resources, make_problem
+from jettison.cli.posed_problem import make_problem
 from jettison.cli.replay_picture import draw_replay
 from jettison.schedules.schedule_file import load_schedule
 from jettison.solvers.outcome import SolveOptions
+from jettison.solvers.posed_problem import Resources
 from jettison.solvers.solve import Verdict, bound_with
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jettison.certificates.checker import Proved, check_certificate
 from jettison.cli.arguments import checked_output
@@ -15,8 +16,10 @@ from jettison.instances.units import format_ns
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.certified import can_be_certified
 from jettison.solvers.methods import PROBLEMS
-from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.solve import Verdict
+
+if TYPE_CHECKING:
+    from jettison.solvers.proof.certificate import Certificate
 
 
 @dataclass(frozen=True, slots=True)

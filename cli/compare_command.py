@@ -22,13 +22,14 @@ from jettison.cli.arguments import (
 from jettison.cli.describe import baseline, compared_ns
 from jettison.cli.exit_status import ExitStatus
 from jettison.cli.output import ProgressLine, percent, print_json, print_table
-from jettison.cli.posed_problem import Resources, make_problem
+from jettison.cli.posed_problem import make_problem
 from jettison.instances.errors import InputError
 from jettison.instances.units import format_bytes, format_ns
 from jettison.solvers.bound import Evidence
 from jettison.solvers.certified import with_certified_bounds
 from jettison.solvers.methods import find_method, methods_of
 from jettison.solvers.outcome import SolveOptions
+from jettison.solvers.posed_problem import Resources
 from jettison.solvers.result import Result, link_of
 from jettison.solvers.solve import compare_all
 from jettison.solvers.status import Termination

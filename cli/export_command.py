@@ -22,12 +22,13 @@ from jettison.cli.graph_formulation import (
     GraphFormulation,
     GraphFormulationChoice,
 )
-from jettison.cli.posed_problem import Resources, make_problem
+from jettison.cli.posed_problem import make_problem
 from jettison.cli.sharded_formulation import ShardedFormulation
 from jettison.instances.errors import InputError
 from jettison.instances.remat_graph import RematGraph
 from jettison.instances.remat_sharding import RematSharding
 from jettison.instances.weight_offload import WeightOffload
+from jettison.solvers.posed_problem import Resources
 
 _FORMULATIONS: dict[str, type[StrEnum] | None] = {
     RematGraph.problem: GraphFormulation,

@@ -19,6 +19,7 @@ from jettison.cli import (
     profile_command,
     show_command,
     solve_command,
+    sweep_command,
     verify_command,
 )
 from jettison.instances.errors import InputError, JettisonError, MissingExtraError
@@ -48,6 +49,7 @@ app.command("export")(export_command.export)
 generate_command.app.add_typer(generate_graphs.app)
 generate_command.app.add_typer(generate_models.app)
 app.add_typer(generate_command.app, name="generate")
+app.command("sweep")(sweep_command.sweep)
 app.command("verify")(verify_command.verify)
 
 

@@ -27,7 +27,7 @@ from jettison.cli.arguments import (
 from jettison.cli.describe import Rows, duration, limit_rows, overhead_rows, problem_rows, size
 from jettison.cli.exit_status import status_of
 from jettison.cli.output import ProgressLine, print_json, print_pairs
-from jettison.cli.posed_problem import Resources, make_problem
+from jettison.cli.posed_problem import make_problem
 from jettison.cli.replay_picture import draw_replay
 from jettison.instances.atomic_file import replacing
 from jettison.instances.chain import Chain
@@ -46,6 +46,7 @@ from jettison.schedules.sharded_schedule import ShardedSchedule
 from jettison.solvers.method import Promise
 from jettison.solvers.methods import find_method
 from jettison.solvers.outcome import SolveOptions
+from jettison.solvers.posed_problem import Resources
 from jettison.solvers.result import Result
 from jettison.solvers.solve import solve_with
 

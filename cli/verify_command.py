@@ -29,7 +29,7 @@ from jettison.cli.exit_status import ExitStatus
 from jettison.instances.errors import InputError
 
 if TYPE_CHECKING:
-    from jettison.cli.posed_problem import Resources
+    from jettison.solvers.posed_problem import Resources
 
 Claims = Iterator[tuple[str, str]]
 
@@ -66,7 +66,7 @@ def verify(
 
     Example: jettison verify bound.cert.gz mine.json --memory 50%
     """
-    from jettison.cli.posed_problem import Resources
+    from jettison.solvers.posed_problem import Resources
 
     resources = Resources(memory, alpha, bandwidth, transfers, models)
     status = ExitStatus.DONE

@@ -8,7 +8,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from jettison.cli.posed_problem import Resources, pose_problem
 from jettison.instances.catalog import Instance, bundled_instances, bundled_with_hash, load
 from jettison.instances.chain import Chain
 from jettison.instances.chain_to_graph import chain_to_graph
@@ -27,6 +26,7 @@ from jettison.instances.three_partition import ThreePartition
 from jettison.instances.units import LARGEST_AMOUNT
 from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.schedule_file import load_schedule
+from jettison.solvers.posed_problem import Resources, pose_problem
 from jettison.solvers.result import replay_schedule
 
 # Of each kind of schedule, the kind of its instance and the problem that it answers.

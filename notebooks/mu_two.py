@@ -198,7 +198,7 @@ def partition_row(network: str) -> dict[str, object]:
     """Return the time of each division into pairs, and of the best of all."""
     row: dict[str, object] = {"network": network}
     for found in scheduled_divisions(problem_of(network)):
-        sizes = sorted((size for unit in found.division for size in unit), reverse=True)
+        sizes = sorted((size for unit in found.units for size in unit), reverse=True)
         row[" ".join(map(str, sizes))] = ms(found.time_ns)
     best = best_division(8, unit_times_ns(network))
     assert best is not None

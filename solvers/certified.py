@@ -17,6 +17,7 @@ from jettison.solvers.method import Promise
 from jettison.solvers.methods import find_method
 from jettison.solvers.outcome import Infeasibility, Problem, SolveOptions
 from jettison.solvers.result import Result
+from jettison.solvers.status import Termination
 
 if TYPE_CHECKING:
     from jettison.solvers.proof.certificate import Certificate
@@ -97,8 +98,10 @@ def with_certified_bounds(results: Sequence[Result], options: SolveOptions) -> l
     results
         Those of one problem follow each other.
     options
-        The time limit is that of each certificate.
+        The time limit is that of each certificate. After a Ctrl-C nothing more is begun.
     """
+    if any(result.termination is Termination.INTERRUPTED for result in results):
+        return list(results)
     by_problem: dict[Problem, list[Result]] = {}
     for result in results:
         by_problem.setdefault(result.problem, []).append(result)

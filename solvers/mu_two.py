@@ -7,69 +7,68 @@ once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from jettison.instances.multi_model_training import MultiModelTraining
+from jettison.instances.units import format_ns
 from jettison.schedules.multi_model_schedule import MultiModelSchedule
 from jettison.solvers.clock import Clock
 from jettison.solvers.least_multi_model_memory import multi_model_infeasibility
-from jettison.solvers.mu_two_divisions import Division, paired_divisions
+from jettison.solvers.mu_two_divisions import paired_divisions
 from jettison.solvers.mu_two_policy import OutOfMemoryStrategy
 from jettison.solvers.mu_two_unit import ScheduledUnit, scheduled_unit
+from jettison.solvers.multi_model_units import Sizes
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.status import Termination
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduledDivision:
-    """One division of the models, with a schedule for each of its units.
+    """One division of the models into pairs.
 
     Attributes
     ----------
-    division
-        The sizes.
+    units
+        The sizes of the sub-arrays of each pair.
+    schedule
+        The schedule of an iteration; None where a pair does not fit.
     time_ns
-        The iteration; None where a unit does not fit.
+        Its replayed time, or None.
     """
 
-    division: Division
+    units: tuple[Sizes, ...]
+    schedule: MultiModelSchedule | None
     time_ns: int | None
 
-
-def scheduled_divisions(problem: MultiModelTraining) -> list[ScheduledDivision]:
-    """Return every division of the models into pairs with the time that µ-TWO reaches, in order."""
-    units = _PairSchedules(problem)
-    return [
-        ScheduledDivision(division, units.time_ns(division))
-        for division in paired_divisions(problem.count, problem.instance.sizes)
-    ]
+    def __str__(self) -> str:
+        """Write the sizes, pairs joined by a plus, and the time."""
+        sizes = " ".join("+".join(map(str, unit)) for unit in self.units)
+        return f"{sizes}: {'does not fit' if self.time_ns is None else format_ns(self.time_ns)}"
 
 
-class _PairSchedules:
-    """The schedules of pairs, each made once."""
+def scheduled_divisions(problem: MultiModelTraining) -> Iterator[ScheduledDivision]:
+    """Yield every division of the models into pairs, with what µ-TWO makes of it, in order.
 
-    def __init__(self, problem: MultiModelTraining) -> None:
-        self._problem = problem
-        self._found: dict[tuple[int, ...], ScheduledUnit | None] = {}
-
-    def of(self, sizes: tuple[int, ...]) -> ScheduledUnit | None:
-        if sizes not in self._found:
-            self._found[sizes] = scheduled_unit(self._problem, sizes)
-        return self._found[sizes]
-
-    def time_ns(self, division: Division) -> int | None:
-        total_ns = 0
-        for sizes in division:
-            unit = self.of(sizes)
-            if unit is None:
-                return None
-            total_ns += unit.executed.time_ns
-        return total_ns
+    Pairs of the same sizes are scheduled once.
+    """
+    made: dict[Sizes, ScheduledUnit | None] = {}
+    for units in paired_divisions(problem.count, problem.instance.sizes):
+        for sizes in units:
+            if sizes not in made:
+                made[sizes] = scheduled_unit(problem, sizes)
+        pairs = [pair.executed.unit for sizes in units if (pair := made[sizes]) is not None]
+        if len(pairs) < len(units):
+            yield ScheduledDivision(units, None, None)
+            continue
+        schedule = MultiModelSchedule(tuple(pairs))
+        yield ScheduledDivision(units, schedule, schedule.replay(problem).time_ns)
 
 
 def solve_mu_two(problem: Problem, options: SolveOptions) -> Outcome:
     """Schedule every division into pairs, and return the fastest that fits.
+
+    The note has all of them with their times.
 
     Notes
     -----
@@ -81,31 +80,27 @@ def solve_mu_two(problem: Problem, options: SolveOptions) -> Outcome:
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     clock = Clock(options.time_limit_s)
-    units = _PairSchedules(problem)
-    best: tuple[int, Division] | None = None
-    divisions = 0
-    termination = Termination.COMPLETED
+    divisions = scheduled_divisions(problem)
+    tried: list[ScheduledDivision] = []
+    termination = Termination.TIME_LIMIT
     try:
-        for division in paired_divisions(problem.count, problem.instance.sizes):
-            if not clock.left_s:
-                termination = Termination.TIME_LIMIT
+        while clock.left_s:
+            division = next(divisions, None)
+            if division is None:
+                termination = Termination.COMPLETED
                 break
-            divisions += 1
-            time_ns = units.time_ns(division)
-            if time_ns is not None and (best is None or time_ns < best[0]):
-                best = time_ns, division
+            tried.append(division)
     except KeyboardInterrupt:
         termination = Termination.INTERRUPTED
+    fits = [division for division in tried if division.time_ns is not None]
+    best = min(fits, key=lambda division: division.time_ns or 0, default=None)
+    note = "divisions into pairs: " + "; ".join(map(str, tried))
     return Outcome(
         termination=termination,
-        schedule=None if best is None else _schedule(map(units.of, best[1])),
-        work={"divisions": divisions},
-        note=None if best else "no division into pairs of sub-arrays fits",
+        schedule=None if best is None else best.schedule,
+        work={"divisions": len(tried)},
+        note=note if best else f"no division into pairs of sub-arrays fits ({note})",
     )
-
-
-def _schedule(units: Iterable[ScheduledUnit | None]) -> MultiModelSchedule:
-    return MultiModelSchedule(tuple(unit.executed.unit for unit in units if unit is not None))
 
 
 def solve_hfta_capuchin(problem: Problem, options: SolveOptions) -> Outcome:

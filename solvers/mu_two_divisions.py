@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-# The sizes of the sub-arrays of a unit: two that are interleaved, or one alone.
-UnitSizes = tuple[int, ...]
-Division = tuple[UnitSizes, ...]
+from jettison.solvers.multi_model_units import Sizes
 
 
-def paired_divisions(models: int, sizes: Collection[int]) -> Iterator[Division]:
+def paired_divisions(models: int, sizes: Collection[int]) -> Iterator[tuple[Sizes, ...]]:
     r"""Yield every division of the models into pairs of sub-arrays of closest sizes.
 
     The number of sub-arrays is even, and each is paired with the one whose iteration takes the

@@ -19,7 +19,7 @@ is the best there is, and needs no search.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from jettison.instances.multi_model_training import MultiModelTraining
@@ -29,9 +29,9 @@ from jettison.solvers.clock import Clock
 from jettison.solvers.least_multi_model_memory import multi_model_infeasibility
 from jettison.solvers.mu_two_divisions import paired_divisions
 from jettison.solvers.mu_two_policy import OutOfMemoryStrategy
-from jettison.solvers.mu_two_unit import scheduled_unit
+from jettison.solvers.mu_two_unit import ScheduledUnit, scheduled_unit
 from jettison.solvers.multi_model_decisions import Fate, UnitDecisions, least_memory_decisions
-from jettison.solvers.multi_model_executor import ExecutedUnit, UnitExecutor
+from jettison.solvers.multi_model_executor import UnitExecutor
 from jettison.solvers.multi_model_units import (
     Sizes,
     best_division,
@@ -47,14 +47,6 @@ MOST_ROUNDS_IN_VAIN = 3
 _FIRST_THRESHOLD = 0.01
 
 _Part = TypeVar("_Part")
-
-
-@dataclass(frozen=True, slots=True)
-class FoundUnit:
-    """Decisions on a unit, and what the executor makes of them."""
-
-    decisions: UnitDecisions
-    executed: ExecutedUnit
 
 
 class UnitSearch:
@@ -89,7 +81,7 @@ class UnitSearch:
         least = least_memory_decisions(self._arrays)
         executed = self._executor.execute(least)
         assert executed is not None
-        self.best = FoundUnit(least, executed)
+        self.best = ScheduledUnit(least, executed)
         self._policy(OutOfMemoryStrategy.HYBRID)
         self._is_widened = False
 
@@ -120,7 +112,7 @@ class UnitSearch:
                 continue
             threshold_ns = int(self.time_ns * _FIRST_THRESHOLD * (1 - step / ROUND) ** 2)
             if executed.time_ns <= current.executed.time_ns + threshold_ns:
-                current = FoundUnit(decisions, executed)
+                current = ScheduledUnit(decisions, executed)
                 if executed.time_ns < self.time_ns:
                     self.best = current
         self._in_vain = 0 if self.time_ns < before_ns else self._in_vain + 1
@@ -128,7 +120,7 @@ class UnitSearch:
     def _offer(self, decisions: UnitDecisions) -> None:
         executed = self._executor.execute(decisions)
         if executed is not None and executed.time_ns < self.time_ns:
-            self.best = FoundUnit(decisions, executed)
+            self.best = ScheduledUnit(decisions, executed)
 
     def _policy(self, strategy: OutOfMemoryStrategy) -> UnitDecisions | None:
         found = scheduled_unit(self._problem, self.sizes, strategy)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from jettison.instances.multi_model_training import MultiModelTraining
 
-# The models in each sub-array of a unit, ascending.
+# The models in each sub-array of a unit: two that are interleaved, or one alone.
 Sizes = tuple[int, ...]
 
 

@@ -129,7 +129,7 @@ class Outcome:
     work
         Counts that describe the effort: nodes, slots, rows.
     note
-        One sentence for the user where there is no schedule.
+        One sentence for the user: why there is no schedule, or what else was tried.
     """
 
     termination: Termination

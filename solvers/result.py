@@ -64,7 +64,7 @@ class Result:
     work
         Counts that describe the effort.
     note
-        One sentence for the user where there is no schedule.
+        One sentence for the user: why there is no schedule, or what else was tried.
 
     Raises
     ------

@@ -128,8 +128,10 @@ class Verdict:
         """Return the verdict with a certificate, of the best bound that could be proved in time.
 
         Of the bounds that hold for the schedule, if there is one. The time limit of `options` is
-        the certificate's own.
+        the certificate's own. After a Ctrl-C nothing more is begun.
         """
+        if any(result.termination is Termination.INTERRUPTED for result in self.results):
+            return self
         refuted = None if self.infeasible is None else self.infeasible.infeasibility
         certificate = certificate_for(self.problem, self.bounds, refuted, options)
         if certificate is None:

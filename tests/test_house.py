@@ -12,7 +12,7 @@ import pytest
 import jettison
 
 ROOT = Path(__file__).parent.parent
-FLOORS = ("certificates", "instances", "schedules", "formulations", "solvers", "cli")
+FLOORS = ("certificates", "instances", "schedules", "formulations", "solvers", "studies", "cli")
 
 
 def imported_rooms(path: Path) -> set[str]:

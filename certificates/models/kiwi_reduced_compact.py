@@ -44,6 +44,9 @@ _MOST_STEPS = 20_000_000
 # Kinds of parts of a lifetime besides the moment up to which a value waits.
 _ALL, _STORED = -1, -2
 
+# An operator, and the kind of a part of its lifetime.
+_Part = tuple[int, int]
+
 
 def kiwi_reduced_compact(
     instance: Mapping[str, Any], resources: Mapping[str, Any], options: Mapping[str, Any]
@@ -168,36 +171,47 @@ class _Writer:
 
     def add_memory(self, memory_bytes: int) -> None:
         count = len(self.sharded)
-        # Per moment what is there, each part of a lifetime as an operator and a kind.
-        present: list[set[tuple[int, int]]] = [set() for _ in range(count)]
+        begins: list[list[_Part]] = [[] for _ in range(count + 1)]
+        ends: list[list[_Part]] = [[] for _ in range(count)]
         for i in range(count):
             for first, last, kind in self._parts(i):
-                for t in range(first, last + 1):
-                    present[t].add((i, kind))
+                if first <= last:
+                    begins[first].append((i, kind))
+                    ends[last].append((i, kind))
+        # By what is in memory, what it counts in any case, and its terms.
+        present: dict[_Part, tuple[int, dict[int, int]]] = {}
         for t in range(count):
-            if t + 1 < count and self._is_within(present[t], present[t + 1]):
-                continue
-            columns: list[int] = []
-            coefficients: list[int] = []
-            room = memory_bytes
-            for i, kind in sorted(present[t]):
-                places = self.choices.allowed(i)
-                sizes = self.sharded.operators[i].memory_bytes
-                least = min((sizes[k] for k in places), default=0)
-                if kind == _ALL:
-                    room -= least
-                    terms = {self.choices.of(i)[k]: sizes[k] - least for k in places}
-                elif kind == _STORED:
-                    terms = {self.w[i, k]: sizes[k] - least for k in places}
-                    terms[self.m[i]] = least
-                else:
-                    terms = {self.g[i, kind, k]: sizes[k] for k in places}
-                columns.extend(terms)
-                coefficients.extend(terms.values())
-            self.model.at_most(f"memory_{t}", columns, coefficients, room)
+            for part in begins[t]:
+                present[part] = self._size(*part)
+            # What is there now is there a moment later too, as much of it at least.
+            is_within = t + 1 < count and all((i, _ALL) in begins[t + 1] for i, _ in ends[t])
+            if not is_within:
+                terms = [term for _, terms in present.values() for term in terms.items()]
+                self.model.at_most(
+                    f"memory_{t}",
+                    [column for column, _ in terms],
+                    [size for _, size in terms],
+                    memory_bytes - sum(least for least, _ in present.values()),
+                )
+            for part in ends[t]:
+                del present[part]
+
+    def _size(self, i: int, kind: int) -> tuple[int, dict[int, int]]:
+        """Return what a part of a lifetime counts in any case, and what besides, by column."""
+        places = self.choices.allowed(i)
+        sizes = self.sharded.operators[i].memory_bytes
+        least = min((sizes[k] for k in places), default=0)
+        if kind == _ALL:
+            terms = {self.choices.of(i)[k]: sizes[k] - least for k in places}
+        elif kind == _STORED:
+            terms = {self.w[i, k]: sizes[k] - least for k in places} | {self.m[i]: least}
+        else:
+            terms = {self.g[i, kind, k]: sizes[k] for k in places}
+        known = least if kind == _ALL else 0
+        return known, {column: size for column, size in terms.items() if size}
 
     def _parts(self, i: int) -> Iterator[tuple[int, int, int]]:
-        """Yield first and last moment of each part of a lifetime, and its kind."""
+        """Yield first and last moment of each part of a lifetime, in order, and its kind."""
         if not any(self.sharded.operators[i].memory_bytes):
             return
         end = min(self.moments.last_use[i], len(self.sharded) - 1)
@@ -211,7 +225,3 @@ class _Writer:
         for q in self.waits[i]:
             yield end + 1, q, q
             end = q
-
-    def _is_within(self, now: set[tuple[int, int]], following: set[tuple[int, int]]) -> bool:
-        """Whether all that is there now is there a moment later too, as much of it at least."""
-        return all(part in following or (part[0], _ALL) in following for part in now)

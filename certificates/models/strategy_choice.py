@@ -163,20 +163,19 @@ def _add_memory(
     times = _times(nodes)
     if len(times) * len(nodes) > _MOST_STEPS:
         raise CertificateError(f"{len(times)} rows of memory of {len(nodes)} nodes are too many")
+    # Of each node its least usage, and what strategies use beyond that, by column.
+    least = [min((node.usages_bytes[a] for a in node.allowed), default=0) for node in nodes]
+    beyond = [
+        {s[i][a]: more for a in node.allowed if (more := node.usages_bytes[a] - least[i])}
+        for i, node in enumerate(nodes)
+    ]
     for time in times:
-        columns: list[int] = []
-        weights: list[int] = []
-        room, most = memory_bytes, 0
-        for i, node in enumerate(nodes):
-            if node.begin <= time < node.end and node.allowed:
-                usages = {a: node.usages_bytes[a] for a in node.allowed}
-                least = min(usages.values())
-                room -= least
-                most += max(usages.values()) - least
-                columns += [s[i][a] for a in usages]
-                weights += [usage - least for usage in usages.values()]
-        if most > room:
-            model.at_most(f"memory_{time}", columns, weights, room)
+        live = [i for i, node in enumerate(nodes) if node.begin <= time < node.end]
+        room = memory_bytes - sum(least[i] for i in live)
+        if sum(max(beyond[i].values(), default=0) for i in live) > room:
+            terms = [term for i in live for term in beyond[i].items()]
+            columns = [column for column, _ in terms]
+            model.at_most(f"memory_{time}", columns, [more for _, more in terms], room)
 
 
 def _times(nodes: list[_Node]) -> list[int]:

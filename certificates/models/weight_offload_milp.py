@@ -43,7 +43,7 @@ from .stated_model import StatedModel
 
 _CUTS = ("3a", "3b", "7'", "6c")
 # The model has up to 40 coefficients for each pair of layers.
-_MOST_LAYERS = 600
+_MOST_LAYERS = 300
 
 Columns = dict[tuple[int, int], int]
 

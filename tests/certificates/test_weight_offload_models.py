@@ -178,6 +178,6 @@ def test_other_options_and_resources_are_refused() -> None:
 
 
 def test_more_layers_than_a_model_is_built_for_are_refused() -> None:
-    problem = layers_in(9, *[(1, 1, 0, 2)] * 601)
-    with pytest.raises(CertificateError, match="601 layers"):
+    problem = layers_in(9, *[(1, 1, 0, 2)] * 301)
+    with pytest.raises(CertificateError, match="301 layers"):
         weight_offload_milp(problem.instance.to_json(), resources(problem), {})

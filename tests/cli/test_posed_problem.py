@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from jettison.cli.posed_problem import Resources, make_problem
+from jettison.cli.posed_problem import make_problem
 from jettison.instances.catalog import save
 from jettison.instances.errors import InputError
 from jettison.instances.memory import Alpha
 from jettison.instances.remat_chain import RematChain
+from jettison.solvers.posed_problem import Resources
 from tests.tiny import UNEVEN
 
 

@@ -100,9 +100,9 @@ def test_every_division_is_reported_and_the_fastest_is_returned() -> None:
     for _ in range(20):
         instance = random_models(draw, sizes=(1, 2, 3), models=6)
         problem = MultiModelTraining(instance, "60%" if 6 in instance.sizes else 40)
-        divisions = scheduled_divisions(problem)
+        divisions = list(scheduled_divisions(problem))
         # 6 models: the partitions of 3, doubled.
-        assert [item.division for item in divisions] == [
+        assert [item.units for item in divisions] == [
             ((3, 3),),
             ((2, 2), (1, 1)),
             ((1, 1), (1, 1), (1, 1)),

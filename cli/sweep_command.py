@@ -1,0 +1,166 @@
+"""`jettison sweep`: all solves of a study, in child processes, with results that survive."""
+
+from __future__ import annotations
+
+import math
+import sys
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jettison.cli.arguments import JsonOption
+from jettison.cli.exit_status import ExitStatus
+from jettison.cli.output import percent, print_json, print_pairs
+from jettison.cli.sweep_progress import SweepProgress
+from jettison.instances.errors import InputError
+from jettison.studies.gap_summary import GapSummary
+from jettison.studies.pools import dask_pool, local_pool
+from jettison.studies.result_folder import ResultFolder
+from jettison.studies.study import Study
+from jettison.studies.sweep import Plan, Pool, Sweep, SweepState, plan_study
+
+
+def sweep(
+    study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="What to solve.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            help="Where results go, and where those of an earlier run are found; by default a "
+            "folder named after the study, beside it.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Jobs at a time on this machine; one per core."),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Run on a Dask cluster instead: the address of its scheduler, tcp://HOST:8786. "
+            "Its workers must see the results folder under the same path.",
+        ),
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Run failed jobs of earlier runs again.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan and an estimate, and run nothing.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Run all solves of a study.
+
+    Each runs in a process of its own with hard limits. Results are one file for each job: a run
+    that was stopped, or killed, goes on where it was when it is started again, and several may work
+    on one folder. Failures are recorded with their reason and do not stop the rest.
+
+    Exit status: 0 if every job has a result, 4 if some failed, 5 if all did.
+
+    Example: jettison sweep examples/chains.toml -o results
+    """
+    if workers is not None and scheduler is not None:
+        raise InputError(
+            "the workers of a cluster are its own",
+            field="workers",
+            expected="leave out --workers, or --scheduler",
+        )
+    declared = Study.from_toml(study)
+    folder = ResultFolder(study.with_suffix("") if output is None else output)
+    if dry_run:
+        plan = plan_study(declared, folder, repeats_failures=retry_failed)
+        _print_plan(declared, plan, workers, as_json=json)
+        return
+    folder.create()
+    plan = plan_study(declared, folder, repeats_failures=retry_failed)
+    for cell, error in plan.refused:
+        sys.stderr.write(f"left out: {cell.problem} {cell.instance}: {error}\n")
+    opened: AbstractContextManager[Pool] = (
+        local_pool(workers) if scheduler is None else dask_pool(scheduler)
+    )
+    with opened as pool, SweepProgress(declared.name, folder) as progress:
+        running = Sweep(declared, plan, folder, pool, progress, repeats_failures=retry_failed)
+        try:
+            state = running.run()
+        except KeyboardInterrupt:
+            progress.close()
+            reached = running.state.done + running.state.failed
+            sys.stderr.write(f"{reached} of {running.state.total} jobs have a record; ")
+            sys.stderr.write("the same command goes on with the rest\n")
+            raise
+    _print_state(declared, plan, folder, state, as_json=json)
+    if state.failed:
+        raise typer.Exit(ExitStatus.LIMIT_WITH_SCHEDULE if state.done else ExitStatus.NO_SCHEDULE)
+
+
+def _print_plan(study: Study, plan: Plan, workers: int | None, *, as_json: bool) -> None:
+    missing = [plan.jobs[key] for key in plan.missing]
+    most_s = sum(min(job.time_limit_s, study.wall_limit_s) for job in missing)
+    document: dict[str, object] = {
+        "study": study.name,
+        "jobs": len(plan.jobs),
+        "present": len(plan.present),
+        "to_run": len(missing),
+        "left_out": len(plan.refused),
+        "at_most_cpu_s": math.ceil(most_s),
+        "plan": [job.label for job in missing],
+    }
+    if as_json:
+        print_json(document)
+        return
+    for job in missing:
+        sys.stdout.write(f"{job.label}, at most {job.time_limit_s:g} s, seed {job.seed}\n")
+    for cell, error in plan.refused:
+        sys.stdout.write(f"left out: {cell.problem} {cell.instance}: {error}\n")
+    print_pairs(
+        [
+            ("study", study.name),
+            ("jobs", f"{len(plan.jobs)}, of which {len(plan.present)} have results"),
+            ("to run", f"{len(missing)}"),
+            (
+                "estimate",
+                f"at most {most_s:.0f} s one after the other ({_shared(most_s, workers)})",
+            ),
+        ]
+    )
+
+
+def _shared(most_s: float, workers: int | None) -> str:
+    count = workers or 2
+    return f"{most_s / count:.0f} s on {count} workers; methods that finish sooner take less"
+
+
+def _print_state(
+    study: Study, plan: Plan, folder: ResultFolder, state: SweepState, *, as_json: bool
+) -> None:
+    summary = GapSummary.of(folder, plan.jobs)
+    if as_json:
+        print_json(
+            {
+                "study": study.name,
+                "folder": str(folder.path),
+                "jobs": state.total,
+                "done": state.done,
+                "failed": state.failed,
+                "left_out": len(plan.refused),
+                "median_gap": summary.median,
+                "failures": dict(summary.failures),
+            }
+        )
+        return
+    print_pairs(
+        [
+            ("study", study.name),
+            ("results", str(folder.path)),
+            ("jobs", f"{state.total}: {state.done} done, {state.failed} failed"),
+            ("schedules", f"{summary.schedules}, {summary.optimal} of them optimal"),
+            ("infeasible", f"{summary.infeasible} proved"),
+            ("gap", f"median {percent(summary.median)}, largest {percent(summary.largest)}"),
+            *((f"failed {count} x", reason) for reason, count in summary.failures.items()),
+        ]
+    )

@@ -1,0 +1,65 @@
+"""The state of a sweep on a terminal: what is done, failed and running, and the gaps so far."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+
+from rich.console import Console, ConsoleRenderable, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.text import Text
+
+from jettison.cli.output import percent
+from jettison.studies.result_folder import ResultFolder
+from jettison.studies.sweep import SweepState
+
+_MOST_RUNNING = 6
+
+
+class SweepProgress:
+    """A display that follows a sweep on standard error; silent where that is no terminal.
+
+    Use it in a ``with`` statement.
+    """
+
+    def __init__(self, study: str, folder: ResultFolder) -> None:
+        self._study, self._folder = study, folder
+        self._gaps: list[float] = []
+        self._last: str | None = None
+        self._live = Live(console=Console(stderr=True), transient=True, auto_refresh=False)
+
+    def __enter__(self) -> SweepProgress:
+        if sys.stderr.isatty():
+            self._live.start()
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        self._live.stop()
+
+    def __call__(self, state: SweepState) -> None:
+        """Draw the present state."""
+        if not self._live.is_started:
+            return
+        if state.last is not None and state.last != self._last:
+            self._last = state.last
+            result = self._folder.record(state.last).get("result")
+            if result and result["gap"] is not None:
+                self._gaps.append(result["gap"])
+        left = state.total - state.done - state.failed - len(state.running)
+        lines: list[ConsoleRenderable] = [
+            Text(
+                f"{self._study}: {state.done} done, {state.failed} failed, "
+                f"{len(state.running)} running, {left} to come"
+            ),
+            ProgressBar(total=state.total, completed=state.done + state.failed, width=60),
+        ]
+        if self._gaps:
+            best, median = min(self._gaps), statistics.median(self._gaps)
+            lines.append(Text(f"gaps: best {percent(best)}, median {percent(median)}"))
+        lines += [Text(f"  {label}") for label in list(state.running.values())[:_MOST_RUNNING]]
+        self._live.update(Group(*lines), refresh=True)

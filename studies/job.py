@@ -1,0 +1,130 @@
+"""One job of a study: a solve, and the key by which its result is found again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from importlib import metadata
+from typing import Any
+
+from jettison.instances.catalog import Instance
+from jettison.instances.content_hash import content_sha256
+from jettison.instances.remat_offload_chain import Transfers
+from jettison.solvers.outcome import Problem, Progress, SolveOptions
+from jettison.solvers.posed_problem import Resources, pose_problem
+from jettison.solvers.result import link_of
+from jettison.studies.study import Cell
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What a child process is told to solve.
+
+    Attributes
+    ----------
+    problem, method
+        Their names.
+    instance, instance_sha256
+        Name and hash of the instance.
+    resources
+        As the study writes them.
+    memory_bytes, bandwidth_bytes_per_s
+        What they come to; the link is None where there is none.
+    time_limit_s, gap, threads, seed
+        As in `SolveOptions`.
+    versions
+        Of the packages that the answer depends on.
+    """
+
+    problem: str
+    method: str
+    instance: str
+    instance_sha256: str
+    resources: Resources
+    memory_bytes: int
+    bandwidth_bytes_per_s: int | None
+    time_limit_s: float
+    gap: float
+    threads: int
+    seed: int
+    versions: Mapping[str, str]
+
+    @classmethod
+    def of(cls, cell: Cell, instance: Instance, versions: Mapping[str, str]) -> Job:
+        """Return the job of a point of a grid.
+
+        Raises
+        ------
+        InputError
+            If the problem does not go with the instance or the resources.
+        """
+        posed = pose_problem(cell.problem, instance, cell.resources)
+        link = link_of(posed)
+        options = cell.options
+        assert options.time_limit_s is not None
+        return cls(
+            problem=cell.problem,
+            method=cell.method,
+            instance=instance.name,
+            instance_sha256=instance.sha256,
+            resources=cell.resources,
+            memory_bytes=posed.memory_bytes,
+            bandwidth_bytes_per_s=None if link is None else link.bytes_per_s,
+            time_limit_s=options.time_limit_s,
+            gap=options.gap,
+            threads=options.threads,
+            seed=options.seed,
+            versions=versions,
+        )
+
+    @cached_property
+    def key(self) -> str:
+        """Hash of all that the answer depends on; how it is written does not count."""
+        content = self.to_json()
+        resources = content["resources"]
+        assert isinstance(resources, dict)
+        content["resources"] = {key: resources[key] for key in ("transfers", "models")}
+        del content["instance"]
+        return content_sha256(content)
+
+    @property
+    def label(self) -> str:
+        """The job in a few words."""
+        given = self.resources
+        parts = [given.memory, given.alpha and f"alpha={given.alpha}", given.bandwidth]
+        words = " ".join(part for part in parts if part)
+        return f"{self.problem} {self.instance} {words} {self.method}".replace("  ", " ")
+
+    def posed(self, instance: Instance) -> Problem:
+        """Return the problem to solve."""
+        return pose_problem(self.problem, instance, self.resources)
+
+    def options(self, on_progress: Callable[[Progress], None] | None = None) -> SolveOptions:
+        """Return the options to solve it with."""
+        return SolveOptions(
+            time_limit_s=self.time_limit_s,
+            gap=self.gap,
+            threads=self.threads,
+            seed=self.seed,
+            on_progress=on_progress,
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """Return the job as a JSON object."""
+        document = asdict(self)
+        document["versions"] = dict(self.versions)
+        return document
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Job:
+        """Return the job of a JSON object that `to_json` made."""
+        resources = dict(document["resources"])
+        if resources["transfers"] is not None:
+            resources["transfers"] = Transfers(resources["transfers"])
+        return cls(**{**document, "resources": Resources(**resources)})
+
+
+def present_versions() -> dict[str, str]:
+    """Return the versions of the packages that answers depend on."""
+    return {name: metadata.version(name) for name in ("jettison", "highspy", "numpy")}

@@ -1,0 +1,161 @@
+"""A folder of results: one file for each job, and the instances that they are about.
+
+=========================== ==================================================================
+``jobs/KEY.json``           the record of a job, by its key; it appears complete or not at all
+``schedules/KEY.json``      its schedule, if it found one
+``instances/SHA256.json``   an instance
+``claims/KEY``              locked while a job runs; the system unlocks it if its owner dies
+=========================== ==================================================================
+
+Any number of processes may work on one folder, on several machines if its file system has locks:
+a job that another one has claimed is left to it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from jettison.instances.catalog import Instance, load, save
+from jettison.instances.errors import InputError
+from jettison.instances.json_file import check_header, read_json, write_json
+
+_KIND = "study-record"
+_FOLDERS = ("jobs", "schedules", "instances", "claims")
+
+
+class ResultFolder:
+    """A folder of results.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def create(self) -> None:
+        """Make the folder, or what it lacks.
+
+        Raises
+        ------
+        InputError
+            If it cannot be made, or holds something else.
+        """
+        try:
+            foreign = self.path.is_dir() and {entry.name for entry in self.path.iterdir()}
+            if foreign and not foreign & set(_FOLDERS):
+                raise InputError(
+                    "the folder holds other things than results",
+                    source=str(self.path),
+                    expected="give a new folder, or one of an earlier sweep",
+                )
+            for name in _FOLDERS:
+                (self.path / name).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(
+                f"cannot make the folder: {error.strerror or error}",
+                source=str(self.path),
+                expected="give a folder that can be written",
+            ) from None
+
+    def record_path(self, key: str) -> Path:
+        """Return where the record of a job is, or will be."""
+        return self.path / "jobs" / f"{key}.json"
+
+    def schedule_path(self, key: str) -> Path:
+        """Return where the schedule of a job is, or will be."""
+        return self.path / "schedules" / f"{key}.json"
+
+    def has(self, key: str) -> bool:
+        """Tell whether the record of a job is there."""
+        return self.record_path(key).exists()
+
+    def record(self, key: str) -> dict[str, Any]:
+        """Return the record of a job.
+
+        Raises
+        ------
+        InputError
+            If it cannot be read, or is none.
+        """
+        path = self.record_path(key)
+        document = read_json(path)
+        check_header(document, {_KIND: 1}, str(path))
+        if not isinstance(document.get("job"), dict) or document.get("key") != key:
+            raise InputError(
+                "not the record of this job", source=str(path), expected="delete it, and resume"
+            )
+        found: dict[str, Any] = document
+        return found
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield all records, by key.
+
+        Raises
+        ------
+        InputError
+            If there is no such folder, or a record cannot be read.
+        """
+        jobs = self.path / "jobs"
+        if not jobs.is_dir():
+            raise InputError(
+                "no results", source=str(self.path), expected="give the folder of a sweep"
+            )
+        for path in sorted(jobs.glob("*.json")):
+            # A name with a dot in front is a file that is being written.
+            if not path.name.startswith("."):
+                yield self.record(path.stem)
+
+    def write(self, key: str, content: Mapping[str, object]) -> None:
+        """Write the record of a job; a present one is replaced."""
+        document = {"format": "jettison", "kind": _KIND, "version": 1, "key": key, **content}
+        write_json(document, self.record_path(key))
+
+    @contextmanager
+    def claimed(self, key: str) -> Iterator[bool]:
+        """Claim a job while the block runs; yields whether it is ours.
+
+        The lock belongs to the open file, and goes with the process that holds it.
+        """
+        path = self.path / "claims" / key
+        with path.open("ab") as stream:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+                return
+            yield True
+
+    def instance_path(self, sha256: str) -> Path:
+        """Return where an instance is."""
+        return self.path / "instances" / f"{sha256}.json"
+
+    def add_instance(self, instance: Instance) -> None:
+        """Keep an instance beside the results."""
+        path = self.instance_path(instance.sha256)
+        if not path.exists():
+            save(instance, path)
+
+    def instance(self, sha256: str) -> Instance:
+        """Return an instance.
+
+        Raises
+        ------
+        InputError
+            If it is not there, or is another one than its name says.
+        """
+        path = self.instance_path(sha256)
+        found = load(path)
+        if found.sha256 != sha256:
+            raise InputError(
+                f"its SHA-256 is {found.sha256}",
+                source=str(path),
+                expected="the file was changed: delete it, and start the sweep again",
+            )
+        return found

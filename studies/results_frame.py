@@ -1,0 +1,184 @@
+"""The results of a study as a tidy table: one row for each job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jettison.instances.errors import InputError, MissingExtraError
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.studies.result_folder import ResultFolder
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FROM_RESULT = (
+    "status",
+    "termination",
+    "time_ns",
+    "peak_bytes",
+    "base_time_ns",
+    "lower_bound_ns",
+    "evidence",
+    "valid_for",
+    "gap",
+    "least_memory_bytes",
+    "seconds",
+    "note",
+)
+_WHOLE = (
+    "memory_bytes",
+    "bandwidth_bytes_per_s",
+    "time_ns",
+    "peak_bytes",
+    "base_time_ns",
+    "lower_bound_ns",
+    "least_memory_bytes",
+    "best_bound_ns",
+    "peak_memory_bytes",
+    "seed",
+    "threads",
+)
+
+
+def results_frame(folder: ResultFolder) -> pd.DataFrame:
+    """Return all records of a folder, one row each.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by the key of the job: ``problem``, ``instance``, ``instance_sha256``, ``memory``
+        as it was written, ``memory_bytes``, ``bandwidth_bytes_per_s``, ``method``,
+        ``time_limit_s``, ``gap_limit``, ``threads``, ``seed``, ``state``, ``failed``; what the
+        result says; ``best_bound_ns``, the best bound that any job of the same problem proved for
+        a class that holds the schedule, and ``gap_to_best``, the schedule's distance to it; and
+        ``wall_s``, ``cpu_s``, ``peak_memory_bytes`` of the process. Whole numbers are ``Int64``,
+        with missing values where there are none.
+
+    Raises
+    ------
+    InputError
+        If the folder holds no results.
+    """
+    import pandas as pd
+
+    records = list(folder.records())
+    if not records:
+        raise InputError(
+            "no results yet", source=str(folder.path), expected="run jettison sweep first"
+        )
+    best = _best_bounds(records)
+    frame = pd.DataFrame([_row(record, best) for record in records]).set_index("key")
+    for column in _WHOLE:
+        frame[column] = frame[column].astype("Int64")
+    return frame.sort_values(
+        ["problem", "instance", "memory_bytes", "bandwidth_bytes_per_s", "method", "seed"]
+    )
+
+
+def write_frame(frame: pd.DataFrame, path: Path) -> None:
+    """Write a table as CSV, Parquet or DuckDB, by the suffix of the path.
+
+    Raises
+    ------
+    InputError
+        If the suffix is another one.
+    MissingExtraError
+        If Parquet or DuckDB is asked for and not installed.
+    """
+    match path.suffix:
+        case ".csv":
+            frame.to_csv(path)
+        case ".parquet":
+            try:
+                import pyarrow  # noqa: F401
+            except ImportError:
+                raise MissingExtraError("pyarrow", "tables", "a Parquet file") from None
+            frame.to_parquet(path)
+        case ".duckdb":
+            _write_duckdb(frame, path)
+        case suffix:
+            raise InputError(
+                f"{suffix or 'no suffix'}",
+                field="table",
+                source=str(path),
+                expected="write .csv, .parquet or .duckdb",
+            )
+
+
+def _write_duckdb(frame: pd.DataFrame, path: Path) -> None:
+    try:
+        import duckdb
+    except ImportError:
+        raise MissingExtraError("duckdb", "tables", "a DuckDB file") from None
+    with duckdb.connect(path) as database:
+        database.register("given", frame.reset_index())
+        database.execute("create or replace table results as select * from given")
+
+
+def _asked(record: Mapping[str, Any]) -> tuple[object, ...]:
+    """Return what jobs have in common that ask for the same thing."""
+    job = record["job"]
+    given = job["resources"]
+    return (
+        job["problem"],
+        job["instance_sha256"],
+        job["memory_bytes"],
+        job["bandwidth_bytes_per_s"],
+        given["transfers"],
+        given["models"],
+    )
+
+
+def _best_bounds(
+    records: Iterable[Mapping[str, Any]],
+) -> dict[tuple[object, ...], dict[ScheduleClass, int]]:
+    """Return the best bound of each problem, for each class of schedules."""
+    best: dict[tuple[object, ...], dict[ScheduleClass, int]] = {}
+    for record in records:
+        bounds = best.setdefault(_asked(record), {})
+        for bound in record.get("bounds", []):
+            proved = ScheduleClass(bound["valid_for"])
+            for covered in filter(proved.covers, ScheduleClass):
+                bounds[covered] = max(bound["time_ns"], bounds.get(covered, 0))
+    return best
+
+
+def _row(
+    record: Mapping[str, Any], best: Mapping[tuple[object, ...], Mapping[ScheduleClass, int]]
+) -> dict[str, object]:
+    job, result = record["job"], record.get("result") or {}
+    given = job["resources"]
+    row: dict[str, object] = {
+        "key": record["key"],
+        "problem": job["problem"],
+        "instance": job["instance"],
+        "instance_sha256": job["instance_sha256"],
+        "memory": given["memory"] if given["alpha"] is None else f"alpha={given['alpha']}",
+        "memory_bytes": job["memory_bytes"],
+        "bandwidth_bytes_per_s": job["bandwidth_bytes_per_s"],
+        "transfers": given["transfers"],
+        "models": given["models"],
+        "method": job["method"],
+        "time_limit_s": job["time_limit_s"],
+        "gap_limit": job["gap"],
+        "threads": job["threads"],
+        "seed": job["seed"],
+        "state": record["state"],
+        "failed": record.get("failed"),
+        **{name: result.get(name) for name in _FROM_RESULT},
+        "schedule_class": record.get("schedule_class"),
+        "wall_s": record.get("wall_s"),
+        "cpu_s": record.get("cpu_s"),
+        "peak_memory_bytes": record.get("peak_memory_bytes"),
+    }
+    kind: str | None = record.get("schedule_class")
+    time_ns = result.get("time_ns")
+    bounds = best.get(_asked(record), {})
+    row["best_bound_ns"] = bounds.get(ScheduleClass(kind) if kind else ScheduleClass.ALL)
+    row["gap_to_best"] = None
+    if kind is not None and time_ns is not None:
+        # The time without recomputation bounds every class.
+        row["gap_to_best"] = (time_ns - bounds[ScheduleClass(kind)]) / max(time_ns, 1)
+    return row
