@@ -15,6 +15,7 @@ or ``python -m jettison.certificates FILE`` where jettison is installed.
 ``derived_rows``             rows that follow from others: roundings, and knapsack covers
 ``dual_bound``               weak duality over bounded columns, kept up to date
 ``proof_tree``               the tree: every part of the space must be closed by a leaf
+``persistent_bellman``       a proof of another kind: step functions below a dynamic program
 ``checker``                  all of it together
 ============================ ===============================================================
 """

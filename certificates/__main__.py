@@ -24,6 +24,9 @@ def main(arguments: list[str]) -> int:
         except OSError as error:
             sys.stderr.write(f"{argument}: {error.strerror or error}\n")
             status = 2
+        except MemoryError:
+            sys.stderr.write(f"{argument}: checking it needs more memory than there is\n")
+            status = 2
     return status
 
 

@@ -29,8 +29,10 @@ order in which the formulation has them; derived rows are appended.
 ``f i:Y ...``              a leaf: the multipliers prove that there is no point
 ========================== ===================================================================
 
-Derived rows come first, then the tree in preorder. Multipliers are changes: rows that are not
-named keep those of the ``l`` or ``x`` before (for ``f`` those of the ``f`` before), and a row
+A dynamic program has records of its own (`persistent_bellman`).
+
+Derived rows come first, then the tree in preorder. Multipliers are changes: rows that are not named
+keep those of the ``l`` or ``x`` before (for ``f`` those of the ``f`` before), and a row
 without ``:Y`` goes back to 0.
 """
 
@@ -38,6 +40,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import stat
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -48,10 +51,11 @@ from typing import Any, BinaryIO, cast
 from .errors import CertificateError
 
 MAGIC = "jettison certificate 1"
+_GZIP = b"\x1f\x8b"
 
 # Beyond these a file is refused, whatever it says: a small one may unpack to any size.
 MOST_BYTES = 1 << 29
-MOST_LINE_BYTES = 1 << 26
+MOST_LINE_BYTES = 1 << 24
 MOST_DIGITS = 400
 
 
@@ -112,6 +116,19 @@ class CertificateFile:
             raise CertificateError("only ASCII characters are allowed", self._line) from None
 
 
+def is_certificate(path: Path) -> bool:
+    """Tell whether a file says that it is a certificate: compressed, or by its first line.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    """
+    with path.open("rb") as stream:
+        start = stream.read(len(MAGIC))
+    return start.startswith(_GZIP) or start == MAGIC.encode("ascii")
+
+
 @contextmanager
 def open_certificate(path: Path) -> Iterator[CertificateFile]:
     """Open a certificate, gzip-compressed or plain.
@@ -123,8 +140,11 @@ def open_certificate(path: Path) -> Iterator[CertificateFile]:
     OSError
         If the file cannot be read.
     """
+    # To open a pipe that nobody writes to would never end.
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise CertificateError("this is not a plain file")
     with path.open("rb") as raw:
-        is_compressed = raw.read(2) == b"\x1f\x8b"
+        is_compressed = raw.read(len(_GZIP)) == _GZIP
         raw.seek(0)
         if is_compressed:
             with gzip.GzipFile(fileobj=raw) as stream:

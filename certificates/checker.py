@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
-from .certificate_file import open_certificate
+from .certificate_file import CertificateFile, open_certificate
 from .claim import Claim
-from .errors import CertificateError
-from .formulations import stated_model
+from .errors import CertificateError, on_one_line
+from .formulations import formulation_key, stated_model
+from .persistent_bellman import PersistentBellman, ProgramSize
 from .proof_tree import ProofTree, TreeSize
+
+# Formulations that are no integer programs, each with a proof of its own.
+PROGRAMS: Mapping[tuple[str, str, int], Callable[[Claim], PersistentBellman]] = MappingProxyType(
+    {("remat-chain", "persistent-bellman", 1): PersistentBellman}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +33,17 @@ class Proved:
     """
 
     claim: Claim
-    size: TreeSize
+    size: TreeSize | ProgramSize
 
     @property
     def statement(self) -> str:
         """What was proved, for which instance, on one line."""
         claim = self.claim
         given = "".join(f", {key} {value}" for key, value in sorted(claim.resources.items()))
-        name = str(claim.instance.get("name", "an instance without a name"))
-        leaves = "1 leaf" if self.size.leaves == 1 else f"{self.size.leaves} leaves"
+        name = on_one_line(str(claim.instance.get("name", "an instance without a name")))
         return (
             f"proved: {claim.statement}, of {claim.problem} {name}{given} "
-            f"(instance {claim.instance_sha256[:12]}, {claim.formulation['name']}, {leaves})"
+            f"(instance {claim.instance_sha256[:12]}, {claim.formulation['name']}, {self.size})"
         )
 
 
@@ -53,12 +60,26 @@ def check_certificate(path: Path) -> Proved:
         If the file cannot be read.
     """
     with open_certificate(path) as file:
-        claim = Claim.from_header(file.header)
-        stated = stated_model(claim)
-        if claim.valid_for != stated.valid_for:
-            raise CertificateError(
-                f"the formulation holds for {stated.valid_for}, not for {claim.valid_for[:60]}"
-            )
-        to_beat = None if claim.time_ns is None else stated.model.to_beat(claim.time_ns)
-        size = ProofTree(stated.model, claim.scale_bits, to_beat).check(file.records())
+        return check_opened(file)
+
+
+def check_opened(file: CertificateFile) -> Proved:
+    """Follow the proof of a certificate whose header has been read.
+
+    Raises
+    ------
+    CertificateError
+        If the file proves nothing; the line is named where it is one line.
+    """
+    claim = Claim.from_header(file.header)
+    program = PROGRAMS.get(formulation_key(claim))
+    if program is not None:
+        return Proved(claim, program(claim).check(file.records()))
+    stated = stated_model(claim)
+    if claim.valid_for != stated.valid_for:
+        raise CertificateError(
+            f"the formulation holds for {stated.valid_for}, not for {claim.valid_for[:60]}"
+        )
+    to_beat = None if claim.time_ns is None else stated.model.to_beat(claim.time_ns)
+    size = ProofTree(stated.model, claim.scale_bits, to_beat).check(file.records())
     return Proved(claim, size)

@@ -95,12 +95,22 @@ class Claim:
     def statement(self) -> str:
         """The claim in words, without the instance."""
         if self.time_ns is None:
-            return f"there is no schedule ({self.valid_for})"
+            answer = "partition" if self.problem == "three-partition" else "schedule"
+            return f"there is no {answer} ({self.valid_for})"
         return f"no schedule takes less than {self.time_ns} ns ({self.valid_for})"
 
 
 def instance_sha256(instance: Mapping[str, Any]) -> str:
-    """Return the hash of an instance: its name and provenance do not count."""
+    """Return the hash of an instance: its name and provenance do not count.
+
+    Raises
+    ------
+    CertificateError
+        If it nests too deeply.
+    """
     content = {key: instance[key] for key in instance if key not in {"name", "provenance"}}
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    try:
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    except RecursionError:
+        raise CertificateError("the instance nests too deeply") from None
     return hashlib.sha256(text.encode("ascii")).hexdigest()

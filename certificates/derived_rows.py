@@ -24,6 +24,9 @@ from .integer_model import IntegerModel, Row
 # Items times profits of the dynamic program.
 _MOST_STEPS = 20_000_000
 
+# Rows that are derived from derived rows could have any number of digits.
+_LARGEST = 10**400
+
 
 def rounded(model: IntegerModel, divisor: int, weights: Sequence[tuple[int, int]]) -> Row:
     """Return the rounding of a combination of rows.
@@ -31,8 +34,8 @@ def rounded(model: IntegerModel, divisor: int, weights: Sequence[tuple[int, int]
     Raises
     ------
     CertificateError
-        If the divisor is not positive, a row does not exist, or an inequality has a negative
-        weight.
+        If the divisor is not positive, a row does not exist, an inequality has a negative weight,
+        or the row would have numbers too large for a proof.
     """
     if divisor < 1:
         raise CertificateError(f"a row cannot be divided by {divisor}")
@@ -57,8 +60,11 @@ def rounded(model: IntegerModel, divisor: int, weights: Sequence[tuple[int, int]
             columns.append(column)
             coefficients.append(raised)
             shift += raised * lower
+    right = -(-right // divisor) + shift
+    if max(map(abs, [right, *coefficients])) > _LARGEST:
+        raise CertificateError("the derived row has numbers of more than 400 digits")
     name = f"rounding_{len(model.rows)}"
-    return Row(name, tuple(columns), tuple(coefficients), -(-right // divisor) + shift)
+    return Row(name, tuple(columns), tuple(coefficients), right)
 
 
 def cover(model: IntegerModel, number: int, most: int, profits: Sequence[tuple[int, int]]) -> Row:

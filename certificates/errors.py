@@ -9,12 +9,17 @@ class CertificateError(ValueError):
     Parameters
     ----------
     problem
-        What is wrong, on one line.
+        What is wrong; what it cites of a file is made to fit one line.
     line
         Number of the line in the uncompressed file, from 1; None where it is no single line.
     """
 
     def __init__(self, problem: str, line: int | None = None) -> None:
-        self.problem = problem
+        self.problem = on_one_line(problem)
         self.line = line
-        super().__init__(problem if line is None else f"line {line}: {problem}")
+        super().__init__(self.problem if line is None else f"line {line}: {self.problem}")
+
+
+def on_one_line(text: str) -> str:
+    """Return a text without what could pass for another line, or change a terminal."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text[:1000])

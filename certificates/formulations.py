@@ -9,14 +9,46 @@ from typing import Any
 from .claim import Claim
 from .errors import CertificateError
 from .header_fields import integer_field, text_field
+from .models.chain_cut import chain_cut
+from .models.kiwi_reduced_compact import kiwi_reduced_compact
+from .models.sharding_only import sharding_only
 from .models.stated_model import StatedModel
+from .models.strategy_choice import strategy_choice
+from .models.three_partition import three_partition_assignment, three_partition_triples
+from .models.weight_cover import weight_cover
+from .models.weight_offload_aggregated import weight_offload_aggregated
+from .models.weight_offload_milp import weight_offload_milp
 from .models.windowed_frontier import windowed_frontier
 
 Builder = Callable[[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], StatedModel]
 
 FORMULATIONS: Mapping[tuple[str, str, int], Builder] = MappingProxyType(
-    {("remat-graph", "windowed-frontier", 1): windowed_frontier}
+    {
+        ("remat-chain", "chain-cut", 1): chain_cut,
+        ("remat-graph", "windowed-frontier", 1): windowed_frontier,
+        ("remat-sharding", "kiwi-reduced-compact", 1): kiwi_reduced_compact,
+        ("remat-sharding", "sharding-only", 1): sharding_only,
+        ("sharding", "strategy-choice", 1): strategy_choice,
+        ("three-partition", "assignment", 1): three_partition_assignment,
+        ("three-partition", "triples", 1): three_partition_triples,
+        ("weight-offload", "aggregated", 1): weight_offload_aggregated,
+        ("weight-offload", "cover", 1): weight_cover,
+        ("weight-offload", "milp", 1): weight_offload_milp,
+    }
 )
+
+
+def formulation_key(claim: Claim) -> tuple[str, str, int]:
+    """Return the problem, the formulation's name and its version.
+
+    Raises
+    ------
+    CertificateError
+        If the formulation has no name or no version.
+    """
+    name = text_field(claim.formulation, "name")
+    version = integer_field(claim.formulation, "version", least=1)
+    return claim.problem, name, version
 
 
 def stated_model(claim: Claim) -> StatedModel:
@@ -28,13 +60,15 @@ def stated_model(claim: Claim) -> StatedModel:
         If there is no such formulation of the problem, or the instance, the resources or the
         options do not fit it.
     """
-    options = dict(claim.formulation)
-    name = text_field(options, "name")
-    version = integer_field(options, "version", least=1)
-    builder = FORMULATIONS.get((claim.problem, name, version))
+    key = formulation_key(claim)
+    builder = FORMULATIONS.get(key)
     if builder is None:
         raise CertificateError(
-            f"{claim.problem[:60]} has no formulation {name[:60]!r} of version {version}"
+            f"{claim.problem[:60]} has no formulation {key[1][:60]!r} of version {key[2]}"
         )
-    del options["name"], options["version"]
+    options = {
+        field: value
+        for field, value in claim.formulation.items()
+        if field not in {"name", "version"}
+    }
     return builder(claim.instance, claim.resources, options)

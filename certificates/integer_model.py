@@ -17,8 +17,10 @@ from dataclasses import dataclass
 
 from .errors import CertificateError
 
-# A model beyond this is not built: a certificate of a few lines must not fill the memory.
+# A model beyond this is not built: a certificate of a few lines must not fill the memory. Columns
+# and rows take some hundred bytes beside their coefficients.
 MOST_COEFFICIENTS = 20_000_000
+_COLUMN, _ROW = 32, 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class IntegerModel:
         """Add a column and return its number, counted from 0."""
         if lower > upper:
             raise CertificateError(f"the column {name} has no value: from {lower} to {upper}")
-        self._grow(1)
+        self._grow(_COLUMN)
         self.column_names.append(name)
         self.lower.append(lower)
         self.upper.append(upper)
@@ -131,11 +133,11 @@ class IntegerModel:
         return {column: value for column, value in total.items() if value}
 
     def _append(self, row: Row) -> int:
-        self._grow(1 + len(row.columns))
+        self._grow(_ROW + len(row.columns))
         self.rows.append(row)
         return len(self.rows) - 1
 
     def _grow(self, amount: int) -> None:
         self._size += amount
         if self._size > MOST_COEFFICIENTS:
-            raise CertificateError(f"the model has more than {MOST_COEFFICIENTS} coefficients")
+            raise CertificateError(f"the model is larger than {MOST_COEFFICIENTS} coefficients")

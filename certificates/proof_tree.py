@@ -38,6 +38,9 @@ class TreeSize:
     derived_rows: int
     leaves: int
 
+    def __str__(self) -> str:
+        return "1 leaf" if self.leaves == 1 else f"{self.leaves} leaves"
+
 
 class ProofTree:
     r"""The present node of the tree, with its bounds and both vectors of multipliers.

@@ -23,6 +23,12 @@ from jettison.cli.arguments import (
     TransfersOption,
     checked_picture,
 )
+from jettison.cli.certificate_output import (
+    certificate_keys,
+    certificate_rows,
+    check_certificate_option,
+    write_certificate,
+)
 from jettison.cli.describe import Rows, duration, limit_rows, overhead_rows, problem_rows, size
 from jettison.cli.exit_status import ExitStatus
 from jettison.cli.output import ProgressLine, print_json, print_pairs
@@ -55,14 +61,29 @@ def bound(
         Path | None,
         typer.Option(metavar="FILE", help="Draw the schedule's memory over time."),
     ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write a proof of the bound that `jettison verify` checks in exact integers; "
+            "compressed if the name ends in .gz. The certificate has the time limit of a method "
+            "for itself; where it does not suffice for the whole bound, the best smaller one that "
+            "was proved is written.",
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Bound the best possible time, and judge a schedule.
 
-    A schedule that breaks a rule ends with status 2, and every broken rule is named.
+    A schedule that breaks a rule ends with status 2, and every broken rule is named. Where nothing
+    could be certified no file is written, and the status is 5, or 3 if nothing fits.
+
+    Example: jettison bound remat-chain resnet50-b4-224-cpu --memory 50% --certificate c.gz
     """
     posed = make_problem(problem, instance, Resources(memory, alpha, bandwidth, transfers, models))
     checked_picture(plot)
+    if certificate is not None:
+        check_certificate_option(problem, certificate)
     given = None if schedule is None else load_schedule(schedule, posed.instance)
     line = ProgressLine(f"bound on {posed.instance.name}")
     options = SolveOptions(
@@ -70,18 +91,30 @@ def bound(
     )
     try:
         verdict = bound_with(posed, given, method, options)
+        if certificate is not None:
+            verdict = verdict.certified(options)
     finally:
         line.close()
+    written = None
+    if certificate is not None and verdict.certificate is not None:
+        written = write_certificate(verdict.certificate, certificate)
     if plot is not None and verdict.replay is not None:
         from jettison.schedules.picture_file import save_figure
 
         title = f"{posed.instance.name}: {schedule.name if schedule else ''}"
         save_figure(draw_replay(verdict.replay, title=title), plot)
     if json:
-        print_json(verdict.to_json())
+        keys = {} if certificate is None else certificate_keys(written)
+        print_json({**verdict.to_json(), **keys})
     else:
-        print_pairs(_describe(verdict))
-    raise typer.Exit(_exit_status(verdict))
+        rows = _describe(verdict)
+        if certificate is not None:
+            rows[-1:-1] = certificate_rows(verdict, written)
+        print_pairs(rows)
+    status = _exit_status(verdict)
+    if status is ExitStatus.DONE and certificate is not None and written is None:
+        status = ExitStatus.NO_SCHEDULE
+    raise typer.Exit(status)
 
 
 def _exit_status(verdict: Verdict) -> ExitStatus:
@@ -106,6 +139,6 @@ def _describe(verdict: Verdict) -> Rows:
         rows += [("broken rule", str(violation)) for violation in replay.violations]
     infeasible = verdict.infeasible
     proof = None if infeasible is None else infeasible.infeasibility
-    rows += limit_rows(proof, verdict.bound, verdict.gap)
+    rows += limit_rows(proof, verdict.found_bound, verdict.gap)
     rows.append(("seconds", f"{verdict.seconds:.3f}"))
     return rows

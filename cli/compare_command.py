@@ -25,6 +25,8 @@ from jettison.cli.output import ProgressLine, percent, print_json, print_table
 from jettison.cli.posed_problem import make_problem
 from jettison.instances.errors import InputError
 from jettison.instances.units import format_bytes, format_ns
+from jettison.solvers.bound import Evidence
+from jettison.solvers.certified import with_certified_bounds
 from jettison.solvers.methods import find_method, methods_of
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.posed_problem import Resources
@@ -61,6 +63,14 @@ def compare(
     gap: GapOption = 1e-4,
     threads: ThreadsOption = 1,
     seed: SeedOption = 0,
+    certify: Annotated[
+        bool,
+        typer.Option(
+            "--certify",
+            help="Certify the best bound of each memory, and show what is certified beside what a "
+            "method says. Each certificate has the time limit of a method for itself.",
+        ),
+    ] = False,
     plot: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Draw time against memory (.png, .svg, .pdf)."),
@@ -91,6 +101,8 @@ def compare(
     )
     try:
         results = compare_all(problems, names, options)
+        if certify:
+            results = with_certified_bounds(results, options)
     finally:
         line.close()
     if plot is not None:
@@ -101,7 +113,7 @@ def compare(
     if json:
         print_json({"results": [result.to_json() for result in results]})
     else:
-        _print(results)
+        _print(results, with_certified=certify)
     nothing_fits = all(result.schedule is None for result in results)
     refuted = any(result.infeasibility is not None for result in results)
     if nothing_fits and refuted:
@@ -113,7 +125,7 @@ def compare(
     raise typer.Exit(ExitStatus.DONE)
 
 
-def _print(results: list[Result]) -> None:
+def _print(results: list[Result], *, with_certified: bool) -> None:
     first = results[0].problem
     has_link = link_of(first) is not None
     rows = [
@@ -127,6 +139,7 @@ def _print(results: list[Result]) -> None:
             "-" if result.peak_bytes is None else format_bytes(result.peak_bytes),
             "-" if result.lower_bound_ns is None else format_ns(result.lower_bound_ns, _DIGITS),
             "-" if result.bound is None else str(result.bound.valid_for),
+            *([_certified(result)] if with_certified else []),
             percent(result.gap),
             result.status,
             f"{result.seconds:.2f}",
@@ -143,6 +156,7 @@ def _print(results: list[Result]) -> None:
         " peak",
         " bound",
         "valid for",
+        *([" certified"] if with_certified else []),
         " gap",
         "status",
         " seconds",
@@ -150,6 +164,20 @@ def _print(results: list[Result]) -> None:
     base = format_ns(compared_ns(first), _DIGITS)
     title = f"{first.problem} {first.instance.name}, {base} without {baseline(first)}"
     print_table(columns, rows, title=title)
+
+
+def _certified(result: Result) -> str:
+    """Say what a checked certificate proves of a result."""
+    refuted = result.infeasibility
+    if refuted is not None:
+        return "infeasible" if refuted.evidence is Evidence.CERTIFICATE else "-"
+    bound = result.certified_bound
+    if bound is None:
+        return "-"
+    # The class is that of the column before, unless it is named.
+    same = result.bound is not None and result.bound.valid_for is bound.valid_for
+    suffix = "" if same else f" ({bound.valid_for})"
+    return f"{format_ns(bound.time_ns, _DIGITS)}{suffix}"
 
 
 def _overhead(result: Result) -> str:

@@ -83,7 +83,8 @@ FormatOption = Annotated[
     typer.Option(
         "--format",
         metavar="LIST",
-        help="json, which holds the certificate, and after commas mps and lp.",
+        help="json, which holds the certificate, and after commas mps and lp; certificate is, "
+        "of answer no, a file of its own that python -m jettison.certificates checks.",
     ),
 ]
 ModelOption = Annotated[

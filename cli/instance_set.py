@@ -5,6 +5,7 @@ Everything follows from the index and the instances: whoever has them can write 
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import shutil
@@ -48,6 +49,8 @@ class FileFormat(StrEnum):
     JSON = "json"
     MPS = "mps"
     LP = "lp"
+    CERTIFICATE = "certificate"
+    """Of answer no: its argument in the format of `jettison.certificates`."""
 
 
 class ModelKind(StrEnum):
@@ -101,12 +104,18 @@ class SetLayout:
             found.append(self.certificate_file(instance.name))
             if self.problem is SetProblem.WEIGHT_OFFLOAD:
                 found.append(f"{instance.name}.json")
-            found += [
-                self.model_file(instance.name, item)
-                for item in self.formats
-                if item is not FileFormat.JSON
-            ]
+            found += [self.model_file(instance.name, item) for item in self.models]
+            if self._has_certificate(instance):
+                found.append(_proof_file(instance))
         return found
+
+    @property
+    def models(self) -> list[FileFormat]:
+        """The formats that hold an integer program."""
+        return [item for item in self.formats if item in {FileFormat.MPS, FileFormat.LP}]
+
+    def _has_certificate(self, instance: ThreePartition) -> bool:
+        return FileFormat.CERTIFICATE in self.formats and instance.answer is Answer.NO
 
     @property
     def solutions_file(self) -> str:
@@ -129,14 +138,16 @@ class SetLayout:
             }
         else:
             found = {f"{instance.name}.json": json_text(instance.to_json())}
-        models = [item for item in self.formats if item is not FileFormat.JSON]
-        if models:
+        if self.models:
             from jettison.formulations.model_text import TEXT_FORMATS
 
             model = _model(instance, self.model)
             found |= {
-                self.model_file(instance.name, item): TEXT_FORMATS[item](model) for item in models
+                self.model_file(instance.name, item): TEXT_FORMATS[item](model)
+                for item in self.models
             }
+        if self._has_certificate(instance):
+            found[_proof_file(instance)] = _proof_text(instance)
         return found
 
     def model_name(self, name: str) -> str:
@@ -203,10 +214,28 @@ class SetLayout:
                 shortest = shortest_period_ns(instance)
                 word, value = ("opt", shortest) if is_yes else ("bestdual", shortest + 1)
                 lines.append(f"={word}= {instance.name} {value}\n")
-                if len(self.formats) > 1:
+                if self.models:
                     name = self.model_name(instance.name)
                     lines.append(f"=opt= {name} 0\n" if is_yes else f"=unkn= {name}\n")
         return "".join(lines)
+
+
+def _proof_file(instance: ThreePartition) -> str:
+    return f"{instance.name}.certificate"
+
+
+def _proof_text(instance: ThreePartition) -> str:
+    from jettison.certificates.errors import CertificateError
+    from jettison.solvers.proof.three_partition import certificate_of_argument
+
+    try:
+        certificate = certificate_of_argument(instance)
+    except CertificateError as error:
+        raise InputError(
+            f"{instance.name}: {error}", field="format", expected="leave out certificate"
+        ) from None
+    assert certificate is not None, "the answer no has an argument"
+    return gzip.decompress(certificate.compressed).decode("ascii")
 
 
 def file_entry(name: str, data: bytes) -> dict[str, object]:

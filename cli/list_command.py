@@ -31,6 +31,7 @@ def list_instances(json: JsonOption = False) -> None:
                         "input_shape": list(entry.input_shape),
                         "source": entry.source,
                         "file_sha256": entry.file_sha256,
+                        "instance_sha256": entry.instance_sha256,
                     }
                     for entry in entries
                 ]

@@ -1,95 +1,142 @@
-"""`jettison verify`: what a file proves, checked without any solver."""
+"""`jettison verify`: what files prove, checked without any solver.
+
+Certificates need nothing but `jettison.certificates`; what other kinds of files need is imported
+when one is met, so that no more than Python's standard library and the command line itself has to
+be trusted for a bound.
+"""
 
 from __future__ import annotations
 
+import stat
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from types import MappingProxyType
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jettison.cli.instance_set import INDEX
-from jettison.cli.verify_set import Claim, read_three_partition, verify_set
-from jettison.instances.catalog import load
+from jettison.certificates.certificate_file import is_certificate
+from jettison.certificates.checker import check_certificate
+from jettison.certificates.errors import CertificateError, on_one_line
+from jettison.cli.arguments import (
+    AlphaOption,
+    BandwidthOption,
+    MemoryOption,
+    ModelsOption,
+    TransfersOption,
+)
+from jettison.cli.exit_status import ExitStatus
 from jettison.instances.errors import InputError
-from jettison.instances.json_file import check_header, read_json
-from jettison.instances.strategy_graph import StrategyGraph
-from jettison.schedules.schedule_file import load_schedule
-from jettison.schedules.strategy_choice import StrategyChoice
+
+if TYPE_CHECKING:
+    from jettison.solvers.posed_problem import Resources
+
+Claims = Iterator[tuple[str, str]]
 
 
 def verify(
-    path: Annotated[
-        Path,
+    paths: Annotated[
+        list[Path],
         typer.Argument(
-            metavar="PATH",
-            help="A folder that `jettison generate` wrote, one of its instances, or a choice of "
-            "strategies.",
+            metavar="FILE...",
+            help="Certificates (`jettison bound --certificate`), schedules (`jettison solve "
+            "--output`), choices of strategies, and instances and folders that `jettison generate` "
+            "wrote.",
         ),
     ],
     instance: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            metavar="INSTANCE", help="What a choice of strategies is for; its limit is kept, too."
+            metavar="INSTANCE",
+            help="What a schedule is for, where it is not bundled; may be given several times.",
         ),
     ] = None,
+    memory: MemoryOption = None,
+    alpha: AlphaOption = None,
+    bandwidth: BandwidthOption = None,
+    transfers: TransfersOption = None,
+    models: ModelsOption = None,
 ) -> None:
-    """Check certificates without a solver.
+    """Check certificates, schedules and generated instances, without a solver.
 
-    All arithmetic is in exact integers; one line per file says what is proved. Of a folder every
-    byte is checked: a file that is missing, added or changed is an error. Exit status 0 means that
-    everything holds.
+    All arithmetic is in exact integers; one line per file says what is proved. A certificate holds
+    its instance. A schedule names its own by a hash; it is replayed, in --memory if that is given.
+    Of a folder every byte is checked: a file that is missing, added or changed is an error. Every
+    file is looked at; the exit status is 0 if everything holds, else 2.
+
+    Example: jettison verify bound.cert.gz mine.json --memory 50%
     """
-    for name, claim in _claims(path, instance):
-        sys.stdout.write(f"{name}: {claim}\n")
+    from jettison.solvers.posed_problem import Resources
+
+    resources = Resources(memory, alpha, bandwidth, transfers, models)
+    status = ExitStatus.DONE
+    for path in paths:
+        try:
+            for name, claim in _claims(path, instance or [], resources):
+                sys.stdout.write(f"{on_one_line(f'{name}: {claim}')}\n")
+        except InputError as error:
+            status = _refused(str(error))
+        except CertificateError as error:
+            status = _refused(f"{path}: {error}")
+        except MemoryError:
+            status = _refused(f"{path}: checking it needs more memory than there is")
+    raise typer.Exit(status)
 
 
-def _claims(path: Path, instance: str | None) -> Iterator[Claim]:
-    if instance is not None:
-        return _verify_choice(path, instance)
+def _refused(reason: str) -> ExitStatus:
+    # Names of files may hold anything.
+    sys.stderr.write(f"error: {on_one_line(reason)}\n")
+    return ExitStatus.BAD_INPUT
+
+
+def _claims(path: Path, instances: list[str], resources: Resources) -> Claims:
+    """Yield what a file or folder proves, each with a name."""
+    try:
+        mode = path.stat().st_mode
+        # To open a pipe that nobody writes to would never end.
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise InputError(
+                "this is neither a file nor a folder",
+                source=str(path),
+                expected="write what a pipe or a device holds to a file first",
+            )
+        if stat.S_ISREG(mode) and is_certificate(path):
+            yield path.name, check_certificate(path).statement
+            return
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError | CertificateError):
+            raise
+        # A path with a null character is a ValueError.
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(
+            f"cannot read the file: {reason}", source=str(path), expected="check the path"
+        ) from None
+    yield from _claims_of_json(path, instances, resources)
+
+
+def _claims_of_json(path: Path, instances: list[str], resources: Resources) -> Claims:
+    from jettison.cli.verify_schedule import SCHEDULES, verify_schedule
+    from jettison.cli.verify_set import read_three_partition, verify_set
+    from jettison.instances.json_file import check_header, read_json
+
     if path.is_dir():
-        return verify_set(path)
-    document = read_json(path)
-    kind = check_header(document, dict.fromkeys([*_VERIFIERS, "strategy-choice"], 1), str(path))
-    if kind not in _VERIFIERS:
-        raise InputError(
-            "a choice of strategies says not what it is for",
-            source=str(path),
-            expected="add --instance FILE",
-        )
-    return _VERIFIERS[kind](document, path)
+        yield from verify_set(path)
+        return
+    document: Any = read_json(path)
+    kinds = ("three-partition", "instance-set", *SCHEDULES)
+    kind = check_header(document, dict.fromkeys(kinds, 1), str(path))
+    if kind == "three-partition":
+        yield path.name, read_three_partition(document, path)[1]
+    elif kind == "instance-set":
+        yield from _claims_of_index(path)
+    else:
+        yield path.name, verify_schedule(document, path, instances, resources)
 
 
-def _verify_three_partition(document: Any, path: Path) -> Iterator[Claim]:
-    yield path.name, read_three_partition(document, path)[1]
+def _claims_of_index(path: Path) -> Claims:
+    from jettison.cli.instance_set import INDEX
+    from jettison.cli.verify_set import verify_set
 
-
-def _verify_choice(path: Path, name: str) -> Iterator[Claim]:
-    """Replay a choice of strategies within the limit of its instance."""
-    instance = load(name)
-    if not isinstance(instance, StrategyGraph):
-        raise InputError(
-            f"{instance.name} is a {instance.kind}",
-            field="instance",
-            expected=f"give a {StrategyGraph.kind}",
-        )
-    schedule = load_schedule(path, instance)
-    assert isinstance(schedule, StrategyChoice)
-    replay = schedule.replay(instance, instance.usage_limit_bytes)
-    if not replay.valid:
-        raise InputError(
-            f"{replay.violations[0]} ({len(replay.violations)} broken rules)",
-            source=str(path),
-            expected=f"see jettison bound sharding {name} --schedule {path}",
-        )
-    limit = "no limit" if replay.limit_bytes is None else f"the limit {replay.limit_bytes}"
-    claim = f"a valid choice for {instance.name}: {replay.time_ns} ns"
-    yield path.name, f"{claim}, peak {replay.peak_bytes} bytes, {limit}"
-
-
-def _verify_index(document: Any, path: Path) -> Iterator[Claim]:
     if path.name != INDEX:
         raise InputError(
             "the index of a set under another name",
@@ -97,11 +144,4 @@ def _verify_index(document: Any, path: Path) -> Iterator[Claim]:
             source=str(path),
             expected="give the folder of the set",
         )
-    del document
-    return verify_set(path.parent)
-
-
-# How to check each kind of file that proves something.
-_VERIFIERS: Mapping[str, Callable[[Any, Path], Iterator[Claim]]] = MappingProxyType(
-    {"three-partition": _verify_three_partition, "instance-set": _verify_index}
-)
+    yield from verify_set(path.parent)

@@ -172,10 +172,10 @@ def _check_size(
     layout: SetLayout, instance: ThreePartition, listed: Mapping[str, Any], folder: Path
 ) -> None:
     """Refuse model files that are too short to be worth writing the model again."""
-    for suffix in layout.formats:
+    for suffix in layout.models:
         name = layout.model_file(instance.name, suffix)
         least = layout.model.least_bytes(instance.groups)
-        if suffix is not FileFormat.JSON and (name not in listed or listed[name]["bytes"] < least):
+        if name not in listed or listed[name]["bytes"] < least:
             raise _unlike(folder / name, "it cannot hold the model of its instance")
 
 
@@ -190,6 +190,8 @@ def _derived(layout: SetLayout, instance: ThreePartition, name: str) -> str:
         least = shortest_period_ns(instance)
         word = "is" if instance.answer is Answer.YES else "is more than"
         return f"weight offloading by Theorem 1, whose shortest period {word} {least} ns"
+    if name.endswith(f".{FileFormat.CERTIFICATE}"):
+        return f"the same for {instance.name}, as a certificate that the checker has followed"
     return f"the model {layout.model} of {instance.name}"
 
 

@@ -47,4 +47,5 @@ def _entry(path: Path) -> CatalogEntry:
         input_shape=known.input_shape,
         source=known.source,
         file_sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
+        instance_sha256=instance.sha256,
     )

@@ -54,6 +54,7 @@ class CatalogEntry:
     input_shape: tuple[int, ...]
     source: str
     file_sha256: str
+    instance_sha256: str
 
 
 @cache
@@ -64,6 +65,14 @@ def bundled_instances() -> tuple[CatalogEntry, ...]:
         CatalogEntry(**{**entry, "input_shape": tuple(entry["input_shape"])})
         for entry in sorted(index["instances"], key=lambda entry: str(entry["name"]))
     )
+
+
+def bundled_with_hash(instance_sha256: str) -> Instance | None:
+    """Return the bundled instance by whose hash a schedule names it, or None."""
+    for entry in bundled_instances():
+        if entry.instance_sha256 == instance_sha256:
+            return load(entry.name)
+    return None
 
 
 def load(name_or_path: str | Path) -> Instance:

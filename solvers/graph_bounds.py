@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 
 from jettison.formulations.integer_scale import IntegerScale
@@ -28,12 +29,16 @@ class GraphBounds:
         The bound in exact arithmetic.
     solver_ns
         For each class, the bound that rests on the solver.
+    formulation
+        What `Bound.formulation` says of bounds that are raised from now on.
     """
 
     def __init__(self, base_ns: int, method: str, valid_for: ScheduleClass) -> None:
         self.base_ns = base_ns
         self.exact_ns = base_ns
         self.solver_ns = {valid_for: base_ns}
+        self.formulation: Mapping[str, object] | None = None
+        self._formulations: dict[tuple[Evidence, ScheduleClass], Mapping[str, object] | None] = {}
         self._method = method
         self._valid_for = valid_for
 
@@ -45,7 +50,9 @@ class GraphBounds:
     def prove(self, value: Fraction, scale: IntegerScale) -> int:
         """Raise the exact bound by one on a model's objective; return what that proves."""
         found_ns = self.base_ns + max(0, math.ceil(value * scale.factor)) * scale.unit
-        self.exact_ns = max(self.exact_ns, found_ns)
+        if found_ns > self.exact_ns:
+            self.exact_ns = found_ns
+            self._formulations[Evidence.EXACT, self._valid_for] = self.formulation
         return found_ns
 
     def believe(self, value: float | None, scale: IntegerScale, valid_for: ScheduleClass) -> int:
@@ -53,7 +60,9 @@ class GraphBounds:
         if value is None:
             return self.base_ns
         found_ns = self.base_ns + max(0, scale.bound_from_model(value))
-        self.solver_ns[valid_for] = max(found_ns, self.solver_ns.get(valid_for, self.base_ns))
+        if found_ns > self.solver_ns.setdefault(valid_for, self.base_ns):
+            self.solver_ns[valid_for] = found_ns
+            self._formulations[Evidence.SOLVER, valid_for] = self.formulation
         return found_ns
 
     def as_bounds(self) -> tuple[Bound, ...]:
@@ -65,4 +74,10 @@ class GraphBounds:
         return tuple(bounds)
 
     def _bound(self, time_ns: int, valid_for: ScheduleClass, evidence: Evidence) -> Bound:
-        return Bound(time_ns=time_ns, valid_for=valid_for, evidence=evidence, method=self._method)
+        return Bound(
+            time_ns=time_ns,
+            valid_for=valid_for,
+            evidence=evidence,
+            method=self._method,
+            formulation=self._formulations.get((evidence, valid_for)),
+        )

@@ -146,7 +146,7 @@ class CutSearch:
             if frontier.num_columns(graph) > _MOST_COLUMNS:
                 self.note = f"a model of more than {_MOST_COLUMNS:,} columns was not built"
                 return Termination.MEMORY_LIMIT
-            built = frontier.build(self.problem)
+            built = self._built(frontier)
             row_duals = self._runs.relaxation(built, share.seconds).row_duals
             if rows.valid_for is ScheduleClass.IN_ORDER:
                 self._runs.prove(built, row_duals)
@@ -179,6 +179,23 @@ class CutSearch:
         return WindowedFrontier(
             tuple(sorted(rows.cuts)), tuple(sorted(rows.slots)), rows.valid_for, fixings=fixings
         )
+
+    def _built(self, frontier: WindowedFrontier) -> WindowedModel:
+        """Build a model, and note which one of the given graph says the same.
+
+        That one has no fixings, and is weaker where presolve has put two nodes into one.
+        """
+        positions = self._presolved.positions
+        slots = [(positions[t], positions[q]) for t, q in frontier.slots]
+        cuts = {positions[cut] for cut in frontier.cuts} | {t - 1 for t, _ in slots}
+        self.bounds.formulation = {
+            "name": "windowed-frontier",
+            "version": 1,
+            "cuts": sorted(cuts),
+            "slots": [list(slot) for slot in slots],
+            "staged": frontier.valid_for is ScheduleClass.STAGED,
+        }
+        return frontier.build(self.problem)
 
     def _why_it_ended(self) -> Termination:
         if not self.is_settled:
@@ -219,6 +236,7 @@ class CutSearch:
             least_memory_bytes=(self.problem.memory_bytes // unit + 1) * unit,
             is_exact=False,
             evidence=Evidence.SOLVER,
+            formulation=self.bounds.formulation,
         )
         return Termination.COMPLETED
 
@@ -228,7 +246,7 @@ class CutSearch:
         for stage in stages:
             if not self.clock.left_s or self.is_settled:
                 break
-            built = self._frontier(CutRows({stage})).build(self.problem)
+            built = self._built(self._frontier(CutRows({stage})))
             solution = self._runs.relaxation(built, RunShare(self.clock).seconds)
             values[stage] = solution.dual_bound or 0.0
             if values[stage] == max(values.values()):

@@ -100,6 +100,8 @@ class Infeasibility:
         Whether `least_memory_bytes` would do.
     needed_by
         The operation that needs so much; None where none is known.
+    formulation
+        The model without points, as `Bound` has it.
     """
 
     valid_for: ScheduleClass
@@ -107,6 +109,7 @@ class Infeasibility:
     is_exact: bool
     evidence: Evidence = Evidence.EXACT
     needed_by: str | None = None
+    formulation: Mapping[str, object] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import metadata
@@ -28,7 +28,7 @@ from jettison.schedules.schedule_class import ScheduleClass
 from jettison.schedules.sharded_schedule import ShardedSchedule
 from jettison.schedules.strategy_choice import StrategyChoice
 from jettison.schedules.training_replay import TrainingReplay
-from jettison.solvers.bound import Bound, Evidence, best_bound
+from jettison.solvers.bound import Bound, Evidence, best_bound, largest_bound
 from jettison.solvers.outcome import Infeasibility, Outcome, Problem
 from jettison.solvers.status import Answer, Termination
 
@@ -139,9 +139,27 @@ class Result:
 
         Without a schedule, the largest of all.
         """
+        return self._largest(self.bounds)
+
+    @cached_property
+    def certified_bound(self) -> Bound | None:
+        """The best bound with a checked certificate that holds for the schedule, or None.
+
+        Without a schedule, the largest with a certificate.
+        """
+        return self._largest(
+            [bound for bound in self.bounds if bound.evidence is Evidence.CERTIFICATE]
+        )
+
+    def _largest(self, bounds: Sequence[Bound]) -> Bound | None:
         if self.replay is not None:
-            return best_bound(self.bounds, self.replay.schedule_class)
-        return max(self.bounds, key=lambda bound: bound.time_ns, default=None)
+            return best_bound(bounds, self.replay.schedule_class)
+        return largest_bound(bounds)
+
+    @property
+    def certified_lower_bound_ns(self) -> int | None:
+        """Value of the best bound with a checked certificate; None where there is none."""
+        return None if self.certified_bound is None else self.certified_bound.time_ns
 
     @property
     def lower_bound_ns(self) -> int | None:
@@ -222,6 +240,7 @@ class Result:
             "bound_method": None if self.bound is None else self.bound.method,
             "evidence": None if self.bound is None else str(self.bound.evidence),
             "valid_for": None if self.bound is None else str(self.bound.valid_for),
+            **certified_keys(self.certified_bound),
             "gap": self.gap,
             "idle_gap": self.idle_gap,
             **overheads_of(self.problem, self.replay),
@@ -232,6 +251,14 @@ class Result:
             "note": self.note,
             "versions": {"jettison": metadata.version("jettison")},
         }
+
+
+def certified_keys(bound: Bound | None) -> dict[str, object]:
+    """Return what JSON says of a bound with a certificate, beside the bound that counts."""
+    return {
+        "certified_lower_bound_ns": None if bound is None else bound.time_ns,
+        "certified_valid_for": None if bound is None else str(bound.valid_for),
+    }
 
 
 def base_time_of(problem: Problem) -> int:

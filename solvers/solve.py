@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from jettison.instances.errors import InputError
 from jettison.schedules.any_schedule import Schedule
 from jettison.schedules.replay import Replay
-from jettison.solvers.bound import Bound, best_bound
+from jettison.solvers.bound import Bound, Evidence, largest_bound
+from jettison.solvers.certified import certificate_for, certified_bound, with_certified_bounds
 from jettison.solvers.method import Promise
 from jettison.solvers.methods import find_method, methods_of
 from jettison.solvers.outcome import Problem, SolveOptions
@@ -18,6 +19,7 @@ from jettison.solvers.result import (
     Result,
     base_time_bound,
     base_time_of,
+    certified_keys,
     link_of,
     overheads_of,
     replay_schedule,
@@ -27,6 +29,8 @@ from jettison.solvers.status import Termination
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from jettison.solvers.proof.certificate import Certificate
 
 
 def solve(
@@ -82,20 +86,58 @@ class Verdict:
         The replay of the schedule that was given, valid or not; None if none was given.
     results
         What the methods that bound the problem found.
+    certificate
+        A checked certificate of a bound, or of the fact that nothing fits; None where none was
+        asked for (`certified`) or could be made.
+    certified_bound
+        The bound that the certificate proves; None without a certificate, or if it proves that
+        nothing fits.
     """
 
     problem: Problem
     replay: Replay | None
     results: tuple[Result, ...]
+    certificate: Certificate | None = None
+    certified_bound: Bound | None = None
+
+    @property
+    def bounds(self) -> list[Bound]:
+        """All bounds that are known, and hold for the schedule if a valid one was given."""
+        bounds = [bound for result in self.results for bound in result.bounds]
+        bounds.append(base_time_bound(self.problem))
+        if self.certified_bound is not None:
+            bounds.append(self.certified_bound)
+        if self.replay is None or not self.replay.valid:
+            return bounds
+        schedule_class = self.replay.schedule_class
+        return [bound for bound in bounds if bound.valid_for.covers(schedule_class)]
 
     @property
     def bound(self) -> Bound | None:
         """The best bound that holds for the schedule; without one, the largest of all."""
-        bounds = [bound for result in self.results for bound in result.bounds]
-        bounds.append(base_time_bound(self.problem))
-        if self.replay is None or not self.replay.valid:
-            return max(bounds, key=lambda bound: bound.time_ns)
-        return best_bound(bounds, self.replay.schedule_class)
+        return largest_bound(self.bounds)
+
+    @property
+    def found_bound(self) -> Bound | None:
+        """The best bound that a method found, as `bound` is, but for what a certificate adds."""
+        return largest_bound(
+            bound for bound in self.bounds if bound.evidence is not Evidence.CERTIFICATE
+        )
+
+    def certified(self, options: SolveOptions) -> Verdict:
+        """Return the verdict with a certificate, of the best bound that could be proved in time.
+
+        Of the bounds that hold for the schedule, if there is one. The time limit of `options` is
+        the certificate's own. After a Ctrl-C nothing more is begun.
+        """
+        if any(result.termination is Termination.INTERRUPTED for result in self.results):
+            return self
+        refuted = None if self.infeasible is None else self.infeasible.infeasibility
+        certificate = certificate_for(self.problem, self.bounds, refuted, options)
+        if certificate is None:
+            return self
+        bound = certified_bound(self.problem, certificate)
+        return replace(self, certificate=certificate, certified_bound=bound)
 
     @property
     def gap(self) -> float | None:
@@ -142,6 +184,7 @@ class Verdict:
             "evidence": None if self.bound is None else str(self.bound.evidence),
             "valid_for": None if self.bound is None else str(self.bound.valid_for),
             "schedule_class": None if self.replay is None else str(self.replay.schedule_class),
+            **certified_keys(self.certified_bound),
             "gap": self.gap,
             **overheads_of(self.problem, self.replay),
             "least_memory_bytes": None if proof is None else proof.least_memory_bytes,
@@ -158,6 +201,7 @@ def bound(
     schedule: Schedule | None = None,
     method: str | None = None,
     *,
+    certify: bool = False,
     time_limit: float | None = 60.0,
     gap: float = 1e-4,
     threads: int = 1,
@@ -173,8 +217,10 @@ def bound(
         Somebody's schedule; it is replayed, and every rule it breaks is named.
     method
         The method whose bound is wanted; None for every method of the problem that proves one.
+    certify
+        Whether a certificate is wanted as well: ``verdict.certificate.save(path)`` writes it.
     time_limit, gap, threads, seed
-        As for `solve`, for each of these methods.
+        As for `solve`, for each of these methods, and for the certificate.
 
     Raises
     ------
@@ -182,7 +228,8 @@ def bound(
         If the method is unknown or proves no bound, or an option is out of range.
     """
     options = SolveOptions(time_limit_s=time_limit, gap=gap, threads=threads, seed=seed)
-    return bound_with(problem, schedule, method, options)
+    verdict = bound_with(problem, schedule, method, options)
+    return verdict.certified(options) if certify else verdict
 
 
 def bound_with(
@@ -215,6 +262,7 @@ def compare(
     problem: Problem | Sequence[Problem],
     methods: Iterable[str] | None = None,
     *,
+    certify: bool = False,
     time_limit: float | None = 60.0,
     gap: float = 1e-4,
     threads: int = 1,
@@ -230,8 +278,10 @@ def compare(
         One problem, or several: the same instance in several memories, say.
     methods
         Names of methods; None for every method of each problem.
+    certify
+        Whether to certify the best bound of each problem: ``certified_lower_bound_ns``.
     time_limit, gap, threads, seed
-        As for `solve`, for each run.
+        As for `solve`, for each run, and for each certificate.
     """
     import pandas as pd
 
@@ -239,6 +289,8 @@ def compare(
     problems = problem if isinstance(problem, Sequence) else [problem]
     chosen = None if methods is None else list(methods)
     results = compare_all(problems, chosen, options)
+    if certify:
+        results = with_certified_bounds(results, options)
     return pd.DataFrame([result.to_json() for result in results])
 
 

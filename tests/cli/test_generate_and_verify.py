@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from jettison.certificates.checker import check_certificate
 from jettison.cli.main import main
 from jettison.instances.content_hash import content_sha256
 from jettison.instances.json_file import json_text
@@ -64,6 +65,35 @@ def test_a_generated_set_is_verified_and_every_file_has_its_line(run: Run, no_se
     assert "no 3-partition: by residues mod 5" in lines["residue-m8-v1000-q5-s1-0.json"]
     solutions = (no_set / "residue-m8-v1000-q5-s1.solu").read_text()
     assert solutions == "=inf= residue-m8-v1000-q5-s1-0\n=inf= residue-m8-v1000-q5-s1-1\n"
+
+
+def test_answers_no_have_certificates_of_their_own_and_they_are_verified(
+    run: Run, tmp_path: Path
+) -> None:
+    folder = tmp_path / "certified"
+    words = ("--target", "1000", "--answer", "no", "--format", "json,certificate")
+    code, _, err = run("generate", "three-partition", *COMMON, *words, "-o", folder)
+    assert code == 0, err
+    files = sorted(folder.glob("*.certificate"))
+    assert len(files) == 2
+    for path in files:
+        assert check_certificate(path).claim.time_ns is None
+    code, out, _ = run("verify", folder)
+    assert code == 0
+    assert f"{files[0].name}: the same for residue-m8-v1000-q5-s1-0" in out
+    files[0].write_text(files[0].read_text().replace("f 0:", "f 1:"))
+    seal(folder)
+    code, _, err = run("verify", folder)
+    assert code == 2
+    assert "not what its instance makes of it" in err
+
+
+def test_answers_yes_have_no_such_files(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "yes"
+    words = ("--target", "999", "--answer", "yes", "--format", "json,certificate")
+    assert run("generate", "three-partition", *COMMON, *words, "-o", folder)[0] == 0
+    assert not list(folder.glob("*.certificate"))
+    assert run("verify", folder)[0] == 0
 
 
 def test_verifying_needs_no_solver(run: Run, no_set: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,6 +33,7 @@ def test_a_bundled_file_is_the_one_that_the_index_describes(entry: CatalogEntry)
     instance = load(entry.name)
     known = instance.provenance
     assert (instance.name, instance.kind, len(instance)) == (entry.name, entry.kind, entry.size)
+    assert instance.sha256 == entry.instance_sha256
     assert (known.device, known.device_kind) == (entry.device, entry.device_kind)
     assert (known.model, known.batch, known.input_shape, known.source) == (
         entry.model,

@@ -1,0 +1,98 @@
+"""A chain as the models read it from the parsed JSON of an instance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import CertificateError
+from ..header_fields import flag_field, integer_field, list_field
+
+_MOST_STAGES = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenStage:
+    """The numbers of one stage; optional ones are 0 where they are absent."""
+
+    forward_ns: int
+    backward_ns: int
+    output_bytes: int
+    saved_bytes: int
+    forward_overhead_bytes: int
+    backward_overhead_bytes: int
+    weight_bytes: int
+
+
+@dataclass(frozen=True)
+class GivenChain:
+    """Stages in their order; the last one is the loss.
+
+    Attributes
+    ----------
+    input_bytes
+        Size of the input.
+    stages
+        The stages.
+    overhead_holds_gradient
+        Whether the backward overhead includes the gradient of the stage's input.
+    """
+
+    input_bytes: int
+    stages: tuple[GivenStage, ...]
+    overhead_holds_gradient: bool
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> GivenChain:
+        """Read what counts for models.
+
+        Raises
+        ------
+        CertificateError
+            If it is no chain of version 1, a number is none, or a stage saves less than its
+            output.
+        """
+        if (document.get("kind"), document.get("version")) != ("chain", 1):
+            raise CertificateError("the instance is not a chain of version 1")
+        entries = list_field(document, "stages")
+        if not 0 < len(entries) <= _MOST_STAGES or not all(isinstance(e, dict) for e in entries):
+            raise CertificateError(f"a chain has 1 to {_MOST_STAGES} stages, each an object")
+        stages = tuple(
+            GivenStage(
+                forward_ns=integer_field(entry, "forward_ns"),
+                backward_ns=integer_field(entry, "backward_ns"),
+                output_bytes=integer_field(entry, "output_bytes"),
+                saved_bytes=integer_field(entry, "saved_bytes"),
+                forward_overhead_bytes=integer_field(entry, "forward_overhead_bytes", default=0),
+                backward_overhead_bytes=integer_field(entry, "backward_overhead_bytes", default=0),
+                weight_bytes=integer_field(entry, "weight_bytes", default=0),
+            )
+            for entry in entries
+        )
+        for number, stage in enumerate(stages, start=1):
+            if stage.saved_bytes < stage.output_bytes:
+                raise CertificateError(f"stage {number} saves less than its output")
+        if stages[-1].output_bytes:
+            raise CertificateError("the last stage, which is the loss, has an output")
+        return cls(
+            input_bytes=integer_field(document, "input_bytes"),
+            stages=stages,
+            overhead_holds_gradient=flag_field(document, "backward_overhead_holds_gradient"),
+        )
+
+    def __len__(self) -> int:
+        return len(self.stages)
+
+    @property
+    def base_time_ns(self) -> int:
+        """Time of all operations, each run once."""
+        return sum(stage.forward_ns + stage.backward_ns for stage in self.stages)
+
+    def activation_bytes(self, number: int) -> int:
+        """Return the size of the output of stage `number`, from 1; 0 stands for the input."""
+        return self.stages[number - 1].output_bytes if number else self.input_bytes
+
+    def gradient_bytes(self, number: int) -> int:
+        """Return what to add for the gradient of its input while stage `number` runs back."""
+        return 0 if self.overhead_holds_gradient else self.activation_bytes(number - 1)

@@ -1,0 +1,116 @@
+"""Certificates on the command line: the file, and what is said of it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jettison.certificates.checker import Proved, check_certificate
+from jettison.cli.arguments import checked_output
+from jettison.cli.describe import Rows
+from jettison.cli.output import percent
+from jettison.instances.errors import InputError
+from jettison.instances.units import format_ns
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.certified import can_be_certified
+from jettison.solvers.methods import PROBLEMS
+from jettison.solvers.solve import Verdict
+
+if TYPE_CHECKING:
+    from jettison.solvers.proof.certificate import Certificate
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenCertificate:
+    """A file that has been read again and checked.
+
+    Attributes
+    ----------
+    path, size_bytes
+        The file.
+    proved
+        What the checker says of it.
+    seconds
+        Wall-clock time of the check.
+    """
+
+    path: Path
+    size_bytes: int
+    proved: Proved
+    seconds: float
+
+
+def check_certificate_option(problem: str, path: Path) -> None:
+    """Refuse a certificate that cannot be made or written before the work starts.
+
+    Raises
+    ------
+    InputError
+        If the problem has no certificates, or the folder does not exist.
+    """
+    if not can_be_certified(problem):
+        having = ", ".join(name for name in PROBLEMS if can_be_certified(name))
+        raise InputError(
+            f"bounds of {problem} have no certificates",
+            field="certificate",
+            expected=f"leave it out; there are certificates for {having}",
+        )
+    checked_output(path)
+
+
+def write_certificate(certificate: Certificate, path: Path) -> WrittenCertificate:
+    """Write a certificate, then check the file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be written.
+    """
+    try:
+        certificate.save(path)
+    except OSError as error:
+        raise InputError(
+            f"cannot write the file: {error.strerror}",
+            source=str(path),
+            expected="choose another place",
+        ) from None
+    started = time.perf_counter()
+    proved = check_certificate(path)
+    return WrittenCertificate(path, path.stat().st_size, proved, time.perf_counter() - started)
+
+
+def certificate_rows(verdict: Verdict, written: WrittenCertificate | None) -> Rows:
+    """Say what is certified, beside what a method says without a certificate."""
+    if written is None:
+        return [
+            ("certified bound", "none: nothing could be proved in the time; no file is written")
+        ]
+    claim = written.proved.claim
+    where = (
+        f"{written.path}: {written.proved.size}, {written.size_bytes} bytes, "
+        f"verified in {written.seconds:.2f} s"
+    )
+    if claim.time_ns is None:
+        return [("certified", f"nothing fits ({claim.valid_for})"), ("certificate", where)]
+    value = f"{format_ns(claim.time_ns)} ({claim.time_ns} ns), valid for {claim.valid_for}"
+    rows = [("certified bound", value)]
+    largest = verdict.found_bound
+    if largest is not None and largest.time_ns > claim.time_ns:
+        short = percent(1 - claim.time_ns / largest.time_ns)
+        rows.append(
+            ("not certified", f"the {short} from there to the lower bound of {largest.method}")
+        )
+    elif largest is not None and not ScheduleClass(claim.valid_for).covers(largest.valid_for):
+        rows.append(("not certified", f"that the lower bound is valid for {largest.valid_for}"))
+    return [*rows, ("certificate", where)]
+
+
+def certificate_keys(written: WrittenCertificate | None) -> dict[str, object]:
+    """Return what JSON says of the file; None where there is none."""
+    return {
+        "certificate": None if written is None else str(written.path),
+        "certificate_bytes": None if written is None else written.size_bytes,
+        "verified_s": None if written is None else round(written.seconds, 6),
+    }

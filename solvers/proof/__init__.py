@@ -1,0 +1,26 @@
+"""Proofs of lower bounds that `jettison.certificates` checks.
+
+Nothing here is trusted: what a linear solver answers becomes integer multipliers, whatever they
+are worth, and no claim leaves this folder before the checker has followed the finished bytes.
+
+======================== =====================================================================
+``statement``            a formulation of a problem: what a certificate's header says of it
+``proof``                the lines of a proof, and why a search for one ended
+``prove``                the search for a proof that no point of a model beats a time
+``search``, ``tree``     branch and bound, and the nodes that become the proof
+``branching``            at which column to branch
+``linear_program``       relaxations, solved by HiGHS
+``exact_rows``           what multipliers prove, in exact integers
+``objective``            from bounds on an objective to times, and back
+``new_rows``, ``covers`` rows that the model implies, and which of them help
+``proof_text``           the lines of a proof
+``certificate``          a header and a proof, checked and saved
+``certify``              from a statement and a time to a certificate
+``attempts``             the same where several models can prove a claim
+``remat_graph``, ``remat_chain``, ``weight_offload``, ``sharding``, ``three_partition``
+                         which models these are for each problem
+``persistent_program``   certificates of the dynamic program of a chain
+``persistent_steps``     the step functions that they rest on
+``certifiers``           which problems have one, by name
+======================== =====================================================================
+"""

@@ -1,0 +1,97 @@
+"""Several models for one claim, tried one after the other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from jettison.certificates.integer_model import IntegerModel
+from jettison.certificates.models.stated_model import StatedModel
+from jettison.solvers.clock import Clock
+from jettison.solvers.proof.certificate import Certificate
+from jettison.solvers.proof.certify import certificate_of
+from jettison.solvers.proof.proof import Ending, Proof
+from jettison.solvers.proof.prove import Rounding, best_proof
+from jettison.solvers.proof.statement import Statement
+
+# Each of several models is tried for a short while before any of them has all of its share: often
+# one proves at its root what another one needs a tree for.
+_FIRST_SHARE = 0.1
+_LONGEST_FIRST_S = 5.0
+
+
+def no_roundings(model: IntegerModel) -> list[Rounding]:
+    """Return no rows beside those of the model."""
+    del model
+    return []
+
+
+@dataclass(frozen=True)
+class Attempted:
+    """One model.
+
+    Attributes
+    ----------
+    statement
+        Which it is.
+    roundings
+        Returns rows that its rows imply, and that make trees small.
+    """
+
+    statement: Statement
+    roundings: Callable[[IntegerModel], Sequence[Rounding]] = no_roundings
+
+
+def best_certificate(
+    forms: Sequence[Attempted], time_ns: int | None, clock: Clock
+) -> Certificate | None:
+    """Return a certificate of a claim, or of the largest smaller one that a model proves in time.
+
+    Parameters
+    ----------
+    forms
+        The models, the most promising one first.
+    time_ns
+        What no schedule is to beat; None to prove that there is no schedule.
+    clock
+        When it ends, or on Ctrl-C, the best that has been proved so far is returned.
+
+    Raises
+    ------
+    CertificateError
+        If a statement has no model, or the checker rejects what was proved: a defect here.
+    """
+    built: dict[int, StatedModel] = {}
+    best: tuple[Attempted, str, Proof] | None = None
+    settled: set[int] = set()
+    tries = [(place, True) for place in range(len(forms))] if len(forms) > 1 else []
+    tries += [(place, False) for place in range(len(forms))]
+    for number, (place, is_first) in enumerate(tries):
+        if place in settled:
+            continue
+        form = forms[place]
+        if place not in built:
+            built[place] = form.statement.model()
+        stated = built[place]
+        share_s = clock.left_s / (len(tries) - number)
+        if is_first:
+            share_s = min(_FIRST_SHARE * share_s, _LONGEST_FIRST_S)
+        share = Clock(None if math.isinf(share_s) else share_s)
+        attempt = best_proof(stated.model, time_ns, share, form.roundings(stated.model))
+        found = attempt.proof
+        if found is not None and (best is None or _proves_more(found, best[2])):
+            best = (form, stated.valid_for, found)
+        if attempt.ending in {Ending.PROVED, Ending.INTERRUPTED}:
+            break
+        if attempt.ending is not Ending.TIME_LIMIT:
+            settled.add(place)
+    if best is None:
+        return None
+    form, valid_for, proof = best
+    return certificate_of(form.statement, valid_for, proof)
+
+
+def _proves_more(one: Proof, other: Proof) -> bool:
+    """Whether a claim is larger; that there is no schedule is more than any time."""
+    return other.time_ns is not None and (one.time_ns is None or one.time_ns > other.time_ns)

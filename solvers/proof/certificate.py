@@ -1,0 +1,90 @@
+"""A certificate: a header and a proof, which the checker follows before anybody else sees them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from jettison.certificates.certificate_file import MAGIC, CertificateFile
+from jettison.certificates.checker import Proved, check_opened
+from jettison.schedules.schedule_class import ScheduleClass
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A lower bound, or a proof that there is no schedule, with all that is needed to check it.
+
+    Attributes
+    ----------
+    header
+        The header of the file.
+    lines
+        The lines of the proof, as one gzip member.
+    """
+
+    header: Mapping[str, Any]
+    lines: bytes
+
+    @property
+    def time_ns(self) -> int | None:
+        """The time that no schedule beats; None if the claim is that there is no schedule."""
+        time_ns: int | None = self.header["claim"].get("time_ns")
+        return time_ns
+
+    @property
+    def valid_for(self) -> ScheduleClass:
+        """The schedules that the claim is about."""
+        return ScheduleClass(self.header["valid_for"])
+
+    @cached_property
+    def compressed(self) -> bytes:
+        """The bytes of the compressed file: two gzip members, which read as one file."""
+        return gzip.compress(self._head, mtime=0) + self.lines
+
+    def checked(self) -> Proved:
+        """Have the checker follow the bytes that `save` writes.
+
+        Raises
+        ------
+        CertificateError
+            If they prove nothing: a defect of whoever made the certificate.
+        """
+        with gzip.GzipFile(fileobj=io.BytesIO(self.compressed)) as stream:
+            return check_opened(CertificateFile(cast("BinaryIO", stream)))
+
+    def save(self, path: Path) -> None:
+        """Write the file, whole or not at all; compressed if its name ends in ``.gz``.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written.
+        """
+        data = self.compressed
+        if path.suffix != ".gz":
+            data = gzip.decompress(data)
+        # Beside the target, so that the last step is a change of name.
+        handle, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            umask = os.umask(0)
+            os.umask(umask)
+            Path(temporary).chmod(0o666 & ~umask)
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+    @property
+    def _head(self) -> bytes:
+        header = json.dumps(self.header, sort_keys=True, separators=(",", ":"))
+        return f"{MAGIC}\n{header}\n".encode("ascii")

@@ -1,0 +1,157 @@
+"""The search for a proof that no point of a model beats a time.
+
+It runs in a thread of its own: HiGHS keeps threads per calling thread, and Ctrl-C is heard at once.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+
+import lazy_loader as lazy
+
+from jettison.certificates.integer_model import IntegerModel
+from jettison.solvers.clock import Clock
+from jettison.solvers.proof.covers import useful_covers
+from jettison.solvers.proof.new_rows import NewRow, Rounding
+from jettison.solvers.proof.objective import Objective
+from jettison.solvers.proof.proof import Attempt, Ending, Proof
+from jettison.solvers.proof.search import ProofSearch
+
+highspy = lazy.load("highspy")
+
+__all__ = ["Rounding", "best_proof", "prove"]
+
+# What tells the thread of a search to end.
+Stop = threading.Event
+_BITS = 30
+# Of weights for which those do, and the most that a header allows with `_MORE_BITS` beside.
+_BITS_OF_WEIGHTS = 34
+_MOST_BITS = 200
+# Where those do not prove what integer points allow. They take Python's integers, and time.
+_MORE_BITS = 24
+_SECONDS_BETWEEN_LOOKS = 0.1
+_SHARE_FOR_COVERS = 0.1
+
+
+def prove(
+    model: IntegerModel, time_ns: int | None, clock: Clock, roundings: Sequence[Rounding] = ()
+) -> Proof | None:
+    """Return a proof that no schedule beats `time_ns`, or None where none was found in time.
+
+    With `time_ns` None, a proof that the model has no point. Derived rows are not added to `model`.
+    """
+    attempt = best_proof(model, time_ns, clock, roundings)
+    return attempt.proof if attempt.ending is Ending.PROVED else None
+
+
+def best_proof(
+    model: IntegerModel, time_ns: int | None, clock: Clock, roundings: Sequence[Rounding] = ()
+) -> Attempt:
+    """Return a proof of the claim, or of the best smaller one that is proved when the time ends.
+
+    On Ctrl-C as well; a second Ctrl-C raises ``KeyboardInterrupt`` at once.
+
+    Raises
+    ------
+    SolverError
+        If HiGHS refuses a model or an option.
+    """
+    run = _Run(model, time_ns, clock, roundings)
+    thread = threading.Thread(target=run.work, name="proof", daemon=True)
+    # The thread is not joined: Python 3.11 takes a thread for ended when a signal interrupts that.
+    try:
+        thread.start()
+        run.wait()
+    except KeyboardInterrupt:
+        run.stop.set()
+        run.wait()
+    if isinstance(run.ending, BaseException):
+        raise run.ending
+    assert run.ending is not None, "the thread has ended"
+    return run.ending
+
+
+class _Run:
+    """A search in a thread, and what it ends with."""
+
+    def __init__(
+        self,
+        model: IntegerModel,
+        time_ns: int | None,
+        clock: Clock,
+        roundings: Sequence[Rounding],
+    ) -> None:
+        self._model, self._time_ns = model, time_ns
+        self._clock, self._roundings = clock, roundings
+        self.stop = Stop()
+        self._done = threading.Event()
+        self.ending: Attempt | BaseException | None = None
+
+    def work(self) -> None:
+        """Search; every way to end is kept for the caller."""
+        try:
+            ending: Attempt | BaseException = self._attempt()
+        except BaseException as error:
+            ending = error
+        # Leave no thread of HiGHS behind: a process that forks with one hangs.
+        highspy.Highs.resetGlobalScheduler(True)
+        self.ending = ending
+        self._done.set()
+
+    def wait(self) -> None:
+        """Wait for the end."""
+        # With a limit, since a signal that another thread gets does not end the waiting.
+        while not self._done.wait(_SECONDS_BETWEEN_LOOKS):
+            pass
+
+    def _attempt(self) -> Attempt:
+        rows = [rounding.row(self._model) for rounding in self._roundings]
+        covers = self._covers(rows)
+        attempt = self._search([*rows, *covers], self._clock)
+        if not covers or attempt.ending is not Ending.PROVED:
+            return attempt
+        # Covers make most trees smaller, but not all.
+        other = self._search(rows, Clock(min(self._clock.left_s, self._clock.seconds)))
+        return min(attempt, other, key=_size)
+
+    def _covers(self, rows: Sequence[NewRow]) -> list[NewRow]:
+        if self._time_ns is None:
+            return []
+        cutoff = float(Objective(self._model).to_beat(self._time_ns))
+        share = Clock(self._clock.left_s * _SHARE_FOR_COVERS)
+        return useful_covers(self._model, rows, cutoff, share, self.stop)
+
+    def _search(self, rows: Sequence[NewRow], clock: Clock) -> Attempt:
+        bits = _bits_for(self._model)
+        attempt = ProofSearch(self._model, rows, self._time_ns, bits, clock, self.stop).run()
+        if attempt.ending is Ending.PRECISION and all(self._model.is_integer):
+            bits += _MORE_BITS
+            again = ProofSearch(self._model, rows, self._time_ns, bits, clock, self.stop).run()
+            return max(again, attempt, key=_claimed_ns)
+        return attempt
+
+
+def _bits_for(model: IntegerModel) -> int:
+    """Return how many bits multipliers have after the point.
+
+    Costs count in their greatest common divisor; a multiplier of large weights is small.
+    """
+    largest = max((abs(value) for row in model.rows for value in row.coefficients), default=0)
+    more = max(0, largest.bit_length() - _BITS_OF_WEIGHTS)
+    least = max(0, _BITS + 1 - Objective(model).unit.bit_length() + more)
+    return min(least, _MOST_BITS)
+
+
+def _claimed_ns(attempt: Attempt) -> float:
+    """Return the time of a claim, the least of all where nothing is proved."""
+    proof = attempt.proof
+    return -math.inf if proof is None or proof.time_ns is None else proof.time_ns
+
+
+def _size(attempt: Attempt) -> float:
+    """Return the size of the proof of the claim that was asked for."""
+    if attempt.ending is not Ending.PROVED or attempt.proof is None:
+        return math.inf
+    return len(attempt.proof.lines)

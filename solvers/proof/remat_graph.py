@@ -1,0 +1,98 @@
+"""Certificates for graphs: what a few cuts force to be computed again.
+
+The model is that of the bound (`formulations.windowed_frontier`) without what presolve knows: the
+checker's model has no fixings and the nodes of the given graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from jettison.instances.remat_graph import RematGraph
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.bound import Bound
+from jettison.solvers.clock import Clock
+from jettison.solvers.outcome import Infeasibility, Problem, SolveOptions
+from jettison.solvers.proof.certificate import Certificate
+from jettison.solvers.proof.certify import certify
+from jettison.solvers.proof.statement import Statement
+
+# What the largest bound gets of the time where another one might prove more in the rest.
+_FIRST_SHARE = 0.7
+
+
+def certify_graph(
+    problem: Problem,
+    bounds: Sequence[Bound],
+    infeasibility: Infeasibility | None,
+    options: SolveOptions,
+) -> Certificate | None:
+    """Certify the largest bound that came from cuts, or that there is no schedule.
+
+    Parameters
+    ----------
+    problem, options
+        As for methods; the time limit is for the certificate alone.
+    bounds
+        Those without a formulation are left out.
+    infeasibility
+        A proof that nothing fits, if a method found one.
+
+    Returns
+    -------
+    Certificate or None
+        Of the best claim that was proved in the time; None where no bound has a formulation, or
+        none of their models proves that there is no schedule.
+
+    Raises
+    ------
+    CertificateError
+        If the checker rejects what was proved: a defect here.
+    """
+    assert isinstance(problem, RematGraph)
+    clock = Clock(options.time_limit_s)
+    if infeasibility is not None:
+        return certify(_statement(problem, _impossible(problem, infeasibility)), None, clock)
+    # Of each class the largest: what its model cannot prove, that of a smaller one rarely can.
+    of_class: dict[ScheduleClass, Bound] = {}
+    for bound in sorted(bounds, key=lambda bound: bound.time_ns):
+        if bound.formulation is not None:
+            of_class[bound.valid_for] = bound
+    largest = sorted(of_class.values(), key=lambda bound: -bound.time_ns)
+    best: Certificate | None = None
+    for place, bound in enumerate(largest):
+        assert bound.formulation is not None
+        best_ns = None if best is None else best.time_ns
+        if best_ns is not None and best_ns >= bound.time_ns:
+            break
+        is_last = place + 1 == len(largest)
+        share = clock if is_last else Clock(clock.left_s * _FIRST_SHARE)
+        found = certify(_statement(problem, bound.formulation), bound.time_ns, share)
+        found_ns = None if found is None else found.time_ns
+        if best_ns is None or (found_ns is not None and found_ns > best_ns):
+            best = found
+    return best
+
+
+def _statement(problem: RematGraph, formulation: Mapping[str, object]) -> Statement:
+    return Statement(
+        problem=problem.problem,
+        instance=problem.instance.to_json(),
+        resources={"memory_bytes": problem.memory_bytes},
+        formulation=formulation,
+    )
+
+
+def _impossible(problem: RematGraph, infeasibility: Infeasibility) -> Mapping[str, object]:
+    """Return the model without points: the one that was found, or the cut that needs most."""
+    if infeasibility.formulation is not None:
+        return infeasibility.formulation
+    graph = problem.instance
+    running = [
+        node.output_bytes
+        + node.workspace_bytes
+        + sum(graph.nodes[source].output_bytes for source in inputs)
+        for node, inputs in zip(graph.nodes, graph.inputs, strict=True)
+    ]
+    cut = max(range(len(graph)), key=lambda node: running[node])
+    return {"name": "windowed-frontier", "version": 1, "cuts": [cut], "slots": [], "staged": False}

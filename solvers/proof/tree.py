@@ -1,0 +1,108 @@
+"""The nodes of a tree that is being searched, and the proof that it becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from jettison.solvers.proof.branching import Fraction
+from jettison.solvers.proof.exact_rows import Integers, Multipliers
+from jettison.solvers.proof.proof_text import ProofText
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """A part of the space.
+
+    Attributes
+    ----------
+    parent
+        None for the root.
+    column, lower, upper
+        What the branch that leads here says of a column; of no use at the root.
+    multipliers
+        What proves `value`.
+    value
+        The bound, multiplied by :math:`2^k`; None if there is no point.
+    fractions
+        Where it can be branched.
+    basis
+        Of its relaxation; None once it has been branched.
+    relaxed
+        The value of its relaxation.
+    branched_at, children
+        Once it has been branched: a column and the value that the first child is up to.
+    """
+
+    parent: Node | None
+    column: int = -1
+    lower: int = 0
+    upper: int = 0
+    multipliers: Multipliers = field(default_factory=Multipliers.none)
+    value: int | None = 0
+    fractions: list[Fraction] = field(default_factory=list)
+    basis: Any = None
+    relaxed: float = 0.0
+    branched_at: tuple[int, int] | None = None
+    children: tuple[Node, ...] = ()
+
+    def apply(self, lower: Integers, upper: Integers) -> None:
+        """Narrow bounds by the branches that lead here."""
+        node = self
+        while node.parent is not None:
+            # Nearer branches are narrower.
+            lower[node.column] = max(lower[node.column], node.lower)
+            upper[node.column] = min(upper[node.column], node.upper)
+            node = node.parent
+
+    def is_closed(self, threshold: int | None) -> bool:
+        """Tell whether it proves that there is no point up to a threshold, or none at all."""
+        return self.value is None or (threshold is not None and self.value > threshold)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Fixing:
+    """Columns that have a value in all points up to the threshold.
+
+    Attributes
+    ----------
+    multipliers
+        What proves it.
+    value
+        What they prove of the objective.
+    columns
+        Pairs of a column and its value.
+    """
+
+    multipliers: Multipliers
+    value: int
+    columns: list[tuple[int, int]]
+
+
+def write_tree(
+    text: ProofText,
+    fixings: Sequence[Fixing],
+    root: Node,
+    threshold: int | None,
+    names: Sequence[str],
+) -> None:
+    """Write fixings and a tree, in preorder, as far as the threshold needs them.
+
+    Every node without children is closed.
+    """
+    for fixing in fixings:
+        if threshold is not None and fixing.value > threshold:
+            text.leaf(fixing.multipliers, is_empty=False)
+            return
+        text.fix(fixing.multipliers, fixing.columns)
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.is_closed(threshold):
+            text.leaf(node.multipliers, is_empty=node.value is None)
+            continue
+        assert node.branched_at is not None, "a node that is not closed has been branched"
+        column, value = node.branched_at
+        text.branch(names[column], value)
+        waiting.extend(reversed(node.children))

@@ -1,0 +1,93 @@
+"""The checker's model of windows has the optimum of the one that the bounds are found with.
+
+And what is certified of it is that optimum.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from jettison.formulations.windowed_frontier import WindowedFrontier
+from jettison.instances.graph import Graph, Node
+from jettison.instances.remat_graph import RematGraph
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.clock import Clock
+from jettison.solvers.proof.certify import certify
+from jettison.solvers.proof.statement import Statement
+from tests.certificates.as_arrays import as_arrays, optimum
+
+
+def drawn_problem(chance: random.Random) -> RematGraph:
+    """Draw a graph of some nodes, and a memory in which some recomputation is needed."""
+    count = chance.randint(4, 9)
+    nodes = []
+    for position in range(count):
+        read = {position - 1} if position and chance.random() < 0.8 else set()
+        read |= {chance.randrange(position) for _ in range(2) if position}
+        nodes.append(
+            Node(
+                name=f"node {position}",
+                duration_ns=chance.randint(0, 9),
+                output_bytes=chance.randint(0, 9),
+                inputs=tuple(f"node {source}" for source in sorted(read)),
+                workspace_bytes=chance.choice((0, 0, 3)),
+                keep=chance.random() < 0.15,
+            )
+        )
+    graph = Graph("drawn", tuple(nodes))
+    least, most = graph.least_peak_bound_bytes, graph.store_all_peak_bytes
+    return RematGraph(graph, chance.randint(max(0, least - 1), max(least, most)))
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_both_models_of_windows_have_the_same_optimum_and_it_is_certified(seed: int) -> None:
+    chance = random.Random(seed)
+    problem = drawn_problem(chance)
+    count = len(problem.instance)
+    cuts = set(chance.sample(range(count), chance.randint(1, 3)))
+    slots: set[tuple[int, int]] = set()
+    staged = chance.random() < 0.5
+    if staged:
+        for _ in range(chance.randint(0, 3)):
+            t = chance.randrange(1, count)
+            slots.add((t, chance.randrange(t)))
+            cuts |= {t - 1, t}
+    frontier = WindowedFrontier(
+        tuple(sorted(cuts)),
+        tuple(sorted(slots)),
+        ScheduleClass.STAGED if staged else ScheduleClass.IN_ORDER,
+    )
+    built = frontier.build(problem)
+    expected = optimum(built.model)
+    statement = Statement(
+        problem="remat-graph",
+        instance=problem.instance.to_json(),
+        resources={"memory_bytes": problem.memory_bytes},
+        formulation={
+            "name": "windowed-frontier",
+            "version": 1,
+            "cuts": sorted(cuts),
+            "slots": [list(slot) for slot in sorted(slots)],
+            "staged": staged,
+        },
+    )
+    stated = statement.model()
+    assert stated.valid_for == frontier.valid_for
+    base_ns = problem.instance.base_time_ns
+    assert stated.model.time_offset_ns == base_ns
+    found = optimum(as_arrays(stated.model))
+    if expected is None:
+        assert found is None
+        certificate = certify(statement, None, Clock(None))
+        assert certificate is not None
+        assert certificate.time_ns is None
+        return
+    assert found is not None
+    assert round(found) == built.time_scale.from_model(expected)
+    # What is asked for is a nanosecond too much: what is left is the optimum.
+    certificate = certify(statement, base_ns + round(found) + 1, Clock(None))
+    assert certificate is not None
+    assert certificate.time_ns == base_ns + round(found)
+    assert certify(statement, None, Clock(None)) is None

@@ -1,0 +1,196 @@
+"""`jettison bound --certificate`, `jettison compare --certify`, and what `jettison verify` says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from jettison.cli.main import main
+from jettison.solvers import certified
+from tests.cli.terminal import Terminal
+
+# The chain of the terminal: eight layers of 10 to 17 ns and 20 ns, 300 bytes saved each.
+# In 40 % persistent schedules take 361 ns, and no cut proves as much.
+CHAIN = ("remat-chain", "chain.json", "--memory", "40%")
+
+
+@pytest.fixture
+def certificate(terminal: Terminal) -> Path:
+    return terminal.folder / "proof.gz"
+
+
+def test_a_bound_is_written_with_its_proof_and_verified(
+    terminal: Terminal, certificate: Path
+) -> None:
+    code, out, err = terminal.run("bound", *CHAIN, "--certificate", str(certificate))
+    assert (code, err) == (0, "")
+    rows = dict(line.split("  ", 1) for line in out.splitlines())
+    optimum_ns = terminal.json("solve", *CHAIN)["time_ns"]
+    assert optimum_ns == 361
+    assert f"({optimum_ns} ns, " in rows["lower bound"]
+    assert rows["certified bound"].strip().endswith(f"({optimum_ns} ns), valid for persistent")
+    assert rows["not certified"].strip() == "that the lower bound is valid for all schedules"
+    assert f"{certificate.stat().st_size} bytes, verified in" in rows["certificate"]
+    code, out, err = terminal.run("verify", str(certificate))
+    assert (code, err) == (0, "")
+    assert out.startswith(
+        f"proof.gz: proved: no schedule takes less than {optimum_ns} ns (persistent), of "
+        f"remat-chain small, memory_bytes "
+    )
+
+
+def test_json_tells_the_certified_bound_from_the_other_one(
+    terminal: Terminal, certificate: Path
+) -> None:
+    verdict = terminal.json("bound", *CHAIN, "--certificate", str(certificate))
+    assert verdict["certified_lower_bound_ns"] == verdict["lower_bound_ns"]
+    assert verdict["certified_valid_for"] == "persistent"
+    assert verdict["certificate"] == str(certificate)
+    assert verdict["certificate_bytes"] == certificate.stat().st_size
+    without = terminal.json("bound", *CHAIN)
+    assert without["certified_lower_bound_ns"] is None
+    assert "certificate" not in without
+
+
+def test_a_schedule_is_judged_by_what_is_certified_for_its_class(
+    terminal: Terminal, certificate: Path
+) -> None:
+    terminal.run("solve", *CHAIN, "-o", "mine.json")
+    words = ("--schedule", str(terminal.folder / "mine.json"), "--certificate", str(certificate))
+    verdict = terminal.json("bound", *CHAIN, *words, "--method", "rotor-exact")
+    assert (verdict["status"], verdict["gap"]) == ("valid", 0)
+    # Of two equal bounds for persistent schedules, the one that anybody can check.
+    assert verdict["evidence"] == "checked certificate"
+
+
+def test_that_nothing_fits_is_certified_with_status_3(
+    terminal: Terminal, certificate: Path
+) -> None:
+    words = ("remat-chain", "chain.json", "--memory", "20%", "--certificate", str(certificate))
+    code, out, _ = terminal.run("bound", *words)
+    assert code == 3
+    assert "nothing fits (" in out
+    assert "proved: there is no schedule" in terminal.run("verify", str(certificate))[1]
+
+
+def test_the_time_limit_is_the_certificates_own_and_without_one_there_is_no_file(
+    terminal: Terminal, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(certified, "certificate_for", lambda *_: None)
+    monkeypatch.setattr("jettison.solvers.solve.certificate_for", lambda *_: None)
+    words = (*CHAIN, "--certificate", str(certificate))
+    code, out, _ = terminal.run("bound", *words)
+    assert code == 5
+    assert "none: nothing could be proved in the time" in out
+    assert not certificate.exists()
+    code, out, _ = terminal.run("bound", *words, "--json")
+    assert (code, json.loads(out)["certificate"]) == (5, None)
+
+
+def test_a_problem_without_certificates_says_so_before_any_work(
+    terminal: Terminal, certificate: Path
+) -> None:
+    words = ("multi-model", "bert-x8", "--memory", "40GiB", "--certificate", str(certificate))
+    code, out, err = terminal.run("bound", *words)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "bounds of multi-model have no certificates" in err
+    code, _, err = terminal.run("bound", *CHAIN, "--certificate", "/nowhere/at/all")
+    assert code == 2
+    assert "the folder does not exist" in err
+
+
+def test_compare_shows_what_is_certified_beside_every_bound(terminal: Terminal) -> None:
+    words = ("remat-chain", "chain.json", "--memory", "20%,40%", "--methods", "rotor,store-all")
+    code, out, err = terminal.run("compare", *words, "--certify")
+    assert (code, err) == (0, "")
+    lines = [line.split() for line in out.splitlines()]
+    rows = {
+        (line[0], line[3]): line for line in lines if len(line) > 4 and line[0] in {"20%", "40%"}
+    }
+    assert "infeasible" in rows["20%", "rotor"]
+    assert "certified" in out
+    results = terminal.json("compare", *words, "--certify")["results"]
+    found = {(item["memory_bytes"], item["method"]): item for item in results}
+    least, most = sorted({memory for memory, _ in found})
+    assert found[most, "rotor"]["certified_lower_bound_ns"] == found[most, "rotor"]["time_ns"]
+    assert found[least, "rotor"]["certified_lower_bound_ns"] is None
+    assert found[least, "rotor"]["status"].startswith("infeasible")
+    without = terminal.json("compare", *words)["results"]
+    assert {item["certified_lower_bound_ns"] for item in without} == {None}
+
+
+def test_a_changed_certificate_is_refused(terminal: Terminal) -> None:
+    path = terminal.folder / "proof"
+    terminal.run("bound", *CHAIN, "--certificate", str(path))
+    text = path.read_text()
+    time_ns = json.loads(text.splitlines()[1])["claim"]["time_ns"]
+    path.write_text(text.replace(f'"time_ns":{time_ns}', f'"time_ns":{time_ns + 1}'))
+    code, out, err = terminal.run("verify", str(path))
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "the steps prove a cost of" in err
+
+
+def test_schedules_find_their_bundled_instance_by_its_hash(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["remat-chain", "resnet18-b4-224-cpu", "--memory", "80%"]
+    graph = ["remat-graph", "resnet18-b4-224-cpu", "--memory", "100%", "--method", "store-all"]
+    for number, problem in enumerate((words, graph)):
+        with pytest.raises(SystemExit):
+            main(["solve", *problem, "-o", str(tmp_path / f"{number}.json")])
+    # Of another name, as a copy of the instance has it.
+    document = json.loads((tmp_path / "0.json").read_text()) | {"instance": "other"}
+    (tmp_path / "0.json").write_text(json.dumps(document))
+    capsys.readouterr()
+    files = [str(tmp_path / "0.json"), str(tmp_path / "1.json")]
+    with pytest.raises(SystemExit) as stop:
+        main(["verify", *files])
+    out = capsys.readouterr().out.splitlines()
+    assert stop.value.code == 0
+    assert out[0].startswith("0.json: a valid schedule for resnet18-b4-224-cpu: 477169817 ns, peak")
+    assert "no limit (remat-chain, instance " in out[0]
+    assert "(remat-graph, instance " in out[1]
+    with pytest.raises(SystemExit) as stop:
+        main(["verify", files[0], "--memory", "80%"])
+    assert "the limit 87064780 (" in capsys.readouterr().out or stop.value.code == 0
+    with pytest.raises(SystemExit) as stop:
+        main(["verify", *files, "--memory", "60%"])
+    captured = capsys.readouterr()
+    assert stop.value.code == 2
+    assert "out of memory" in captured.err
+    # The graph keeps everything in all of its memory, which 60% of it is not.
+    assert captured.err.count("\n") == 2
+
+
+def test_every_kind_of_schedule_is_verified(terminal: Terminal) -> None:
+    kinds = [
+        ("remat-chain", "chain.json", ()),
+        ("remat-offload-chain", "chain.json", ("--bandwidth", "10GB/s")),
+        ("weight-offload", "chain.json", ("--bandwidth", "10GB/s")),
+        ("remat-graph", "graph.json", ()),
+    ]
+    for number, (problem, instance, link) in enumerate(kinds):
+        name = f"{number}.json"
+        code, _, err = terminal.run(
+            "solve", problem, instance, "--memory", "100%", *link, "-o", name
+        )
+        assert code == 0, err
+        code, out, err = terminal.run(
+            "verify", name, "--instance", instance, "--memory", "100%", *link
+        )
+        assert (code, err) == (0, "")
+        assert f"({problem}, instance " in out
+        code, _, err = terminal.run("verify", name)
+        assert code == 2
+        assert "add --instance FILE" in err
+    code, _, err = terminal.run("verify", "1.json", "--instance", "chain.json")
+    assert code == 2
+    assert "needs a link" in err
+    # Of several instances the one with the hash is taken, and each file is looked at.
+    code, out, err = terminal.run(
+        "verify", "none.json", "0.json", "3.json", "--instance", "chain.json",
+        "--instance", "graph.json",
+    )  # fmt: skip
+    assert (code, out.count("a valid schedule"), err.count("\n")) == (2, 2, 1)
