@@ -168,6 +168,7 @@ def bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         "input_shape": [3],
         "source": "synthetic",
         "file_sha256": hashlib.sha256((tmp_path / "tiny.json").read_bytes()).hexdigest(),
+        "instance_sha256": CHAIN.sha256,
     }
     (tmp_path / "index.json").write_text(json.dumps({"instances": [entry]}), encoding="utf-8")
     monkeypatch.setattr(catalog, "_data_file", lambda name: tmp_path / name)
@@ -179,6 +180,12 @@ def bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.mark.usefixtures("bundle")
 def test_a_bundled_instance_is_loaded_by_name() -> None:
     assert load("tiny") == CHAIN
+
+
+@pytest.mark.usefixtures("bundle")
+def test_a_bundled_instance_is_found_by_its_hash() -> None:
+    assert catalog.bundled_with_hash(CHAIN.sha256) == CHAIN
+    assert catalog.bundled_with_hash("0" * 64) is None
 
 
 @pytest.mark.usefixtures("bundle")

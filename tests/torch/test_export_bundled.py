@@ -86,6 +86,7 @@ def test_an_export_writes_the_instance_and_an_index_that_matches_it(tmp_path: Pa
             "input_shape": [2, 8],
             "source": "torch-profile",
             "file_sha256": hashlib.sha256(content).hexdigest(),
+            "instance_sha256": chain.sha256,
         }
     ]
 
