@@ -51,8 +51,8 @@ class DualBound:
         self._least = [min(r * lower[j], r * upper[j]) for j, r in enumerate(costs)]
         self.value = sum(self._least)
 
-    def change(self, multipliers: Iterable[tuple[int, int]]) -> None:
-        """Set the multipliers of some rows.
+    def change(self, multipliers: Iterable[tuple[int, int]]) -> int:
+        """Set the multipliers of some rows, and return how many coefficients that took.
 
         Raises
         ------
@@ -60,6 +60,7 @@ class DualBound:
             If a row does not exist, or the multiplier of an inequality is negative.
         """
         touched: set[int] = set()
+        work = 0
         for number, multiplier in multipliers:
             if not 0 <= number < len(self._rows):
                 raise CertificateError(f"there is no row {number}")
@@ -76,8 +77,10 @@ class DualBound:
                 for column, coefficient in zip(row.columns, row.coefficients, strict=True):
                     self.reduced_costs[column] -= step * coefficient
                 touched.update(row.columns)
+                work += len(row.columns)
         for column in touched:
             self.column_changed(column)
+        return work
 
     def column_changed(self, column: int) -> None:
         """Follow a change of a column's bounds or reduced cost."""

@@ -20,6 +20,10 @@ from .integer_model import IntegerModel
 
 _MOST_DEPTH = 100_000
 
+# Coefficients that the multipliers of a proof may touch, a quarter of an hour at least: a short line
+# can change a long row, and a file has many lines.
+_MOST_WORK = 2_000_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class _Branch:
@@ -67,7 +71,7 @@ class ProofTree:
         self._path: list[_Branch] = []
         self._trail: list[tuple[int, int, int]] = []
         self._is_complete = False
-        self._derived_rows = self._leaves = 0
+        self._derived_rows = self._leaves = self._work = 0
 
     def check(self, records: Iterable[Record]) -> TreeSize:
         """Follow all records.
@@ -108,12 +112,21 @@ class ProofTree:
             raise CertificateError("rows are derived before the tree begins")
         first, *rest = record.parts or [""]
         if record.letter == "G":
-            row = rounded(self._model, integer(first), pairs(rest, record.line))
+            weights = pairs(rest, record.line)
+            row = rounded(self._model, integer(first), weights)
+            self._spend(sum(len(self._model.rows[number].columns) for number, _ in weights))
         else:
-            second, *profits = rest or [""]
-            row = cover(self._model, integer(first), integer(second), pairs(profits, record.line))
+            second, *items = rest or [""]
+            most, profits = integer(second), pairs(items, record.line)
+            row = cover(self._model, integer(first), most, profits)
+            self._spend(len(profits) * (most + 2))
         self._model.derive(row)
         self._derived_rows += 1
+
+    def _spend(self, work: int) -> None:
+        self._work += work
+        if self._work > _MOST_WORK:
+            raise CertificateError(f"the proof changes more than {_MOST_WORK} coefficients")
 
     def _branch(self, record: Record) -> None:
         if len(record.parts) != 2:
@@ -137,7 +150,7 @@ class ProofTree:
             raise CertificateError("there is no objective by which columns could be fixed")
         mark = record.parts.index("|") if "|" in record.parts else len(record.parts)
         bound = self._optimality()
-        bound.change(pairs(record.parts[:mark], record.line))
+        self._spend(bound.change(pairs(record.parts[:mark], record.line)))
         for column, value in pairs(record.parts[mark + 1 :], record.line, "="):
             if not 0 <= column < len(self._lower) or not self._model.is_integer[column]:
                 raise CertificateError(f"there is no integer column {column}")
@@ -156,7 +169,7 @@ class ProofTree:
     def _close(self, record: Record, bound: DualBound, threshold: int | None) -> None:
         if threshold is None:
             raise CertificateError("a claim that there is no schedule needs a leaf without points")
-        bound.change(pairs(record.parts, record.line))
+        self._spend(bound.change(pairs(record.parts, record.line)))
         if bound.value <= threshold:
             raise CertificateError(
                 f"the leaf proves {bound.value} / 2^{self._scale_bits}, which does not exceed "

@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from jettison.certificates import proof_tree
 from jettison.certificates.certificate_file import Record
 from jettison.certificates.derived_rows import cover, rounded
 from jettison.certificates.dual_bound import DualBound
@@ -54,6 +55,19 @@ def test_a_branch_and_two_leaves_prove_the_optimum_and_nothing_above_it() -> Non
     assert "line 4: the leaf proves 7 / 2^0, which does not exceed 7" in refusal(
         BRANCHED, time_ns=8
     )
+
+
+def test_a_proof_that_changes_too_many_coefficients_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Edges have two coefficients. The first leaf sets two of them, the second one changes three.
+    monkeypatch.setattr(proof_tree, "_MOST_WORK", 10)
+    assert followed(BRANCHED).leaves == 2
+    monkeypatch.setattr(proof_tree, "_MOST_WORK", 9)
+    assert "line 5: the proof changes more than 9 coefficients" in refusal(BRANCHED)
+    # The combination of two edges touches four.
+    monkeypatch.setattr(proof_tree, "_MOST_WORK", 3)
+    assert "line 3: the proof changes" in refusal(["G 1 0:1 1:1"])
 
 
 def test_multipliers_are_scaled() -> None:
