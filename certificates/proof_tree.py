@@ -20,8 +20,8 @@ from .integer_model import IntegerModel
 
 _MOST_DEPTH = 100_000
 
-# Coefficients that the multipliers of a proof may touch, a quarter of an hour at least: a short line
-# can change a long row, and a file has many lines.
+# Coefficients that the multipliers of a proof may touch, a quarter of an hour at least: a short
+# line can change a long row, and a file has many lines.
 _MOST_WORK = 2_000_000_000
 
 
