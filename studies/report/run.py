@@ -1,0 +1,161 @@
+"""What became of one job, as the page needs it: a row of the results' table and its record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.narrow_class import narrow_class
+from jettison.studies.job import Job
+from jettison.studies.result_folder import ResultFolder
+from jettison.studies.results_frame import results_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class ProvedBound(NamedTuple):
+    """A lower bound that a job has proved."""
+
+    time_ns: int
+    valid_for: ScheduleClass
+    evidence: str
+    method: str
+
+
+class TracePoint(NamedTuple):
+    """Where a method stood after some seconds; None is what it did not know."""
+
+    seconds: float
+    time_ns: int | None
+    bound_ns: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One job and its result.
+
+    Attributes
+    ----------
+    key
+        The key of the job.
+    job
+        What was asked for.
+    started
+        Seconds since 1970; None where nothing says so.
+    state, failed
+        As in the record.
+    status, termination, note
+        Of the result; None without one.
+    time_ns, peak_bytes, schedule_class
+        Of the schedule; None without one.
+    base_time_ns
+        Time without recomputation and waiting.
+    lower_bound_ns, gap, valid_for
+        The method's own bound, and its distance.
+    best_bound_ns, gap_to_best
+        The best bound of the study for the class of the schedule, and the distance to it.
+    least_memory_bytes, infeasible_for
+        What a proof of infeasibility says; None without one.
+    seconds, cpu_s
+        What it took.
+    bounds, trace
+        All that it proved, and its progress.
+    """
+
+    key: str
+    job: Job
+    started: float | None
+    state: str
+    failed: str | None
+    status: str | None
+    termination: str | None
+    note: str | None
+    time_ns: int | None
+    peak_bytes: int | None
+    schedule_class: str | None
+    base_time_ns: int | None
+    lower_bound_ns: int | None
+    gap: float | None
+    valid_for: str | None
+    best_bound_ns: int | None
+    gap_to_best: float | None
+    least_memory_bytes: int | None
+    infeasible_for: ScheduleClass | None
+    seconds: float | None
+    cpu_s: float | None
+    bounds: tuple[ProvedBound, ...]
+    trace: tuple[TracePoint, ...]
+
+    @property
+    def is_infeasible(self) -> bool:
+        """Whether it is proved that nothing fits."""
+        return self.infeasible_for is not None
+
+
+def load_runs(folder: ResultFolder) -> tuple[list[Run], pd.DataFrame]:
+    """Read all results of a folder, in the order of their table, and the table.
+
+    Raises
+    ------
+    InputError
+        If there are none, or one cannot be read.
+    """
+    frame = results_frame(folder)
+    records = {record["key"]: record for record in folder.records()}
+    # A sweep may still be running: what came after the table was made is left to the next page.
+    rows = frame.astype(object).where(frame.notna(), None).to_dict("index")
+    return [_run(str(key), row, records[str(key)]) for key, row in rows.items()], frame
+
+
+def _run(key: str, row: Mapping[Any, Any], record: Mapping[str, Any]) -> Run:
+    job = Job.from_json(record["job"])
+    return Run(
+        key=key,
+        job=job,
+        started=record.get("started"),
+        infeasible_for=_infeasible_for(record, job.problem),
+        bounds=tuple(
+            ProvedBound(
+                bound["time_ns"],
+                ScheduleClass(bound["valid_for"]),
+                bound["evidence"],
+                bound["method"],
+            )
+            for bound in record.get("bounds", [])
+        ),
+        trace=tuple(TracePoint(*point) for point in record.get("trace", [])),
+        **{name: row[name] for name in _FROM_ROW},
+    )
+
+
+_FROM_ROW = (
+    "state",
+    "failed",
+    "status",
+    "termination",
+    "note",
+    "time_ns",
+    "peak_bytes",
+    "schedule_class",
+    "base_time_ns",
+    "lower_bound_ns",
+    "gap",
+    "valid_for",
+    "best_bound_ns",
+    "gap_to_best",
+    "least_memory_bytes",
+    "seconds",
+    "cpu_s",
+)
+
+
+def _infeasible_for(record: Mapping[str, Any], problem: str) -> ScheduleClass | None:
+    """Return the class for which there is no schedule; where none is named, the narrow one."""
+    named = record.get("infeasible_for")
+    if named is not None:
+        return ScheduleClass(named)
+    result = record.get("result") or {}
+    return narrow_class(problem) if result.get("status") == "infeasible" else None
