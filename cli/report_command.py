@@ -11,6 +11,7 @@ import typer
 from jettison.instances.errors import InputError
 from jettison.studies.report.page import write_report
 from jettison.studies.report.run import load_runs
+from jettison.studies.report.study_title import study_title
 from jettison.studies.result_folder import ResultFolder
 from jettison.studies.results_frame import write_frame
 
@@ -39,7 +40,7 @@ def report(
     ] = None,
     title: Annotated[
         str | None,
-        typer.Option("--title", metavar="TEXT", help="By default the name of the folder."),
+        typer.Option("--title", metavar="TEXT", help="By default the name of the study."),
     ] = None,
     timelines: Annotated[
         int | None,
@@ -71,7 +72,7 @@ def report(
     if table is not None:
         write_frame(frame, table)
     if output is not None:
-        name = title or results.resolve().name
+        name = title or study_title(folder)
         left_out = write_report(runs, folder, output, title=name, most_timelines=timelines)
         for sentence in left_out:
             sys.stderr.write(f"left out: {sentence}\n")

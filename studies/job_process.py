@@ -51,10 +51,8 @@ def _solved(job: Job, path: Path) -> dict[str, object]:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     replay = result.replay
-    proof = result.infeasibility
     return {
         "result": result.to_json(),
-        "infeasible_for": None if proof is None else str(proof.valid_for),
         "bounds": [
             {
                 "time_ns": bound.time_ns,

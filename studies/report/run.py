@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from jettison.instances.errors import InputError
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.narrow_class import narrow_class
 from jettison.studies.job import Job
@@ -103,30 +104,56 @@ def load_runs(folder: ResultFolder) -> tuple[list[Run], pd.DataFrame]:
     InputError
         If there are none, or one cannot be read.
     """
+    records = {}
+    for record in folder.records():
+        try:
+            records[record["key"]] = record, _Said.of(record)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                f"not a record that this version reads: {type(error).__name__}: {error}",
+                source=str(folder.record_path(record["key"])),
+                expected="delete it, and start the sweep again",
+            ) from None
     frame = results_frame(folder)
-    records = {record["key"]: record for record in folder.records()}
-    # A sweep may still be running: what came after the table was made is left to the next page.
     rows = frame.astype(object).where(frame.notna(), None).to_dict("index")
-    return [_run(str(key), row, records[str(key)]) for key, row in rows.items()], frame
+    # A sweep may still be running: what came meanwhile is left to the next page.
+    return [
+        _run(str(key), row, *records[str(key)]) for key, row in rows.items() if key in records
+    ], frame
 
 
-def _run(key: str, row: Mapping[Any, Any], record: Mapping[str, Any]) -> Run:
-    job = Job.from_json(record["job"])
+class _Said(NamedTuple):
+    """What a record says beyond its row of the table."""
+
+    job: Job
+    infeasible_for: ScheduleClass | None
+    bounds: tuple[ProvedBound, ...]
+    trace: tuple[TracePoint, ...]
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> _Said:
+        job = Job.from_json(record["job"])
+        return cls(
+            job,
+            _infeasible_for(record, job.problem),
+            tuple(
+                ProvedBound(
+                    bound["time_ns"],
+                    ScheduleClass(bound["valid_for"]),
+                    bound["evidence"],
+                    bound["method"],
+                )
+                for bound in record.get("bounds", [])
+            ),
+            tuple(TracePoint(*point) for point in record.get("trace", [])),
+        )
+
+
+def _run(key: str, row: Mapping[Any, Any], record: Mapping[str, Any], said: _Said) -> Run:
     return Run(
         key=key,
-        job=job,
         started=record.get("started"),
-        infeasible_for=_infeasible_for(record, job.problem),
-        bounds=tuple(
-            ProvedBound(
-                bound["time_ns"],
-                ScheduleClass(bound["valid_for"]),
-                bound["evidence"],
-                bound["method"],
-            )
-            for bound in record.get("bounds", [])
-        ),
-        trace=tuple(TracePoint(*point) for point in record.get("trace", [])),
+        **said._asdict(),
         **{name: row[name] for name in _FROM_ROW},
     )
 
@@ -154,8 +181,8 @@ _FROM_ROW = (
 
 def _infeasible_for(record: Mapping[str, Any], problem: str) -> ScheduleClass | None:
     """Return the class for which there is no schedule; where none is named, the narrow one."""
-    named = record.get("infeasible_for")
+    result = record.get("result") or {}
+    named = result.get("infeasible_for")
     if named is not None:
         return ScheduleClass(named)
-    result = record.get("result") or {}
     return narrow_class(problem) if result.get("status") == "infeasible" else None
