@@ -63,6 +63,8 @@ def proved_classes(runs: Sequence[Run]) -> list[ScheduleClass]:
     """Return the classes that have a staircase of their own, the narrowest first."""
     named = {bound.valid_for for run in runs for bound in run.bounds}
     named |= {run.infeasible_for for run in runs if run.infeasible_for is not None}
+    # The least memory of a proof bounds the narrow class, even where no bound names it.
+    named |= {narrow_class(run.job.problem) for run in runs if run.least_memory_bytes is not None}
     named.add(ScheduleClass.ALL)
     distinct: list[ScheduleClass] = []
     previous: list[BoundStep] | None = None

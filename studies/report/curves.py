@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from jettison.schedules.picture_style import AxisUnit, memory_unit, time_unit
 from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.narrow_class import narrow_class
 from jettison.studies.report import words
 from jettison.studies.report.bound_steps import BoundStep, bound_steps, proved_classes
 from jettison.studies.report.figure import Figure, Style, Trace, axis, figure, lines
@@ -50,7 +51,7 @@ def curve_figure(panel: Panel, styles: Mapping[str, Style]) -> Figure:
         traces.append(_base_line(base_ns, (left, right), time))
     for place, (label, runs) in enumerate(panel.by_label.items()):
         # Later markers are smaller, so that equal results show as one inside the other.
-        size = max(13.0 - 1.5 * place, 5.0)
+        size = max(16.0 * 0.75**place, 6.0)
         traces += _method(label, runs, styles[label], size, memory, time)
     marks, shapes = _infeasible(panel, memory, ranges)
     traces += marks
@@ -246,6 +247,7 @@ def _infeasible(
     panel: Panel, memory: AxisUnit, ranges: Mapping[str, Sequence[float]]
 ) -> tuple[list[Trace], list[dict[str, object]]]:
     """Mark the memories in which nothing fits, and the least memory that would do."""
+    narrow = narrow_class(panel.problem)
     proofs = {run.job.memory_bytes: run for run in panel.runs if run.is_infeasible}
     if not proofs:
         return [], []
@@ -258,7 +260,8 @@ def _infeasible(
                 f"in {words.exact_memory(memory_bytes)}: proved for {_named(run.infeasible_for)}",
                 None
                 if run.least_memory_bytes is None
-                else f"at least {words.exact_memory(run.least_memory_bytes)} is needed",
+                else f"least memory {words.exact_memory(run.least_memory_bytes)}",
+                None if run.least_memory_bytes is None else f"for {_named(narrow)}",
             )
         )
     low, high = ranges["linear"]
@@ -276,6 +279,7 @@ def _infeasible(
     if not needed:
         return [marks], []
     least = max(needed)
+    suffix = "" if narrow is ScheduleClass.ALL else f" ({narrow})"
     line: dict[str, object] = {
         "type": "line",
         "xref": "x",
@@ -286,7 +290,7 @@ def _infeasible(
         "y1": 1,
         "line": {"color": "@vermilion", "width": 1.5, "dash": "dash"},
         "label": {
-            "text": f"least memory {memory.of(least):.4g} {memory.name}",
+            "text": f"least memory {memory.of(least):.4g} {memory.name}{suffix}",
             "textposition": "end",
             "textangle": 0,
             "yanchor": "bottom",

@@ -49,7 +49,7 @@ def speed_profile(panels: Sequence[Panel], styles: Mapping[str, Style]) -> Figur
         styles,
         seconds_to_near,
         left=_SHORTEST_S,
-        title="seconds until a schedule within 1 % of the best",
+        title="seconds to within 1 % of the best",
         said=lambda seconds: f"after {words.seconds(seconds)}",
     )
 

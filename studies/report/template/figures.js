@@ -28,7 +28,7 @@ function legendRows(traces, width) {
 function laidOut(layout, traces, place) {
   const colours = themed({ ink: "@ink", soft: "@soft", grid: "@grid", hover: "@hover", line: "@line", edge: "@edge" });
   const narrow = place.clientWidth < 520;
-  const legend = 20 * legendRows(traces, place.clientWidth);
+  const legend = 22 * legendRows(traces, place.clientWidth);
   const base = place.classList.contains("tall") ? (narrow ? 320 : 400) : narrow ? 250 : 290;
   const axis = { gridcolor: colours.grid, zerolinecolor: colours.grid, linecolor: colours.edge, tickcolor: colours.edge, showline: true, ticks: "outside", ticklen: 4, zeroline: false };
   const merged = {
@@ -39,7 +39,7 @@ function laidOut(layout, traces, place) {
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: getComputedStyle(document.body).fontFamily, size: narrow ? 11 : 12, color: colours.ink },
     hoverlabel: { bgcolor: colours.hover, bordercolor: colours.edge, align: "left", namelength: -1, font: { size: narrow ? 11 : 12, color: colours.ink } },
-    legend: { ...layout.legend, y: 0, yref: "container", yanchor: "bottom", font: { size: 11.5, color: colours.soft } },
+    legend: { ...layout.legend, y: 0, yref: "container", yanchor: "bottom", tracegroupgap: 3, font: { size: 11.5, color: colours.soft } },
     // On a touch screen a finger on a picture scrolls the page.
     modebar: { bgcolor: "rgba(0,0,0,0)", color: colours.edge, activecolor: colours.ink },
     dragmode: coarse ? false : layout.dragmode ?? "zoom",
@@ -53,7 +53,8 @@ function laidOut(layout, traces, place) {
 async function draw(place, figure) {
   drawnPlots.set(place, figure);
   place.setAttribute("aria-busy", "true");
-  const traces = themed(figure.data);
+  // Entries of legends are packed into rows only where they belong to groups.
+  const traces = themed(figure.data).map((trace) => ({ legendgroup: trace.name, ...trace }));
   await Plotly.react(place, traces, laidOut(figure.layout, traces, place), CONFIG);
   place.removeAttribute("aria-busy");
   place.dataset.drawn = "yes";

@@ -111,7 +111,7 @@ function timelineFigure(timeline) {
       hoverdistance: 40,
       legend: { orientation: "h", x: 0 },
       shapes,
-      xaxis: { title: { text: clock === "ns" ? `time (${timeName})` : timeName, standoff: 8 }, range: [0, end], anchor: lanes ? "y2" : "y" },
+      xaxis: { title: { text: clock === "ns" ? `time (${timeName})` : timeName, standoff: 6 }, range: [0, end], automargin: true, anchor: lanes ? "y2" : "y" },
       yaxis: { title: { text: `memory (${memoryName})`, standoff: 8 }, range: [0, top], domain: [split + (lanes ? 0.04 : 0), 1], automargin: true, fixedrange: true },
       ...(lanes ? { yaxis2: { domain: [0, split], categoryorder: "array", categoryarray: [...timeline.lanes].reverse(), automargin: true, fixedrange: true, showgrid: false, showline: false, ticks: "", ticklabelstandoff: 6 } } : {}),
     },
