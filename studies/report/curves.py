@@ -51,7 +51,7 @@ def curve_figure(panel: Panel, styles: Mapping[str, Style]) -> Figure:
         traces.append(_base_line(base_ns, (left, right), time))
     for place, (label, runs) in enumerate(panel.by_label.items()):
         # Later markers are smaller, so that equal results show as one inside the other.
-        size = max(16.0 * 0.75**place, 6.0)
+        size = max(18.0 * 0.7**place, 6.0)
         traces += _method(label, runs, styles[label], size, memory, time)
     marks, shapes = _infeasible(panel, memory, ranges)
     traces += marks

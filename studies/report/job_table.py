@@ -27,6 +27,7 @@ COLUMNS = (
     "gap_to_best",
     "seconds",
     "note",
+    "versions",
 )
 
 
@@ -72,4 +73,5 @@ def _row(panel: Panel, run: Run) -> Mapping[str, Any]:
         "gap_to_best": run.gap_to_best,
         "seconds": run.seconds,
         "note": run.failed if run.failed is not None else run.note,
+        "versions": ", ".join(f"{name} {found}" for name, found in job.versions.items()),
     }

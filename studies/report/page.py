@@ -16,7 +16,7 @@ from jettison.instances.atomic_file import replacing
 from jettison.instances.errors import InputError, MissingExtraError
 from jettison.studies.report import overview
 from jettison.studies.report.job_table import job_columns
-from jettison.studies.report.markup import Markup, escaped
+from jettison.studies.report.markup import Markup, element, escaped
 from jettison.studies.report.origins import describe_origins
 from jettison.studies.report.panel import panels_of
 from jettison.studies.report.run import Run
@@ -93,7 +93,7 @@ def write_report(
         "jobs": job_columns(panels),
         "files": origins.files,
     }
-    left_out = [escaped(sentence) for sentence in timelines.left_out]
+    left_out = (*timelines.left_out, *sections.left_out)
     failures = overview.failures(runs)
     page = _filled(
         _template("page.html"),
@@ -110,8 +110,7 @@ def write_report(
             "sections": sections.markup,
             "origins": origins.section,
             "left_out": Markup(
-                "".join(f"<li>{sentence}</li>" for sentence in left_out)
-                or "<li>Nothing was left out.</li>"
+                "".join(element("li", sentence) for sentence in left_out or ("nothing",))
             ),
             "data": Markup(_script_json(data)),
             "plotly": Markup(plotly),
@@ -120,7 +119,7 @@ def write_report(
     )
     with replacing(path) as stream:
         stream.write(page.encode("utf-8"))
-    return timelines.left_out
+    return left_out
 
 
 def _template(name: str) -> str:

@@ -14,7 +14,7 @@ from jettison.studies.report.gaps import gap_table
 from jettison.studies.report.markup import Markup, element, joined
 from jettison.studies.report.panel import Panel
 from jettison.studies.report.profiles import quality_profile, speed_profile
-from jettison.studies.report.traces import trace_figures
+from jettison.studies.report.traces import TraceRoom, trace_figures
 
 _BANDS = (
     "Grey is ruled out: no schedule of the class named in the legend is that fast in that memory. "
@@ -29,11 +29,15 @@ _GAPS = (
 
 @dataclass(frozen=True)
 class Sections:
-    """The sections, their table of contents, and the figures that they hold places for."""
+    """The sections, their table of contents, and the figures that they hold places for.
+
+    `left_out` says what there was no room for.
+    """
 
     markup: Markup
     contents: Markup
     figures: Mapping[str, Figure]
+    left_out: tuple[str, ...]
 
 
 def problem_sections(
@@ -42,6 +46,7 @@ def problem_sections(
     """Return a section for each problem, in the order of their first job."""
     figures: dict[str, Figure] = {}
     sections, contents = [], []
+    room = TraceRoom()
     for problem in dict.fromkeys(panel.problem for panel in panels):
         mine = [panel for panel in panels if panel.problem == problem]
         styles = styles_of(list(dict.fromkeys(label for panel in mine for label in panel.by_label)))
@@ -50,7 +55,7 @@ def problem_sections(
                 "section",
                 element("h2", problem),
                 _profiles(problem, mine, styles, figures),
-                *(_panel(panel, styles, figures, timelines) for panel in mine),
+                *(_panel(panel, styles, figures, timelines, room) for panel in mine),
                 id=f"problem-{problem}",
             )
         )
@@ -64,7 +69,12 @@ def problem_sections(
                 element("ul", *entries),
             )
         )
-    return Sections(joined(sections), joined(contents), figures)
+    left_out = (
+        (f"solver traces of {words.plural(room.left_out, 'cell')}: the page would be too large",)
+        if room.left_out
+        else ()
+    )
+    return Sections(joined(sections), joined(contents), figures, left_out)
 
 
 def _title(panel: Panel) -> str:
@@ -107,15 +117,16 @@ def _panel(
     styles: Mapping[str, Style],
     figures: dict[str, Figure],
     timelines: Mapping[str, Mapping[str, Any]],
+    room: TraceRoom,
 ) -> Markup:
     figures[f"curves-{panel.name}"] = curve_figure(panel, styles)
-    facts = [panel.resources] if panel.resources else []
+    facts = []
     if panel.base_time_ns is not None:
         facts.append(f"base time {words.exact_time(panel.base_time_ns)}")
     facts.append(words.plural(len(panel.runs), "job"))
     return element(
         "article",
-        element("h3", panel.instance),
+        element("h3", panel.instance, element("small", panel.resources)),
         element(
             "p",
             "; ".join(facts) + "; ",
@@ -132,15 +143,17 @@ def _panel(
         element("p", _BANDS, class_="caption"),
         gap_table(panel, styles),
         element("p", _GAPS, class_="caption"),
-        _traces(panel, styles, figures),
+        _traces(panel, styles, figures, room),
         _schedules(panel, timelines),
         class_="card panel",
         id=panel.name,
     )
 
 
-def _traces(panel: Panel, styles: Mapping[str, Style], figures: dict[str, Figure]) -> Markup:
-    found = trace_figures(panel, styles)
+def _traces(
+    panel: Panel, styles: Mapping[str, Style], figures: dict[str, Figure], room: TraceRoom
+) -> Markup:
+    found = trace_figures(panel, styles, room)
     if not found:
         return Markup("")
     options = []

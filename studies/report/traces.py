@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from jettison.schedules.picture_style import AxisUnit, time_unit
 from jettison.studies.report import words
@@ -12,18 +14,50 @@ from jettison.studies.report.run import Run, TracePoint
 
 # A trace keeps its ends and as many points between them as a picture can show.
 _MOST_POINTS = 120
+# Of all traces of a page.
+MOST_BYTES = 2_500_000
 # A single point is no progress.
 _LEAST_POINTS = 2
 
 
-def trace_figures(panel: Panel, styles: Mapping[str, Style]) -> dict[int, Figure]:
-    """Draw the progress of the jobs of each memory; a memory without any has no figure."""
+@dataclass
+class TraceRoom:
+    """How much of the page is left for traces.
+
+    Attributes
+    ----------
+    left_bytes
+        Room for more figures.
+    left_out
+        How many cells have found none.
+    """
+
+    left_bytes: int = MOST_BYTES
+    left_out: int = 0
+
+    def takes(self, drawn: Figure) -> bool:
+        """Tell whether there is room for a figure, and take it."""
+        size = len(json.dumps(drawn, separators=(",", ":")))
+        if size > self.left_bytes:
+            self.left_out += 1
+            return False
+        self.left_bytes -= size
+        return True
+
+
+def trace_figures(panel: Panel, styles: Mapping[str, Style], room: TraceRoom) -> dict[int, Figure]:
+    """Draw the progress of the jobs of each memory, as long as there is room in the page.
+
+    A memory without any progress has no figure.
+    """
     found: dict[int, Figure] = {}
     for memory_bytes, runs in panel.cells.items():
         told = [run for run in runs if len(run.trace) >= _LEAST_POINTS]
         if told:
             told.sort(key=lambda run: list(panel.by_label).index(panel.labels[run.key]))
-            found[memory_bytes] = _figure(told, panel, styles)
+            drawn = _figure(told, panel, styles)
+            if room.takes(drawn):
+                found[memory_bytes] = drawn
     return found
 
 

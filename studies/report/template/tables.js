@@ -89,7 +89,9 @@ function fillJobs() {
         if (isNumber) cell.className = "number";
         const value = jobs[name][row];
         if (name in EXACT && value !== null) cell.title = `${grouped(value)} ${EXACT[name]}`;
-        else if (name === "note" || name === "key" || name === "instance") cell.title = value ?? "";
+        else if (name === "key") cell.title = `${value}, with ${jobs.versions[row]}`;
+        else if (name === "instance") cell.title = `${value}, SHA-256 ${jobs.instance_sha256[row]}`;
+        else if (name === "note") cell.title = value ?? "";
         line.append(cell);
       }
       return line;

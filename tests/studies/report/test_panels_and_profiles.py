@@ -10,7 +10,7 @@ from jettison.studies.report.gaps import bound_distance
 from jettison.studies.report.panel import panels_of
 from jettison.studies.report.profiles import quality_profile, seconds_to_near, speed_profile
 from jettison.studies.report.run import Run, TracePoint
-from jettison.studies.report.traces import thinned, trace_figures
+from jettison.studies.report.traces import TraceRoom, thinned, trace_figures
 from tests.studies.report.runs import ALL, PERSISTENT, run_of
 
 
@@ -125,6 +125,13 @@ def test_traces_are_drawn_where_a_method_reported_and_keep_both_ends() -> None:
     assert len(few) <= 120
     assert (few[0], few[-1]) == (points[0], points[-1])
     (panel,) = panels_of([run_of("rotor", 10, 501, trace=points), run_of("rotor", 20, 501)])
-    drawn = trace_figures(panel, styles_of(["rotor"]))
+    drawn = trace_figures(panel, styles_of(["rotor"]), TraceRoom())
     assert list(drawn) == [10]
     assert [trace["name"] for trace in drawn[10]["data"]] == ["rotor (best)"]
+
+
+def test_traces_for_which_the_page_has_no_room_are_counted() -> None:
+    (panel,) = panels_of([run_of("rotor", 10, 5, trace=[(1, 6, None), (2, 5, None)])])
+    room = TraceRoom(left_bytes=10)
+    assert trace_figures(panel, styles_of(["rotor"]), room) == {}
+    assert room.left_out == 1
