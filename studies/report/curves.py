@@ -53,7 +53,7 @@ def curve_figure(panel: Panel, styles: Mapping[str, Style]) -> Figure:
         # Later markers are smaller, so that equal results show as one inside the other.
         size = max(18.0 * 0.7**place, 6.0)
         traces += _method(label, runs, styles[label], size, memory, time)
-    marks, shapes = _infeasible(panel, memory, ranges)
+    marks, shapes = _infeasible(panel, memory, (left, right), ranges)
     traces += marks
     scale = (
         "log" if max(known) > _LARGEST_LINEAR_RATIO * min(known) and min(known) > 0 else "linear"
@@ -244,7 +244,10 @@ def describe(label: str, run: Run) -> str:
 
 
 def _infeasible(
-    panel: Panel, memory: AxisUnit, ranges: Mapping[str, Sequence[float]]
+    panel: Panel,
+    memory: AxisUnit,
+    span: tuple[float, float],
+    ranges: Mapping[str, Sequence[float]],
 ) -> tuple[list[Trace], list[dict[str, object]]]:
     """Mark the memories in which nothing fits, and the least memory that would do."""
     narrow = narrow_class(panel.problem)
@@ -294,6 +297,8 @@ def _infeasible(
             "textposition": "end",
             "textangle": 0,
             "yanchor": "bottom",
+            # Towards the middle, where there is room for it on a narrow screen as well.
+            "xanchor": "left" if 2 * memory.of(least) < sum(span) else "right",
             "font": {"color": "@vermilion", "size": 11},
         },
     }
