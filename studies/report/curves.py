@@ -283,6 +283,7 @@ def _infeasible(
         return [marks], []
     least = max(needed)
     suffix = "" if narrow is ScheduleClass.ALL else f" ({narrow})"
+    share = (memory.of(least) - span[0]) / (span[1] - span[0])
     line: dict[str, object] = {
         "type": "line",
         "xref": "x",
@@ -293,12 +294,12 @@ def _infeasible(
         "y1": 1,
         "line": {"color": "@vermilion", "width": 1.5, "dash": "dash"},
         "label": {
-            "text": f"least memory {memory.of(least):.4g} {memory.name}{suffix}",
+            "text": f"least {memory.of(least):.4g} {memory.name}{suffix}",
             "textposition": "end",
             "textangle": 0,
             "yanchor": "bottom",
-            # Towards the middle, where there is room for it on a narrow screen as well.
-            "xanchor": "left" if 2 * memory.of(least) < sum(span) else "right",
+            # Away from the nearer end, where there is no room for it on a narrow screen.
+            "xanchor": "left" if share < 1 / 3 else "right" if share > 2 / 3 else "center",
             "font": {"color": "@vermilion", "size": 11},
         },
     }
