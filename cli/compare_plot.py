@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from jettison.cli.describe import compared_ns
 from jettison.instances.errors import InputError
-from jettison.instances.remat_chain import RematChain
-from jettison.instances.remat_graph import RematGraph
-from jettison.instances.remat_offload_chain import RematOffloadChain
 from jettison.schedules.picture_style import (
     BLACK,
     BLUE,
@@ -28,7 +25,7 @@ from jettison.schedules.picture_style import (
 )
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import best_bound
-from jettison.solvers.outcome import Problem
+from jettison.solvers.narrow_class import narrow_class
 from jettison.solvers.result import Result, link_of
 
 if TYPE_CHECKING:
@@ -45,15 +42,6 @@ _LARGEST_LINEAR_PERCENT = 150.0
 _LINEAR_PART_PERCENT = 10.0
 _LINEAR_SCALE = 0.7
 _TICKS_PERCENT = (0, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
-
-
-# The class of schedules, beside all of them, for which the methods of a problem prove bounds, and
-# to which the least memory of a proof belongs; in other problems it is that of all schedules.
-_NARROW_CLASSES = {
-    RematChain.problem: ScheduleClass.PERSISTENT,
-    RematOffloadChain.problem: ScheduleClass.POFO,
-    RematGraph.problem: ScheduleClass.STAGED,
-}
 
 
 class BoundStep(NamedTuple):
@@ -85,7 +73,7 @@ def bound_steps(results: Sequence[Result], schedule_class: ScheduleClass) -> lis
         proof = result.infeasibility
         if proof is not None and proof.valid_for.covers(schedule_class):
             found[memory_bytes] = math.inf
-            if schedule_class is _narrow_class(result.problem):
+            if schedule_class is narrow_class(result.problem.problem):
                 found[max(memory_bytes, (proof.least_memory_bytes or memory_bytes + 1) - 1)] = (
                     math.inf
                 )
@@ -95,10 +83,6 @@ def bound_steps(results: Sequence[Result], schedule_class: ScheduleClass) -> lis
         largest = max(largest, found[memory_bytes])
         steps.append(BoundStep(memory_bytes, None if largest == math.inf else int(largest)))
     return steps[::-1]
-
-
-def _narrow_class(problem: Problem) -> ScheduleClass:
-    return _NARROW_CLASSES.get(problem.problem, ScheduleClass.ALL)
 
 
 def plot_compare(results: Sequence[Result]) -> Figure:
@@ -144,7 +128,7 @@ def plot_compare(results: Sequence[Result]) -> Figure:
             expected="give results of one bandwidth",
         )
     overhead = _Overhead(compared_ns(problem))
-    narrow = _narrow_class(problem)
+    narrow = narrow_class(problem.problem)
     steps = bound_steps(results, ScheduleClass.ALL)
     narrow_steps = bound_steps(results, narrow)
     marks = [step.memory_bytes for step in narrow_steps]

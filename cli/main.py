@@ -17,6 +17,7 @@ from jettison.cli import (
     import_command,
     list_command,
     profile_command,
+    report_command,
     show_command,
     solve_command,
     sweep_command,
@@ -50,6 +51,7 @@ generate_command.app.add_typer(generate_graphs.app)
 generate_command.app.add_typer(generate_models.app)
 app.add_typer(generate_command.app, name="generate")
 app.command("sweep")(sweep_command.sweep)
+app.command("report")(report_command.report)
 app.command("verify")(verify_command.verify)
 
 

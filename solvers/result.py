@@ -245,6 +245,7 @@ class Result:
             "idle_gap": self.idle_gap,
             **overheads_of(self.problem, self.replay),
             "least_memory_bytes": None if infeasible is None else infeasible.least_memory_bytes,
+            "infeasible_for": None if infeasible is None else str(infeasible.valid_for),
             "needed_by": None if infeasible is None else infeasible.needed_by,
             "seconds": round(self.seconds, 6),
             "work": dict(self.work),

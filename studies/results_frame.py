@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jettison.instances.atomic_file import replacing
 from jettison.instances.errors import InputError, MissingExtraError
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.studies.result_folder import ResultFolder
@@ -78,24 +79,26 @@ def results_frame(folder: ResultFolder) -> pd.DataFrame:
 
 
 def write_frame(frame: pd.DataFrame, path: Path) -> None:
-    """Write a table as CSV, Parquet or DuckDB, by the suffix of the path.
+    """Write a table as CSV, Parquet or DuckDB, by the suffix of the path; complete or not at all.
 
     Raises
     ------
     InputError
-        If the suffix is another one.
+        If the suffix is another one, or the file cannot be written.
     MissingExtraError
         If Parquet or DuckDB is asked for and not installed.
     """
     match path.suffix:
         case ".csv":
-            frame.to_csv(path)
+            with replacing(path) as stream:
+                stream.write(frame.to_csv().encode("utf-8"))
         case ".parquet":
             try:
                 import pyarrow  # noqa: F401
             except ImportError:
                 raise MissingExtraError("pyarrow", "tables", "a Parquet file") from None
-            frame.to_parquet(path)
+            with replacing(path) as stream:
+                frame.to_parquet(stream)
         case ".duckdb":
             _write_duckdb(frame, path)
         case suffix:
@@ -112,9 +115,16 @@ def _write_duckdb(frame: pd.DataFrame, path: Path) -> None:
         import duckdb
     except ImportError:
         raise MissingExtraError("duckdb", "tables", "a DuckDB file") from None
-    with duckdb.connect(path) as database:
-        database.register("given", frame.reset_index())
-        database.execute("create or replace table results as select * from given")
+    with replacing(path) as stream:
+        # The database makes its own file: one that is empty already would be none to it.
+        made = Path(stream.name).with_suffix(".made.duckdb")
+        try:
+            with duckdb.connect(made) as database:
+                database.register("given", frame.reset_index())
+                database.execute("create table results as select * from given")
+            stream.write(made.read_bytes())
+        finally:
+            made.unlink(missing_ok=True)
 
 
 def _asked(record: Mapping[str, Any]) -> tuple[object, ...]:

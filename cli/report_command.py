@@ -1,0 +1,78 @@
+"""`jettison report`: the results of a study as one page, or as a table."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jettison.instances.errors import InputError
+from jettison.studies.report.page import write_report
+from jettison.studies.report.run import load_runs
+from jettison.studies.report.study_title import study_title
+from jettison.studies.result_folder import ResultFolder
+from jettison.studies.results_frame import write_frame
+
+
+def report(
+    results: Annotated[
+        Path, typer.Argument(metavar="RESULTS", help="The folder of a sweep, complete or not.")
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE.html",
+            help="The page; one that lies in the folder of the results links to its instances, any "
+            "other carries them.",
+        ),
+    ] = None,
+    table: Annotated[
+        Path | None,
+        typer.Option(
+            "--table",
+            metavar="FILE",
+            help="Write one row for each job: .csv, .parquet or .duckdb.",
+        ),
+    ] = None,
+    title: Annotated[
+        str | None,
+        typer.Option("--title", metavar="TEXT", help="By default the name of the study."),
+    ] = None,
+    timelines: Annotated[
+        int | None,
+        typer.Option(
+            "--timelines",
+            metavar="N",
+            min=0,
+            help="Show at most so many schedules over time, the best for each memory first; by "
+            "default these only.",
+        ),
+    ] = None,
+) -> None:
+    """Write the results of a study as one page that needs no network, or as a table.
+
+    The page has, for each instance, time against memory between what the bounds rule out, gaps,
+    solver traces, and schedules to hover and zoom; and profiles over all of them. Its pictures are
+    drawn by plotly (pip install 'jettison[report]').
+
+    Example: jettison report results -o report.html
+    """
+    if output is None and table is None:
+        raise InputError(
+            "nothing says what to write",
+            field="output",
+            expected="write -o report.html, or --table results.csv",
+        )
+    folder = ResultFolder(results)
+    runs, frame = load_runs(folder)
+    if table is not None:
+        write_frame(frame, table)
+    if output is not None:
+        name = title or study_title(folder)
+        left_out = write_report(runs, folder, output, title=name, most_timelines=timelines)
+        for sentence in left_out:
+            sys.stderr.write(f"left out: {sentence}\n")

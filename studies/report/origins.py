@@ -1,0 +1,124 @@
+"""The instances of a study: their hash, their file, and where their numbers come from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from jettison.instances.catalog import Instance
+from jettison.instances.json_file import read_text
+from jettison.studies.report import words
+from jettison.studies.report.markup import Markup, element, joined
+from jettison.studies.report.panel import Panel
+from jettison.studies.result_folder import ResultFolder
+
+# Of all files that the page carries itself.
+MOST_BYTES = 2_000_000
+
+
+@dataclass(frozen=True)
+class Origins:
+    """The section on instances, and the files that the page carries.
+
+    Attributes
+    ----------
+    section
+        One entry for each instance.
+    files
+        Text of each file, by hash, where the page does not lie in the folder of the results.
+    """
+
+    section: Markup
+    files: dict[str, str]
+
+
+def describe_origins(panels: Sequence[Panel], folder: ResultFolder, page: Path) -> Origins:
+    """Describe the instances; link their files where the page lies beside them, else carry them.
+
+    Raises
+    ------
+    InputError
+        If an instance is not there, or was changed.
+    """
+    beside = _lies_within(page, folder.path)
+    entries, files = [], {}
+    size = 0
+    for sha256 in dict.fromkeys(panel.instance_sha256 for panel in panels):
+        path = folder.instance_path(sha256)
+        instance = folder.instance(sha256)
+        if beside:
+            target = Path(os.path.relpath(path.resolve(), page.resolve().parent))
+            file = element("a", f"{sha256[:12]}….json", href=quote(target.as_posix()))
+        else:
+            text = read_text(path)
+            if size + len(text) <= MOST_BYTES:
+                size += len(text)
+                files[sha256] = text
+                file = element(
+                    "button",
+                    f"download {sha256[:12]}….json",
+                    type="button",
+                    class_="download",
+                    data_file=sha256,
+                )
+            else:
+                file = joined(
+                    [
+                        element("code", f"instances/{sha256}.json"),
+                        " in the results; too large to be part of this page",
+                    ]
+                )
+        shown = [panel for panel in panels if panel.instance_sha256 == sha256]
+        entries.append(_entry(instance, shown, file))
+    return Origins(joined(entries), files)
+
+
+def _lies_within(page: Path, folder: Path) -> bool:
+    return page.resolve().parent.is_relative_to(folder.resolve())
+
+
+def _entry(instance: Instance, panels: Sequence[Panel], file: Markup) -> Markup:
+    provenance = instance.provenance.to_json()
+    # Minimum, median and maximum of each quantity: the file has them.
+    provenance.pop("spread", None)
+    facts = [
+        ("kind", instance.kind),
+        ("SHA-256", element("code", instance.sha256, class_="hash")),
+        ("file", file),
+        *((key.replace("_", " "), _written(value)) for key, value in provenance.items()),
+    ]
+    solved = joined(
+        piece
+        for place, panel in enumerate(panels)
+        for piece in (
+            ", " if place else "",
+            element("a", panel.problem + _in_brackets(panel.resources), href=f"#{panel.name}"),
+        )
+    )
+    return element(
+        "article",
+        element("h3", instance.name),
+        element("p", "in ", solved),
+        element(
+            "dl",
+            *(joined([element("dt", name), element("dd", value)]) for name, value in facts),
+            class_="facts",
+        ),
+        class_="card",
+        id=f"instance-{instance.sha256}",
+    )
+
+
+def _in_brackets(text: str) -> str:
+    return f" ({text})" if text else ""
+
+
+def _written(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_written(entry)}" for name, entry in value.items())
+    if isinstance(value, list):
+        return " × ".join(map(str, value))
+    return words.grouped(value) if isinstance(value, int) and value > 9999 else str(value)

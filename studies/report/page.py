@@ -1,0 +1,137 @@
+"""The page itself: the pieces put into the template, with plotly, and written whole or not at all.
+
+A policy in the head of the page forbids every request to a network, so that a browser would refuse
+one even if a library tried.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jettison.instances.atomic_file import replacing
+from jettison.instances.errors import InputError, MissingExtraError
+from jettison.studies.report import overview
+from jettison.studies.report.job_table import job_columns
+from jettison.studies.report.markup import Markup, element, escaped
+from jettison.studies.report.origins import describe_origins
+from jettison.studies.report.panel import panels_of
+from jettison.studies.report.run import Run
+from jettison.studies.report.sections import problem_sections
+from jettison.studies.report.timelines import show_timelines
+from jettison.studies.result_folder import ResultFolder
+
+_SCRIPTS = ("theme.js", "figures.js", "timelines.js", "tables.js")
+_SLOT = re.compile(r"<!-- (\w+) -->|/\* (\w+) \*/")
+
+
+def plotly_script() -> str:
+    """Return plotly's script, as its Python package brings it.
+
+    Raises
+    ------
+    MissingExtraError
+        If plotly is not installed.
+    """
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError:
+        raise MissingExtraError("plotly", "report", "a report") from None
+    return str(get_plotlyjs())
+
+
+def write_report(
+    runs: list[Run],
+    folder: ResultFolder,
+    path: Path,
+    *,
+    title: str,
+    most_timelines: int | None = None,
+) -> tuple[str, ...]:
+    """Write the page.
+
+    Parameters
+    ----------
+    runs
+        All jobs; there is at least one.
+    folder
+        Where their schedules and instances are.
+    path
+        The page; it appears complete or not at all.
+    title
+        What the study is called.
+    most_timelines
+        How many schedules to show; None for the best of each cell.
+
+    Returns
+    -------
+    tuple of str
+        What was left out, and why.
+
+    Raises
+    ------
+    MissingExtraError
+        If plotly is not installed.
+    InputError
+        If the page cannot be written, or an instance is missing.
+    """
+    if not path.parent.is_dir():
+        raise InputError(
+            "the folder does not exist", source=str(path), expected="create it, or choose another"
+        )
+    plotly = plotly_script()
+    panels = panels_of(runs)
+    timelines = show_timelines(panels, folder, most_timelines)
+    sections = problem_sections(panels, timelines.documents)
+    origins = describe_origins(panels, folder, path)
+    data = {
+        "figures": sections.figures,
+        "timelines": timelines.documents,
+        "jobs": job_columns(panels),
+        "files": origins.files,
+    }
+    left_out = (*timelines.left_out, *sections.left_out)
+    failures = overview.failures(runs)
+    page = _filled(
+        _template("page.html"),
+        {
+            "title": escaped(title),
+            "style": Markup(_template("style.css")),
+            "tiles": overview.tiles(runs),
+            "facts": overview.facts(runs, panels),
+            "contents": sections.contents,
+            "failures": failures,
+            "failures_link": Markup(
+                '<li><a href="#failures">Failures</a></li>' if failures else ""
+            ),
+            "sections": sections.markup,
+            "origins": origins.section,
+            "left_out": Markup(
+                "".join(element("li", sentence) for sentence in left_out or ("nothing",))
+            ),
+            "data": Markup(_script_json(data)),
+            "plotly": Markup(plotly),
+            "scripts": Markup("\n".join(map(_template, _SCRIPTS))),
+        },
+    )
+    with replacing(path) as stream:
+        stream.write(page.encode("utf-8"))
+    return left_out
+
+
+def _template(name: str) -> str:
+    return resources.files(__package__).joinpath("template", name).read_text(encoding="utf-8")
+
+
+def _filled(template: str, pieces: dict[str, Markup]) -> str:
+    """Put each piece into its slot, in one pass: what a piece holds is never a slot."""
+    return _SLOT.sub(lambda found: pieces[found[1] or found[2]], template)
+
+
+def _script_json(document: dict[str, Any]) -> str:
+    """Write JSON that can stand in a script element: nothing in it ends the element."""
+    text = json.dumps(document, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -1,0 +1,273 @@
+"""A replayed schedule as columns of integers: memory over time, and bars in lanes.
+
+Starts are written as differences, and names once, so that thousands of operations take little room
+in the page. Above `MOST_BARS` bars, neighbours of one kind are joined as long as they are short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from jettison.instances.chain import Chain
+from jettison.schedules.chain_schedule import ChainOperationKind
+from jettison.schedules.graph_schedule import GraphOperationKind
+from jettison.schedules.replay import Replay, Step
+from jettison.schedules.strategy_choice import ChoiceReplay
+from jettison.schedules.training_replay import TrainingReplay
+
+MOST_BARS = 3000
+_MOST_MOMENTS = 6000
+
+COMPUTE, AGAIN, TO_HOST, FROM_HOST = "compute", "recompute", "to the host", "from the host"
+WAITING = "waiting"
+_TRAINING = {"F": "forward", "B": "backward", "R": "recomputation"}
+
+
+class Bar(NamedTuple):
+    """Something that goes on for a while: its lane, its kind, and what it is."""
+
+    lane: str
+    kind: str
+    start_ns: int
+    end_ns: int
+    label: str
+
+
+class Moment(NamedTuple):
+    """Memory in use from a time on."""
+
+    when_ns: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """What a picture of a replay shows.
+
+    Attributes
+    ----------
+    end_ns
+        Where the axis ends.
+    peak_bytes, limit_bytes
+        Of the replay.
+    bars
+        By lane and time.
+    memory
+        Where it changes, by time; the last one is the end.
+    clock
+        ``ns``, or ``instance`` where times have no unit.
+    joined
+        Whether short neighbours were joined into one bar.
+    """
+
+    end_ns: int
+    peak_bytes: int
+    limit_bytes: int | None
+    bars: tuple[Bar, ...]
+    memory: tuple[Moment, ...]
+    clock: str
+    joined: bool
+
+    @classmethod
+    def of(cls, replay: Replay, instance: object) -> Timeline:
+        """Return the timeline of a replay; stages of a chain are called by their names."""
+        names = [stage.name for stage in instance.stages] if isinstance(instance, Chain) else []
+        bars = sorted(_bars(replay, names))
+        memory = _moments(replay)
+        end_ns = memory[-1].when_ns if isinstance(replay, ChoiceReplay) else replay.time_ns
+        shown = _few(bars, end_ns)
+        return cls(
+            end_ns=end_ns,
+            peak_bytes=replay.peak_bytes,
+            limit_bytes=replay.limit_bytes,
+            bars=tuple(shown),
+            memory=tuple(_few_moments(memory, end_ns)),
+            clock="instance" if isinstance(replay, ChoiceReplay) else "ns",
+            joined=len(shown) < len(bars),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the columns."""
+        lanes = [
+            lane for lane in _lane_order(self.bars) if any(bar.lane == lane for bar in self.bars)
+        ]
+        kinds = sorted({bar.kind for bar in self.bars})
+        labels = {label: place for place, label in enumerate(dict.fromkeys(_labels(self.bars)))}
+        return {
+            "end": self.end_ns,
+            "peak": self.peak_bytes,
+            "limit": self.limit_bytes,
+            "clock": self.clock,
+            "joined": self.joined,
+            "lanes": lanes,
+            "kinds": kinds,
+            "labels": list(labels),
+            "bars": {
+                "lane": [lanes.index(bar.lane) for bar in self.bars],
+                "kind": [kinds.index(bar.kind) for bar in self.bars],
+                "start": _differences(bar.start_ns for bar in self.bars),
+                "length": [bar.end_ns - bar.start_ns for bar in self.bars],
+                "label": [labels[bar.label] for bar in self.bars],
+            },
+            "memory": {
+                "when": _differences(moment.when_ns for moment in self.memory),
+                "size": _differences(moment.size_bytes for moment in self.memory),
+            },
+        }
+
+
+def _labels(bars: Iterable[Bar]) -> Iterator[str]:
+    for bar in bars:
+        yield bar.label
+
+
+def _lane_order(bars: Sequence[Bar]) -> list[str]:
+    first = dict.fromkeys(bar.lane for bar in bars)
+    fixed = [COMPUTE, AGAIN, TO_HOST, FROM_HOST]
+    return [*(lane for lane in first if lane not in fixed), *fixed]
+
+
+def _differences(values: Iterable[int]) -> list[int]:
+    found, before = [], 0
+    for value in values:
+        found.append(value - before)
+        before = value
+    return found
+
+
+def _bars(replay: Replay, names: Sequence[str]) -> Iterator[Bar]:
+    steps = [step for step in replay.steps if step.end_ns > step.start_ns]
+    pair = isinstance(replay, TrainingReplay) and any(_array(step) > 1 for step in steps)
+    computed = []
+    for step in steps:
+        if isinstance(replay, TrainingReplay):
+            kind = _TRAINING[step.operation[0]]
+            lane = f"sub-array {_array(step)}" if pair else _lane_of(kind)
+        else:
+            kind = _kind(step)
+            lane = _lane_of(kind)
+        computed.append(Bar(lane, kind, step.start_ns, step.end_ns, _label(step.operation, names)))
+    for item in replay.transfers:
+        lane = TO_HOST if item.to_host else FROM_HOST
+        bar = Bar(lane, lane, item.start_ns, item.end_ns, _label(item.operation, names))
+        if bar.end_ns > bar.start_ns:
+            yield from _wrapped(bar, replay.time_ns)
+    folded = [part for bar in computed for part in _wrapped(bar, replay.time_ns)]
+    yield from folded
+    if folded:
+        waits_in = min(bar.lane for bar in folded) if pair else COMPUTE
+        yield from _waits(folded, replay.time_ns, waits_in)
+
+
+def _array(step: Step) -> int:
+    return int(step.operation[1])
+
+
+def _kind(step: Step) -> str:
+    word = step.operation.split(" ", 1)[0]
+    if word == GraphOperationKind.COMPUTE:
+        return "recomputation" if step.repeated else "first computation"
+    if word == ChainOperationKind.BACKWARD:
+        return "backward"
+    return "recomputation" if step.repeated else "forward"
+
+
+def _lane_of(kind: str) -> str:
+    return AGAIN if kind == "recomputation" else COMPUTE
+
+
+def _label(operation: str, names: Sequence[str]) -> str:
+    """Add the name of the stage, which an operation on a chain ends with the number of."""
+    word, _, number = operation.rpartition(" ")
+    if word and number.isdecimal() and 1 <= int(number) <= len(names):
+        return f"{operation} ({names[int(number) - 1]})"
+    return operation
+
+
+def _wrapped(bar: Bar, period_ns: int) -> Iterator[Bar]:
+    """Fold what is under way at the end of a period to its start."""
+    if bar.end_ns <= period_ns:
+        yield bar
+    elif bar.end_ns - bar.start_ns >= period_ns:
+        yield bar._replace(start_ns=0, end_ns=period_ns)
+    else:
+        yield bar._replace(end_ns=period_ns)
+        yield bar._replace(start_ns=0, end_ns=bar.end_ns - period_ns)
+
+
+def _waits(bars: Iterable[Bar], end_ns: int, lane: str) -> Iterator[Bar]:
+    """Yield when nothing is computed."""
+    reached_ns = 0
+    for bar in sorted(bars, key=lambda bar: bar.start_ns):
+        if bar.start_ns > reached_ns:
+            yield Bar(lane, WAITING, reached_ns, bar.start_ns, WAITING)
+        reached_ns = max(reached_ns, bar.end_ns)
+    if reached_ns < end_ns:
+        yield Bar(lane, WAITING, reached_ns, end_ns, WAITING)
+
+
+def _moments(replay: Replay) -> list[Moment]:
+    """Return memory over time: of a sequence, what is in use while each operation runs."""
+    if replay.memory_profile:
+        # What lasts no time at all between two operations is part of the peak too.
+        brief = [
+            Moment(step.start_ns, step.during_bytes)
+            for step in replay.steps
+            if step.start_ns == step.end_ns and not isinstance(replay, TrainingReplay)
+        ]
+        found = [*brief, *(Moment(*moment) for moment in replay.memory_profile)]
+        found.sort(key=lambda moment: moment.when_ns)
+        end_ns = max(replay.time_ns, found[-1].when_ns)
+        if isinstance(replay, ChoiceReplay):
+            end_ns = found[-1].when_ns
+        return [*found, Moment(end_ns, found[-1].size_bytes)]
+    found = [
+        Moment(step.start_ns, step.during_bytes)
+        for step in replay.steps
+        if not step.operation.startswith(f"{GraphOperationKind.FREE} ")
+    ]
+    last_bytes = replay.steps[-1].after_bytes if replay.steps else 0
+    return [*found, Moment(replay.time_ns, last_bytes)]
+
+
+def _few(bars: Sequence[Bar], end_ns: int) -> list[Bar]:
+    """Join short neighbours until there are few enough bars, or each would be long."""
+    shown = list(bars)
+    longest_ns = max(end_ns // 4096, 1)
+    while len(shown) > MOST_BARS and longest_ns < end_ns:
+        shown = list(_joined(bars, longest_ns))
+        longest_ns *= 2
+    return shown
+
+
+def _joined(bars: Sequence[Bar], longest_ns: int) -> Iterator[Bar]:
+    current, count = bars[0], 1
+    for bar in bars[1:]:
+        alike = (bar.lane, bar.kind) == (current.lane, current.kind)
+        if alike and bar.end_ns - current.start_ns <= longest_ns:
+            count += 1
+            current = current._replace(end_ns=bar.end_ns, label=f"{count} operations")
+            continue
+        yield current
+        current, count = bar, 1
+    yield current
+
+
+def _few_moments(memory: Sequence[Moment], end_ns: int) -> list[Moment]:
+    """Join neighbours to the larger of both until there are few enough; the peak stays."""
+    shown = list(memory)
+    longest_ns = max(end_ns // 4096, 1)
+    while len(shown) > _MOST_MOMENTS and longest_ns < end_ns:
+        joined = [shown[0]]
+        for moment, following in pairwise(shown[1:]):
+            if following.when_ns - joined[-1].when_ns <= longest_ns:
+                largest = max(joined[-1].size_bytes, moment.size_bytes)
+                joined[-1] = joined[-1]._replace(size_bytes=largest)
+            else:
+                joined.append(moment)
+        shown = [*joined, shown[-1]]
+        longest_ns *= 2
+    return shown
