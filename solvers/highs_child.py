@@ -38,6 +38,7 @@ from jettison.solvers.model_solution import ModelSolution, Progress, RunRecord
 from jettison.solvers.status import SolverError, Termination
 
 _CHILD_PROGRAM = "from jettison.solvers.highs_child import serve; serve()"
+_ORPHAN_LOOK_S = 0.2
 _OUT_OF_MEMORY = (
     "MemoryError",
     "bad_alloc",
@@ -266,7 +267,12 @@ def _limit_memory(size_bytes: int) -> None:
 
 
 def _set_at_end_of_input(stop: threading.Event) -> None:
+    parent = os.getppid()
     # The parent sends nothing after the model: the next to come is the end, at its wish or because
     # it died. Read below Python's buffer, whose lock would be held while the child ends.
     os.read(0, 1)
     stop.set()
+    # HiGHS may look at `stop` much later. Nobody waits for the child of a parent that died.
+    while os.getppid() == parent:
+        time.sleep(_ORPHAN_LOOK_S)
+    os._exit(1)
