@@ -141,6 +141,8 @@ def _print_plan(
 
 
 def _worded(estimate: Estimate, count: int, workers: int) -> str:
+    if not count:
+        return "nothing is left to do"
     most = f"at most {estimate.at_limits_s / workers:.0f} s on {workers} workers, by time limits"
     if estimate.expected_s is None:
         return f"{most}; methods that finish sooner take less"

@@ -24,7 +24,14 @@ from typing import Any
 
 from jettison.instances.catalog import Instance, load, save
 from jettison.instances.errors import InputError
-from jettison.instances.json_file import check_header, read_json, read_text, write_json, write_text
+from jettison.instances.json_file import (
+    check_header,
+    check_schema,
+    read_json,
+    read_text,
+    write_json,
+    write_text,
+)
 
 _KIND = "study-record"
 # The first is made first: a folder that has it is one of results.
@@ -92,9 +99,10 @@ class ResultFolder:
         path = self.record_path(key)
         document = read_json(path)
         check_header(document, {_KIND: 1}, str(path))
-        if not isinstance(document.get("job"), dict) or document.get("key") != key:
+        check_schema(document, "jettison.studies", f"{_KIND}.schema.json", str(path))
+        if document["key"] != key:
             raise InputError(
-                "not the record of this job", source=str(path), expected="delete it, and resume"
+                "the record of another job", source=str(path), expected="delete it, and resume"
             )
         found: dict[str, Any] = document
         return found
