@@ -35,16 +35,11 @@ from jettison.solvers.highs_messages import (
 )
 from jettison.solvers.highs_options import HighsOptions
 from jettison.solvers.model_solution import ModelSolution, Progress, RunRecord
+from jettison.solvers.out_of_memory import is_out_of_memory
 from jettison.solvers.status import SolverError, Termination
 
 _CHILD_PROGRAM = "from jettison.solvers.highs_child import serve; serve()"
 _ORPHAN_LOOK_S = 0.2
-_OUT_OF_MEMORY = (
-    "MemoryError",
-    "bad_alloc",
-    "Cannot allocate memory",
-    "can't start new thread",
-)
 
 
 def solve_in_child(
@@ -213,7 +208,7 @@ class _Child:
         complaint = self._errors.read().decode(errors="replace").strip()
         # Linux kills a process for memory too, and says no more than that it was killed.
         killed = status == -signal.SIGKILL
-        if killed or (self._memory_limited and any(sign in complaint for sign in _OUT_OF_MEMORY)):
+        if killed or (self._memory_limited and is_out_of_memory(complaint)):
             return Termination.MEMORY_LIMIT
         if status < 0:
             return Termination.ERROR

@@ -14,11 +14,12 @@ import time
 from collections.abc import Mapping
 from typing import IO, Any
 
+from jettison.solvers.out_of_memory import is_out_of_memory
+
 # Without the working directory in front of the modules.
 _PROGRAM = (sys.executable, "-P", "-m", "jettison.studies.job_process")
 # Several jobs run side by side: libraries must not start a thread for each core in every one.
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-_OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "Cannot allocate memory", "can't start new thread")
 _MOST_ERROR_BYTES = 4000
 _MOST_TRACE = 1000
 
@@ -109,7 +110,7 @@ class Child:
         errors = self._errors.read().decode(errors="replace").strip()
         if self._is_late:
             reason = f"killed at its wall limit of {self._wall_limit_s:g} s"
-        elif any(sign in errors for sign in _OUT_OF_MEMORY):
+        elif is_out_of_memory(errors):
             reason = "out of memory"
         else:
             ended = f"killed by signal {-status}" if status < 0 else f"ended with status {status}"

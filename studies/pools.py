@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from jettison.instances.errors import InputError, MissingExtraError
 from jettison.studies.job import present_versions
 from jettison.studies.result_folder import ResultFolder
-from jettison.studies.run_job import stop_jobs
+from jettison.studies.run_job import JobState, Request, run_job, stop_jobs
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -23,10 +24,6 @@ _CONNECT_S = 10
 
 class Pool(Protocol):
     """Where jobs run."""
-
-    @property
-    def executor(self) -> Executor:
-        """What takes jobs."""
 
     @property
     def workers(self) -> int:
@@ -44,6 +41,9 @@ class Pool(Protocol):
         InputError
             If one of them cannot.
         """
+
+    def submit(self, request: Request) -> Future[JobState]:
+        """Have `run_job` run somewhere."""
 
     def stop(self, sweep: str) -> None:
         """End the jobs of a sweep that run."""
@@ -64,6 +64,10 @@ class LocalPool:
     def check(self, folder: ResultFolder) -> None:
         """Nothing can be different in the same process."""
 
+    def submit(self, request: Request) -> Future[JobState]:
+        """Run a job in a thread."""
+        return self.executor.submit(run_job, request)
+
     def stop(self, sweep: str) -> None:
         """Kill the child processes."""
         stop_jobs(sweep)
@@ -79,7 +83,8 @@ class DaskPool:
     @property
     def workers(self) -> int:
         """The threads of all workers."""
-        threads: dict[str, int] = self.client.nthreads()
+        with _connected():
+            threads: dict[str, int] = self.client.nthreads()
         return max(1, sum(threads.values()))
 
     @property
@@ -92,9 +97,10 @@ class DaskPool:
         here = present_versions()
         with folder.claimed("check") as ours:
             try:
-                views: dict[str, tuple[dict[str, str], str | None]] = self.client.run(
-                    _view_of, str(folder.path.resolve()), "check" if ours else None
-                )
+                with _connected():
+                    views: dict[str, tuple[dict[str, str], str | None]] = self.client.run(
+                        _view_of, str(folder.path.resolve()), "check" if ours else None
+                    )
             except (ImportError, AttributeError) as error:
                 raise InputError(
                     f"a worker cannot run jettison: {error}",
@@ -116,9 +122,30 @@ class DaskPool:
                     expected="install the same versions on all machines",
                 )
 
+    def submit(self, request: Request) -> Future[JobState]:
+        """Run a job on a worker."""
+        with _connected():
+            future: Future[JobState] = self.executor.submit(run_job, request)
+        return future
+
     def stop(self, sweep: str) -> None:
         """Kill the child processes on all workers."""
-        self.client.run(stop_jobs, sweep)
+        # Workers end by themselves, and their jobs with them, when their scheduler is gone.
+        with contextlib.suppress(InputError), _connected():
+            self.client.run(stop_jobs, sweep)
+
+
+@contextmanager
+def _connected() -> Iterator[None]:
+    """Say plainly that the connection to the cluster was lost."""
+    try:
+        yield
+    except (OSError, RuntimeError) as error:
+        raise InputError(
+            f"the scheduler does not answer any more: {error or type(error).__name__}",
+            field="scheduler",
+            expected="start a cluster again; the same command goes on with the rest",
+        ) from None
 
 
 def _view_of(folder: str, claim: str | None) -> tuple[dict[str, str], str | None]:

@@ -19,7 +19,7 @@ from jettison.instances.errors import InputError
 from jettison.studies.job import Job, present_versions
 from jettison.studies.pools import Pool
 from jettison.studies.result_folder import ResultFolder
-from jettison.studies.run_job import JobState, Request, run_job
+from jettison.studies.run_job import JobState, Request
 from jettison.studies.study import Cell, Study
 
 # How long a job that another process has claimed is left alone, and a look at the pool lasts.
@@ -197,7 +197,7 @@ class Sweep:
                 wall_limit_s=self._study.wall_limit_s,
                 memory_limit_bytes=self._study.memory_limit_bytes,
             )
-            self._futures[self._pool.executor.submit(run_job, request)] = key
+            self._futures[self._pool.submit(request)] = key
             self.state.running[key] = job.label
 
     def _collect(self, future: Future[JobState]) -> None:

@@ -93,8 +93,8 @@ def test_a_wall_limit_also_ends_what_the_job_has_started(
 
 
 def test_a_job_beyond_its_memory_says_so(tmp_path: Path) -> None:
-    # Python, NumPy and their libraries fill this much before the instance is read: whatever asks for
-    # more address space then fails.
+    # Python, NumPy and their libraries fill this much before the instance is read: whatever asks
+    # for more address space then fails.
     cell = Cell(
         problem="remat-chain",
         instance="bert-144-b16-table1",
