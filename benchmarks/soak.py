@@ -6,7 +6,7 @@ replaced. At the end one run with ``--retry-failed`` repeats the jobs whose proc
 
 - every job of the plan has a record with a result (nothing lost);
 - no record ever changed once it had a result, and no job began again after it had one: processes
-  were started once for each job, and at most once more for each that a kill ended (nothing doubled);
+  were started once for each job, and once more for each that a kill ended (nothing doubled);
 - nothing half-written, no claim and no process is left.
 
     .venv/bin/python -m benchmarks.soak [--jobs 2000] [--cluster] [--seed 0] FOLDER

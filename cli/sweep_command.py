@@ -173,7 +173,7 @@ def _print_state(
             ("study", study.name),
             ("results", str(folder.path)),
             ("jobs", f"{state.total}: {state.done} done, {state.failed} failed"),
-            ("schedules", f"{summary.schedules}, {summary.optimal} of them optimal"),
+            ("schedules", f"{summary.schedules}, {summary.optimal} of them meet their bound"),
             ("infeasible", f"{summary.infeasible} proved"),
             ("gap", f"median {percent(summary.median)}, largest {percent(summary.largest)}"),
             *((f"failed {count} x", reason) for reason, count in summary.failures.items()),
