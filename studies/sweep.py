@@ -209,7 +209,7 @@ class Sweep:
             state = JobState.STOPPED
         except Exception as error:
             # A worker died more often than its cluster tries, or cannot write the folder.
-            state = self._fail(key, f"{type(error).__name__}: {error}")
+            state = self._fail(key, f"{type(error).__name__}: {' '.join(str(error).split())}")
         if state in {JobState.BUSY, JobState.STOPPED}:
             self._resting.append((time.monotonic() + _BUSY_S, key))
         else:
