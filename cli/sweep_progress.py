@@ -7,6 +7,7 @@ import sys
 
 from rich.console import Console, ConsoleRenderable, Group
 from rich.live import Live
+from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
@@ -48,7 +49,8 @@ class SweepProgress:
                 f"{self._study}: {state.done} done, {state.failed} failed, "
                 f"{len(state.running)} running, {left} to come"
             ),
-            ProgressBar(total=state.total, completed=state.done + state.failed, width=60),
+            # A bar does not end its line by itself.
+            Padding(ProgressBar(total=state.total, completed=state.done + state.failed, width=60)),
         ]
         if state.gaps:
             best, median = min(state.gaps), statistics.median(state.gaps)
