@@ -69,7 +69,7 @@ class Soak:
         for driver in self._drivers:
             code, _, errors = driver.end()
             assert code in {0, 4, -signal.SIGKILL}, errors
-        code, out, errors = self._driver("--retry-failed").end()
+        code, out, errors = self._driver("--retry-failed").end(patience_s=None)
         assert code == 0, errors
         sys.stdout.write(out)
         self.look()

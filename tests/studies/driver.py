@@ -66,9 +66,9 @@ class Driver:
             start_new_session=True,
         )
 
-    def end(self) -> tuple[int, str, str]:
+    def end(self, patience_s: float | None = _PATIENCE_S) -> tuple[int, str, str]:
         """Wait for its end; return status, output and errors."""
-        out, errors = self.process.communicate(timeout=_PATIENCE_S)
+        out, errors = self.process.communicate(timeout=patience_s)
         return self.process.returncode, out, errors
 
     def signal(self, number: signal.Signals) -> tuple[int, str, str]:

@@ -111,14 +111,14 @@ def test_a_study_without_any_job_is_refused(tmp_path: Path) -> None:
 def test_two_sweeps_on_one_folder_share_the_jobs_and_double_none(
     tmp_path: Path, starts: Starts
 ) -> None:
-    path, results = write_study(tmp_path, seeds=8), tmp_path / "results"
+    path, results = write_study(tmp_path, seeds=6), tmp_path / "results"
     drivers = [Driver(path, results, starts, "--workers", "2", "--json") for _ in range(2)]
     for driver in drivers:
         code, out, errors = driver.end()
         assert code == 0, errors
-        assert json.loads(out)["done"] == 8
-    assert len(records(results)) == 8
-    assert len(starts.pids) == 8
+        assert json.loads(out)["done"] == 6
+    assert len(records(results)) == 6
+    assert len(starts.pids) == 6
     assert unfinished(results) == []
 
 
