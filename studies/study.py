@@ -29,6 +29,7 @@ import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from pathlib import Path
@@ -143,8 +144,12 @@ class Study:
         name = values_of(document, "name", str, [path.stem])
         wall_limit_s = values_of(document, "wall_limit_s", float, [_WALL_LIMIT_S])
         memory_limit = values_of(document, "memory_limit", str)
-        for field, values in ("name", name), ("wall_limit_s", wall_limit_s):
-            if len(values) != 1:
+        for field, values in (
+            ("name", name),
+            ("wall_limit_s", wall_limit_s),
+            ("memory_limit", memory_limit),
+        ):
+            if len(values) > 1:
                 raise InputError("several", field=field, expected="write one")
         if not 0 < wall_limit_s[0] < 1e7:
             raise InputError(
@@ -169,7 +174,7 @@ class Study:
             name=name[0],
             cells=tuple(cells),
             wall_limit_s=wall_limit_s[0],
-            memory_limit_bytes=min(limits, default=None),
+            memory_limit_bytes=limits[0] if limits else None,
         )
 
 
@@ -243,7 +248,7 @@ def _resources(grid: Mapping[str, Any]) -> list[Resources]:
         checked_by(parse_link, bandwidth, "bandwidth")
     axes = (
         _or_absent(memory_axis(grid.get("memory"))),
-        _or_absent([f"{value}" for value in alphas]),
+        _or_absent([f"{Decimal(str(value)):f}" for value in alphas]),
         _or_absent(bandwidths),
         _or_absent([Transfers(text) for text in _transfers(grid)]),
         _or_absent(values_of(grid, "models", int)),

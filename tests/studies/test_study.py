@@ -80,8 +80,9 @@ def test_a_grid_is_the_product_of_its_lists(tmp_path: Path) -> None:
 
 
 def test_alpha_and_models_are_axes(tmp_path: Path) -> None:
-    found = cells(tmp_path, GRID.replace('memory = "50%"', "alpha = [0, 0.25]"))
-    assert [cell.resources.alpha for cell in found] == ["0.0", "0.25"]
+    found = cells(tmp_path, GRID.replace('memory = "50%"', "alpha = [0, 0.25, 1e-7]"))
+    # As they are read elsewhere: without exponents.
+    assert [cell.resources.alpha for cell in found] == ["0.0", "0.25", "0.0000001"]
     text = '[[grid]]\nproblem = "multi-model"\ninstances = "dlrm-x8"\nmodels = [2, 4]\n'
     found = cells(tmp_path, text + 'memory = "40GiB"\nmethods = "hfta"')
     assert [cell.resources.models for cell in found] == [2, 4]
@@ -135,6 +136,7 @@ BAD = {
     "a wall limit without end": ("wall_limit_s = inf\n" + GRID, "wall_limit_s"),
     "a wall limit that is true": ("wall_limit_s = true\n" + GRID, "wall_limit_s"),
     "a memory limit without unit": ("memory_limit = '4'\n" + GRID, "memory_limit"),
+    "two memory limits": ("memory_limit = ['1GiB', '2GiB']\n" + GRID, "memory_limit"),
     "a memory limit that is a number": ("memory_limit = 4\n" + GRID, "memory_limit"),
     "an unknown problem": (GRID.replace("remat-chain", "knapsack"), "grid[0].problem"),
     "no instance": (GRID.replace('instances = "resnet18-b4-224-cpu"', ""), "grid[0].instances"),
