@@ -1,9 +1,9 @@
 # Every target sets up what it needs in a virtual environment of its own: .venv.
 PYTHON ?= python3
 BIN := .venv/bin
-SOURCES := instances schedules formulations solvers executors cli tests benchmarks
+SOURCES := instances schedules formulations solvers studies executors cli tests benchmarks
 
-.PHONY: help install demo test lint test-torch test-jax bench notebooks sanitize clean
+.PHONY: help install demo test lint test-torch test-jax test-cluster bench notebooks sanitize clean
 .DEFAULT_GOAL := help
 
 help:
@@ -11,6 +11,7 @@ help:
 	@echo "make test        ruff, mypy --strict and all tests"
 	@echo "make test-torch  the tests that need PyTorch, which it installs"
 	@echo "make test-jax    the tests that need JAX, which it installs"
+	@echo "make test-cluster  the tests that need Dask, DuckDB and PyArrow, which it installs"
 	@echo "make bench       times the kernels beside their baselines"
 	@echo "make notebooks   run the notebooks again, with their outputs and expected tables"
 	@echo "make sanitize    the kernel tests under the address and undefined-behaviour sanitizers"
@@ -51,6 +52,11 @@ test-jax: install
 	$(BIN)/python -m pip install --quiet $(or $(JAX),"jax>=0.7")
 	$(BIN)/python -m pytest -m jax tests/jax
 
+test-cluster: install
+	$(BIN)/python -m pip install --quiet $(or $(DASK),"distributed>=2024.8") "duckdb>=1.0" "pyarrow>=16"
+	$(BIN)/python -m pytest tests/studies/test_dask_sweep.py tests/studies/test_results_table.py \
+	  tests/cli/test_sweep_command.py
+
 bench: install
 	$(BIN)/python benchmarks/chain_dp.py
 	$(BIN)/python benchmarks/exact_search.py
@@ -65,19 +71,24 @@ notebooks: install
 	$(BIN)/python tests/notebooks/refresh_expected.py
 
 # A second environment, because the sanitized kernels need their run-time library loaded first. The
-# sanitizer ends the process where it cannot allocate, so that one test is left out.
+# sanitizer ends the process where it cannot allocate, so that one test is left out; another one
+# compares two searches that have not enough time when they run at a fraction of their speed.
 sanitize:
 	$(PYTHON) -m venv build/sanitize
 	build/sanitize/bin/python -m pip install --quiet ".[test]" --config-settings=cmake.define.JETTISON_SANITIZE=ON
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
-	  build/sanitize/bin/python -m pytest -k "not beyond_all_memory" \
-	  tests/solvers/test_kernels.py tests/solvers/test_rotor_exact.py tests/solvers/test_revolve.py \
+	  build/sanitize/bin/python -m pytest -k "not beyond_all_memory and not too_many_layers" \
+	  tests/solvers/test_kernels.py tests/solvers/test_rotor.py tests/solvers/test_rotor_exact.py \
+	  tests/solvers/test_revolve.py tests/solvers/test_subchain.py \
+	  tests/solvers/test_least_chain_memory.py \
 	  tests/solvers/test_unrestricted.py tests/solvers/test_pofo_program.py \
 	  tests/solvers/test_offload_kernel.py tests/solvers/test_offload_cut_bound.py \
 	  tests/solvers/test_weight_selection.py tests/solvers/test_weight_scheduler.py \
-	  tests/solvers/test_weight_local_search.py tests/solvers/test_remat_anneal.py \
-	  tests/solvers/test_least_peak_anneal.py
+	  tests/solvers/test_weight_local_search.py tests/solvers/test_weight_sweep.py \
+	  tests/solvers/test_weight_exact.py tests/solvers/test_weight_recut.py \
+	  tests/solvers/test_remat_anneal.py tests/solvers/test_least_peak_anneal.py \
+	  tests/solvers/test_graph_incumbent.py
 
 clean:
 	rm -rf .venv build demo

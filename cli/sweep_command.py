@@ -15,11 +15,12 @@ from jettison.cli.exit_status import ExitStatus
 from jettison.cli.output import percent, print_json, print_pairs
 from jettison.cli.sweep_progress import SweepProgress
 from jettison.instances.errors import InputError
+from jettison.studies.estimate import Estimate
 from jettison.studies.gap_summary import GapSummary
-from jettison.studies.pools import dask_pool, local_pool
+from jettison.studies.pools import Pool, dask_pool, local_pool
 from jettison.studies.result_folder import ResultFolder
 from jettison.studies.study import Study
-from jettison.studies.sweep import Plan, Pool, Sweep, SweepState, plan_study
+from jettison.studies.sweep import Plan, Sweep, SweepState, plan_study
 
 
 def sweep(
@@ -62,8 +63,14 @@ def sweep(
 
     Exit status: 0 if every job has a result, 4 if some failed, 5 if all did.
 
-    Example: jettison sweep examples/chains.toml -o results
+    Example: jettison sweep examples/studies/memory_and_time.toml -o results
     """
+    if sys.platform == "win32":
+        raise InputError(
+            "a sweep on Windows",
+            field="sweep",
+            expected="run it on Linux or macOS: Windows cannot limit the processes of jobs",
+        )
     if workers is not None and scheduler is not None:
         raise InputError(
             "the workers of a cluster are its own",
@@ -72,19 +79,21 @@ def sweep(
         )
     declared = Study.from_toml(study)
     folder = ResultFolder(study.with_suffix("") if output is None else output)
-    if dry_run:
-        plan = plan_study(declared, folder, repeats_failures=retry_failed)
-        _print_plan(declared, plan, workers, as_json=json)
-        return
-    folder.create()
-    plan = plan_study(declared, folder, repeats_failures=retry_failed)
-    for cell, error in plan.refused:
-        sys.stderr.write(f"left out: {cell.problem} {cell.instance}: {error}\n")
     opened: AbstractContextManager[Pool] = (
         local_pool(workers) if scheduler is None else dask_pool(scheduler)
     )
-    with opened as pool, SweepProgress(declared.name, folder) as progress:
-        running = Sweep(declared, plan, folder, pool, progress, repeats_failures=retry_failed)
+    if dry_run:
+        plan = plan_study(declared, folder, repeats_failures=retry_failed)
+        with opened as pool:
+            _print_plan(declared, plan, folder, pool.workers, as_json=json)
+        return
+    folder.create()
+    folder.keep_study(study)
+    plan = plan_study(declared, folder, repeats_failures=retry_failed)
+    for cell, error in plan.refused:
+        sys.stderr.write(f"left out: {cell.problem} {cell.instance}: {error}\n")
+    with opened as pool, SweepProgress(declared.name) as progress:
+        running = Sweep(declared, plan, folder, pool, progress)
         try:
             state = running.run()
         except KeyboardInterrupt:
@@ -98,16 +107,20 @@ def sweep(
         raise typer.Exit(ExitStatus.LIMIT_WITH_SCHEDULE if state.done else ExitStatus.NO_SCHEDULE)
 
 
-def _print_plan(study: Study, plan: Plan, workers: int | None, *, as_json: bool) -> None:
+def _print_plan(
+    study: Study, plan: Plan, folder: ResultFolder, workers: int, *, as_json: bool
+) -> None:
     missing = [plan.jobs[key] for key in plan.missing]
-    most_s = sum(min(job.time_limit_s, study.wall_limit_s) for job in missing)
+    estimate = Estimate.of(study, plan, folder)
     document: dict[str, object] = {
         "study": study.name,
         "jobs": len(plan.jobs),
         "present": len(plan.present),
         "to_run": len(missing),
         "left_out": len(plan.refused),
-        "at_most_cpu_s": math.ceil(most_s),
+        "workers": workers,
+        "expected_s": None if estimate.expected_s is None else math.ceil(estimate.expected_s),
+        "at_limits_s": math.ceil(estimate.at_limits_s),
         "plan": [job.label for job in missing],
     }
     if as_json:
@@ -122,17 +135,19 @@ def _print_plan(study: Study, plan: Plan, workers: int | None, *, as_json: bool)
             ("study", study.name),
             ("jobs", f"{len(plan.jobs)}, of which {len(plan.present)} have results"),
             ("to run", f"{len(missing)}"),
-            (
-                "estimate",
-                f"at most {most_s:.0f} s one after the other ({_shared(most_s, workers)})",
-            ),
+            ("estimate", _worded(estimate, len(missing), workers)),
         ]
     )
 
 
-def _shared(most_s: float, workers: int | None) -> str:
-    count = workers or 2
-    return f"{most_s / count:.0f} s on {count} workers; methods that finish sooner take less"
+def _worded(estimate: Estimate, count: int, workers: int) -> str:
+    if not count:
+        return "nothing is left to do"
+    most = f"at most {estimate.at_limits_s / workers:.0f} s on {workers} workers, by time limits"
+    if estimate.expected_s is None:
+        return f"{most}; methods that finish sooner take less"
+    known = f"{estimate.known} of {count} jobs have a method with records"
+    return f"{estimate.expected_s / workers:.0f} s ({known}), {most}"
 
 
 def _print_state(
@@ -158,7 +173,7 @@ def _print_state(
             ("study", study.name),
             ("results", str(folder.path)),
             ("jobs", f"{state.total}: {state.done} done, {state.failed} failed"),
-            ("schedules", f"{summary.schedules}, {summary.optimal} of them optimal"),
+            ("schedules", f"{summary.schedules}, {summary.optimal} of them meet their bound"),
             ("infeasible", f"{summary.infeasible} proved"),
             ("gap", f"median {percent(summary.median)}, largest {percent(summary.largest)}"),
             *((f"failed {count} x", reason) for reason, count in summary.failures.items()),

@@ -7,11 +7,11 @@ import sys
 
 from rich.console import Console, ConsoleRenderable, Group
 from rich.live import Live
+from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from jettison.cli.output import percent
-from jettison.studies.result_folder import ResultFolder
 from jettison.studies.sweep import SweepState
 
 _MOST_RUNNING = 6
@@ -23,10 +23,8 @@ class SweepProgress:
     Use it in a ``with`` statement.
     """
 
-    def __init__(self, study: str, folder: ResultFolder) -> None:
-        self._study, self._folder = study, folder
-        self._gaps: list[float] = []
-        self._last: str | None = None
+    def __init__(self, study: str) -> None:
+        self._study = study
         self._live = Live(console=Console(stderr=True), transient=True, auto_refresh=False)
 
     def __enter__(self) -> SweepProgress:
@@ -45,21 +43,17 @@ class SweepProgress:
         """Draw the present state."""
         if not self._live.is_started:
             return
-        if state.last is not None and state.last != self._last:
-            self._last = state.last
-            result = self._folder.record(state.last).get("result")
-            if result and result["gap"] is not None:
-                self._gaps.append(result["gap"])
         left = state.total - state.done - state.failed - len(state.running)
         lines: list[ConsoleRenderable] = [
             Text(
                 f"{self._study}: {state.done} done, {state.failed} failed, "
                 f"{len(state.running)} running, {left} to come"
             ),
-            ProgressBar(total=state.total, completed=state.done + state.failed, width=60),
+            # A bar does not end its line by itself.
+            Padding(ProgressBar(total=state.total, completed=state.done + state.failed, width=60)),
         ]
-        if self._gaps:
-            best, median = min(self._gaps), statistics.median(self._gaps)
+        if state.gaps:
+            best, median = min(state.gaps), statistics.median(state.gaps)
             lines.append(Text(f"gaps: best {percent(best)}, median {percent(median)}"))
         lines += [Text(f"  {label}") for label in list(state.running.values())[:_MOST_RUNNING]]
         self._live.update(Group(*lines), refresh=True)

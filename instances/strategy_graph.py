@@ -170,6 +170,8 @@ class StrategyGraph:
                         field=f"edges[{place}].{end}",
                         expected="name a node of this graph",
                     )
+        # `ends` looks up the nodes of all edges.
+        for place, edge in enumerate(self.edges):
             rows, columns = (len(self.nodes[end]) for end in self.ends[place])
             if len(edge.costs_ns) != rows * columns:
                 raise InputError(

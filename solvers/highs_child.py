@@ -35,15 +35,11 @@ from jettison.solvers.highs_messages import (
 )
 from jettison.solvers.highs_options import HighsOptions
 from jettison.solvers.model_solution import ModelSolution, Progress, RunRecord
+from jettison.solvers.out_of_memory import is_out_of_memory
 from jettison.solvers.status import SolverError, Termination
 
 _CHILD_PROGRAM = "from jettison.solvers.highs_child import serve; serve()"
-_OUT_OF_MEMORY = (
-    "MemoryError",
-    "bad_alloc",
-    "Cannot allocate memory",
-    "can't start new thread",
-)
+_ORPHAN_LOOK_S = 0.2
 
 
 def solve_in_child(
@@ -212,7 +208,7 @@ class _Child:
         complaint = self._errors.read().decode(errors="replace").strip()
         # Linux kills a process for memory too, and says no more than that it was killed.
         killed = status == -signal.SIGKILL
-        if killed or (self._memory_limited and any(sign in complaint for sign in _OUT_OF_MEMORY)):
+        if killed or (self._memory_limited and is_out_of_memory(complaint)):
             return Termination.MEMORY_LIMIT
         if status < 0:
             return Termination.ERROR
@@ -266,7 +262,12 @@ def _limit_memory(size_bytes: int) -> None:
 
 
 def _set_at_end_of_input(stop: threading.Event) -> None:
+    parent = os.getppid()
     # The parent sends nothing after the model: the next to come is the end, at its wish or because
     # it died. Read below Python's buffer, whose lock would be held while the child ends.
     os.read(0, 1)
     stop.set()
+    # HiGHS may look at `stop` much later. Nobody waits for the child of a parent that died.
+    while os.getppid() == parent:
+        time.sleep(_ORPHAN_LOOK_S)
+    os._exit(1)

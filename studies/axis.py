@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -11,7 +12,10 @@ from jettison.instances.memory import Alpha, Amount, Share, parse_memory
 
 _Value = TypeVar("_Value", str, int, float)
 
+_Read = TypeVar("_Read")
+
 _MOST_STEPS = 10_000
+_KINDS = {str: "a text", int: "a whole number", float: "a number"}
 
 
 def values_of(
@@ -30,13 +34,28 @@ def values_of(
     values = given if isinstance(given, list) else [given]
     for value in values:
         fits = isinstance(value, int | float) if kind is float else isinstance(value, kind)
-        if not fits or isinstance(value, bool):
+        if not fits or isinstance(value, bool) or (kind is float and not _is_finite(value)):
+            shown = f"{value!r}" if len(f"{value!r}") < 100 else f"{value!r:.100} ..."
             raise InputError(
-                f"{value!r}", field=field, expected=f"write a {kind.__name__} or a list of them"
+                shown, field=field, expected=f"write {_KINDS[kind]}, or a list of them"
             )
     if not values:
         raise InputError("the list is empty", field=field, expected="leave it out, or fill it")
     return [kind(value) for value in values]
+
+
+def checked_by(read: Callable[[_Value], _Read], value: _Value, field: str) -> _Read:
+    """Read a value of an axis; an error names the field of the study.
+
+    Raises
+    ------
+    InputError
+        As `read` does.
+    """
+    try:
+        return read(value)
+    except InputError as error:
+        raise InputError(error.problem, field=field, expected=error.expected) from None
 
 
 def memory_axis(given: object) -> list[str]:
@@ -54,15 +73,18 @@ def memory_axis(given: object) -> list[str]:
     if not isinstance(given, dict):
         values = values_of({"memory": given}, "memory", str)
         for value in values:
-            parse_memory(value)
+            checked_by(parse_memory, value, "memory")
         return values
     if given.keys() != {"from", "to", "step"}:
         raise InputError(
-            f"a range of {', '.join(sorted(given))}",
+            f"a range of {', '.join(sorted(given)) or 'nothing'}",
             field="memory",
             expected='write {from = "20%", to = "90%", step = "10%"}',
         )
-    ends = [parse_memory(given[key]) for key in ("from", "to", "step")]
+    ends = [
+        checked_by(parse_memory, values_of(given, key, str)[0], f"memory.{key}")
+        for key in ("from", "to", "step")
+    ]
     match ends:
         case [Share(first), Share(last), Share(step)]:
             return [f"{_decimal(value * 100)}%" for value in _ascending(first, last, step)]
@@ -93,3 +115,11 @@ def _ascending(first: Fraction, last: Fraction, step: Fraction) -> list[Fraction
 def _decimal(value: Fraction) -> str:
     """Write a share with as many digits as it has, or ten."""
     return f"{float(value):.10f}".rstrip("0").rstrip(".")
+
+
+def _is_finite(value: object) -> bool:
+    """Tell whether a number is one that a float can hold."""
+    try:
+        return isinstance(value, int | float) and math.isfinite(float(value))
+    except OverflowError:
+        return False

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib import metadata
 from typing import Any
 
 from jettison.instances.catalog import Instance
 from jettison.instances.content_hash import content_sha256
-from jettison.instances.remat_offload_chain import Transfers
+from jettison.instances.multi_model_training import MultiModelTraining
+from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
 from jettison.solvers.outcome import Problem, Progress, SolveOptions
 from jettison.solvers.posed_problem import Resources, pose_problem
 from jettison.solvers.result import link_of
@@ -28,7 +29,7 @@ class Job:
     instance, instance_sha256
         Name and hash of the instance.
     resources
-        As the study writes them.
+        As the study writes them, with the default of what it leaves open.
     memory_bytes, bandwidth_bytes_per_s
         What they come to; the link is None where there is none.
     time_limit_s, gap, threads, seed
@@ -68,7 +69,7 @@ class Job:
             method=cell.method,
             instance=instance.name,
             instance_sha256=instance.sha256,
-            resources=cell.resources,
+            resources=_in_full(cell.resources, posed),
             memory_bytes=posed.memory_bytes,
             bandwidth_bytes_per_s=None if link is None else link.bytes_per_s,
             time_limit_s=options.time_limit_s,
@@ -125,6 +126,16 @@ class Job:
         return cls(**{**document, "resources": Resources(**resources)})
 
 
+def _in_full(resources: Resources, posed: Problem) -> Resources:
+    """Say what was left open: who leaves a default out and who writes it ask for the same."""
+    if isinstance(posed, RematOffloadChain):
+        return replace(resources, transfers=Transfers(posed.transfers))
+    if isinstance(posed, MultiModelTraining):
+        return replace(resources, models=posed.models)
+    return resources
+
+
 def present_versions() -> dict[str, str]:
     """Return the versions of the packages that answers depend on."""
-    return {name: metadata.version(name) for name in ("jettison", "highspy", "numpy")}
+    names = ("jettison", "highspy", "numpy", "pulp", "pyomo", "scipy")
+    return {name: metadata.version(name) for name in names}

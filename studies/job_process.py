@@ -17,71 +17,97 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jettison.instances.errors import InputError
+from jettison.instances.errors import InputError, JettisonError
 from jettison.schedules.schedule_file import save_schedule
 from jettison.solvers.outcome import Progress
 from jettison.solvers.solve import solve_with
-from jettison.studies.job import Job
+from jettison.studies.job import Job, present_versions
 from jettison.studies.result_folder import ResultFolder
 
 
-def main() -> None:
-    """Serve one request."""
-    request = json.loads(sys.stdin.readline())
-    threading.Thread(target=_end_with_the_caller, daemon=True).start()
-    limit = request["memory_limit_bytes"]
-    if limit is not None:
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    try:
-        answer = _solved(Job.from_json(request["job"]), Path(request["folder"]))
-    except MemoryError:
-        answer = {"failed": "out of memory"}
-    except InputError as error:
-        answer = {"failed": f"bad input: {error}"}
-    _say(answer)
+class JobProcess:
+    """A process that serves one request, and the line by which it reports."""
+
+    def __init__(self) -> None:
+        # Whatever a library prints goes to standard error, not between two messages. The line is
+        # only closed by the end of the process, after its status is settled.
+        self._reports = os.fdopen(os.dup(1), "wb", closefd=False)
+        os.dup2(2, 1)
+
+    def serve(self) -> None:
+        """Serve one request."""
+        request = json.loads(sys.stdin.readline())
+        threading.Thread(target=_end_with_the_caller, daemon=True).start()
+        try:
+            _limit_memory(request["memory_limit_bytes"])
+            answer = self._solved(Job.from_json(request["job"]), Path(request["folder"]))
+        except MemoryError:
+            answer = {"failed": "out of memory"}
+        except InputError as error:
+            answer = {"failed": f"bad input: {error}"}
+        except JettisonError as error:
+            answer = {"failed": f"internal error: {error}"}
+        self._say(answer)
+
+    def _solved(self, job: Job, path: Path) -> dict[str, object]:
+        if (present := present_versions()) != job.versions:
+            return {"failed": f"this worker has other versions than the sweep: {_listed(present)}"}
+        folder = ResultFolder(path)
+        posed = job.posed(folder.instance(job.instance_sha256))
+        result = solve_with(posed, job.method, job.options(on_progress=self._report))
+        if result.schedule is not None:
+            save_schedule(result.schedule, posed.instance, folder.schedule_path(job.key))
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu_s = usage.ru_utime + usage.ru_stime + children.ru_utime + children.ru_stime
+        replay = result.replay
+        return {
+            "result": result.to_json(),
+            "bounds": [
+                {
+                    "time_ns": bound.time_ns,
+                    "valid_for": str(bound.valid_for),
+                    "evidence": str(bound.evidence),
+                    "method": bound.method,
+                }
+                for bound in result.bounds
+            ],
+            "schedule_class": None if replay is None else str(replay.schedule_class),
+            "cpu_s": round(cpu_s, 3),
+            "peak_memory_bytes": _rss_unit() * max(usage.ru_maxrss, children.ru_maxrss),
+        }
+
+    def _report(self, progress: Progress) -> None:
+        state = [round(progress.seconds, 4), progress.time_ns, progress.lower_bound_ns]
+        self._say({"progress": state})
+
+    def _say(self, message: Mapping[str, Any]) -> None:
+        self._reports.write(json.dumps(message).encode() + b"\n")
+        self._reports.flush()
 
 
-def _solved(job: Job, path: Path) -> dict[str, object]:
-    folder = ResultFolder(path)
-    posed = job.posed(folder.instance(job.instance_sha256))
-    options = job.options(on_progress=_report)
-    result = solve_with(posed, job.method, options)
-    if result.schedule is not None:
-        save_schedule(result.schedule, posed.instance, folder.schedule_path(job.key))
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    replay = result.replay
-    return {
-        "result": result.to_json(),
-        "bounds": [
-            {
-                "time_ns": bound.time_ns,
-                "valid_for": str(bound.valid_for),
-                "evidence": str(bound.evidence),
-                "method": bound.method,
-            }
-            for bound in result.bounds
-        ],
-        "schedule_class": None if replay is None else str(replay.schedule_class),
-        "cpu_s": round(usage.ru_utime + usage.ru_stime + children.ru_utime + children.ru_stime, 3),
-        "peak_memory_bytes": 1024 * max(usage.ru_maxrss, children.ru_maxrss),
-    }
+def _limit_memory(limit_bytes: int | None) -> None:
+    """Limit the address space; processes that are started from here on inherit the limit."""
+    if limit_bytes is not None:
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        most = limit_bytes if hard == resource.RLIM_INFINITY else min(limit_bytes, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
-def _report(progress: Progress) -> None:
-    _say({"progress": [round(progress.seconds, 4), progress.time_ns, progress.lower_bound_ns]})
+def _rss_unit() -> int:
+    return 1 if sys.platform == "darwin" else 1024
 
 
-def _say(message: Mapping[str, Any]) -> None:
-    sys.stdout.write(json.dumps(message) + "\n")
-    sys.stdout.flush()
+def _listed(versions: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
 def _end_with_the_caller() -> None:
-    # Nothing more is ever written to the input: reading returns when the other end is gone.
-    sys.stdin.read()
-    os.killpg(0, signal.SIGKILL)
+    # Nothing more is ever written to the input: reading returns when the other end is gone. Read
+    # below Python's buffer, whose lock would be held while the process ends.
+    os.read(0, 1)
+    os.killpg(os.getpid(), signal.SIGKILL)
 
 
 if __name__ == "__main__":
-    main()
+    JobProcess().serve()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from jettison.instances.errors import InputError, MissingExtraError
-from jettison.studies.run_job import allow_jobs, stop_running_jobs
+from jettison.studies.job import present_versions
+from jettison.studies.result_folder import ResultFolder
+from jettison.studies.run_job import JobState, Request, run_job, stop_jobs
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -18,16 +22,55 @@ if TYPE_CHECKING:
 _CONNECT_S = 10
 
 
+class Pool(Protocol):
+    """Where jobs run."""
+
+    @property
+    def workers(self) -> int:
+        """How many jobs run at a time."""
+
+    @property
+    def slots(self) -> int:
+        """How many jobs it is given at a time."""
+
+    def check(self, folder: ResultFolder) -> None:
+        """Check that the workers can serve requests about a folder.
+
+        Raises
+        ------
+        InputError
+            If one of them cannot.
+        """
+
+    def submit(self, request: Request) -> Future[JobState]:
+        """Have `run_job` run somewhere."""
+
+    def stop(self, sweep: str) -> None:
+        """End the jobs of a sweep that run."""
+
+
 @dataclass(frozen=True, slots=True)
 class LocalPool:
     """Threads of this process."""
 
     executor: ThreadPoolExecutor
-    slots: int
+    workers: int
 
-    def stop(self) -> None:
+    @property
+    def slots(self) -> int:
+        """As many as there are threads."""
+        return self.workers
+
+    def check(self, folder: ResultFolder) -> None:
+        """Nothing can be different in the same process."""
+
+    def submit(self, request: Request) -> Future[JobState]:
+        """Run a job in a thread."""
+        return self.executor.submit(run_job, request)
+
+    def stop(self, sweep: str) -> None:
         """Kill the child processes."""
-        stop_running_jobs()
+        stop_jobs(sweep)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,28 +81,98 @@ class DaskPool:
     executor: Executor
 
     @property
+    def workers(self) -> int:
+        """The threads of all workers."""
+        with _connected():
+            threads: dict[str, int] = self.client.nthreads()
+        return max(1, sum(threads.values()))
+
+    @property
     def slots(self) -> int:
         """Twice the threads of all workers, so that none waits for the next job."""
-        threads: dict[str, int] = self.client.nthreads()
-        return max(1, 2 * sum(threads.values()))
+        return 2 * self.workers
 
-    def stop(self) -> None:
+    def check(self, folder: ResultFolder) -> None:
+        """Check versions, that workers see the folder, and that locks hold between machines."""
+        here = present_versions()
+        with folder.claimed("check") as ours:
+            try:
+                with _connected():
+                    views: dict[str, tuple[dict[str, str], str | None]] = self.client.run(
+                        _view_of, str(folder.path.resolve()), "check" if ours else None
+                    )
+            except (ImportError, AttributeError) as error:
+                raise InputError(
+                    f"a worker cannot run jettison: {error}",
+                    field="scheduler",
+                    expected="install the same jettison for all workers",
+                ) from None
+        for worker, (versions, complaint) in views.items():
+            if complaint is not None:
+                raise InputError(
+                    f"the worker {worker} {complaint}",
+                    source=str(folder.path),
+                    expected="give a folder on a file system that all machines share, with locks",
+                )
+            if versions != here:
+                differing = sorted(name for name in here if versions.get(name) != here[name])
+                raise InputError(
+                    f"the worker {worker} has another version of {', '.join(differing)}",
+                    field="scheduler",
+                    expected="install the same versions on all machines",
+                )
+
+    def submit(self, request: Request) -> Future[JobState]:
+        """Run a job on a worker."""
+        with _connected():
+            future: Future[JobState] = self.executor.submit(run_job, request)
+        return future
+
+    def stop(self, sweep: str) -> None:
         """Kill the child processes on all workers."""
-        self.client.run(stop_running_jobs)
+        # Workers end by themselves, and their jobs with them, when their scheduler is gone.
+        with contextlib.suppress(InputError), _connected():
+            self.client.run(stop_jobs, sweep)
+
+
+@contextmanager
+def _connected() -> Iterator[None]:
+    """Say plainly that the connection to the cluster was lost."""
+    try:
+        yield
+    except (OSError, RuntimeError) as error:
+        raise InputError(
+            f"the scheduler does not answer any more: {error or type(error).__name__}",
+            field="scheduler",
+            expected="start a cluster again; the same command goes on with the rest",
+        ) from None
+
+
+def _view_of(folder: str, claim: str | None) -> tuple[dict[str, str], str | None]:
+    """Return what a worker has installed, and what is wrong with the folder as it sees it."""
+    seen = ResultFolder(Path(folder))
+    if not (seen.path / "claims").is_dir():
+        return present_versions(), "does not see the folder"
+    if claim is not None:
+        with seen.claimed(claim) as ours:
+            if ours:
+                return present_versions(), "gets a lock that this process holds"
+    return present_versions(), None
 
 
 @contextmanager
 def local_pool(workers: int | None = None) -> Iterator[LocalPool]:
     """Open a pool of child processes on this machine; as many as it has cores by default."""
-    count = workers or len(os.sched_getaffinity(0))
-    allow_jobs()
+    count = workers or _cores()
     with ThreadPoolExecutor(count, thread_name_prefix="job") as executor:
-        try:
-            yield LocalPool(executor, count)
-        except BaseException:
-            stop_running_jobs()
-            executor.shutdown(cancel_futures=True)
-            raise
+        yield LocalPool(executor, count)
+
+
+def _cores() -> int:
+    # Linux knows of cores that this process may not use.
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @contextmanager
@@ -86,6 +199,5 @@ def dask_pool(address: str) -> Iterator[DaskPool]:
             expected="start one with `dask scheduler`, and give its address, tcp://HOST:8786",
         ) from None
     with client:
-        client.run(allow_jobs)
-        # What a worker that dies was running goes to another one, twice.
-        yield DaskPool(client, client.get_executor(retries=2))
+        # What a worker was running that dies goes to another one; after some deaths, to none.
+        yield DaskPool(client, client.get_executor())

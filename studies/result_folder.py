@@ -4,16 +4,19 @@
 ``jobs/KEY.json``           the record of a job, by its key; it appears complete or not at all
 ``schedules/KEY.json``      its schedule, if it found one
 ``instances/SHA256.json``   an instance
+``studies/NAME-SHA12.toml`` a study that was run into this folder, as it was written
 ``claims/KEY``              locked while a job runs; the system unlocks it if its owner dies
 =========================== ==================================================================
 
 Any number of processes may work on one folder, on several machines if its file system has locks:
-a job that another one has claimed is left to it.
+a job that another one has claimed is left to it. Only the owner of a claim writes the files of its
+key, and it first removes what an earlier owner left unfinished.
 """
 
 from __future__ import annotations
 
-import fcntl
+import hashlib
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,10 +24,19 @@ from typing import Any
 
 from jettison.instances.catalog import Instance, load, save
 from jettison.instances.errors import InputError
-from jettison.instances.json_file import check_header, read_json, write_json
+from jettison.instances.json_file import (
+    check_header,
+    check_schema,
+    read_json,
+    read_text,
+    write_json,
+    write_text,
+)
 
 _KIND = "study-record"
-_FOLDERS = ("jobs", "schedules", "instances", "claims")
+# The first is made first: a folder that has it is one of results.
+_FOLDERS = ("jobs", "schedules", "instances", "studies", "claims")
+_WAIT_S = 0.05
 
 
 class ResultFolder:
@@ -49,7 +61,7 @@ class ResultFolder:
         """
         try:
             foreign = self.path.is_dir() and {entry.name for entry in self.path.iterdir()}
-            if foreign and not foreign & set(_FOLDERS):
+            if foreign and _FOLDERS[0] not in foreign:
                 raise InputError(
                     "the folder holds other things than results",
                     source=str(self.path),
@@ -87,9 +99,10 @@ class ResultFolder:
         path = self.record_path(key)
         document = read_json(path)
         check_header(document, {_KIND: 1}, str(path))
-        if not isinstance(document.get("job"), dict) or document.get("key") != key:
+        check_schema(document, "jettison.studies", f"{_KIND}.schema.json", str(path))
+        if document["key"] != key:
             raise InputError(
-                "not the record of this job", source=str(path), expected="delete it, and resume"
+                "the record of another job", source=str(path), expected="delete it, and resume"
             )
         found: dict[str, Any] = document
         return found
@@ -117,20 +130,41 @@ class ResultFolder:
         document = {"format": "jettison", "kind": _KIND, "version": 1, "key": key, **content}
         write_json(document, self.record_path(key))
 
+    def discard_failure(self, key: str) -> None:
+        """Remove the record of a job that failed, so that it runs again."""
+        with self.claimed(key) as ours:
+            if ours and self.has(key) and "failed" in self.record(key):
+                self.record_path(key).unlink()
+
     @contextmanager
     def claimed(self, key: str) -> Iterator[bool]:
         """Claim a job while the block runs; yields whether it is ours.
 
-        The lock belongs to the open file, and goes with the process that holds it.
+        Raises
+        ------
+        InputError
+            If the file system has no locks.
+        FileNotFoundError
+            If the folder is not there.
         """
-        path = self.path / "claims" / key
-        with path.open("ab") as stream:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield False
-                return
-            yield True
+        # Locks of this kind exist on POSIX systems only, and results can be read on any.
+        from jettison.studies.file_lock import claimed_file
+
+        with claimed_file(self.path / "claims" / key) as ours:
+            if ours:
+                for name in ("jobs", "schedules", "instances"):
+                    # What was being written when its writer was killed.
+                    for path in (self.path / name).glob(f".{key}.json.*"):
+                        path.unlink(missing_ok=True)
+            yield ours
+
+    def keep_study(self, study: Path) -> None:
+        """Keep the file of a study beside its results."""
+        text = read_text(study)
+        short = hashlib.sha256(text.encode()).hexdigest()[:12]
+        path = self.path / "studies" / f"{study.stem}-{short}.toml"
+        if not path.exists():
+            write_text(text, path)
 
     def instance_path(self, sha256: str) -> Path:
         """Return where an instance is."""
@@ -139,8 +173,13 @@ class ResultFolder:
     def add_instance(self, instance: Instance) -> None:
         """Keep an instance beside the results."""
         path = self.instance_path(instance.sha256)
-        if not path.exists():
-            save(instance, path)
+        while not path.exists():
+            with self.claimed(instance.sha256) as ours:
+                if ours and not path.exists():
+                    save(instance, path)
+            if not ours:
+                # Another process is writing it.
+                time.sleep(_WAIT_S)
 
     def instance(self, sha256: str) -> Instance:
         """Return an instance.

@@ -15,30 +15,37 @@ A TOML file::
     seeds = [0, 1]
 
 Instances are names of bundled ones, files (relative to the study), or patterns of either. A grid
-may have ``alpha`` in place of ``memory``, and ``bandwidth``, ``transfers`` and ``models`` where its
-problem does. Without ``methods`` all of the problem's are run. Every grid is the product of its
-lists.
+may have ``alpha`` in place of ``memory``, ``bandwidth``, ``transfers`` and ``models`` where its
+problem does, and ``gap`` and ``threads``. Without ``methods`` all of the problem's are run. Every
+grid is the product of its lists. The memory limit holds for the process of a job and for each that
+it starts. The limits of processes are not part of what a job is: a study may be run again with
+others, and ``--retry-failed``.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fnmatch import fnmatchcase
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
 from jettison.instances.catalog import bundled_instances
 from jettison.instances.errors import InputError
-from jettison.instances.memory import Amount
+from jettison.instances.json_file import read_text
+from jettison.instances.link import parse_link
+from jettison.instances.memory import Alpha, Amount
 from jettison.instances.remat_offload_chain import Transfers
 from jettison.instances.units import parse_bytes
 from jettison.solvers.methods import find_method, methods_of
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.posed_problem import Resources, check_problem_name
-from jettison.studies.axis import memory_axis, values_of
+from jettison.studies.axis import checked_by, memory_axis, values_of
 
 _STUDY_FIELDS = {"name", "wall_limit_s", "memory_limit", "grid"}
 _GRID_FIELDS = {
@@ -56,6 +63,8 @@ _GRID_FIELDS = {
     "seeds",
 }
 _WALL_LIMIT_S = 600.0
+_MOST_CELLS = 100_000
+_EXPECTED = "give a study (see the README)"
 
 _Value = TypeVar("_Value")
 
@@ -114,18 +123,16 @@ class Study:
             If the file cannot be read or is no TOML, or a field is unknown, missing or wrong; the
             field is named by its path.
         """
+        text = read_text(path)
         try:
-            document = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
+            document = tomllib.loads(text)
+        except RecursionError:
             raise InputError(
-                f"cannot read the file: {error.strerror or error}",
-                source=str(path),
-                expected="give a study (see the README)",
+                "the TOML nests too deeply", source=str(path), expected=_EXPECTED
             ) from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise InputError(
-                f"not TOML: {error}", source=str(path), expected="give a study (see the README)"
-            ) from None
+        except ValueError as error:
+            # A number with thousands of digits is one that is not a TOMLDecodeError.
+            raise InputError(f"not TOML: {error}", source=str(path), expected=_EXPECTED) from None
         try:
             return cls._from_document(document, path)
         except InputError as error:
@@ -134,6 +141,26 @@ class Study:
     @classmethod
     def _from_document(cls, document: Mapping[str, Any], path: Path) -> Study:
         _check_fields(document, _STUDY_FIELDS)
+        name = values_of(document, "name", str, [path.stem])
+        wall_limit_s = values_of(document, "wall_limit_s", float, [_WALL_LIMIT_S])
+        memory_limit = values_of(document, "memory_limit", str)
+        for field, values in (
+            ("name", name),
+            ("wall_limit_s", wall_limit_s),
+            ("memory_limit", memory_limit),
+        ):
+            if len(values) > 1:
+                raise InputError("several", field=field, expected="write one")
+        if not 0 < wall_limit_s[0] < 1e7:
+            raise InputError(
+                f"{wall_limit_s[0]:g} seconds",
+                field="wall_limit_s",
+                expected="write a positive number of seconds",
+            )
+        limits = [
+            checked_by(lambda text: Amount(parse_bytes(text)), text, "memory_limit").size_bytes
+            for text in memory_limit
+        ]
         grids = document.get("grid")
         if not isinstance(grids, list) or not grids:
             raise InputError("there is no grid", field="grid", expected="write [[grid]] and below")
@@ -143,66 +170,103 @@ class Study:
                 cells.update(dict.fromkeys(_cells(grid, path.parent)))
             except InputError as error:
                 raise error.within(prefix=f"grid[{number}]") from None
-        wall_limit_s = document.get("wall_limit_s", _WALL_LIMIT_S)
-        if not isinstance(wall_limit_s, int | float) or not 0 < wall_limit_s < 1e7:
-            raise InputError(
-                f"{wall_limit_s}", field="wall_limit_s", expected="write a number of seconds"
-            )
-        limit = document.get("memory_limit")
         return cls(
-            name=str(document.get("name", path.stem)),
+            name=name[0],
             cells=tuple(cells),
-            wall_limit_s=float(wall_limit_s),
-            memory_limit_bytes=None
-            if limit is None
-            else Amount(parse_bytes(str(limit))).size_bytes,
+            wall_limit_s=wall_limit_s[0],
+            memory_limit_bytes=limits[0] if limits else None,
         )
 
 
-def _cells(grid: Mapping[str, Any], folder: Path) -> Iterator[Cell]:
-    """Yield the points of one grid."""
+def _cells(grid: object, folder: Path) -> list[Cell]:
+    """Return the points of one grid."""
+    if not isinstance(grid, dict):
+        raise InputError(f"{grid!r}", expected="write [[grid]] and fields below")
     _check_fields(grid, _GRID_FIELDS)
     problems = values_of(grid, "problem", str)
     if not problems:
         raise InputError("nothing says which", field="problem", expected="name a problem")
     for problem in problems:
-        check_problem_name(problem)
+        checked_by(check_problem_name, problem, "problem")
     instances = [
         name for pattern in values_of(grid, "instances", str) for name in _matching(pattern, folder)
     ]
     if not instances:
         raise InputError("there is none", field="instances", expected="name at least one")
-    options = [
-        SolveOptions(time_limit_s=float(limit), gap=float(gap), threads=threads, seed=seed)
-        for limit in values_of(grid, "time_limit_s", float, [60.0])
-        for gap in values_of(grid, "gap", float, [1e-4])
-        for threads in values_of(grid, "threads", int, [1])
-        for seed in values_of(grid, "seeds", int, [0])
-    ]
     wanted = values_of(grid, "methods", str)
-    for problem in problems:
-        for method in wanted:
-            find_method(problem, method)
-        methods = wanted or [method.name for method in methods_of(problem)]
-        yield from (
-            Cell(problem=problem, instance=instance, resources=given, method=method, options=option)
-            for instance, given, method, option in itertools.product(
-                instances, list(_resources(grid)), methods, options
-            )
+    methods = [
+        (problem, _method(problem, name))
+        for problem in problems
+        for name in (wanted or [method.name for method in methods_of(problem)])
+    ]
+    given, options = _resources(grid), _options(grid)
+    _check_count([instances, methods, given, options])
+    return [
+        Cell(problem=problem, instance=instance, resources=resources, method=method, options=option)
+        for problem in problems
+        for instance, resources, (_, method), option in itertools.product(
+            instances, given, [pair for pair in methods if pair[0] == problem], options
         )
+    ]
 
 
-def _resources(grid: Mapping[str, Any]) -> Iterator[Resources]:
+def _method(problem: str, name: str) -> str:
+    return checked_by(lambda given: find_method(problem, given), name, "methods").name
+
+
+def _options(grid: Mapping[str, Any]) -> list[SolveOptions]:
+    axes = (
+        values_of(grid, "time_limit_s", float, [60.0]),
+        values_of(grid, "gap", float, [1e-4]),
+        values_of(grid, "threads", int, [1]),
+        values_of(grid, "seeds", int, [0]),
+    )
+    # One axis after the other, so that an error names its own; the product may be large.
+    for value in axes[0]:
+        checked_by(lambda given: SolveOptions(time_limit_s=given), value, "time_limit_s")
+    for value in axes[1]:
+        checked_by(lambda given: SolveOptions(gap=given), value, "gap")
+    for number in axes[2]:
+        checked_by(lambda given: SolveOptions(threads=given), number, "threads")
+    for number in axes[3]:
+        checked_by(lambda given: SolveOptions(seed=given), number, "seeds")
+    _check_count(axes)
+    return [
+        SolveOptions(time_limit_s=limit, gap=gap, threads=threads, seed=seed)
+        for limit, gap, threads, seed in itertools.product(*axes)
+    ]
+
+
+def _resources(grid: Mapping[str, Any]) -> list[Resources]:
     if "memory" in grid and "alpha" in grid:
         raise InputError("memory and alpha both say how much", field="alpha", expected="keep one")
-    for memory, alpha, bandwidth, transfers, models in itertools.product(
+    alphas = values_of(grid, "alpha", float)
+    for alpha in alphas:
+        checked_by(lambda given: Alpha(Fraction(given)), alpha, "alpha")
+    bandwidths = values_of(grid, "bandwidth", str)
+    for bandwidth in bandwidths:
+        checked_by(parse_link, bandwidth, "bandwidth")
+    axes = (
         _or_absent(memory_axis(grid.get("memory"))),
-        _or_absent([f"{value}" for value in values_of(grid, "alpha", float)]),
-        _or_absent(values_of(grid, "bandwidth", str)),
+        _or_absent([f"{Decimal(str(value)):f}" for value in alphas]),
+        _or_absent(bandwidths),
         _or_absent([Transfers(text) for text in _transfers(grid)]),
         _or_absent(values_of(grid, "models", int)),
-    ):
-        yield Resources(memory, alpha, bandwidth, transfers, models)
+    )
+    _check_count(axes)
+    return [
+        Resources(memory, alpha, bandwidth, transfers, models)
+        for memory, alpha, bandwidth, transfers, models in itertools.product(*axes)
+    ]
+
+
+def _check_count(axes: Sequence[Sequence[object]]) -> None:
+    """Refuse a product that is too large before it is made."""
+    count = math.prod(len(axis) for axis in axes)
+    if count > _MOST_CELLS:
+        raise InputError(
+            f"{count} jobs", expected=f"write grids of at most {_MOST_CELLS} jobs, in several files"
+        )
 
 
 def _or_absent(values: Sequence[_Value]) -> Sequence[_Value | None]:
@@ -221,11 +285,21 @@ def _transfers(grid: Mapping[str, Any]) -> list[str]:
 
 def _matching(pattern: str, folder: Path) -> list[str]:
     """Return the bundled instances or files that a name or pattern means."""
+    if "\0" in pattern:
+        raise InputError(f"{pattern!r}", field="instances", expected="write a name or a path")
     if not any(mark in pattern for mark in "*?["):
         beside = folder / pattern
-        return [str(beside) if beside.is_file() else pattern]
+        return [str(beside.resolve()) if beside.is_file() else pattern]
     bundled = [entry.name for entry in bundled_instances() if fnmatchcase(entry.name, pattern)]
-    found = bundled or sorted(str(path) for path in folder.glob(pattern) if path.is_file())
+    root = Path(pattern).anchor
+    start = Path(root) if root else folder.resolve()
+    try:
+        files = [] if bundled else list(start.glob(pattern.removeprefix(root)))
+    except ValueError as error:
+        raise InputError(
+            f"{pattern!r}: {error}", field="instances", expected="write a pattern such as *.json"
+        ) from None
+    found = bundled or sorted(str(path) for path in files if path.is_file())
     if not found:
         raise InputError(
             f"nothing matches {pattern!r}",

@@ -1,45 +1,30 @@
 """A sweep: all jobs of a study that have no record yet, through one pool of workers.
 
 A pool is an executor of the standard library: threads that each wait for a child process, or the
-workers of a Dask cluster. What a worker runs is `run_job` in both cases. The sweep itself writes
-nothing, so that it can be killed at any time.
+workers of a Dask cluster. What a worker runs is `run_job` in both cases. The sweep itself keeps
+nothing that is not in the folder, so that it can be killed at any time.
 """
 
 from __future__ import annotations
 
 import time
+import uuid
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Protocol
 
 from jettison.instances.catalog import Instance, load
 from jettison.instances.errors import InputError
 from jettison.studies.job import Job, present_versions
+from jettison.studies.pools import Pool
 from jettison.studies.result_folder import ResultFolder
-from jettison.studies.run_job import JobState, Request, run_job
+from jettison.studies.run_job import JobState, Request
 from jettison.studies.study import Cell, Study
 
 # How long a job that another process has claimed is left alone, and a look at the pool lasts.
 _BUSY_S = 2.0
 _LOOK_S = 0.25
-
-
-class Pool(Protocol):
-    """Where jobs run."""
-
-    @property
-    def executor(self) -> Executor:
-        """What takes jobs."""
-
-    @property
-    def slots(self) -> int:
-        """How many jobs it is given at a time."""
-
-    def stop(self) -> None:
-        """End the jobs that run."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +39,8 @@ class Plan:
         The instances, by hash.
     present
         Keys of jobs that need not run again.
+    repeated
+        Keys of jobs that failed and are to run again.
     refused
         Cells that are no jobs, each with the reason: a problem that does not go with an instance.
     """
@@ -61,6 +48,7 @@ class Plan:
     jobs: Mapping[str, Job]
     instances: Mapping[str, Instance]
     present: frozenset[str]
+    repeated: frozenset[str]
     refused: tuple[tuple[Cell, InputError], ...]
 
     @property
@@ -96,9 +84,12 @@ def plan_study(study: Study, folder: ResultFolder, *, repeats_failures: bool = F
     if not jobs:
         raise refused[0][1]
     present = {key for key in jobs if folder.has(key)}
-    if repeats_failures:
-        present -= {key for key in present if folder.record(key)["state"] == JobState.FAILED}
-    return Plan(jobs, instances, frozenset(present), tuple(refused))
+    repeated = {
+        key
+        for key in (present if repeats_failures else ())
+        if folder.record(key)["state"] == JobState.FAILED
+    }
+    return Plan(jobs, instances, frozenset(present - repeated), frozenset(repeated), tuple(refused))
 
 
 @dataclass
@@ -113,15 +104,15 @@ class SweepState:
         Jobs with a record, those from before included.
     running
         Labels of jobs that a worker has, by key.
-    last
-        Key of the job whose record came last.
+    gaps
+        Of the schedules so far.
     """
 
     total: int
     done: int = 0
     failed: int = 0
     running: dict[str, str] = field(default_factory=dict)
-    last: str | None = None
+    gaps: list[float] = field(default_factory=list)
 
 
 class Sweep:
@@ -144,26 +135,32 @@ class Sweep:
         folder: ResultFolder,
         pool: Pool,
         on_change: Callable[[SweepState], None] | None = None,
-        *,
-        repeats_failures: bool = False,
     ) -> None:
         self._study, self._plan, self._folder, self._pool = study, plan, folder, pool
         self._on_change = on_change or (lambda state: None)
-        self._repeats_failures = repeats_failures
+        self._name = uuid.uuid4().hex
         self._waiting = deque(plan.missing)
         self._resting: deque[tuple[float, str]] = deque()
         self._futures: dict[Future[JobState], str] = {}
         self.state = SweepState(len(plan.jobs))
         for key in plan.present:
-            self._count(JobState(folder.record(key)["state"]))
+            self._count(key)
 
     def run(self) -> SweepState:
         """Run all that is missing.
 
         Ctrl-C ends the running jobs, which leave no record, and is raised again.
+
+        Raises
+        ------
+        InputError
+            If a worker cannot use the folder.
         """
+        self._pool.check(self._folder)
         for instance in self._plan.instances.values():
             self._folder.add_instance(instance)
+        for key in self._plan.repeated:
+            self._folder.discard_failure(key)
         try:
             while self._waiting or self._resting or self._futures:
                 self._submit()
@@ -177,7 +174,7 @@ class Sweep:
         except BaseException:
             for future in self._futures:
                 future.cancel()
-            self._pool.stop()
+            self._pool.stop(self._name)
             raise
         self._on_change(self.state)
         return self.state
@@ -186,17 +183,21 @@ class Sweep:
         now = time.monotonic()
         while self._resting and self._resting[0][0] <= now:
             self._waiting.append(self._resting.popleft()[1])
-        while self._waiting and len(self._futures) < self._pool.slots:
+        if not self._waiting:
+            return
+        for _ in range(self._pool.slots - len(self._futures)):
+            if not self._waiting:
+                break
             key = self._waiting.popleft()
             job = self._plan.jobs[key]
             request = Request(
+                sweep=self._name,
                 job=job.to_json(),
                 folder=str(self._folder.path.resolve()),
                 wall_limit_s=self._study.wall_limit_s,
                 memory_limit_bytes=self._study.memory_limit_bytes,
-                repeats_failures=self._repeats_failures,
             )
-            self._futures[self._pool.executor.submit(run_job, request)] = key
+            self._futures[self._pool.submit(request)] = key
             self.state.running[key] = job.label
 
     def _collect(self, future: Future[JobState]) -> None:
@@ -208,36 +209,31 @@ class Sweep:
             state = JobState.STOPPED
         except Exception as error:
             # A worker died more often than its cluster tries, or cannot write the folder.
-            self._folder.write(
-                key,
-                {
-                    "job": self._plan.jobs[key].to_json(),
-                    "state": str(JobState.FAILED),
-                    "failed": f"{type(error).__name__}: {error}",
-                    "trace": [],
-                },
-            )
-            state = JobState.FAILED
+            state = self._fail(key, f"{type(error).__name__}: {' '.join(str(error).split())}")
         if state in {JobState.BUSY, JobState.STOPPED}:
             self._resting.append((time.monotonic() + _BUSY_S, key))
-            return
-        self._count(state)
-        self.state.last = key
-
-    def _count(self, state: JobState) -> None:
-        if state is JobState.FAILED:
-            self.state.failed += 1
         else:
-            self.state.done += 1
+            self._count(key)
 
+    def _fail(self, key: str, reason: str) -> JobState:
+        """Record what no worker could, unless there is a record by now."""
+        with self._folder.claimed(key) as ours:
+            if not ours:
+                return JobState.BUSY
+            if not self._folder.has(key):
+                job = self._plan.jobs[key].to_json()
+                now = round(time.time(), 3)
+                failure = {"failed": reason, "started": now, "wall_s": 0.0, "trace": []}
+                self._folder.write(key, {"job": job, "state": str(JobState.FAILED), **failure})
+        return JobState.FAILED
 
-def folder_of(path: Path) -> ResultFolder:
-    """Return the folder of results, made if it is not there."""
-    folder = ResultFolder(path)
-    folder.create()
-    return folder
-
-
-def longest_seconds(study: Study, jobs: Sequence[Job]) -> float:
-    """Return the seconds that jobs take one after the other if each runs to its time limit."""
-    return sum(min(job.time_limit_s, study.wall_limit_s) for job in jobs)
+    def _count(self, key: str) -> None:
+        """Take in the record of a job."""
+        record = self._folder.record(key)
+        if record["state"] == JobState.FAILED:
+            self.state.failed += 1
+            return
+        self.state.done += 1
+        gap = record["result"]["gap"]
+        if gap is not None:
+            self.state.gaps.append(gap)

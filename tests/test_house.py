@@ -53,6 +53,20 @@ def test_the_executors_build_on_the_solvers_and_nothing_builds_on_them() -> None
     assert not (ROOT / "torch").exists()
 
 
+def test_the_sanitizers_see_the_test_of_every_module_that_calls_a_kernel() -> None:
+    listed = (ROOT / "Makefile").read_text(encoding="utf-8").split("sanitize:")[1]
+    users = [
+        path.stem
+        for path in sorted((ROOT / "solvers").glob("*.py"))
+        if "_kernels import" in path.read_text(encoding="utf-8")
+        or "import _kernels" in path.read_text(encoding="utf-8")
+    ]
+    assert len(users) > 10
+    for name in users:
+        test = ROOT / "tests" / "solvers" / f"test_{name}.py"
+        assert not test.exists() or f"tests/solvers/{test.name}" in listed, test.name
+
+
 def test_every_public_name_can_be_imported() -> None:
     for name in jettison.__all__:
         assert getattr(jettison, name) is not None

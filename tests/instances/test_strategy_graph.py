@@ -74,6 +74,14 @@ def test_an_edge_that_does_not_fit_is_refused(edge: StrategyEdge, expected: str)
         StrategyGraph("wrong", (A, B), (edge,))
 
 
+def test_the_last_edge_of_several_names_an_unknown_node() -> None:
+    # Nodes a and b have 3 and 2 strategies, so that the first edge fits.
+    first = StrategyEdge(first="a", second="b", costs_ns=(1,) * 6)
+    second = StrategyEdge(first="b", second="c", costs_ns=(1,))
+    with pytest.raises(InputError, match=r"edges\[1\].second: 'c' is not a node"):
+        StrategyGraph("wrong", (A, B), (first, second))
+
+
 def test_an_edge_of_a_node_with_itself_is_refused() -> None:
     with pytest.raises(InputError, match="add the costs of such an edge to those of the node"):
         StrategyEdge(first="a", second="a", costs_ns=(1,))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import signal
+import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +19,7 @@ from jettison.solvers.highs import HighsOptions, ModelSolution, solve_model
 from jettison.solvers.highs_child import solve_in_child
 from jettison.solvers.status import Answer, SolverError, Termination
 from tests.solvers.highs_models import knapsack, one_column
+from tests.studies.driver import is_alive, wait_until
 
 HARD_KNAPSACK = knapsack(items=150, rows=12)
 
@@ -65,6 +69,36 @@ def test_a_child_that_reports_nothing_is_killed_too(monkeypatch: pytest.MonkeyPa
     solution = solve_in_child(knapsack(), wall_limit_s=0.2)
     assert solution.termination is Termination.TIME_LIMIT
     assert_nothing_is_known(solution)
+
+
+# A child that writes down its number and never looks up from its work, and what starts it.
+_BUSY_CHILD = """
+import pathlib, os, sys, time
+from jettison.solvers import highs_child
+
+def work(*unused, **also_unused):
+    pathlib.Path(os.environ["CHILD_NUMBER"]).write_text(str(os.getpid()))
+    time.sleep(600)
+
+highs_child.solve_model = work
+highs_child.serve()
+"""
+_PARENT = f"""
+from jettison.solvers import highs_child
+from tests.solvers.highs_models import knapsack
+
+highs_child._CHILD_PROGRAM = {_BUSY_CHILD!r}
+highs_child.solve_in_child(knapsack(), wall_limit_s=600)
+"""
+
+
+def test_a_busy_child_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+    number = tmp_path / "number"
+    paths = {"CHILD_NUMBER": str(number), "PYTHONPATH": os.pathsep.join(map(str, sys.path))}
+    with subprocess.Popen([sys.executable, "-c", _PARENT], env={**os.environ, **paths}) as parent:
+        wait_until(lambda: number.exists() and bool(number.read_text()))
+        parent.kill()
+    wait_until(lambda: not is_alive(int(number.read_text())))
 
 
 def test_ctrl_c_ends_a_child_with_its_best_point() -> None:

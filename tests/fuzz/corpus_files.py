@@ -1,0 +1,114 @@
+"""The corpus, and what reads each of its files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from jettison.certificates.checker import check_certificate
+from jettison.cli.verify_set import verify_set
+from jettison.instances.catalog import load
+from jettison.instances.importers.iopddl import import_iopddl
+from jettison.instances.importers.networkx import import_networkx_graph
+from jettison.instances.importers.pipedream import import_pipedream_chain, import_pipedream_graph
+from jettison.schedules.schedule_file import load_schedule
+from jettison.solvers.posed_problem import Resources, pose_problem
+from jettison.solvers.result import replay_schedule
+from jettison.studies.job import Job
+from jettison.studies.result_folder import ResultFolder
+from jettison.studies.study import Study
+from jettison.studies.sweep import plan_study
+
+CORPUS = Path(__file__).parent / "corpus"
+RECORD_KEY = next(
+    line.split('"')[3]
+    for line in (CORPUS / "record.json").read_text().splitlines()
+    if '"key"' in line
+)
+
+
+def _read_instance(path: Path) -> object:
+    return load(path).sha256
+
+
+def _read_schedule(problem: str, instance: str, resources: Resources) -> Callable[[Path], object]:
+    def read(path: Path) -> object:
+        posed = pose_problem(problem, load(CORPUS / instance), resources)
+        # The replay judges whatever the file says.
+        return replay_schedule(posed, load_schedule(path, posed.instance)).violations
+
+    return read
+
+
+def _read_pipedream(path: Path) -> object:
+    return import_pipedream_graph(path), import_pipedream_chain(path)
+
+
+def _read_study(path: Path) -> object:
+    # Files of a study lie beside it.
+    for name in ("chain.json", "multi-model.json"):
+        (path.parent / name).write_bytes((CORPUS / name).read_bytes())
+    study = Study.from_toml(path)
+    return plan_study(study, ResultFolder(path.parent / "results")) if len(study.cells) < 500 else 0
+
+
+def _read_record(path: Path) -> object:
+    folder = ResultFolder(path.parent / "results")
+    folder.create()
+    folder.record_path(RECORD_KEY).write_bytes(path.read_bytes())
+    return [Job.from_json(record["job"]).label for record in folder.records()]
+
+
+def _read_set(name: str) -> Callable[[Path], object]:
+    def read(path: Path) -> object:
+        folder = path.parent / "set"
+        folder.mkdir(exist_ok=True)
+        for other in (CORPUS / "set").iterdir():
+            (folder / other.name).write_bytes(other.read_bytes())
+        (folder / name).write_bytes(path.read_bytes())
+        return list(verify_set(folder))
+
+    return read
+
+
+READERS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
+    {
+        "chain.json": _read_instance,
+        "cycle.json": _read_instance,
+        "graph.json": _read_instance,
+        "sharded-graph.json": _read_instance,
+        "strategy-graph.json": _read_instance,
+        "multi-model.json": _read_instance,
+        "program-on-mesh.json": _read_instance,
+        "set/planted-m2-v100-s0-0.json": _read_set("planted-m2-v100-s0-0.json"),
+        "set/planted-m2-v100-s0-0.lp": _read_set("planted-m2-v100-s0-0.lp"),
+        "set/index.json": _read_set("index.json"),
+        "chain.schedule.json": _read_schedule("remat-chain", "chain.json", Resources("50%")),
+        "offload.schedule.json": _read_schedule(
+            "remat-offload-chain", "chain.json", Resources("50%", None, "1GB/s")
+        ),
+        "cycle.schedule.json": _read_schedule(
+            "weight-offload", "cycle.json", Resources("50%", None, "1GB/s")
+        ),
+        "graph.schedule.json": _read_schedule("remat-graph", "graph.json", Resources("80%")),
+        "sharded-graph.schedule.json": _read_schedule(
+            "remat-sharding", "sharded-graph.json", Resources("80%")
+        ),
+        "strategy-graph.schedule.json": _read_schedule(
+            "sharding", "strategy-graph.json", Resources("80%")
+        ),
+        "multi-model.schedule.json": _read_schedule(
+            "multi-model", "multi-model.json", Resources("1kB")
+        ),
+        "certificate.txt": check_certificate,
+        "certificate.gz": check_certificate,
+        "study.toml": _read_study,
+        "record.json": _read_record,
+        "checkmate.json": import_networkx_graph,
+        "moccasin.json": import_networkx_graph,
+        "residual.graph.txt": _read_pipedream,
+        "contest.json": import_iopddl,
+        "contest.json.gz": import_iopddl,
+    }
+)

@@ -1,0 +1,137 @@
+"""Writes `corpus/`: one small valid file of every format that jettison reads.
+
+PYTHONPATH=. .venv/bin/python tests/fuzz/write_corpus.py
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import shutil
+from pathlib import Path
+
+import jettison as jt
+from jettison.certificates.certificate_file import MAGIC
+from jettison.certificates.claim import instance_sha256
+from jettison.cli.main import main
+from jettison.instances.remat_sharding import RematSharding
+from jettison.instances.sharding import Sharding
+from jettison.schedules.schedule_file import save_schedule
+from jettison.solvers.outcome import Problem
+from jettison.studies.result_folder import ResultFolder
+from tests.studies.tiny_study import job_of
+from tests.tiny import DIAMOND, EQUAL_LAYERS, RING, UNEVEN
+from tests.tiny_models import MULTI_MODELS
+from tests.tiny_sharded import WAITING
+
+FOLDER = Path(__file__).parent / "corpus"
+SAMPLES = Path(__file__).parent.parent / "instances" / "importers" / "samples"
+BUNDLED = Path(__file__).parents[2] / "instances" / "data"
+CONTEST = {
+    "problem": {
+        "name": "tiny",
+        "nodes": {
+            "intervals": [[0, 2], [1, 1]],
+            "costs": [[3, 10**18], [4]],
+            "usages": [[5, 6], [7]],
+        },
+        "edges": {"nodes": [[0, 1], [1, 0]], "costs": [[1, 2], [10**19, 3]]},
+        "usage_limit": 9,
+    }
+}
+STUDY = """\
+name = "tiny"
+wall_limit_s = 60
+memory_limit = "4GiB"
+
+[[grid]]
+problem = ["remat-chain", "remat-offload-chain"]
+instances = ["chain.json", "resnet18*"]
+memory = { from = "20%", to = "90%", step = "10%" }
+bandwidth = ["1GB/s", "12GB/s"]
+transfers = "fluid"
+time_limit_s = [1, 2.5]
+seeds = [0, 1]
+
+[[grid]]
+problem = "multi-model"
+instances = "multi-model.json"
+memory = ["4GiB", "50%"]
+models = 2
+methods = "hfta"
+gap = 0.01
+threads = 2
+"""
+
+
+def write_instances_and_schedules() -> None:
+    problems: dict[str, Problem] = {
+        "chain": jt.RematChain(UNEVEN, "100%"),
+        "graph": jt.RematGraph(DIAMOND, "100%"),
+        "sharded-graph": RematSharding(WAITING, "100%"),
+        "strategy-graph": Sharding(RING, "100%"),
+        "multi-model": jt.MultiModelTraining(MULTI_MODELS[0], "1GiB"),
+        "cycle": jt.WeightOffload(EQUAL_LAYERS, "100%", "1GB/s"),
+        "offload": jt.RematOffloadChain(UNEVEN, "100%", "1GB/s"),
+    }
+    for name, problem in problems.items():
+        if name != "offload":
+            jt.save(problem.instance, FOLDER / f"{name}.json")
+        result = jt.solve(problem)
+        assert result.schedule is not None, name
+        save_schedule(result.schedule, problem.instance, FOLDER / f"{name}.schedule.json")
+
+
+def write_certificate() -> None:
+    """Write a claim that needs no multiplier: no schedule is faster than without recomputation."""
+    graph = DIAMOND
+    document = graph.to_json()
+    header = {
+        "problem": "remat-graph",
+        "instance": document,
+        "instance_sha256": instance_sha256(document),
+        "resources": {"memory_bytes": graph.store_all_peak_bytes},
+        "formulation": {
+            "name": "windowed-frontier",
+            "version": 1,
+            "cuts": [0],
+            "slots": [],
+            "staged": False,
+        },
+        "claim": {"time_ns": graph.base_time_ns},
+        "valid_for": "in-order",
+        "scale_bits": 0,
+        "producer": "a test",
+    }
+    text = "".join(f"{line}\n" for line in (MAGIC, json.dumps(header), "l"))
+    (FOLDER / "certificate.txt").write_text(text)
+    (FOLDER / "certificate.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+def write_all() -> None:
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir()
+    write_instances_and_schedules()
+    write_certificate()
+    (FOLDER / "study.toml").write_text(STUDY)
+    (FOLDER / "contest.json").write_text(json.dumps(CONTEST))
+    (FOLDER / "contest.json.gz").write_bytes(gzip.compress(json.dumps(CONTEST).encode(), mtime=0))
+    shutil.copy(BUNDLED / "mlp-26.json", FOLDER / "program-on-mesh.json")
+    for name in ("checkmate.json", "moccasin.json", "residual.graph.txt"):
+        shutil.copy(SAMPLES / name, FOLDER / name)
+    folder = ResultFolder(FOLDER / "results")
+    folder.create()
+    job = job_of()
+    failure = {"state": "failed", "failed": "a reason", "started": 1.5, "wall_s": 0.5}
+    folder.write(job.key, {"job": job.to_json(), "trace": [], **failure})
+    shutil.move(folder.record_path(job.key), FOLDER / "record.json")
+    shutil.rmtree(folder.path)
+    words = "generate three-partition --groups 2 --target 100 --answer yes --format json,mps,lp"
+    with contextlib.suppress(SystemExit):
+        main([*words.split(), "-o", str(FOLDER / "set")])
+    assert (FOLDER / "set").is_dir()
+
+
+if __name__ == "__main__":
+    write_all()

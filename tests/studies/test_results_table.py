@@ -1,0 +1,102 @@
+"""The results of a study as a table, and as files that other programs read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from jettison.instances.errors import InputError
+from jettison.studies.gap_summary import GapSummary
+from jettison.studies.pools import local_pool
+from jettison.studies.result_folder import ResultFolder
+from jettison.studies.results_frame import results_frame, write_frame
+from jettison.studies.study import Study
+from jettison.studies.sweep import Sweep, plan_study
+from tests.studies.tiny_study import job_of, write_study
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> ResultFolder:
+    """Three results, and one failure."""
+    place = tmp_path_factory.mktemp("table")
+    study = Study.from_toml(write_study(place, methods=("rotor-exact", "revolve", "cut-bound")))
+    folder = ResultFolder(place / "results")
+    folder.create()
+    plan = plan_study(study, folder)
+    with local_pool(2) as pool:
+        Sweep(study, plan, folder, pool).run()
+    failed = job_of("rotor", seed=5)
+    folder.write(
+        failed.key,
+        {
+            "job": failed.to_json(),
+            "state": "failed",
+            "failed": "out of memory",
+            "started": 1.0,
+            "wall_s": 2.0,
+            "trace": [],
+        },
+    )
+    return folder
+
+
+def test_there_is_one_row_for_each_job_with_whole_numbers(folder: ResultFolder) -> None:
+    frame = results_frame(folder)
+    assert len(frame) == 4
+    assert frame.index.is_unique
+    assert str(frame["time_ns"].dtype) == "Int64"
+    rows = frame.set_index("method")
+    assert rows.loc["rotor", "failed"] == "out of memory"
+    assert pd.isna(rows.loc["rotor", "time_ns"])
+    assert rows.loc["rotor-exact", "memory_bytes"] == 1325
+    assert rows.loc["rotor-exact", "status"] == "optimal-persistent"
+
+
+def test_every_schedule_is_judged_against_the_best_bound_of_all_jobs(folder: ResultFolder) -> None:
+    rows = results_frame(folder).set_index("method")
+    exact, baseline = rows.loc["rotor-exact"], rows.loc["revolve"]
+    # Both are persistent, and the optimum among those is a bound for the baseline.
+    assert baseline["best_bound_ns"] == exact["time_ns"] == exact["best_bound_ns"]
+    assert exact["gap_to_best"] == 0
+    expected = (baseline["time_ns"] - exact["time_ns"]) / baseline["time_ns"]
+    assert baseline["gap_to_best"] == expected
+
+
+def test_a_table_is_written_as_csv_parquet_and_duckdb(folder: ResultFolder, tmp_path: Path) -> None:
+    frame = results_frame(folder)
+    write_frame(frame, tmp_path / "a.csv")
+    assert len(pd.read_csv(tmp_path / "a.csv")) == 4
+    pytest.importorskip("pyarrow", reason="needs PyArrow: pip install 'jettison[tables]'")
+    write_frame(frame, tmp_path / "a.parquet")
+    again = pd.read_parquet(tmp_path / "a.parquet")
+    assert list(again["time_ns"].fillna(-1)) == list(frame["time_ns"].fillna(-1))
+    duckdb = pytest.importorskip("duckdb", reason="needs DuckDB: pip install 'jettison[tables]'")
+    for _ in range(2):
+        write_frame(frame, tmp_path / "a.duckdb")
+    with duckdb.connect(tmp_path / "a.duckdb") as database:
+        assert database.execute("select count(*), max(time_ns) from results").fetchone() == (
+            4,
+            frame["time_ns"].max(),
+        )
+
+
+def test_another_suffix_is_bad_input(folder: ResultFolder, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"write \.csv, \.parquet or \.duckdb"):
+        write_frame(results_frame(folder), tmp_path / "a.xls")
+
+
+def test_a_folder_without_records_has_no_table(tmp_path: Path) -> None:
+    folder = ResultFolder(tmp_path)
+    folder.create()
+    with pytest.raises(InputError, match="no results yet"):
+        results_frame(folder)
+
+
+def test_the_summary_counts_what_was_found_and_why_jobs_failed(folder: ResultFolder) -> None:
+    summary = GapSummary.of(folder, [record["key"] for record in folder.records()])
+    assert (summary.schedules, summary.infeasible) == (2, 0)
+    assert summary.failures == {"out of memory": 1}
+    assert summary.largest is not None
+    assert 0 <= summary.largest < 1

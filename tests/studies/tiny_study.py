@@ -1,0 +1,101 @@
+"""A study that takes a moment: a chain of eight layers, and what a sweep left of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from jettison.instances.catalog import save
+from jettison.instances.chain import Chain, Stage
+from jettison.solvers.outcome import SolveOptions
+from jettison.solvers.posed_problem import Resources
+from jettison.studies.job import Job, present_versions
+from jettison.studies.result_folder import ResultFolder
+from jettison.studies.run_job import Request
+from jettison.studies.study import Cell
+
+STUDY = """
+[[grid]]
+problem = "remat-chain"
+instances = "chain.json"
+memory = ["{memory}"]
+methods = [{methods}]
+seeds = [{seeds}]
+"""
+
+
+def small_chain() -> Chain:
+    layers = [
+        Stage(
+            name=f"layer{k}", forward_ns=10 + k, backward_ns=20, output_bytes=100, saved_bytes=300
+        )
+        for k in range(8)
+    ]
+    loss = Stage(name="loss", forward_ns=1, backward_ns=1, output_bytes=0, saved_bytes=0)
+    return Chain("small", 50, (*layers, loss))
+
+
+def write_study(
+    folder: Path,
+    *,
+    memory: str = "50%",
+    methods: tuple[str, ...] = ("rotor",),
+    seeds: int = 1,
+    head: str = "",
+) -> Path:
+    """Write the chain, and a study of one job for each method and seed."""
+    save(small_chain(), folder / "chain.json")
+    text = STUDY.format(
+        memory=memory,
+        methods=", ".join(f'"{method}"' for method in methods),
+        seeds=", ".join(str(seed) for seed in range(seeds)),
+    )
+    path = folder / "study.toml"
+    path.write_text(head + text)
+    return path
+
+
+def job_of(method: str = "rotor", memory: str = "50%", seed: int = 0) -> Job:
+    cell = Cell(
+        problem="remat-chain",
+        instance="small",
+        resources=Resources(memory),
+        method=method,
+        options=SolveOptions(seed=seed),
+    )
+    return Job.of(cell, small_chain(), present_versions())
+
+
+def request_of(
+    job: Job,
+    folder: Path,
+    *,
+    sweep: str = "test",
+    wall_limit_s: float = 60.0,
+    memory_limit_bytes: int | None = None,
+) -> Request:
+    results = ResultFolder(folder)
+    results.create()
+    results.add_instance(small_chain())
+    return Request(sweep, job.to_json(), str(folder), wall_limit_s, memory_limit_bytes)
+
+
+def answers(folder: Path) -> dict[str, Any]:
+    """Return what each job found, without what differs between two runs; schedules to the byte."""
+    found: dict[str, Any] = {}
+    for record in ResultFolder(folder).records():
+        result = {
+            key: value
+            for key, value in record["result"].items()
+            if key not in {"seconds", "work", "note"}
+        }
+        schedule = ResultFolder(folder).schedule_path(record["key"])
+        text = json.loads(schedule.read_text()) if schedule.exists() else None
+        found[record["key"]] = (record["state"], result, record["bounds"], text)
+    return found
+
+
+def unfinished(folder: Path) -> list[Path]:
+    """Return files that nobody finished writing."""
+    return [path for path in folder.rglob("*") if path.name.startswith(".")]
