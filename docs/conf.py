@@ -16,7 +16,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "myst_nb",
     "sphinx_copybutton",
-    "site_pages",
+    "site_pages.extension",
 ]
 exclude_patterns = ["_build", "site_pages"]
 

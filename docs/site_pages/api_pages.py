@@ -35,7 +35,7 @@ def write(folder: Path) -> None:
     write_page(
         folder / "index.rst",
         heading("Python interface", TITLE),
-        "Everything that stands here is a name of ``jettison`` itself::\n\n   import jettison as jt",
+        "All of these are names of ``jettison`` itself::\n\n   import jettison as jt",
         *parts,
         toctree((_ROOMS[room], room) for room in rooms),
     )

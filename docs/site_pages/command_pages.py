@@ -43,9 +43,13 @@ def _described(command, name: str, parent, level: int) -> list[str]:  # type: ig
         f".. code-block:: text\n\n   {usage}",
         _prose(command.help),
     ]
-    records = [record for parameter in command.get_params(context) if (record := _help(parameter, context))]
+    records = [
+        record for parameter in command.get_params(context) if (record := _help(parameter, context))
+    ]
     if records:
-        parts.append("\n\n".join(f"``{term}``\n   {text or 'See above.'}" for term, text in records))
+        parts.append(
+            "\n\n".join(f"``{term}``\n   {text or 'See above.'}" for term, text in records)
+        )
     if isinstance(command, TyperGroup):
         for inner in command.list_commands(context):
             parts += _described(command.get_command(context, inner), inner, context, level + 1)

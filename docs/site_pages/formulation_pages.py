@@ -2,8 +2,8 @@
 
 A module of ``formulations/`` is a formulation if its docstring states a model (``.. math::``). Its
 group is the problem that it is for, which is told by the instances that it imports, or else by the
-modules that import it. Modules without a model of their own are parts: their code stands on the page
-of the formulation that their docstring names.
+modules that import it. Modules without a model of their own are parts: their code stands on the
+page of the formulation that their docstring names.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ def write(root: Path, folder: Path) -> None:
         folder / "index.rst",
         heading("Formulations", TITLE),
         "The mathematics, one model in a file. Each page has the model as the docstring states it, "
-        "with the equation numbers of its paper and what was corrected there, beside the code: rows "
-        "have the same names in both, in the same order.",
+        "with the equation numbers of its paper and what was corrected there, beside the code. "
+        "Rows have the same names in both, in the same order.",
         *tables,
         toctree((item.name, item.name) for item in in_order),
     )

@@ -10,7 +10,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-
 from docutils import nodes
 
 if TYPE_CHECKING:

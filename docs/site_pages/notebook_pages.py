@@ -19,7 +19,7 @@ def write(root: Path, folder: Path) -> None:
     write_page(
         folder / "index.rst",
         heading("Notebooks: the papers' numbers beside ours", TITLE),
-        "One for each paper, with the outputs of the last run. The tests run them again and compare "
-        "their tables with what is expected.",
+        "One for each paper, with the outputs of the last run. The tests run them again and "
+        "compare their tables with what is expected.",
         f".. toctree::\n   :maxdepth: 2\n\n{entries}",
     )

@@ -44,8 +44,8 @@ def write(root: Path, folder: Path) -> None:
     write_page(
         folder / "index.rst",
         heading("Problems", TITLE),
-        "A problem is an instance and the resources that a training step has. Each has its methods, "
-        "and every answer is replayed in exact integers before it is printed.",
+        "A problem is an instance and the resources that a training step has. Each has its "
+        "methods, and every answer is replayed in exact integers before it is printed.",
         table(("Problem", "The question", "Methods"), rows, (25, 65, 10)),
         toctree((problem, problem) for problem in PROBLEMS),
     )
@@ -53,9 +53,7 @@ def write(root: Path, folder: Path) -> None:
 
 def _write_problem(root: Path, folder: Path, problem: str, name: str) -> None:
     methods = methods_of(problem)
-    rows = [
-        (f"``{item.name}``", str(item.promise), item.summary, item.source) for item in methods
-    ]
+    rows = [(f"``{item.name}``", str(item.promise), item.summary, item.source) for item in methods]
     modules: dict[str, list[Method]] = {}
     for item in methods:
         modules.setdefault(item.entry.partition(":")[0], []).append(item)
@@ -91,7 +89,9 @@ def _models(root: Path, modules: dict[str, list[Method]]) -> str:
     used = [item for item in find_formulations(root) if f"formulations.{item.name}" in seen]
     if not used:
         return "The methods of this problem need no integer program."
-    return "\n".join(f"- :doc:`{item.name} <../formulations/{item.name}>`: {item.title}" for item in used)
+    return "\n".join(
+        f"- :doc:`{item.name} <../formulations/{item.name}>`: {item.title}" for item in used
+    )
 
 
 def _instances(problem: str) -> str:
@@ -121,6 +121,8 @@ def _bandwidth(problem: str) -> str | None:
 def _module(root: Path, module: str, methods: list[Method]) -> str:
     title, text, _ = docstring_of(root / "solvers" / f"{module}.py")
     entries = {item.entry.replace(":", "."): None for item in methods}
-    functions = [f".. autofunction:: jettison.solvers.{entry}\n   :no-index:\n" for entry in entries]
+    functions = [
+        f".. autofunction:: jettison.solvers.{entry}\n   :no-index:\n" for entry in entries
+    ]
     names = ", ".join(f"``{item.name}``" for item in methods)
     return "\n\n".join([heading(title, SECTION), f"Methods: {names}.", text, *functions])

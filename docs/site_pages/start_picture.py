@@ -47,9 +47,7 @@ def _curves() -> dict[str, list[tuple[int, float]]]:
     return curves
 
 
-def _draw(
-    curves: dict[str, list[tuple[int, float]]], colours: dict[str, str], path: Path
-) -> None:
+def _draw(curves: dict[str, list[tuple[int, float]]], colours: dict[str, str], path: Path) -> None:
     import matplotlib
     from matplotlib.figure import Figure
 

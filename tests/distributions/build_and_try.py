@@ -1,7 +1,8 @@
 """Build the source distribution and the wheel, look into both, install each, and try it.
 
 Run by `make wheel-test`. Each is installed into an empty environment, and tried in a temporary
-folder that has the tests and not the sources. What was built stays in ``dist/``.
+folder that has the tests and not the sources. What was built stays in ``dist/``. With files as
+arguments, those are looked into and tried, and nothing is built.
 """
 
 from __future__ import annotations
@@ -40,23 +41,32 @@ ROOMS = {
     "studies",
     "torch",
 }
-SOURCES = ("CMakeLists.txt", "LICENSE", "README.md", "jettison.py.in", "solvers/_native/kernels.cpp")
+SOURCES = (
+    "CMakeLists.txt",
+    "LICENSE",
+    "README.md",
+    "jettison.py.in",
+    "solvers/_native/kernels.cpp",
+)
 
 
 def main() -> None:
     """Build, look, install and try."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        run([sys.executable, "-m", "build", "--outdir", str(folder / "dist"), str(ROOT)])
-        wheel = next((folder / "dist").glob("*.whl"))
-        source = next((folder / "dist").glob("*.tar.gz"))
-        check_wheel(wheel)
-        check_source(source)
-        for built in (wheel, source):
-            try_installed(built, folder / f"try-{built.suffix[1:]}")
-        (ROOT / "dist").mkdir(exist_ok=True)
-        for built in (wheel, source):
-            shutil.copy(built, ROOT / "dist")
+    given = [Path(name).resolve() for name in sys.argv[1:]]
+    for built in given or build():
+        if built.suffix == ".whl":
+            check_wheel(built)
+        else:
+            check_source(built)
+        with tempfile.TemporaryDirectory() as folder:
+            try_installed(built, Path(folder))
+
+
+def build() -> list[Path]:
+    """Build the source distribution and, from it, the wheel."""
+    shutil.rmtree(ROOT / "dist", ignore_errors=True)
+    run([sys.executable, "-m", "build", "--outdir", str(ROOT / "dist"), str(ROOT)])
+    return [*(ROOT / "dist").glob("*.whl"), *(ROOT / "dist").glob("*.tar.gz")]
 
 
 def check_wheel(wheel: Path) -> None:
@@ -84,7 +94,7 @@ def packaged_files() -> list[str]:
     """Return where the tracked files of the rooms stand in a wheel."""
     mapped = {room: room for room in ROOMS - {"torch"}} | {"executors/torch": "torch"}
     tracked = subprocess.run(
-        ["git", "ls-files", *mapped],  # noqa: S607
+        ["git", "ls-files", *mapped],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -98,7 +108,7 @@ def packaged_files() -> list[str]:
 
 
 def check_source(source: Path) -> None:
-    """Check that the source distribution can be built and tested, and has nothing that was built."""
+    """Check that a source distribution has all that a build needs, and nothing that was built."""
     with tarfile.open(source) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     missing = [name for name in (*SOURCES, "tests/conftest.py") if name not in names]

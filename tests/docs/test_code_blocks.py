@@ -51,7 +51,7 @@ def run(block: CodeBlock, place: str, names: dict[str, object]) -> None:
         case "python" if ">>> " in block.text:
             run_session(block.text, place, names)
         case "python":
-            exec(compile(block.text, place, "exec"), names)  # noqa: S102
+            exec(compile(block.text, place, "exec"), names)
         case "sh":
             done = run_commands(block.text)
             assert done.returncode == 0, f"{place}\n{done.stdout}"
@@ -89,7 +89,7 @@ def run_commands(commands: str) -> subprocess.CompletedProcess[str]:
     """Run commands in Bash, with the `jettison` of this environment, in 110 columns."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     return subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", commands],  # noqa: S607
+        ["bash", "-euo", "pipefail", "-c", commands],
         env={**os.environ, "PATH": path, "COLUMNS": "110"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
