@@ -23,6 +23,8 @@ exclude_patterns = ["_build", "site_pages"]
 # Names that are no targets become code; `site_pages.name_links` looks for those of jettison.
 default_role = "py:obj"
 nitpicky = True
+# Two hyphens begin an option, and are no dash.
+smartquotes = False
 # Other packages are not linked: their inventories would have to be fetched.
 nitpick_ignore_regex = [(r"py:.*", r"(?!jettison\.).*")]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
@@ -34,7 +35,7 @@ def write(folder: Path) -> None:
     )
 
 
-def _described(command, name: str, parent, level: int) -> list[str]:  # type: ignore[no-untyped-def]
+def _described(command: Any, name: str, parent: typer.Context, level: int) -> list[str]:
     marks = (TITLE, SECTION, SUBSECTION)
     context = typer.Context(command, info_name=name, parent=parent)
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
@@ -56,7 +57,7 @@ def _described(command, name: str, parent, level: int) -> list[str]:  # type: ig
     return parts
 
 
-def _help(parameter, context) -> tuple[str, str] | None:  # type: ignore[no-untyped-def]
+def _help(parameter: Any, context: typer.Context) -> tuple[str, str] | None:
     record = parameter.get_help_record(context)
     if record is None:
         return None

@@ -45,5 +45,6 @@ def _align(app: Sphinx, doctree: nodes.document, name: str) -> None:
     for block in doctree.findall(nodes.math_block):
         text = block.astext()
         if r"\\" in text and "&" in text and not text.lstrip().startswith(r"\begin"):
-            wrapped = rf"\begin{{aligned}}{text}\end{{aligned}}"
-            block.children = [nodes.Text(wrapped)]
+            block.children = [nodes.Text(rf"\[\begin{{aligned}}{text}\end{{aligned}}\]")]
+            # The delimiters are there, and Sphinx adds nothing.
+            block["no-wrap"] = block["nowrap"] = True

@@ -80,7 +80,7 @@ def check_wheel(wheel: Path) -> None:
         if not name.startswith("jettison/")
         or name.split("/")[1] not in ROOMS
         or "_native" in name
-        or "test" in Path(name).name
+        or Path(name).name.startswith("test_")
         or name.endswith((".ipynb", ".cpp", ".hpp", ".pyc"))
     )
     missing = [name for name in (*NEEDED, *packaged_files()) if name not in names]
