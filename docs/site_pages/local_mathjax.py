@@ -44,7 +44,7 @@ def _align(app: Sphinx, doctree: nodes.document, name: str) -> None:
     """Set rows as ``aligned``, which keeps columns apart; Sphinx's own ``split`` does not."""
     for block in doctree.findall(nodes.math_block):
         text = block.astext()
-        if r"\\" in text and "&" in text and not text.lstrip().startswith(r"\begin"):
+        if "&" in text and not text.lstrip().startswith(r"\begin"):
             block.children = [nodes.Text(rf"\[\begin{{aligned}}{text}\end{{aligned}}\]")]
             # The delimiters are there, and Sphinx adds nothing.
             block["no-wrap"] = block["nowrap"] = True
