@@ -6,6 +6,7 @@ needs no fonts.
 
 from __future__ import annotations
 
+import re
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,9 +43,17 @@ def _copy(app: Sphinx) -> None:
 
 def _align(app: Sphinx, doctree: nodes.document, name: str) -> None:
     """Set rows as ``aligned``, which keeps columns apart; Sphinx's own ``split`` does not."""
+    for inline in doctree.findall(nodes.math):
+        inline.children = [nodes.Text(_plain_words(inline.astext()))]
     for block in doctree.findall(nodes.math_block):
-        text = block.astext()
+        text = _plain_words(block.astext())
+        block.children = [nodes.Text(text)]
         if "&" in text and not text.lstrip().startswith(r"\begin"):
             block.children = [nodes.Text(rf"\[\begin{{aligned}}{text}\end{{aligned}}\]")]
             # The delimiters are there, and Sphinx adds nothing.
             block["no-wrap"] = block["nowrap"] = True
+
+
+def _plain_words(text: str) -> str:
+    """Return a formula whose words have plain underscores, as MathJax wants them, not LaTeX."""
+    return re.sub(r"\\text\{[^{}]*\}", lambda word: word[0].replace(r"\_", "_"), text)

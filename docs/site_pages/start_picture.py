@@ -53,7 +53,7 @@ def _draw(curves: dict[str, list[tuple[int, float]]], colours: dict[str, str], p
 
     # Without a salt of its own the file would differ from build to build.
     with matplotlib.rc_context({"svg.hashsalt": "jettison", "font.size": 11}):
-        figure = Figure(figsize=(9.5, 4.2), layout="constrained")
+        figure = Figure(figsize=(7, 5.2), layout="constrained")
         axes = figure.add_subplot()
         for method, colour in _BASELINES.items():
             axes.step(*zip(*curves[method], strict=True), where="post", color=colour, label=method)
@@ -105,6 +105,7 @@ def _dress(axes: Axes, colours: dict[str, str]) -> None:
         [labels[number] for number in order],
         frameon=False,
         labelcolor=colours["text"],
-        loc="center left",
-        bbox_to_anchor=(1.0, 0.5),
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.16),
+        ncols=2,
     )
