@@ -3,7 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := instances schedules formulations solvers studies executors cli tests benchmarks
 
-.PHONY: help install demo test lint test-torch test-jax test-cluster bench notebooks sanitize clean
+.PHONY: help install demo test lint test-torch test-jax test-cluster bench notebooks docs wheel-test
+.PHONY: sanitize clean
 .DEFAULT_GOAL := help
 
 help:
@@ -14,6 +15,8 @@ help:
 	@echo "make test-cluster  the tests that need Dask, DuckDB and PyArrow, which it installs"
 	@echo "make bench       times the kernels beside their baselines"
 	@echo "make notebooks   run the notebooks again, with their outputs and expected tables"
+	@echo "make docs        build the pages of the documentation: docs/_build/html"
+	@echo "make wheel-test  build the wheel and the source distribution, and test each as installed"
 	@echo "make sanitize    the kernel tests under the address and undefined-behaviour sanitizers"
 	@echo "make clean       remove the virtual environment and what was built"
 
@@ -70,6 +73,17 @@ notebooks: install
 	cd notebooks && ../$(BIN)/python -m jupytext --to ipynb --execute *.py
 	$(BIN)/python tests/notebooks/refresh_expected.py
 
+# Warnings are errors, and references that lead nowhere are warnings.
+docs: install
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[docs]"
+	$(BIN)/python -m sphinx -b html --fail-on-warning --keep-going --quiet docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+# Each is installed into an empty environment, and tested from a folder without the sources.
+wheel-test: .venv/made
+	$(BIN)/python -m pip install --quiet "build>=1.2"
+	$(BIN)/python tests/distributions/build_and_try.py
+
 # A second environment, because the sanitized kernels need their run-time library loaded first. The
 # sanitizer ends the process where it cannot allocate, so that one test is left out; another one
 # compares two searches that have not enough time when they run at a fraction of their speed.
@@ -91,4 +105,4 @@ sanitize:
 	  tests/solvers/test_graph_incumbent.py
 
 clean:
-	rm -rf .venv build demo
+	rm -rf .venv build demo dist docs/_build docs/generated

@@ -20,9 +20,8 @@ Columns
 :math:`A^G_l`, ``A_G_l``         size of the layers that may be absent when an operation of
                                  layer :math:`l` starts
 :math:`W^G_l`, ``W_G_l``         size of the layers :math:`i \ge l` with :math:`c_i`
-:math:`N_l, R_l`, ``N_l``, ``R_l`` of the layers that may be absent: the number of those of size
-                                 :math:`w`, and what the others count for in blocks of size
-                                 :math:`w`
+:math:`N_l`, ``N_l``             of the layers that may be absent, how many are of size :math:`w`
+:math:`R_l`, ``R_l``             what the others of them count for, in blocks of size :math:`w`
 :math:`P^G_k`, ``P_G_k``         what is prefetched in interval :math:`k`
 :math:`U^G_k`, ``U_G_k``         what is uploaded of layers with :math:`y^0`
 :math:`V^G_k`, ``V_G_k``         what is uploaded of layers with :math:`c`

@@ -22,21 +22,22 @@ Columns
 -------
 With :math:`t = t_w` in the names:
 
-=================================== =======================================================
-:math:`s_{ik}`, ``s_i_k``           :math:`i` has strategy :math:`k`; binary, one set of columns
-                                    for all that have one choice together: :math:`s_i = s_{g(i)}`
-:math:`e^{ji}_{ab}`, ``e_j_i_a_b``  :math:`j` has strategy :math:`a` and :math:`i` has :math:`b`; 0
-                                    to 1, and 0 where that is forbidden; one set of columns for each
-                                    pair of choices with an edge between them
-:math:`R_{wi}`, ``R_t_i``           :math:`i \in A_w` is computed again in window :math:`w`; binary
-:math:`S_{wi}`, ``S_t_i``           the value of :math:`i \in A_w` is in memory when the window
-                                    begins, and is read before :math:`i` is computed next; binary
-:math:`r_{wik}`, ``r_t_i_k``        :math:`R_{wi} s_{ik}`, 0 to 1
-:math:`q_{wik}`, ``q_t_i_k``        :math:`S_{wi} s_{ik}`, 0 to 1
-:math:`f^{ji}_{wab}`,               :math:`R_{wi} e^{ji}_{ab}`, 0 to 1, where
-``f_t_j_i_a_b``                     :math:`X^{ji}_{ab} > 0`
-:math:`Z_{wi}`, ``Z_t_i``           as in `windowed_frontier`, for :math:`w < k`
-=================================== =======================================================
+===================================== =======================================================
+:math:`s_{ik}`, ``s_i_k``             :math:`i` has strategy :math:`k`; binary, one set of columns
+                                      for all that have one choice together: :math:`s_i = s_{g(i)}`
+:math:`e^{ji}_{ab}`, ``e_j_i_a_b``    :math:`j` has strategy :math:`a` and :math:`i` has :math:`b`;
+                                      0 to 1, and 0 where that is forbidden; one set of columns for
+                                      each pair of choices with an edge between them
+:math:`R_{wi}`, ``R_t_i``             :math:`i \in A_w` is computed again in window :math:`w`;
+                                      binary
+:math:`S_{wi}`, ``S_t_i``             the value of :math:`i \in A_w` is in memory when the window
+                                      begins, and is read before :math:`i` is computed next; binary
+:math:`r_{wik}`, ``r_t_i_k``          :math:`R_{wi} s_{ik}`, 0 to 1
+:math:`q_{wik}`, ``q_t_i_k``          :math:`S_{wi} s_{ik}`, 0 to 1
+:math:`f^{ji}_{wab}`, ``f_t_j_i_a_b`` :math:`R_{wi} e^{ji}_{ab}`, 0 to 1, where
+                                      :math:`X^{ji}_{ab} > 0`
+:math:`Z_{wi}`, ``Z_t_i``             as in `windowed_frontier`, for :math:`w < k`
+===================================== =======================================================
 
 Model
 -----

@@ -1,0 +1,49 @@
+"""The Sphinx extension that lets all makers of pages write theirs.
+
+Pages are written to ``docs/generated`` before Sphinx looks for pages, so that a new formulation,
+problem, method, command, public name, notebook or benchmark has its page without being listed.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import (
+    api_pages,
+    benchmark_page,
+    command_pages,
+    formulation_pages,
+    local_mathjax,
+    name_links,
+    notebook_pages,
+    problem_pages,
+    start_picture,
+)
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def write_pages(app: Sphinx) -> None:
+    """Write all generated pages of the site anew."""
+    folder = Path(app.srcdir) / "generated"
+    shutil.rmtree(folder, ignore_errors=True)
+    start_picture.write(folder)
+    formulation_pages.write(ROOT, folder / "formulations")
+    problem_pages.write(ROOT, folder / "problems")
+    command_pages.write(folder / "commands")
+    api_pages.write(folder / "api")
+    notebook_pages.write(ROOT, folder / "notebooks")
+    benchmark_page.write(ROOT, folder)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Connect the makers of pages to Sphinx."""
+    app.connect("builder-inited", write_pages)
+    name_links.connect(app)
+    local_mathjax.connect(app)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

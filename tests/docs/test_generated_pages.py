@@ -1,0 +1,113 @@
+"""The pages that are made from the sources: nothing has to be listed to appear."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+import jettison
+from docs.site_pages import api_pages, command_pages, formulation_pages, problem_pages
+from jettison.solvers.methods import METHODS, PROBLEMS
+
+ROOT = Path(__file__).parents[2]
+MODEL = r'''r"""The fewest moves: a model of a toy.
+
+.. math::
+    \text{(moved)} \quad & \sum_i x_i \ge 1
+"""
+
+from jettison.instances.remat_graph import RematGraph
+
+
+def toy(problem: RematGraph) -> int:
+    return 1
+'''
+PART = '"""The columns of `toy`, which has the model."""\n\nNUMBER = 1\n'
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """A repository with the formulations and solvers of this one, to add to."""
+    for room in ("formulations", "solvers"):
+        shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("_native"))
+    return tmp_path
+
+
+def test_a_new_formulation_has_a_page_with_its_model_and_its_code(copied: Path) -> None:
+    (copied / "formulations/toy.py").write_text(MODEL, encoding="utf-8")
+    (copied / "formulations/toy_columns.py").write_text(PART, encoding="utf-8")
+    folder = copied / "docs/generated/formulations"
+    formulation_pages.write(copied, folder)
+    page = (folder / "toy.rst").read_text(encoding="utf-8")
+    assert "The fewest moves: a model of a toy\n" in page
+    assert r"\text{(moved)} \quad & \sum_i x_i \ge 1" in page
+    # The docstring ends in line 5.
+    assert "../../../formulations/toy.py\n      :caption: formulations/toy.py" in page
+    assert ":lines: 6-" in page
+    assert "formulations/toy_columns.py" in page
+    index = (folder / "index.rst").read_text(encoding="utf-8")
+    checkmate = index.index("\nCheckmate and Moccasin")
+    assert checkmate < index.index(":doc:`toy <toy>`") < index.index("\nAlpa")
+
+
+def test_every_module_that_states_a_model_is_a_formulation() -> None:
+    stated = {
+        path.stem
+        for path in (ROOT / "formulations").glob("*.py")
+        if ".. math::" in path.read_text(encoding="utf-8").split('"""')[1]
+    }
+    assert {item.name for item in formulation_pages.find_formulations(ROOT)} == stated
+
+
+@pytest.mark.parametrize(
+    ("name", "group"),
+    [
+        ("checkmate", "Checkmate"),
+        ("chain_cut", "rotor"),
+        ("offload_moments", "POFO"),
+        ("weight_offload_milp", "Weight offloading"),
+        ("kiwi_full", "KIWI"),
+        ("products", "KIWI"),
+        ("alpa_ilp", "Alpa"),
+        ("multi_model_bound", "µ-TWO"),
+        ("three_partition_triples", "Hard instances"),
+    ],
+)
+def test_a_formulation_stands_with_its_paper(name: str, group: str) -> None:
+    found = {item.name: item.group for item in formulation_pages.find_formulations(ROOT)}
+    assert found[name].startswith(group)
+
+
+def test_every_problem_has_a_page_with_all_of_its_methods(tmp_path: Path) -> None:
+    problem_pages.write(ROOT, tmp_path)
+    for problem in PROBLEMS:
+        page = (tmp_path / f"{problem}.rst").read_text(encoding="utf-8")
+        for method in METHODS:
+            if method.problem == problem:
+                assert f"* - ``{method.name}``" in page
+                assert method.entry.replace(":", ".") in page
+    assert "gpt2-38-b64-table1" in (tmp_path / "weight-offload.rst").read_text(encoding="utf-8")
+
+
+def test_every_command_has_a_page_with_its_options(tmp_path: Path) -> None:
+    command_pages.write(tmp_path)
+    solve = (tmp_path / "solve.rst").read_text(encoding="utf-8")
+    assert "jettison solve [OPTIONS] {PROBLEM}" in solve
+    assert re.search(r"^``--memory .*``\n   \w+", solve, re.MULTILINE)
+    generate = (tmp_path / "generate.rst").read_text(encoding="utf-8")
+    assert "jettison generate three-partition\n====" in generate
+
+
+def test_every_public_name_is_on_one_page(tmp_path: Path) -> None:
+    assert sorted(chain.from_iterable(api_pages.public_names().values())) == sorted(
+        jettison.__all__
+    )
+    api_pages.write(tmp_path)
+    pages = [path.read_text(encoding="utf-8") for path in tmp_path.glob("*.rst")]
+    for name in jettison.__all__:
+        pattern = re.compile(rf"^\.\. auto(class|function):: jettison\.{name}$", re.MULTILINE)
+        assert sum(len(pattern.findall(page)) for page in pages) == 1
