@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from jettison.schedules.cyclic_event import CyclicEventKind
+from jettison.schedules.folded_span import folded_span
 from jettison.schedules.memory_marks import mark_limit, mark_peak
 from jettison.schedules.picture_style import (
     BLACK,
@@ -137,13 +138,8 @@ def _draw_lanes(axes: Axes, replay: Replay, time: AxisUnit) -> list[Artist]:
 
 def _wrapped(bar: _Bar, period_ns: int) -> Iterator[_Bar]:
     """Fold what is under way at the end of the period to its start."""
-    if bar.end_ns <= period_ns:
-        yield bar
-    elif bar.end_ns - bar.start_ns >= period_ns:
-        yield bar._replace(start_ns=0, end_ns=period_ns)
-    else:
-        yield bar._replace(end_ns=period_ns)
-        yield bar._replace(start_ns=0, end_ns=bar.end_ns - period_ns)
+    for start_ns, end_ns in folded_span(bar.start_ns, bar.end_ns, period_ns):
+        yield bar._replace(start_ns=start_ns, end_ns=end_ns)
 
 
 def _draw_bars(

@@ -20,6 +20,7 @@ from jettison.schedules.chain_schedule import ChainSchedule
 from jettison.schedules.offload_schedule import OffloadSchedule
 from jettison.solvers.solve import solve
 from jettison.torch.checkpointed_sequential import CheckpointedSequential, Loss
+from jettison.torch.no_schedule import no_schedule_error
 
 
 def checkpoint_sequential_optimal(
@@ -111,15 +112,7 @@ def checkpoint_sequential_optimal(
         problem = RematOffloadChain(chain, memory, bandwidth)
     result = solve(problem, method, time_limit=time_limit)
     if not isinstance(result.schedule, ChainSchedule | OffloadSchedule):
-        least = None if result.infeasibility is None else result.infeasibility.least_memory_bytes
-        raise InputError(
-            f"{result.method} found no schedule within {problem.memory_bytes} bytes"
-            f" ({result.status})",
-            field="memory",
-            expected="give more memory or time"
-            if least is None
-            else f"give at least {least} bytes",
-        )
+        raise no_schedule_error(problem, result)
     return CheckpointedSequential(sequential, problem, result.schedule, loss=loss)
 
 

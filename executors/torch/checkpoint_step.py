@@ -12,6 +12,7 @@ from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.solvers.solve import solve
 from jettison.torch.checkpointed_step import CheckpointedStep
+from jettison.torch.no_schedule import no_schedule_error
 from jettison.torch.step_program import Loss, StepProgram, trace_step_program
 
 
@@ -85,13 +86,5 @@ def checkpoint_step_optimal(
     problem = RematGraph(program.graph, memory)
     result = solve(problem, method, time_limit=time_limit)
     if not isinstance(result.schedule, GraphSchedule):
-        least = None if result.infeasibility is None else result.infeasibility.least_memory_bytes
-        raise InputError(
-            f"{result.method} found no schedule within {problem.memory_bytes} bytes"
-            f" ({result.status})",
-            field="memory",
-            expected="give more memory or time"
-            if least is None
-            else f"give at least {least} bytes",
-        )
+        raise no_schedule_error(problem, result)
     return CheckpointedStep(program, problem, result.schedule)

@@ -12,8 +12,8 @@ from jettison.instances.graph import Graph
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.solvers.result import replay_schedule
+from jettison.torch.backward_call import check_plain_backward
 from jettison.torch.checkpointed_sequential import Prediction
-from jettison.torch.errors import ExecutionError
 from jettison.torch.graph_plan import GraphPlan
 from jettison.torch.graph_run import GraphRun, StepState
 from jettison.torch.step_program import StepProgram
@@ -129,16 +129,7 @@ class _RunStep(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None]:
-        if torch.is_grad_enabled():
-            raise ExecutionError(
-                "create_graph=True asks for gradients of gradients, which a schedule does not "
-                "record; call the plain model for them"
-            )
-        if not torch.autograd._is_checkpoint_valid():
-            raise ExecutionError(
-                "torch.autograd.grad() and backward(inputs=...) ask for some gradients only, but "
-                "a schedule accumulates all of them into .grad; call backward() without inputs"
-            )
+        check_plain_backward()
         ctx.run.backward(gradients[0])
         return None, None
 

@@ -14,6 +14,7 @@ from jettison.schedules.chain_contents import Tensor as Name
 from jettison.schedules.chain_contents import TensorKind
 from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind
 from jettison.schedules.transfer_operation import TransferOperation
+from jettison.torch.backward_call import check_plain_backward
 from jettison.torch.errors import ExecutionError
 from jettison.torch.execution_plan import ExecutionPlan
 from jettison.torch.host_copies import host_copies
@@ -138,16 +139,7 @@ class ScheduleRun:
                 "the output was modified in place before the backward pass, which may need it; "
                 "modify a clone() of it"
             )
-        if torch.is_grad_enabled():
-            raise ExecutionError(
-                "create_graph=True asks for gradients of gradients, which a schedule does not "
-                "record; call the plain model for them"
-            )
-        if not torch.autograd._is_checkpoint_valid():
-            raise ExecutionError(
-                "torch.autograd.grad() and backward(inputs=...) ask for some gradients only, but "
-                "a schedule accumulates all of them into .grad; call backward() without inputs"
-            )
+        check_plain_backward()
 
     def _run_backward_to(self, end: int) -> None:
         try:

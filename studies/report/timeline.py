@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from jettison.instances.chain import Chain
 from jettison.schedules.chain_schedule import ChainOperationKind
+from jettison.schedules.folded_span import folded_span
 from jettison.schedules.graph_schedule import GraphOperationKind
 from jettison.schedules.replay import Replay, Step
 from jettison.schedules.strategy_choice import ChoiceReplay
@@ -188,14 +189,9 @@ def _label(operation: str, names: Sequence[str]) -> str:
 
 
 def _wrapped(bar: Bar, period_ns: int) -> Iterator[Bar]:
-    """Fold what is under way at the end of a period to its start."""
-    if bar.end_ns <= period_ns:
-        yield bar
-    elif bar.end_ns - bar.start_ns >= period_ns:
-        yield bar._replace(start_ns=0, end_ns=period_ns)
-    else:
-        yield bar._replace(end_ns=period_ns)
-        yield bar._replace(start_ns=0, end_ns=bar.end_ns - period_ns)
+    """Fold what is under way at the end of the period to its start."""
+    for start_ns, end_ns in folded_span(bar.start_ns, bar.end_ns, period_ns):
+        yield bar._replace(start_ns=start_ns, end_ns=end_ns)
 
 
 def _waits(bars: Iterable[Bar], end_ns: int, lane: str) -> Iterator[Bar]:

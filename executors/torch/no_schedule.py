@@ -1,0 +1,17 @@
+"""The error where a method found nothing to run."""
+
+from __future__ import annotations
+
+from jettison.instances.errors import InputError
+from jettison.solvers.outcome import Problem
+from jettison.solvers.result import Result
+
+
+def no_schedule_error(problem: Problem, result: Result) -> InputError:
+    """Return an error that says what would do, as far as it is known."""
+    least = None if result.infeasibility is None else result.infeasibility.least_memory_bytes
+    return InputError(
+        f"{result.method} found no schedule within {problem.memory_bytes} bytes ({result.status})",
+        field="memory",
+        expected="give more memory or time" if least is None else f"give at least {least} bytes",
+    )
