@@ -80,9 +80,9 @@ def records(folder: Path) -> list[Path]:
     return sorted((folder / "jobs").glob("[!.]*.json"))
 
 
-def wait_until(holds: Callable[[], bool]) -> None:
-    """Wait for something that happens soon."""
-    deadline = time.monotonic() + _PATIENCE_S
+def wait_until(holds: Callable[[], bool], patience_s: float = _PATIENCE_S) -> None:
+    """Wait for something that happens in time."""
+    deadline = time.monotonic() + patience_s
     while not holds():
         assert time.monotonic() < deadline, "it does not happen"
         time.sleep(0.02)

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,37 +16,18 @@ import pytest
 from jettison.studies.report.page import write_report
 from jettison.studies.report.run import load_runs
 from jettison.studies.result_folder import ResultFolder
+from tests.studies.report.browser import Seen, chromium, draw_everything, opened, wait_until
 from tests.studies.report.conftest import HOSTILE, TinyResults
 
-sync_api: Any = pytest.importorskip(
-    "playwright.sync_api", reason="playwright, which drives the browser, is not installed"
-)
 pytest.importorskip("plotly", reason="plotly is not installed (jettison[report])")
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome")
-_WIDE = {"width": 1280, "height": 1000}
 _PHONE = {"width": 360, "height": 740}
-
-
-@dataclass
-class Seen:
-    """An open page, and what it did that it should not."""
-
-    page: Any
-    complaints: list[str] = field(default_factory=list)
-    requests: list[str] = field(default_factory=list)
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as driver:
-        own = Path(driver.chromium.executable_path)
-        found = next(filter(None, map(shutil.which, _NAMES)), str(own) if own.exists() else None)
-        if found is None:
-            pytest.skip("no Chromium is installed (apt-get install chromium)")
-        opened = driver.chromium.launch(executable_path=found)
-        yield opened
-        opened.close()
+    with chromium() as opened_browser:
+        yield opened_browser
 
 
 @pytest.fixture(scope="module")
@@ -57,35 +36,6 @@ def report(tiny_results: TinyResults, tmp_path_factory: pytest.TempPathFactory) 
     folder = ResultFolder(tiny_results.path)
     write_report(load_runs(folder)[0], folder, path, title=HOSTILE)
     return path
-
-
-def opened(browser: Any, report: Path, **options: Any) -> Seen:
-    # Without smooth scrolling, what is measured on the screen stays where it is.
-    calm = {"viewport": _WIDE, "reduced_motion": "reduce"}
-    seen = Seen(browser.new_context(**{**calm, **options}).new_page())
-    seen.page.on("console", lambda message: seen.complaints.append(message.text))
-    seen.page.on("pageerror", lambda error: seen.complaints.append(str(error)))
-    seen.page.on("dialog", lambda dialog: seen.complaints.append(dialog.message))
-    seen.page.on("request", lambda request: seen.requests.append(request.url))
-    seen.page.goto(report.as_uri())
-    return seen
-
-
-def wait_until(page: Any, condition: str) -> None:
-    """Ask again and again: the policy of the page forbids the browser to do so by itself."""
-    for _ in range(600):
-        if page.evaluate(condition):
-            return
-        page.wait_for_timeout(50)
-    pytest.fail(f"never came true: {condition}")
-
-
-def draw_everything(page: Any) -> None:
-    """Open all that is folded, and look at every plot."""
-    page.evaluate("document.querySelectorAll('main details').forEach((one) => (one.open = true))")
-    for plot in page.query_selector_all(".plot"):
-        plot.scroll_into_view_if_needed()
-    wait_until(page, "[...document.querySelectorAll('.plot')].every((plot) => plot.dataset.drawn)")
 
 
 @pytest.fixture(scope="module")
