@@ -57,6 +57,9 @@ def run(block: CodeBlock, place: str, names: dict[str, object]) -> None:
             assert done.returncode == 0, f"{place}\n{done.stdout}"
         case "console":
             run_console(block.text, place)
+        case "text":
+            # A file that is shown, and no code.
+            pass
         case language:
             pytest.fail(f"{place}: nothing is known of running {language!r}; say why it is not run")
 

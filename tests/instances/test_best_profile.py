@@ -22,6 +22,7 @@ def entry(name: str, **changes: Any) -> CatalogEntry:
         "input_shape": (4, 3, 224, 224),
         "source": "torch-profile",
         "file_sha256": "",
+        "instance_sha256": "",
     }
     return CatalogEntry(**(known | changes))
 
