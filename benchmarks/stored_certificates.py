@@ -30,6 +30,8 @@ def cases() -> list[Case]:
     for entry in bundled_instances():
         if entry.kind == "sharded-graph" and entry.name.startswith("mlp-26"):
             found.append(("remat-sharding", entry.name, Resources("70%"), "exact"))
+        if entry.kind == "graph":
+            found.append(("remat-graph", entry.name, Resources("95%"), "exact"))
         if entry.kind != "chain" or entry.size > MOST_STAGES:
             continue
 

@@ -15,7 +15,7 @@ from jettison.instances.multi_model import MultiModel
 from jettison.instances.sharded_graph import ShardedGraph
 
 DATA = Path(catalog.__file__).parent / "data"
-LARGEST_FILE_BYTES = 60_000
+LARGEST_FILE_BYTES = 65_000
 # A profile for each number of models that may be fused.
 LARGEST_MULTI_MODEL_BYTES = 240_000
 EACH = pytest.mark.parametrize("entry", bundled_instances(), ids=lambda entry: entry.name)
@@ -84,7 +84,12 @@ def test_every_duration_of_a_profile_is_the_median_of_its_spread(
             for operation in ("forward_ns", "backward_ns")
         }
     elif isinstance(instance, Graph):
-        assert medians == {f"{node.name} duration_ns": node.duration_ns for node in instance.nodes}
+        # What an operation saves beside its output is a node of its own, and takes no time.
+        assert medians == {
+            f"{node.name} duration_ns": node.duration_ns
+            for node in instance.nodes
+            if not (node.name.endswith(".saved") and node.duration_ns == 0)
+        }
     elif isinstance(instance, MultiModel):
         # Sums over all operations, by the number of fused models; the first may be left out.
         for place, number in enumerate(instance.sizes):
