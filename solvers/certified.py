@@ -16,7 +16,7 @@ from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.method import Promise
 from jettison.solvers.methods import find_method
 from jettison.solvers.outcome import Infeasibility, Problem, SolveOptions
-from jettison.solvers.result import Result
+from jettison.solvers.result import Result, link_of
 from jettison.solvers.status import Termination
 
 if TYPE_CHECKING:
@@ -72,11 +72,15 @@ def certified_bound(problem: Problem, certificate: Certificate) -> Bound | None:
         If it proves nothing, or is about another problem: a defect of whoever made it.
     """
     claim = certificate.checked().claim
-    given = claim.resources.get("memory_bytes", problem.memory_bytes)
-    if (claim.problem, claim.instance_sha256, given) != (
+    link = link_of(problem)
+    resources = {
+        "memory_bytes": problem.memory_bytes,
+        "bytes_per_s": None if link is None else link.bytes_per_s,
+    }
+    same_resources = all(resources.get(name) == given for name, given in claim.resources.items())
+    if not same_resources or (claim.problem, claim.instance_sha256) != (
         problem.problem,
         problem.instance.sha256,
-        problem.memory_bytes,
     ):
         raise CertificateError("the certificate is about another problem")
     if claim.time_ns is None:

@@ -8,6 +8,7 @@ import pytest
 
 from jettison.certificates.errors import CertificateError
 from jettison.instances.remat_chain import RematChain
+from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers import certified
 from jettison.solvers.bound import Bound, Evidence, best_bound, largest_bound
@@ -18,6 +19,7 @@ from jettison.solvers.result import ContradictionError
 from jettison.solvers.solve import Verdict, bound, compare, solve
 from jettison.solvers.status import Termination
 from tests.tiny import UNIFORM
+from tests.weight_layers import layers_in
 
 # Six layers of 1 byte, 2 saved: 60 % of the peak does not hold all of them.
 PROBLEM = RematChain(UNIFORM, "60%")
@@ -78,6 +80,16 @@ def test_a_certificate_of_another_problem_is_none_of_this_one() -> None:
     less = RematChain(UNIFORM, PROBLEM.memory_bytes - 1)
     with pytest.raises(CertificateError, match="about another problem"):
         certified_bound(PROBLEM, certificate_of(less))
+
+
+def test_a_certificate_for_another_link_is_none_of_this_one() -> None:
+    slow = layers_in(16, *[(1, 1, 0, 4)] * 4)
+    fast = WeightOffload(slow.instance, slow.memory_bytes, 2 * 10**9)
+    verdict = bound(slow, method="closed-form", certify=True)
+    assert verdict.certificate is not None
+    assert certified_bound(slow, verdict.certificate) is not None
+    with pytest.raises(CertificateError, match="about another problem"):
+        certified_bound(fast, verdict.certificate)
 
 
 def test_a_false_certifier_ends_with_an_error_and_no_bound(
