@@ -20,7 +20,7 @@ from jettison.instances.sharding import Sharding
 from jettison.schedules.schedule_file import save_schedule
 from jettison.solvers.outcome import Problem
 from jettison.studies.result_folder import ResultFolder
-from tests.studies.tiny_study import job_of
+from tests.studies.tiny_study import job_of, small_chain
 from tests.tiny import DIAMOND, EQUAL_LAYERS, RING, UNEVEN
 from tests.tiny_models import MULTI_MODELS
 from tests.tiny_sharded import WAITING
@@ -109,11 +109,28 @@ def write_certificate() -> None:
     (FOLDER / "certificate.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
+def write_certificates() -> None:
+    """Write what is certified of problems whose memory binds, or that nothing fits."""
+    problems: dict[str, Problem] = {
+        "chain": jt.RematChain(UNEVEN, "80%"),
+        "persistent": jt.RematChain(small_chain(), "50%"),
+        "graph": jt.RematGraph(DIAMOND, "80%"),
+        "sharded-graph": RematSharding(WAITING, "80%"),
+        "strategy-graph": Sharding(RING, "80%"),
+        "cycle": jt.WeightOffload(EQUAL_LAYERS, "80%", "1GB/s"),
+    }
+    for name, problem in problems.items():
+        certificate = jt.bound(problem, certify=True).certificate
+        assert certificate is not None, name
+        certificate.save(FOLDER / f"{name}.certificate")
+
+
 def write_all() -> None:
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()
     write_instances_and_schedules()
     write_certificate()
+    write_certificates()
     (FOLDER / "study.toml").write_text(STUDY)
     (FOLDER / "contest.json").write_text(json.dumps(CONTEST))
     (FOLDER / "contest.json.gz").write_bytes(gzip.compress(json.dumps(CONTEST).encode(), mtime=0))
