@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 
 
@@ -17,6 +18,7 @@ class Clock:
 
     def __init__(self, time_limit_s: float | None) -> None:
         self._started = time.perf_counter()
+        self._cpu_started = _cpu_seconds()
         self._limit_s = math.inf if time_limit_s is None else time_limit_s
 
     @property
@@ -25,6 +27,18 @@ class Clock:
         return time.perf_counter() - self._started
 
     @property
+    def cpu_seconds(self) -> float:
+        """CPU seconds since then, of this process and of its children that have ended.
+
+        They say how much was done, however busy the machine was.
+        """
+        return _cpu_seconds() - self._cpu_started
+
+    @property
     def left_s(self) -> float:
         """Seconds until the limit, not below 0; infinite without one."""
         return max(0.0, self._limit_s - self.seconds)
+
+
+def _cpu_seconds() -> float:
+    return sum(os.times()[:4])

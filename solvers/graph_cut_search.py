@@ -57,7 +57,7 @@ from jettison.solvers.status import Answer, Termination
 # Stages whose relaxations are solved before the first model with its integers.
 _STAGES_LOOKED_AT = 4
 _MOST_COLUMNS = 100_000
-_SECONDS_FOR_A_PROOF = 1.0
+_CPU_SECONDS_FOR_A_PROOF = 1.0
 
 
 class CutSearch:
@@ -104,13 +104,13 @@ class CutSearch:
     def is_settled(self) -> bool:
         """Whether the best schedule is as close to the bound as was asked for.
 
-        In the first second it has to meet it: overheads are small beside the time of a step, and
-        most searches that could end so soon can end with a proof.
+        In the first CPU second it has to meet it: overheads are small beside the time of a step,
+        and most searches that could end so soon can end with a proof.
         """
         time_ns = self.incumbent.time_ns
         if time_ns is None:
             return False
-        gap = self.options.gap if self.clock.seconds > _SECONDS_FOR_A_PROOF else 0.0
+        gap = self.options.gap if self.clock.cpu_seconds > _CPU_SECONDS_FOR_A_PROOF else 0.0
         return time_ns - self.bounds.largest_ns <= gap * time_ns
 
     def outcome(self, termination: Termination) -> Outcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 from jettison.solvers.clock import Clock
 
@@ -24,3 +25,14 @@ def test_a_limit_that_is_over_leaves_nothing_rather_than_less() -> None:
     while clock.seconds <= 1e-9:
         pass
     assert clock.left_s == 0.0
+
+
+def test_cpu_seconds_pass_while_something_is_computed_and_hardly_while_nothing_is() -> None:
+    clock = Clock(None)
+    time.sleep(0.2)
+    idle_s = clock.cpu_seconds
+    started = time.process_time()
+    while time.process_time() - started < 0.2:
+        pass
+    assert 0 <= idle_s < 0.2
+    assert clock.cpu_seconds - idle_s > 0.1

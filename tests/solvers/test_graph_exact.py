@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from unittest.mock import patch
 
 from hypothesis import given, settings
@@ -122,3 +123,24 @@ def test_what_can_be_proved_at_once_is_not_left_at_the_gap() -> None:
         result = solve_with(problem, "exact", SolveOptions())
     assert result.gap == 0
     assert result.status == "optimal-in-order"
+
+
+class BusyClock(Clock):
+    """The clock of a machine that does much besides: ten seconds pass for one."""
+
+    @property
+    def seconds(self) -> float:
+        return 10 * super().seconds
+
+
+def test_a_short_search_finds_the_same_on_a_busy_machine() -> None:
+    options = SolveOptions(time_limit_s=1000.0, gap=0.0)
+    for seed, memory in product(range(2), ("60%", "70%")):
+        graph = LayeredGraphs(nodes=40, passes=Passes.TRAINING).draw(seed)
+        problem = RematGraph(graph, memory)
+        idle = solve_with(problem, "exact", options)
+        with patch("jettison.solvers.graph_exact.Clock", BusyClock):
+            busy = solve_with(problem, "exact", options)
+        assert busy.bounds == idle.bounds
+        assert busy.schedule == idle.schedule
+        assert busy.work["moves"] == idle.work["moves"]

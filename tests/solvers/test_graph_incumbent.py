@@ -33,6 +33,10 @@ class CountingClock(Clock):
         return self.now_s
 
     @property
+    def cpu_seconds(self) -> float:
+        return self.seconds
+
+    @property
     def left_s(self) -> float:
         return max(0.0, self.limit_s - self.seconds)
 
@@ -53,6 +57,13 @@ def test_the_first_round_ends_with_its_share_of_the_time() -> None:
     best = incumbent(step_s=6.0)
     best.find_first()
     assert best.moves == graph_incumbent.MOVES
+
+
+def test_nothing_is_annealed_from_a_schedule_in_short_searches() -> None:
+    # No look at the clock is for annealing, which has its share; but less than five seconds passed.
+    best = incumbent(step_s=1e-3)
+    best.improve_from(range(len(GRAPH)), GRAPH.base_time_ns)
+    assert best.moves == 0
 
 
 def test_a_round_from_a_schedule_is_ended_beyond_the_share_of_annealing() -> None:

@@ -92,8 +92,29 @@ def answers(folder: Path) -> dict[str, Any]:
         }
         schedule = ResultFolder(folder).schedule_path(record["key"])
         text = json.loads(schedule.read_text()) if schedule.exists() else None
-        found[record["key"]] = (record["state"], result, record["bounds"], text)
+        found[record["key"]] = {
+            "state": record["state"],
+            **result,
+            "bounds": record["bounds"],
+            "schedule": text,
+        }
     return found
+
+
+def differences(one: Path, other: Path) -> list[str]:
+    """Say of each job of two folders what it did not find alike, and which job it is."""
+    found, again = answers(one), answers(other)
+    if found.keys() != again.keys():
+        return [f"only in one folder: {key}" for key in found.keys() ^ again.keys()]
+    said = []
+    for key, first in found.items():
+        job = ResultFolder(one).record(key)["job"]
+        name = " ".join(str(job[field]) for field in ("instance", "method", "resources"))
+        for part in first:
+            a, b = first[part], again[key][part]
+            if a != b:
+                said.append(f"{name}: {part} is {a!s:.300} and {b!s:.300}")
+    return said
 
 
 def unfinished(folder: Path) -> list[Path]:
