@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 
 from jettison.formulations.array_model import ArrayModel
 from jettison.formulations.array_model_builder import ArrayModelBuilder
+from jettison.solvers.highs import HighsOptions, ModelSolution, solve_model
+from jettison.solvers.status import Answer
 
 
 def one_column(
@@ -62,3 +65,19 @@ def market_split(rows: int = 6, seed: int = 0) -> ArrayModel:
         upper=half,
     )
     return model.build()
+
+
+HARD_KNAPSACK = knapsack(items=150, rows=12)
+
+
+@cache
+def solved_knapsack() -> ModelSolution:
+    """The knapsack of seed 0, solved to its end once for all tests."""
+    return solve_model(knapsack(), HighsOptions(gap=0))
+
+
+def assert_nothing_is_known(solution: ModelSolution) -> None:
+    assert solution.answer is Answer.UNKNOWN
+    assert solution.values is None
+    assert solution.objective is None
+    assert solution.gap is None

@@ -15,20 +15,11 @@ import pytest
 from jettison.formulations.array_model import Floats
 from jettison.instances.errors import InputError
 from jettison.solvers import highs_child
-from jettison.solvers.highs import HighsOptions, ModelSolution, solve_model
+from jettison.solvers.highs import HighsOptions, solve_model
 from jettison.solvers.highs_child import solve_in_child
 from jettison.solvers.status import Answer, SolverError, Termination
-from tests.solvers.highs_models import knapsack, one_column
+from tests.solvers.highs_models import HARD_KNAPSACK, assert_nothing_is_known, knapsack, one_column
 from tests.studies.driver import is_alive, wait_until
-
-HARD_KNAPSACK = knapsack(items=150, rows=12)
-
-
-def assert_nothing_is_known(solution: ModelSolution) -> None:
-    assert solution.answer is Answer.UNKNOWN
-    assert solution.values is None
-    assert solution.objective is None
-    assert solution.gap is None
 
 
 def test_a_child_gives_the_same_answer_as_a_run_in_this_process() -> None:
