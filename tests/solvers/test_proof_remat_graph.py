@@ -174,8 +174,13 @@ def test_a_saved_certificate_is_what_was_checked(tmp_path: Path, name: str) -> N
     certificate = certificate_of_skip()
     path = tmp_path / name
     path.write_text("what was there before", encoding="ascii")
-    certificate.save(path)
-    assert check_certificate(path).claim.time_ns == certificate.time_ns
+    certificate.save(str(path))
+    proved = check_certificate(str(path))
+    assert proved.claim.time_ns == certificate.time_ns
+    assert str(proved) == proved.statement
+    # What is shown names the instance and does not hold it.
+    assert f"{certificate.time_ns} ns (in-order)" in repr(certificate)
+    assert max(len(repr(certificate)), len(repr(proved))) < 500
     assert path.read_bytes().startswith(b"\x1f\x8b") == name.endswith(".gz")
     # Nothing else is left in the folder.
     assert list(tmp_path.iterdir()) == [path]
