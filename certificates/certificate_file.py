@@ -33,7 +33,7 @@ A dynamic program has records of its own (`persistent_bellman`).
 
 Derived rows come first, then the tree in preorder. Multipliers are changes: rows that are not named
 keep those of the ``l`` or ``x`` before (for ``f`` those of the ``f`` before), and a row
-without ``:Y`` goes back to 0.
+without ``:Y`` goes back to 0. No record names a row twice.
 """
 
 from __future__ import annotations

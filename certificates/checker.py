@@ -35,6 +35,9 @@ class Proved:
     claim: Claim
     size: TreeSize | ProgramSize
 
+    def __str__(self) -> str:
+        return self.statement
+
     @property
     def statement(self) -> str:
         """What was proved, for which instance, on one line."""
@@ -47,7 +50,7 @@ class Proved:
         )
 
 
-def check_certificate(path: Path) -> Proved:
+def check_certificate(path: str | Path) -> Proved:
     """Follow the proof of a certificate.
 
     Time is linear in the file and the rows that it changes; memory is that of the model.
@@ -59,7 +62,7 @@ def check_certificate(path: Path) -> Proved:
     OSError
         If the file cannot be read.
     """
-    with open_certificate(path) as file:
+    with open_certificate(Path(path)) as file:
         return check_opened(file)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import CertificateError
@@ -48,7 +48,8 @@ class Claim:
     """
 
     problem: str
-    instance: Mapping[str, Any]
+    # An instance has many lines; its hash names it.
+    instance: Mapping[str, Any] = field(repr=False)
     instance_sha256: str
     resources: Mapping[str, Any]
     formulation: Mapping[str, Any]
@@ -71,7 +72,7 @@ class Claim:
         if sha256 != instance_sha256(instance):
             raise CertificateError("the instance does not have the SHA-256 of the header")
         claim = object_field(header, "claim")
-        if claim == {"infeasible": True}:
+        if claim.keys() == {"infeasible"} and claim["infeasible"] is True:
             time_ns = None
         elif claim.keys() == {"time_ns"}:
             time_ns = integer_field(claim, "time_ns")

@@ -34,11 +34,13 @@ def rounded(model: IntegerModel, divisor: int, weights: Sequence[tuple[int, int]
     Raises
     ------
     CertificateError
-        If the divisor is not positive, a row does not exist, an inequality has a negative weight,
-        or the row would have numbers too large for a proof.
+        If the divisor is not positive, a row does not exist or is named twice, an inequality has a
+        negative weight, or the row would have numbers too large for a proof.
     """
     if divisor < 1:
         raise CertificateError(f"a row cannot be divided by {divisor}")
+    if len(dict(weights)) < len(weights):
+        raise CertificateError("a rounding names each of its rows once")
     total: dict[int, int] = {}
     right = 0
     for number, weight in weights:

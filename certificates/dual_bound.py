@@ -57,11 +57,17 @@ class DualBound:
         Raises
         ------
         CertificateError
-            If a row does not exist, or the multiplier of an inequality is negative.
+            If a row does not exist or is named twice, or the multiplier of an inequality is
+            negative.
         """
         touched: set[int] = set()
+        named: set[int] = set()
         work = 0
         for number, multiplier in multipliers:
+            # Else one line could change a long row a million times before its work is counted.
+            if number in named:
+                raise CertificateError(f"row {number} is named twice")
+            named.add(number)
             if not 0 <= number < len(self._rows):
                 raise CertificateError(f"there is no row {number}")
             row = self._rows[number]

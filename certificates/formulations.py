@@ -10,7 +10,9 @@ from .claim import Claim
 from .errors import CertificateError
 from .header_fields import integer_field, text_field
 from .models.chain_cut import chain_cut
+from .models.graph_memory_floor import graph_memory_floor
 from .models.kiwi_reduced_compact import kiwi_reduced_compact
+from .models.sharded_memory_floor import sharded_memory_floor
 from .models.sharding_only import sharding_only
 from .models.stated_model import StatedModel
 from .models.strategy_choice import strategy_choice
@@ -25,8 +27,10 @@ Builder = Callable[[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], St
 FORMULATIONS: Mapping[tuple[str, str, int], Builder] = MappingProxyType(
     {
         ("remat-chain", "chain-cut", 1): chain_cut,
+        ("remat-graph", "memory-floor", 1): graph_memory_floor,
         ("remat-graph", "windowed-frontier", 1): windowed_frontier,
         ("remat-sharding", "kiwi-reduced-compact", 1): kiwi_reduced_compact,
+        ("remat-sharding", "memory-floor", 1): sharded_memory_floor,
         ("remat-sharding", "sharding-only", 1): sharding_only,
         ("sharding", "strategy-choice", 1): strategy_choice,
         ("three-partition", "assignment", 1): three_partition_assignment,

@@ -11,6 +11,13 @@ from .errors import CertificateError
 _MOST = 1 << 80
 
 
+def check_kind(instance: Mapping[str, Any], kind: str) -> None:
+    """Refuse an instance that is not of this kind, in its version 1."""
+    version = instance.get("version")
+    if instance.get("kind") != kind or type(version) is not int or version != 1:
+        raise CertificateError(f"the instance is not a {kind} of version 1")
+
+
 def integer_field(
     fields: Mapping[str, Any], key: str, least: int = 0, default: int | None = None
 ) -> int:

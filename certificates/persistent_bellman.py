@@ -47,7 +47,8 @@ from typing import Any
 from .certificate_file import Record, integer, pairs
 from .claim import Claim
 from .errors import CertificateError
-from .header_fields import flag_field, integer_field, list_field, only_fields
+from .header_fields import integer_field, only_fields
+from .models.given_chain import GivenChain
 
 VALID_FOR = "persistent"
 _MOST_STAGES = 2_000
@@ -73,30 +74,25 @@ class PersistentChain:
     Raises
     ------
     CertificateError
-        If the instance is no chain of version 1, or a number is none.
+        If the instance is no chain, or has too many stages.
     """
 
     def __init__(self, instance: Mapping[str, Any]) -> None:
-        if (instance.get("kind"), instance.get("version")) != ("chain", 1):
-            raise CertificateError("the instance is not a chain of version 1")
-        stages = list_field(instance, "stages")
-        if not 0 < len(stages) <= _MOST_STAGES or not all(isinstance(s, dict) for s in stages):
-            raise CertificateError(f"a chain has 1 to {_MOST_STAGES} stages, each an object")
-        gradient_counts = not flag_field(instance, "backward_overhead_holds_gradient")
-        self.count = len(stages)
-        self.forward_ns = [0, *(integer_field(stage, "forward_ns") for stage in stages)]
-        self.base_ns = sum(self.forward_ns) + sum(
-            integer_field(stage, "backward_ns") for stage in stages
-        )
-        outputs = [integer_field(stage, "output_bytes") for stage in stages]
-        self.output_bytes = [integer_field(instance, "input_bytes"), *outputs]
-        self.saved_bytes = [0, *(integer_field(stage, "saved_bytes") for stage in stages)]
-        self._forward_bytes = [0, *(_overhead(stage, "forward") for stage in stages)]
+        chain = GivenChain.from_json(instance)
+        if len(chain) > _MOST_STAGES:
+            raise CertificateError(f"{len(chain)} stages; steps of {_MOST_STAGES} are checked")
+        self.count = len(chain)
+        self.base_ns = chain.base_time_ns
+        self.forward_ns = [0, *(stage.forward_ns for stage in chain.stages)]
+        self.output_bytes = [chain.input_bytes, *(stage.output_bytes for stage in chain.stages)]
+        self.saved_bytes = [0, *(stage.saved_bytes for stage in chain.stages)]
+        self._forward_bytes = [0, *(stage.forward_overhead_bytes for stage in chain.stages)]
         self._backward_bytes = [0] + [
-            output + saved + gradient * gradient_counts + _overhead(stage, "backward")
-            for output, saved, gradient, stage in zip(
-                outputs, self.saved_bytes[1:], self.output_bytes[:-1], stages, strict=True
-            )
+            stage.output_bytes
+            + stage.saved_bytes
+            + chain.gradient_bytes(number)
+            + stage.backward_overhead_bytes
+            for number, stage in enumerate(chain.stages, start=1)
         ]
         self._room_without = cache(self._widest_without)
 
@@ -229,7 +225,3 @@ class PersistentBellman:
         memories, costs = listed
         place = bisect_left(memories, memory)
         return costs[place] if place < len(costs) else 0
-
-
-def _overhead(stage: Mapping[str, Any], direction: str) -> int:
-    return integer_field(stage, f"{direction}_overhead_bytes", default=0)

@@ -93,16 +93,20 @@ def checked_picture(path: Path | None) -> Path | None:
 
 
 def checked_output(path: Path | None) -> Path | None:
-    """Refuse an output file whose folder does not exist before the work starts.
+    """Refuse an output file that cannot be written before the work starts.
 
     Raises
     ------
     InputError
-        If the folder does not exist.
+        If the folder does not exist, or it is a folder itself.
     """
     if path is not None and not path.parent.is_dir():
         raise InputError(
             "the folder does not exist", source=str(path), expected="create it, or choose another"
+        )
+    if path is not None and path.is_dir():
+        raise InputError(
+            "this is a folder", source=str(path), expected="name a file, in that folder say"
         )
     return path
 

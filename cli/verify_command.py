@@ -101,7 +101,7 @@ def _claims(path: Path, instances: list[str], resources: Resources) -> Claims:
                 expected="write what a pipe or a device holds to a file first",
             )
         if stat.S_ISREG(mode) and is_certificate(path):
-            yield path.name, check_certificate(path).statement
+            yield str(path), check_certificate(path).statement
             return
     except (OSError, ValueError) as error:
         if isinstance(error, InputError | CertificateError):
@@ -126,11 +126,11 @@ def _claims_of_json(path: Path, instances: list[str], resources: Resources) -> C
     kinds = ("three-partition", "instance-set", *SCHEDULES)
     kind = check_header(document, dict.fromkeys(kinds, 1), str(path))
     if kind == "three-partition":
-        yield path.name, read_three_partition(document, path)[1]
+        yield str(path), read_three_partition(document, path)[1]
     elif kind == "instance-set":
         yield from _claims_of_index(path)
     else:
-        yield path.name, verify_schedule(document, path, instances, resources)
+        yield str(path), verify_schedule(document, path, instances, resources)
 
 
 def _claims_of_index(path: Path) -> Claims:

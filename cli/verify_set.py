@@ -110,6 +110,12 @@ def _read_index(path: Path) -> tuple[dict[str, Any], str]:
     if path.exists() and not path.is_file():
         # A pipe would be waited for.
         raise _not_plain(path)
+    if not path.exists():
+        raise InputError(
+            f"the folder has no {INDEX}: it is no set of instances",
+            source=str(path.parent),
+            expected="name the files in it, certificates and schedules, one by one",
+        )
     index = read_json(path)
     check_header(index, {"instance-set": 1}, str(path))
     check_schema(index, _SCHEMAS, "instance-set.schema.json", str(path))

@@ -6,7 +6,7 @@ no number is called certified here that the checker has not accepted for this ve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -94,6 +94,28 @@ def certified_bound(problem: Problem, certificate: Certificate) -> Bound | None:
     )
 
 
+def proof_to_certify(results: Iterable[Result]) -> Infeasibility | None:
+    """Return the proof that nothing fits that is worth a certificate, or None.
+
+    None as well where a schedule is known: then the proof is about a narrower class, and bounds of
+    wider ones say more. Of several proofs the one for most schedules, best with a formulation.
+    """
+    found: list[Infeasibility] = []
+    for result in results:
+        if result.schedule is not None:
+            return None
+        if result.infeasibility is not None:
+            found.append(result.infeasibility)
+    return max(
+        found,
+        key=lambda proof: (
+            sum(map(proof.valid_for.covers, ScheduleClass)),
+            proof.formulation is not None,
+        ),
+        default=None,
+    )
+
+
 def with_certified_bounds(results: Sequence[Result], options: SolveOptions) -> list[Result]:
     """Certify the best bound of each problem, and judge the results of its methods against it.
 
@@ -118,8 +140,7 @@ def with_certified_bounds(results: Sequence[Result], options: SolveOptions) -> l
 
 def _certified(problem: Problem, column: list[Result], options: SolveOptions) -> list[Result]:
     bounds = list(dict.fromkeys(bound for result in column for bound in result.bounds))
-    refuted = next((item.infeasibility for item in column if item.infeasibility is not None), None)
-    certificate = certificate_for(problem, bounds, refuted, options)
+    certificate = certificate_for(problem, bounds, proof_to_certify(column), options)
     bound = None if certificate is None else certified_bound(problem, certificate)
     if certificate is None:
         return column

@@ -11,7 +11,12 @@ from jettison.instances.errors import InputError
 from jettison.schedules.any_schedule import Schedule
 from jettison.schedules.replay import Replay
 from jettison.solvers.bound import Bound, Evidence, largest_bound
-from jettison.solvers.certified import certificate_for, certified_bound, with_certified_bounds
+from jettison.solvers.certified import (
+    certificate_for,
+    certified_bound,
+    proof_to_certify,
+    with_certified_bounds,
+)
 from jettison.solvers.method import Promise
 from jettison.solvers.methods import find_method, methods_of
 from jettison.solvers.outcome import Problem, SolveOptions
@@ -132,7 +137,8 @@ class Verdict:
         """
         if any(result.termination is Termination.INTERRUPTED for result in self.results):
             return self
-        refuted = None if self.infeasible is None else self.infeasible.infeasibility
+        has_schedule = self.replay is not None and self.replay.valid
+        refuted = None if has_schedule else proof_to_certify(self.results)
         certificate = certificate_for(self.problem, self.bounds, refuted, options)
         if certificate is None:
             return self

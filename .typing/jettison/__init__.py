@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import lazy_loader
 
 if TYPE_CHECKING:
+    from jettison.certificates.checker import check_certificate
+    from jettison.certificates.errors import CertificateError
     from jettison.instances.catalog import bundled_instances, load, save
     from jettison.instances.chain import Chain, Stage
     from jettison.instances.chain_to_graph import chain_to_graph
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bound",
+    "CertificateError",
     "Chain",
     "ChainOperation",
     "ChainOperationKind",
@@ -116,6 +119,7 @@ __all__ = [
     "bound",
     "bundled_instances",
     "chain_to_graph",
+    "check_certificate",
     "compare",
     "fused_profile",
     "load",
@@ -129,6 +133,8 @@ __all__ = [
 __getattr__, __dir__, _ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "certificates.checker": ["check_certificate"],
+        "certificates.errors": ["CertificateError"],
         "instances.catalog": ["bundled_instances", "load", "save"],
         "instances.chain": ["Chain", "Stage"],
         "instances.chain_to_graph": ["chain_to_graph"],

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import CertificateError
-from ..header_fields import flag_field, integer_field, list_field
+from ..header_fields import check_kind, flag_field, integer_field, list_field
 
 _MOST_STAGES = 100_000
 
@@ -53,8 +53,7 @@ class GivenChain:
             If it is no chain of version 1, a number is none, or a stage saves less than its
             output.
         """
-        if (document.get("kind"), document.get("version")) != ("chain", 1):
-            raise CertificateError("the instance is not a chain of version 1")
+        check_kind(document, "chain")
         entries = list_field(document, "stages")
         if not 0 < len(entries) <= _MOST_STAGES or not all(isinstance(e, dict) for e in entries):
             raise CertificateError(f"a chain has 1 to {_MOST_STAGES} stages, each an object")

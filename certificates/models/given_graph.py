@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import CertificateError
-from ..header_fields import flag_field, integer_field, list_field, text_field
+from ..header_fields import check_kind, flag_field, integer_field, list_field, text_field
 
 _MOST_NODES = 100_000
 
@@ -39,8 +39,7 @@ class GivenGraph:
         CertificateError
             If it is no graph of version 1, a number is none, or a node reads one after it.
         """
-        if (document.get("kind"), document.get("version")) != ("graph", 1):
-            raise CertificateError("the instance is not a graph of version 1")
+        check_kind(document, "graph")
         nodes = list_field(document, "nodes")
         if not 0 < len(nodes) <= _MOST_NODES or not all(isinstance(node, dict) for node in nodes):
             raise CertificateError(f"a graph has 1 to {_MOST_NODES} nodes, each an object")

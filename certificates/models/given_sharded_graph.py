@@ -8,7 +8,14 @@ from functools import cached_property
 from typing import Any
 
 from ..errors import CertificateError
-from ..header_fields import flag_field, integer_field, list_field, object_field, text_field
+from ..header_fields import (
+    check_kind,
+    flag_field,
+    integer_field,
+    list_field,
+    object_field,
+    text_field,
+)
 
 ROLES = ("parameter", "input", "forward", "backward")
 
@@ -71,8 +78,7 @@ class GivenShardedGraph:
             If it is no sharded graph of version 1, a number is none, an operator names one that is
             not before it, or a table has another shape than its operators.
         """
-        if (document.get("kind"), document.get("version")) != ("sharded-graph", 1):
-            raise CertificateError("the instance is not a sharded graph of version 1")
+        check_kind(document, "sharded-graph")
         entries = list_field(document, "operators")
         if not 0 < len(entries) <= _MOST_OPERATORS or not all(isinstance(e, dict) for e in entries):
             raise CertificateError(f"a graph has 1 to {_MOST_OPERATORS} operators, each an object")

@@ -23,7 +23,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import CertificateError
-from ..header_fields import integer_field, list_field, object_field, only_fields, text_field
+from ..header_fields import (
+    check_kind,
+    integer_field,
+    list_field,
+    object_field,
+    only_fields,
+    text_field,
+)
 from ..integer_model import IntegerModel
 from .stated_model import StatedModel
 
@@ -62,8 +69,7 @@ def strategy_choice(
     """
     only_fields(resources, {"memory_bytes"}, "resources")
     only_fields(options, set(), "the formulation")
-    if (instance.get("kind"), instance.get("version")) != ("strategy-graph", 1):
-        raise CertificateError("the instance is not a strategy graph of version 1")
+    check_kind(instance, "strategy-graph")
     nodes, position_of = _nodes(instance)
     model = IntegerModel()
     s: list[dict[int, int]] = []

@@ -27,7 +27,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import CertificateError
-from ..header_fields import integer_field, integers_field, only_fields
+from ..header_fields import check_kind, integer_field, integers_field, only_fields
 from ..integer_model import IntegerModel
 from .stated_model import StatedModel
 
@@ -114,8 +114,7 @@ def _items(
     """Return the values and the target."""
     only_fields(resources, set(), "resources")
     only_fields(options, set(), "the formulation")
-    if (instance.get("kind"), instance.get("version")) != ("three-partition", 1):
-        raise CertificateError("the instance is not a three-partition of version 1")
+    check_kind(instance, "three-partition")
     target = integer_field(instance, "target", least=1)
     values = integers_field(instance, "values", target)
     if not values or len(values) % 3 or len(values) > _MOST_ITEMS:

@@ -78,6 +78,8 @@ def _slots(options: Mapping[str, Any], cuts: list[int]) -> list[tuple[int, int]]
         if not {t - 1, t} <= known or q >= t:
             raise CertificateError(f"the slot {t}, {q} is not between two cuts next to each other")
         slots.append((t, q))
+    if len(set(slots)) < len(slots):
+        raise CertificateError("a slot stands twice")
     return slots
 
 

@@ -12,6 +12,7 @@ _ROOMS = {
     "instances": "What is given: instances and problems",
     "schedules": "What an answer is: schedules and their replay",
     "solvers": "The three questions, and results",
+    "certificates": "Proofs of lower bounds, checked",
 }
 
 

@@ -93,5 +93,7 @@ def best_certificate(
 
 
 def _proves_more(one: Proof, other: Proof) -> bool:
-    """Whether a claim is larger; that there is no schedule is more than any time."""
+    """Whether a claim is larger, or proved in fewer bytes; no schedule is more than any time."""
+    if one.time_ns == other.time_ns:
+        return one.num_bytes < other.num_bytes
     return other.time_ns is not None and (one.time_ns is None or one.time_ns > other.time_ns)

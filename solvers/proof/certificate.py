@@ -33,6 +33,12 @@ class Certificate:
     header: Mapping[str, Any]
     lines: bytes
 
+    def __repr__(self) -> str:
+        # The header holds the instance, which has many lines.
+        said = "nothing fits" if self.time_ns is None else f"{self.time_ns} ns"
+        about = f"{self.header['problem']} {self.header['instance'].get('name', '')}"
+        return f"<Certificate of {about}: {said} ({self.valid_for}), {len(self.compressed)} bytes>"
+
     @property
     def time_ns(self) -> int | None:
         """The time that no schedule beats; None if the claim is that there is no schedule."""
@@ -60,7 +66,7 @@ class Certificate:
         with gzip.GzipFile(fileobj=io.BytesIO(self.compressed)) as stream:
             return check_opened(CertificateFile(cast("BinaryIO", stream)))
 
-    def save(self, path: Path) -> None:
+    def save(self, path: str | Path) -> None:
         """Write the file, whole or not at all; compressed if its name ends in ``.gz``.
 
         Raises
@@ -68,6 +74,7 @@ class Certificate:
         OSError
             If it cannot be written.
         """
+        path = Path(path)
         data = self.compressed
         if path.suffix != ".gz":
             data = gzip.decompress(data)

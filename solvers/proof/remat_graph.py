@@ -1,7 +1,8 @@
 """Certificates for graphs: what a few cuts force to be computed again.
 
 The model is that of the bound (`formulations.windowed_frontier`) without what presolve knows: the
-checker's model has no fixings and the nodes of the given graph.
+checker's model has no fixings and the nodes of the given graph. What single operations need, and
+the time of all of them once, holds for all schedules (`certificates.models.graph_memory_floor`).
 """
 
 from __future__ import annotations
@@ -13,12 +14,18 @@ from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound
 from jettison.solvers.clock import Clock
 from jettison.solvers.outcome import Infeasibility, Problem, SolveOptions
+from jettison.solvers.proof.attempts import Attempted, best_certificate
 from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.proof.certify import certify
 from jettison.solvers.proof.statement import Statement
 
 # What the largest bound gets of the time where another one might prove more in the rest.
 _FIRST_SHARE = 0.7
+
+_FLOOR: Mapping[str, object] = {"name": "memory-floor", "version": 1}
+# With every cut and every slot the windows are exact for staged schedules. Their rows grow with the
+# third power of the nodes.
+_MOST_NODES_OF_ALL_SLOTS = 30
 
 
 def certify_graph(
@@ -29,20 +36,22 @@ def certify_graph(
 ) -> Certificate | None:
     """Certify the largest bound that came from cuts, or that there is no schedule.
 
+    Where cuts prove no more than the time of all nodes once, that is certified for all schedules.
+
     Parameters
     ----------
     problem, options
         As for methods; the time limit is for the certificate alone.
     bounds
-        Those without a formulation are left out.
+        Those without a formulation, and above the time of all nodes once, are left out.
     infeasibility
         A proof that nothing fits, if a method found one.
 
     Returns
     -------
     Certificate or None
-        Of the best claim that was proved in the time; None where no bound has a formulation, or
-        none of their models proves that there is no schedule.
+        Of the best claim that was proved in the time; None without bounds, or where no model
+        proves that there is no schedule.
 
     Raises
     ------
@@ -52,7 +61,7 @@ def certify_graph(
     assert isinstance(problem, RematGraph)
     clock = Clock(options.time_limit_s)
     if infeasibility is not None:
-        return certify(_statement(problem, _impossible(problem, infeasibility)), None, clock)
+        return best_certificate(_without_points(problem, infeasibility), None, clock)
     # Of each class the largest: what its model cannot prove, that of a smaller one rarely can.
     of_class: dict[ScheduleClass, Bound] = {}
     for bound in sorted(bounds, key=lambda bound: bound.time_ns):
@@ -71,7 +80,14 @@ def certify_graph(
         found_ns = None if found is None else found.time_ns
         if best_ns is None or (found_ns is not None and found_ns > best_ns):
             best = found
+    base_ns = problem.instance.base_time_ns
+    if bounds and (best is None or best.time_ns == base_ns):
+        return best_certificate([_attempted(problem, _FLOOR)], base_ns, clock) or best
     return best
+
+
+def _attempted(problem: RematGraph, formulation: Mapping[str, object]) -> Attempted:
+    return Attempted(_statement(problem, formulation))
 
 
 def _statement(problem: RematGraph, formulation: Mapping[str, object]) -> Statement:
@@ -83,16 +99,15 @@ def _statement(problem: RematGraph, formulation: Mapping[str, object]) -> Statem
     )
 
 
-def _impossible(problem: RematGraph, infeasibility: Infeasibility) -> Mapping[str, object]:
-    """Return the model without points: the one that was found, or the cut that needs most."""
+def _without_points(problem: RematGraph, infeasibility: Infeasibility) -> list[Attempted]:
+    """Return models that may have no point: first what holds for all schedules."""
+    formulations: list[Mapping[str, object]] = [_FLOOR]
+    count = len(problem.instance)
     if infeasibility.formulation is not None:
-        return infeasibility.formulation
-    graph = problem.instance
-    running = [
-        node.output_bytes
-        + node.workspace_bytes
-        + sum(graph.nodes[source].output_bytes for source in inputs)
-        for node, inputs in zip(graph.nodes, graph.inputs, strict=True)
-    ]
-    cut = max(range(len(graph)), key=lambda node: running[node])
-    return {"name": "windowed-frontier", "version": 1, "cuts": [cut], "slots": [], "staged": False}
+        formulations.append(infeasibility.formulation)
+    if count <= _MOST_NODES_OF_ALL_SLOTS:
+        slots = [[stage, node] for stage in range(count) for node in range(stage)]
+        formulations.append(
+            {"name": "windowed-frontier", "version": 1, "cuts": [*range(count)], "slots": slots}
+        )
+    return [_attempted(problem, formulation) for formulation in formulations]

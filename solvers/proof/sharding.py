@@ -24,15 +24,16 @@ def certify_remat_sharding(
     """Certify a bound of KIWI's reduced problem, where there is one, or of all schedules.
 
     Bounds for all schedules are proved by the fastest strategies in any memory. Those for staged
-    schedules, whose model has no certificates, are proved as far as that goes.
+    schedules, whose model has no certificates, are proved as far as that goes. That nothing fits is
+    proved by what single operators need, or else by the one of these models for the class.
     """
     assert isinstance(problem, RematSharding)
     clock = Clock(options.time_limit_s)
     reduced = ScheduleClass.KIWI_REDUCED
     if infeasibility is not None:
-        if infeasibility.valid_for is not reduced:
-            return None
-        return best_certificate([_attempted(problem, "kiwi-reduced-compact")], None, clock)
+        is_reduced = infeasibility.valid_for is reduced
+        names = ("memory-floor", "kiwi-reduced-compact" if is_reduced else "sharding-only")
+        return best_certificate([_attempted(problem, name) for name in names], None, clock)
     largest = max(bounds, key=lambda bound: bound.time_ns, default=None)
     if largest is None:
         return None

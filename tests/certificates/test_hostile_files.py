@@ -137,7 +137,7 @@ def test_a_hostile_file_is_one_error_and_the_others_are_still_checked(tmp_path: 
     os.mkfifo(tmp_path / "pipe")
     expected.append((tmp_path / "pipe", "neither a file nor a folder"))
     expected.append((Path("/dev/zero"), "neither a file nor a folder"))
-    expected.append((tmp_path, "cannot read the file"))
+    expected.append((tmp_path, "the folder has no index.json"))
     expected.append((tmp_path / "none", "cannot read the file"))
     good = tmp_path / "good"
     good.write_text(text_of(header(THREE, 28, 15), []))

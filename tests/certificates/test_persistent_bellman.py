@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from jettison.certificates.checker import check_certificate
+from jettison.certificates.claim import instance_sha256
 from jettison.certificates.errors import CertificateError
 from jettison.certificates.persistent_bellman import PersistentChain
 from jettison.instances.chain import Chain
@@ -27,6 +28,9 @@ FORMULATION = {"name": "persistent-bellman", "version": 1}
 # of 4 bytes in memory, saving everything needs 4 + 3 * 6 and, for the backward of the third, its
 # gradient and that of its input, 4 + 4: 30 bytes.
 THREE = chain_of(4, (2, 4, 6, 0, 0), (3, 4, 6, 0, 0), (5, 4, 6, 0, 0), (1, 0, 0, 0, 0))
+
+# One stage of a file: the loss, of which 1 byte is saved.
+LOSS = {"forward_ns": 1, "backward_ns": 1, "output_bytes": 0, "saved_bytes": 1}
 
 
 def header(chain: Chain, memory_bytes: int, time_ns: int | None) -> Header:
@@ -186,6 +190,12 @@ def test_a_wrong_line_is_named(tmp_path: Path, lines: list[str], message: str) -
         ({"problem": "remat-graph"}, "no formulation 'persistent-bellman'"),
         ({"claim": {"time_ns": 18}}, "the claim needs 3"),
         ({"claim": {"infeasible": True}}, "3 to 4 in 12 bytes, split at 4, may cost 0, not 2"),
+        ({"claim": {"infeasible": 1}}, "the claim is neither"),
+        ({"claim": {"infeasible": False}}, "the claim is neither"),
+        ({"claim": {"time_ns": True}}, "time_ns is not an integer"),
+        ({"claim": {"time_ns": "17"}}, "time_ns is not an integer"),
+        ({"claim": {"time_ns": 17.0}}, "time_ns is not an integer"),
+        ({"claim": {"time_ns": 17, "infeasible": True}}, "the claim is neither"),
     ],
 )
 def test_a_header_that_does_not_go_with_the_proof_is_refused(
@@ -193,6 +203,29 @@ def test_a_header_that_does_not_go_with_the_proof_is_refused(
 ) -> None:
     lines = ["p 3 4 12:2", "p 2 4 18:2", "p 1 4 24:2"]
     assert message in refusal(tmp_path, lines, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"version": True}, "not a chain of version 1"),
+        ({"version": 1.0}, "not a chain of version 1"),
+        ({"version": 2}, "not a chain of version 1"),
+        ({"kind": "graph"}, "not a chain of version 1"),
+        ({"input_bytes": 4.0}, "input_bytes is not an integer"),
+        ({"stages": []}, "a chain has 1 to"),
+        ({"stages": [{**LOSS, "output_bytes": 2}]}, "saves less than its output"),
+        ({"stages": [{**LOSS, "output_bytes": 1}]}, "the loss, has an output"),
+        ({"stages": [{**LOSS, "weight_bytes": "1"}]}, "weight_bytes is not an integer"),
+        ({"stages": [LOSS] * 2001}, "2001 stages"),
+    ],
+)
+def test_a_chain_that_cannot_be_loaded_has_no_certificate(
+    tmp_path: Path, changes: dict[str, object], message: str
+) -> None:
+    chain = {**THREE.to_json(), **changes}
+    given = {"instance": chain, "instance_sha256": instance_sha256(chain)}
+    assert message in refusal(tmp_path, [], **given)
 
 
 def test_a_changed_line_proves_no_more_than_the_truth(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def changed(document: dict[str, Any], *path: Any, to: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (("kind",), "graph", "not a sharded graph"),
+        (("kind",), "graph", "not a sharded-graph"),
         (("operators",), [], "1 to"),
         (("operators", 1, "name"), "x", "two operators"),
         (("operators", 2, "inputs"), ["top"], "not before it"),
@@ -151,7 +151,7 @@ def test_a_reduced_problem_has_its_backward_operators_last() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (("kind",), "graph", "not a strategy graph"),
+        (("kind",), "graph", "not a strategy-graph"),
         (("nodes",), [], "1 to"),
         (("nodes", 1, "name"), "node 0", "two nodes"),
         (("nodes", 0, "interval"), [1], "not a pair"),

@@ -9,6 +9,8 @@ import random
 
 import pytest
 
+from jettison.certificates.errors import CertificateError
+from jettison.certificates.models.windowed_frontier import windowed_frontier
 from jettison.formulations.windowed_frontier import WindowedFrontier
 from jettison.instances.graph import Graph, Node
 from jettison.instances.remat_graph import RematGraph
@@ -17,6 +19,7 @@ from jettison.solvers.clock import Clock
 from jettison.solvers.proof.certify import certify
 from jettison.solvers.proof.statement import Statement
 from tests.certificates.as_arrays import as_arrays, optimum
+from tests.order_graphs import THREE
 
 
 def drawn_problem(chance: random.Random) -> RematGraph:
@@ -91,3 +94,24 @@ def test_both_models_of_windows_have_the_same_optimum_and_it_is_certified(seed: 
     assert certificate is not None
     assert certificate.time_ns == base_ns + round(found)
     assert certify(statement, None, Clock(None)) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"cuts": []}, "at least one"),
+        ({"cuts": [1, 0]}, "ascending"),
+        ({"cuts": [0, 0]}, "ascending"),
+        ({"cuts": [0, True]}, "cuts names True"),
+        ({"cuts": [0, 1.0]}, "cuts names 1.0"),
+        ({"cuts": [9]}, "cuts names 9"),
+        ({"cuts": [1, 2], "slots": [[2, 2]]}, "not between two cuts"),
+        ({"cuts": [0, 2], "slots": [[2, 1]]}, "not between two cuts"),
+        ({"cuts": [1, 2], "slots": [[2, 0], [2, 1], [2, 0]]}, "a slot stands twice"),
+        ({"cuts": [1, 2], "slots": [[2]]}, "a slot is a pair"),
+        ({"cuts": [0], "staged": 1}, "neither true nor false"),
+    ],
+)
+def test_what_are_no_cuts_and_slots_is_refused(options: dict[str, object], said: str) -> None:
+    with pytest.raises(CertificateError, match=said):
+        windowed_frontier(THREE.to_json(), {"memory_bytes": 1}, options)

@@ -282,9 +282,10 @@ def test_a_planted_triple_that_is_moved_proves_nothing(run: Run, tmp_path: Path)
 
 
 def test_a_single_instance_and_an_index_can_be_verified(run: Run, no_set: Path) -> None:
-    code, out, _ = run("verify", no_set / "residue-m8-v1000-q5-s1-1.json")
+    path = no_set / "residue-m8-v1000-q5-s1-1.json"
+    code, out, _ = run("verify", path)
     assert code == 0
-    assert out.startswith("residue-m8-v1000-q5-s1-1.json: no 3-partition")
+    assert out.startswith(f"{path}: no 3-partition")
     code, out, _ = run("verify", no_set / "index.json")
     assert code == 0
     assert "index.json: 7 files" in out
@@ -428,7 +429,7 @@ def test_hostile_files_are_one_error(run: Run, tmp_path: Path, text: str) -> Non
 
 def test_a_path_that_is_not_there_is_one_error(run: Run, tmp_path: Path) -> None:
     assert "cannot read the file" in run("verify", tmp_path / "nothing")[2]
-    assert "cannot read the file" in run("verify", tmp_path)[2]
+    assert "the folder has no index.json" in run("verify", tmp_path)[2]
 
 
 def test_a_three_partition_is_no_instance_of_the_other_problems(run: Run, no_set: Path) -> None:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
 
 from jettison.certificates.errors import CertificateError
+from jettison.instances.chain import Chain
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.weight_offload import WeightOffload
+from jettison.schedules.chain_schedule import ChainSchedule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers import certified
 from jettison.solvers.bound import Bound, Evidence, best_bound, largest_bound
-from jettison.solvers.certified import certified_bound
-from jettison.solvers.outcome import SolveOptions
+from jettison.solvers.certified import certified_bound, proof_to_certify
+from jettison.solvers.outcome import Infeasibility, SolveOptions
 from jettison.solvers.proof.certificate import Certificate
-from jettison.solvers.result import ContradictionError
+from jettison.solvers.result import ContradictionError, Result
 from jettison.solvers.solve import Verdict, bound, compare, solve
 from jettison.solvers.status import Termination
+from tests.oracles import chain_brute_force
+from tests.strategies import random_chain
 from tests.tiny import UNIFORM
 from tests.weight_layers import layers_in
 
@@ -120,6 +125,49 @@ def test_no_certificate_leaves_everything_as_it_was(monkeypatch: pytest.MonkeyPa
     verdict = bound(PROBLEM, method="rotor-exact")
     assert verdict.certified(NOW) is verdict
     assert verdict.certified_bound is None
+
+
+def test_what_is_certified_of_several_proofs_that_nothing_fits() -> None:
+    known = solve(PROBLEM, "rotor-exact")
+    without = replace(known, schedule=None)
+
+    def refuted(valid_for: ScheduleClass, formulation: dict[str, object] | None = None) -> Result:
+        proof = Infeasibility(
+            valid_for=valid_for, least_memory_bytes=None, is_exact=False, formulation=formulation
+        )
+        return replace(without, infeasibility=proof)
+
+    narrow, wide = refuted(ScheduleClass.STAGED), refuted(ScheduleClass.ALL)
+    modelled = refuted(ScheduleClass.STAGED, {"name": "windowed-frontier"})
+    assert proof_to_certify([without]) is None
+    assert proof_to_certify([narrow, modelled]) is modelled.infeasibility
+    assert proof_to_certify([modelled, wide, without]) is wide.infeasibility
+    # The proof is about a class that the schedule is not of; bounds tell more.
+    assert proof_to_certify([narrow, known]) is None
+
+
+def test_a_valid_schedule_has_its_bound_certified_where_a_narrower_class_has_none() -> None:
+    chain, memory_bytes = chain_without_persistent_schedule()
+    problem = RematChain(chain, memory_bytes)
+    found = solve(problem, "unrestricted")
+    assert isinstance(found.schedule, ChainSchedule)
+    verdict = bound(problem, found.schedule, "rotor-exact", certify=True)
+    assert verdict.infeasible is not None
+    assert verdict.certified_bound is not None
+    assert verdict.certified_bound.valid_for is ScheduleClass.ALL
+    without = bound(problem, method="rotor-exact", certify=True)
+    assert without.certificate is not None
+    assert without.certificate.time_ns is None
+
+
+def chain_without_persistent_schedule() -> tuple[Chain, int]:
+    """Return a chain, and a memory in which it has schedules, but none that is persistent."""
+    chance = random.Random(4)
+    while True:
+        chain = random_chain(chance, 4)
+        least = chain_brute_force.least_memory(chain)
+        if least < chain_brute_force.least_memory_persistent(chain):
+            return chain, least
 
 
 def test_after_ctrl_c_no_certificate_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from jettison.certificates.errors import CertificateError
 from jettison.instances.catalog import load
 from jettison.instances.chain import Chain
 from jettison.instances.chain_to_graph import chain_to_graph, graph_memory_bytes
+from jettison.instances.graph import Graph, Node
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound
@@ -20,7 +22,14 @@ from jettison.solvers.graph_cut_bound import bound_graph_cuts
 from jettison.solvers.outcome import Infeasibility
 from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.proof.remat_graph import certify_graph
-from tests.oracles.graph_brute_force import least_in_order_time_ns, least_staged_time_ns
+from jettison.solvers.solve import bound
+from tests.oracles.graph_brute_force import (
+    least_in_order_time_ns,
+    least_staged_memory_bytes,
+    least_staged_time_ns,
+    least_time_ns,
+)
+from tests.order_graphs import tight
 from tests.solvers.bound_runs import EXACT, SKIP
 from tests.tight_graphs import tight_remat_graphs
 
@@ -32,9 +41,10 @@ def test_what_is_certified_holds_for_its_class_and_is_the_bound(problem: RematGr
     outcome = bound_graph_cuts(problem, EXACT)
     certificate = certify_graph(problem, outcome.bounds, outcome.infeasibility, EXACT)
     if certificate is None:
-        assert all(bound.formulation is None for bound in outcome.bounds)
+        assert outcome.infeasibility is not None
         return
     least_ns = {
+        ScheduleClass.ALL: least_time_ns(graph, memory_bytes),
         ScheduleClass.IN_ORDER: least_in_order_time_ns(graph, memory_bytes),
         ScheduleClass.STAGED: least_staged_time_ns(graph, memory_bytes),
     }[certificate.valid_for]
@@ -73,14 +83,64 @@ def test_a_bound_above_the_optimum_is_certified_up_to_the_optimum_only() -> None
     assert certificate.time_ns == least_in_order_time_ns(SKIP, 7)
 
 
-def test_too_little_memory_for_one_node_is_certified_with_one_leaf() -> None:
+def test_too_little_memory_for_one_node_is_certified_with_one_leaf_for_all_schedules() -> None:
     least = SKIP.least_peak_bound_bytes
     problem = RematGraph(SKIP, least - 1)
     outcome = bound_graph_cuts(problem, EXACT)
     certificate = certify_graph(problem, outcome.bounds, outcome.infeasibility, EXACT)
     assert certificate is not None
     assert certificate.time_ns is None
+    assert certificate.valid_for is ScheduleClass.ALL
     assert certificate.checked().size.leaves == 1
+
+
+def test_kept_nodes_that_do_not_fit_together_are_certified() -> None:
+    # Each of the three runs in 1 byte, and two of them are to be there at the end.
+    kept = Graph(
+        "kept",
+        tuple(
+            Node(name=f"{number}", duration_ns=1, output_bytes=1, keep=number < 2)
+            for number in range(3)
+        ),
+    )
+    problem = RematGraph(kept, 1)
+    outcome = bound_graph_cuts(problem, EXACT)
+    certificate = certify_graph(problem, outcome.bounds, outcome.infeasibility, EXACT)
+    assert certificate is not None
+    assert (certificate.time_ns, certificate.valid_for) == (None, ScheduleClass.ALL)
+
+
+def test_a_bundled_graph_whose_kept_nodes_do_not_fit_is_certified() -> None:
+    graph = load("resnet18-graph-b8-64-cpu")
+    assert isinstance(graph, Graph)
+    verdict = bound(RematGraph(graph, "70%"), method="cut-bound", certify=True)
+    assert verdict.certificate is not None
+    assert verdict.certificate.time_ns is None
+    assert len(verdict.certificate.lines) < 100
+
+
+def test_without_a_model_of_the_method_all_cuts_and_slots_prove_that_nothing_staged_fits() -> None:
+    chance = random.Random(50)
+    windows = 0
+    for _ in range(20):
+        graph = tight(chance, 6).instance
+        problem = RematGraph(graph, least_staged_memory_bytes(graph) - 1)
+        claim = Infeasibility(
+            valid_for=ScheduleClass.STAGED, least_memory_bytes=None, is_exact=False
+        )
+        certificate = certify_graph(problem, (), claim, EXACT)
+        assert certificate is not None
+        assert certificate.time_ns is None
+        windows += certificate.valid_for is ScheduleClass.STAGED
+    assert windows >= 5
+
+
+def test_the_time_of_all_nodes_once_is_certified_for_all_schedules() -> None:
+    problem = RematGraph(SKIP, SKIP.store_all_peak_bytes)
+    verdict = bound(problem, certify=True)
+    assert verdict.certified_bound is not None
+    assert verdict.certified_bound.time_ns == SKIP.base_time_ns
+    assert verdict.certified_bound.valid_for is ScheduleClass.ALL
 
 
 def test_a_false_proof_that_nothing_fits_is_not_certified() -> None:
@@ -114,8 +174,13 @@ def test_a_saved_certificate_is_what_was_checked(tmp_path: Path, name: str) -> N
     certificate = certificate_of_skip()
     path = tmp_path / name
     path.write_text("what was there before", encoding="ascii")
-    certificate.save(path)
-    assert check_certificate(path).claim.time_ns == certificate.time_ns
+    certificate.save(str(path))
+    proved = check_certificate(str(path))
+    assert proved.claim.time_ns == certificate.time_ns
+    assert str(proved) == proved.statement
+    # What is shown names the instance and does not hold it.
+    assert f"{certificate.time_ns} ns (in-order)" in repr(certificate)
+    assert max(len(repr(certificate)), len(repr(proved))) < 500
     assert path.read_bytes().startswith(b"\x1f\x8b") == name.endswith(".gz")
     # Nothing else is left in the folder.
     assert list(tmp_path.iterdir()) == [path]
