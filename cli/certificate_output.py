@@ -48,7 +48,7 @@ def check_certificate_option(problem: str, path: Path) -> None:
     Raises
     ------
     InputError
-        If the problem has no certificates, or the folder does not exist.
+        If the problem has no certificates, or as `checked_output` says.
     """
     if not can_be_certified(problem):
         having = ", ".join(name for name in PROBLEMS if can_be_certified(name))
@@ -68,14 +68,7 @@ def write_certificate(certificate: Certificate, path: Path) -> WrittenCertificat
     InputError
         If it cannot be written.
     """
-    try:
-        certificate.save(path)
-    except OSError as error:
-        raise InputError(
-            f"cannot write the file: {error.strerror}",
-            source=str(path),
-            expected="choose another place",
-        ) from None
+    certificate.save(path)
     started = time.perf_counter()
     proved = check_certificate(path)
     return WrittenCertificate(path, path.stat().st_size, proved, time.perf_counter() - started)
