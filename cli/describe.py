@@ -7,7 +7,7 @@ from jettison.instances.chosen_strategies import with_strategies
 from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.instances.remat_sharding import RematSharding
 from jettison.instances.sharding import Sharding
-from jettison.instances.units import format_bytes, format_ns
+from jettison.instances.units import BYTE_UNITS, NANOSECOND_UNITS, format_bytes, format_ns
 from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.replay import Replay
 from jettison.solvers.bound import Bound
@@ -19,7 +19,16 @@ Rows = list[tuple[str, str]]
 
 def size(amount_bytes: int) -> str:
     """Write an amount of memory for a person, and to the byte."""
+    if amount_bytes < BYTE_UNITS["KiB"]:
+        return f"{amount_bytes} bytes"
     return f"{format_bytes(amount_bytes)} ({amount_bytes} bytes)"
+
+
+def span(time_ns: int) -> str:
+    """Write a time for a person, and to the nanosecond."""
+    if time_ns < NANOSECOND_UNITS["us"]:
+        return f"{time_ns} ns"
+    return f"{format_ns(time_ns)} ({time_ns} ns)"
 
 
 def compared_ns(problem: Problem) -> int:
@@ -48,7 +57,10 @@ def duration(problem: Problem, time_ns: int) -> str:
     """Write the time of a step, to the nanosecond, and what it has over what it is compared to."""
     base_ns = compared_ns(problem)
     overhead = percent(time_ns / base_ns - 1 if base_ns else 0.0)
-    return f"{format_ns(time_ns)} ({time_ns} ns, +{overhead} over no {baseline(problem)})"
+    more = f"+{overhead} over no {baseline(problem)}"
+    if time_ns < NANOSECOND_UNITS["us"]:
+        return f"{time_ns} ns ({more})"
+    return f"{format_ns(time_ns)} ({time_ns} ns, {more})"
 
 
 def problem_rows(problem: Problem) -> Rows:
@@ -67,7 +79,7 @@ def problem_rows(problem: Problem) -> Rows:
 def overhead_rows(problem: Problem, replay: Replay | None) -> Rows:
     """Say what goes into recomputation and waiting, where the problem tells them apart."""
     return [
-        (key.removesuffix("_ns"), f"{format_ns(spent_ns)} ({spent_ns} ns)")
+        (key.removesuffix("_ns"), span(spent_ns))
         for key, spent_ns in overheads_of(problem, replay).items()
         if spent_ns is not None
     ]
