@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from jettison.cli.main import main
+from jettison.studies.result_folder import ResultFolder
 from tests.studies.report.conftest import TinyResults
 
 
@@ -45,6 +46,19 @@ def test_a_page_without_a_title_has_that_of_its_study_or_folder(
     assert "<h1>&lt;named&gt;</h1>" in (tmp_path / "r.html").read_text(encoding="utf-8")
     (folder / "studies" / "s.toml").write_text("name = ", encoding="utf-8")
     assert run(folder, "-o", tmp_path / "r.html") == 2
+
+
+def test_a_study_without_a_name_is_called_as_its_file_whatever_its_edits(
+    tiny_results: TinyResults, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(tiny_results.path, tmp_path / "copy")
+    shutil.rmtree(folder / "studies", ignore_errors=True)
+    (folder / "studies").mkdir()
+    for text in ("seeds = 1", "seeds = 2"):
+        (tmp_path / "of-chains.toml").write_text(text, encoding="utf-8")
+        ResultFolder(folder).keep_study(tmp_path / "of-chains.toml")
+    assert run(folder, "-o", tmp_path / "r.html") == 0
+    assert "<h1>of-chains</h1>" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
 def test_nothing_asked_for_is_an_error(
