@@ -34,7 +34,8 @@ from jettison.instances.errors import InputError, JettisonError, MissingExtraErr
 HELP = """How fast can this model train in this much memory, and how far from the best is a plan?
 
 Exit status: 0 solved or proved, 1 internal error, 2 bad input, 3 proved infeasible,
-4 a limit was reached with a schedule in hand, 5 no schedule was found and none was ruled out.
+4 a limit was reached with a schedule in hand, 5 no schedule was found and none was ruled out,
+130 Ctrl-C before there was anything to show.
 """
 
 # As a shell counts: 128 and the number of the signal.
