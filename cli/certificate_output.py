@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from jettison.certificates.checker import Proved, check_certificate
 from jettison.cli.arguments import checked_output
-from jettison.cli.describe import Rows
+from jettison.cli.describe import Rows, span
 from jettison.cli.output import percent
 from jettison.instances.errors import InputError
-from jettison.instances.units import format_ns
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.certified import can_be_certified
 from jettison.solvers.methods import PROBLEMS
@@ -87,7 +86,7 @@ def certificate_rows(verdict: Verdict, written: WrittenCertificate | None) -> Ro
     )
     if claim.time_ns is None:
         return [("certified", f"nothing fits ({claim.valid_for})"), ("certificate", where)]
-    value = f"{format_ns(claim.time_ns)} ({claim.time_ns} ns), valid for {claim.valid_for}"
+    value = f"{span(claim.time_ns)}, valid for {claim.valid_for}"
     rows = [("certified bound", value)]
     largest = verdict.found_bound
     if largest is not None and largest.time_ns > claim.time_ns:

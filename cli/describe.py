@@ -24,11 +24,11 @@ def size(amount_bytes: int) -> str:
     return f"{format_bytes(amount_bytes)} ({amount_bytes} bytes)"
 
 
-def span(time_ns: int) -> str:
-    """Write a time for a person, and to the nanosecond."""
-    if time_ns < NANOSECOND_UNITS["us"]:
-        return f"{time_ns} ns"
-    return f"{format_ns(time_ns)} ({time_ns} ns)"
+def span(time_ns: int, *remarks: str) -> str:
+    """Write a time for a person, and in brackets to the nanosecond, with what is to be remarked."""
+    exact = [f"{time_ns} ns"] if time_ns >= NANOSECOND_UNITS["us"] else []
+    inside = ", ".join([*exact, *remarks])
+    return f"{format_ns(time_ns)} ({inside})" if inside else format_ns(time_ns)
 
 
 def compared_ns(problem: Problem) -> int:
@@ -57,10 +57,7 @@ def duration(problem: Problem, time_ns: int) -> str:
     """Write the time of a step, to the nanosecond, and what it has over what it is compared to."""
     base_ns = compared_ns(problem)
     overhead = percent(time_ns / base_ns - 1 if base_ns else 0.0)
-    more = f"+{overhead} over no {baseline(problem)}"
-    if time_ns < NANOSECOND_UNITS["us"]:
-        return f"{time_ns} ns ({more})"
-    return f"{format_ns(time_ns)} ({time_ns} ns, {more})"
+    return span(time_ns, f"+{overhead} over no {baseline(problem)}")
 
 
 def problem_rows(problem: Problem) -> Rows:
@@ -101,7 +98,7 @@ def limit_rows(infeasibility: Infeasibility | None, bound: Bound | None, gap: fl
     if bound is None:
         return []
     return [
-        ("lower bound", f"{format_ns(bound.time_ns)} ({bound.time_ns} ns, {bound.method})"),
+        ("lower bound", span(bound.time_ns, bound.method)),
         ("valid for", f"{bound.valid_for}, by {bound.evidence}"),
         ("gap", percent(gap)),
     ]
