@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from jettison.instances.atomic_file import check_replaceable
 from jettison.instances.errors import InputError
 from jettison.instances.remat_offload_chain import Transfers
 from jettison.solvers.methods import PROBLEMS
@@ -83,7 +84,7 @@ def checked_picture(path: Path | None) -> Path | None:
     Raises
     ------
     InputError
-        If the suffix is not that of a picture, or the folder does not exist.
+        If the suffix is not that of a picture, or as `checked_output` says.
     """
     if path is not None:
         from jettison.schedules.picture_file import check_picture_path
@@ -98,16 +99,10 @@ def checked_output(path: Path | None) -> Path | None:
     Raises
     ------
     InputError
-        If the folder does not exist, or it is a folder itself.
+        If the folder does not exist, or something stands there that is no file.
     """
-    if path is not None and not path.parent.is_dir():
-        raise InputError(
-            "the folder does not exist", source=str(path), expected="create it, or choose another"
-        )
-    if path is not None and path.is_dir():
-        raise InputError(
-            "this is a folder", source=str(path), expected="name a file, in that folder say"
-        )
+    if path is not None:
+        check_replaceable(path)
     return path
 
 

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from jettison.certificates.checker import Proved, check_certificate
 from jettison.cli.arguments import checked_output
-from jettison.cli.describe import Rows
+from jettison.cli.describe import Rows, span
 from jettison.cli.output import percent
 from jettison.instances.errors import InputError
-from jettison.instances.units import format_ns
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.certified import can_be_certified
 from jettison.solvers.methods import PROBLEMS
@@ -48,7 +47,7 @@ def check_certificate_option(problem: str, path: Path) -> None:
     Raises
     ------
     InputError
-        If the problem has no certificates, or the folder does not exist.
+        If the problem has no certificates, or as `checked_output` says.
     """
     if not can_be_certified(problem):
         having = ", ".join(name for name in PROBLEMS if can_be_certified(name))
@@ -68,14 +67,7 @@ def write_certificate(certificate: Certificate, path: Path) -> WrittenCertificat
     InputError
         If it cannot be written.
     """
-    try:
-        certificate.save(path)
-    except OSError as error:
-        raise InputError(
-            f"cannot write the file: {error.strerror}",
-            source=str(path),
-            expected="choose another place",
-        ) from None
+    certificate.save(path)
     started = time.perf_counter()
     proved = check_certificate(path)
     return WrittenCertificate(path, path.stat().st_size, proved, time.perf_counter() - started)
@@ -94,7 +86,7 @@ def certificate_rows(verdict: Verdict, written: WrittenCertificate | None) -> Ro
     )
     if claim.time_ns is None:
         return [("certified", f"nothing fits ({claim.valid_for})"), ("certificate", where)]
-    value = f"{format_ns(claim.time_ns)} ({claim.time_ns} ns), valid for {claim.valid_for}"
+    value = f"{span(claim.time_ns)}, valid for {claim.valid_for}"
     rows = [("certified bound", value)]
     largest = verdict.found_bound
     if largest is not None and largest.time_ns > claim.time_ns:

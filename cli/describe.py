@@ -7,7 +7,7 @@ from jettison.instances.chosen_strategies import with_strategies
 from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.instances.remat_sharding import RematSharding
 from jettison.instances.sharding import Sharding
-from jettison.instances.units import format_bytes, format_ns
+from jettison.instances.units import BYTE_UNITS, NANOSECOND_UNITS, format_bytes, format_ns
 from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.replay import Replay
 from jettison.solvers.bound import Bound
@@ -19,7 +19,16 @@ Rows = list[tuple[str, str]]
 
 def size(amount_bytes: int) -> str:
     """Write an amount of memory for a person, and to the byte."""
+    if amount_bytes < BYTE_UNITS["KiB"]:
+        return f"{amount_bytes} bytes"
     return f"{format_bytes(amount_bytes)} ({amount_bytes} bytes)"
+
+
+def span(time_ns: int, *remarks: str) -> str:
+    """Write a time for a person, and in brackets to the nanosecond, with what is to be remarked."""
+    exact = [f"{time_ns} ns"] if time_ns >= NANOSECOND_UNITS["us"] else []
+    inside = ", ".join([*exact, *remarks])
+    return f"{format_ns(time_ns)} ({inside})" if inside else format_ns(time_ns)
 
 
 def compared_ns(problem: Problem) -> int:
@@ -48,7 +57,7 @@ def duration(problem: Problem, time_ns: int) -> str:
     """Write the time of a step, to the nanosecond, and what it has over what it is compared to."""
     base_ns = compared_ns(problem)
     overhead = percent(time_ns / base_ns - 1 if base_ns else 0.0)
-    return f"{format_ns(time_ns)} ({time_ns} ns, +{overhead} over no {baseline(problem)})"
+    return span(time_ns, f"+{overhead} over no {baseline(problem)}")
 
 
 def problem_rows(problem: Problem) -> Rows:
@@ -67,7 +76,7 @@ def problem_rows(problem: Problem) -> Rows:
 def overhead_rows(problem: Problem, replay: Replay | None) -> Rows:
     """Say what goes into recomputation and waiting, where the problem tells them apart."""
     return [
-        (key.removesuffix("_ns"), f"{format_ns(spent_ns)} ({spent_ns} ns)")
+        (key.removesuffix("_ns"), span(spent_ns))
         for key, spent_ns in overheads_of(problem, replay).items()
         if spent_ns is not None
     ]
@@ -89,7 +98,7 @@ def limit_rows(infeasibility: Infeasibility | None, bound: Bound | None, gap: fl
     if bound is None:
         return []
     return [
-        ("lower bound", f"{format_ns(bound.time_ns)} ({bound.time_ns} ns, {bound.method})"),
+        ("lower bound", span(bound.time_ns, bound.method)),
         ("valid for", f"{bound.valid_for}, by {bound.evidence}"),
         ("gap", percent(gap)),
     ]

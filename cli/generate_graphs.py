@@ -29,7 +29,7 @@ class Fastest(StrEnum):
     SKIP = "skip"
 
 
-@app.command("training-graph")
+@app.command("training-graph", short_help="Write the graph of a network's training step.")
 def generate_training_graph(
     network: Annotated[
         str, typer.Option("--network", metavar="NAME", help=f"One of: {', '.join(NETWORKS)}.")
@@ -51,7 +51,7 @@ def generate_training_graph(
     sys.stderr.write(f"wrote {output}: graph {graph.name}, {len(graph)} nodes\n")
 
 
-@app.command("sharded-graph")
+@app.command("sharded-graph", short_help="Write a training step on a mesh of V100 cards.")
 def generate_sharded_graph(
     program: Annotated[
         str,
@@ -155,7 +155,7 @@ def generate_layered_graph(
     sys.stderr.write(f"wrote {output}: graph {graph.name}, {len(graph)} nodes\n")
 
 
-@app.command("strategy-graph")
+@app.command("strategy-graph", short_help="Draw a random strategy graph for sharding.")
 def generate_strategy_graph(
     nodes: Annotated[int, typer.Option("--nodes", metavar="N", help="Number of nodes.")],
     output: Annotated[

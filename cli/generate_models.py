@@ -26,7 +26,7 @@ ModelsOption = Annotated[
 ]
 
 
-@app.command("fused-network")
+@app.command("fused-network", short_help="Write several models of a network for multi-model.")
 def generate_fused_network(
     network: Annotated[
         str, typer.Option("--network", metavar="NAME", help=f"One of: {', '.join(FUSED_NETWORKS)}.")

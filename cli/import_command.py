@@ -38,7 +38,7 @@ class TimeUnit(StrEnum):
     S = "s"
 
 
-@app.command("pipedream")
+@app.command("pipedream", short_help="Import a PipeDream profile (graph.txt).")
 def import_pipedream(
     file: FileArgument,
     output: OutputOption,
@@ -57,7 +57,7 @@ def import_pipedream(
     _save(read(file), output)
 
 
-@app.command("networkx")
+@app.command("networkx", short_help="Import graphs of Checkmate and MOCCASIN.")
 def import_networkx(
     file: FileArgument,
     output: OutputOption,
@@ -72,7 +72,7 @@ def import_networkx(
     _save(import_networkx_graph(file, time_unit_ns=NANOSECOND_UNITS[time_unit]), output)
 
 
-@app.command("iopddl")
+@app.command("iopddl", short_help="Import a file of the ASPLOS'25 / IOPDDL contest.")
 def import_contest(file: FileArgument, output: OutputOption) -> None:
     """Import a file of the ASPLOS'25 / IOPDDL contest (.json or .json.gz), for sharding."""
     from jettison.instances.importers.iopddl import import_iopddl

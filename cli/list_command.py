@@ -12,7 +12,7 @@ from jettison.solvers.methods import METHODS, PROBLEMS, methods_of
 app = typer.Typer(help="List instances, problems or methods.", no_args_is_help=True)
 
 
-@app.command("instances")
+@app.command("instances", short_help="List the bundled instances, and where they were measured.")
 def list_instances(json: JsonOption = False) -> None:
     """List the bundled instances, with the device that they were measured on."""
     entries = bundled_instances()
@@ -68,7 +68,7 @@ def list_problems(json: JsonOption = False) -> None:
     print_table(["problem", "methods"], [[name, ", ".join(listed[name])] for name in PROBLEMS])
 
 
-@app.command("methods")
+@app.command("methods", short_help="List the methods, what they promise, and their sources.")
 def list_methods(json: JsonOption = False) -> None:
     """List every method with what it promises and where it comes from."""
     if json:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import os
 import sys
 from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, NoReturn, TextIO
 
 import typer
 
@@ -28,8 +34,13 @@ from jettison.instances.errors import InputError, JettisonError, MissingExtraErr
 HELP = """How fast can this model train in this much memory, and how far from the best is a plan?
 
 Exit status: 0 solved or proved, 1 internal error, 2 bad input, 3 proved infeasible,
-4 a limit was reached with a schedule in hand, 5 no schedule was found and none was ruled out.
+4 a limit was reached with a schedule in hand, 5 no schedule was found and none was ruled out,
+130 Ctrl-C before there was anything to show.
 """
+
+# As a shell counts: 128 and the number of the signal.
+_INTERRUPTED = 130
+_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 app = typer.Typer(
     name="jettison",
@@ -38,27 +49,63 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"jettison {metadata.version('jettison')}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Take what is asked of the program itself."""
+
+
 app.command("solve")(solve_command.solve)
 app.command("bound")(bound_command.bound)
 app.command("compare")(compare_command.compare)
 app.command("show")(show_command.show)
 app.add_typer(list_command.app, name="list")
 app.add_typer(import_command.app, name="import")
-app.command("profile")(profile_command.profile)
+app.command("profile", short_help="Measure a model, and write what it takes as an instance.")(
+    profile_command.profile
+)
 app.command("export")(export_command.export)
 generate_command.app.add_typer(generate_graphs.app)
 generate_command.app.add_typer(generate_models.app)
-app.add_typer(generate_command.app, name="generate")
+app.add_typer(
+    generate_command.app,
+    name="generate",
+    short_help="Generate instances: hard ones of known answer, and random ones.",
+)
 app.command("sweep")(sweep_command.sweep)
-app.command("report")(report_command.report)
-app.command("verify")(verify_command.verify)
+app.command("report", short_help="Write the results of a study as one page, or as a table.")(
+    report_command.report
+)
+app.command("verify", short_help="Check certificates, schedules and generated instances.")(
+    verify_command.verify
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its status."""
+    _prepare_streams()
     try:
-        app(args=None if arguments is None else list(arguments))
+        try:
+            app(args=None if arguments is None else list(arguments))
+        finally:
+            # Here and not at the end of the program, where a failure could not be told.
+            sys.stdout.flush()
     except (InputError, MissingExtraError) as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)
@@ -67,8 +114,42 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(1)
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
-        sys.exit(130)
+        sys.exit(_INTERRUPTED)
+    except SystemExit as stop:
+        # Typer and rich have statuses of their own for a reader that has left, and for Ctrl-C.
+        if isinstance(stop.__context__, BrokenPipeError):
+            _stop_without_a_reader()
+        if stop.code == _INTERRUPTED:
+            sys.stderr.write("interrupted\n")
+        raise
     except BrokenPipeError:
-        # The reader of the output has left (`jettison list instances | head`): nothing is wrong.
-        sys.stderr.close()
-        sys.exit(0)
+        _stop_without_a_reader()
+    except OSError as error:
+        if error.filename is not None or error.errno not in _DISK_ERRORS:
+            raise
+        # What has no name is the standard output; what is left of it cannot be written either.
+        sys.stdout = _nowhere()
+        sys.stderr.write(f"error: standard output: cannot be written: {error.strerror}\n")
+        sys.exit(2)
+
+
+def _prepare_streams() -> None:
+    """Let every text be written: to closed streams nothing, elsewhere escapes for what is missing.
+
+    A name, or the unit of a violation, may hold letters that the locale of the terminal lacks.
+    """
+    sys.stdout = sys.stdout or _nowhere()
+    sys.stderr = sys.stderr or _nowhere()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w", encoding="utf-8")
+
+
+def _stop_without_a_reader() -> NoReturn:
+    """End well: the reader of the output has left (`jettison list instances | head`)."""
+    # Else the end of the program fails on what is still unwritten.
+    sys.stdout = _nowhere()
+    sys.exit(0)

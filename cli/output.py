@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
@@ -15,6 +17,7 @@ from jettison.solvers.outcome import Progress
 
 # A pipe or a file has no width; a table that is cut there would lose numbers.
 _WIDTH_OF_A_FILE = 160
+_WIDEST = 10_000
 
 
 def print_json(document: Mapping[str, object]) -> None:
@@ -25,14 +28,31 @@ def print_json(document: Mapping[str, object]) -> None:
 def print_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], *, title: str | None = None
 ) -> None:
-    """Print a table; columns whose header begins with a blank are aligned to the right."""
+    """Print a table; columns whose header begins with a blank are aligned to the right.
+
+    Those are numbers, and stay on one line; texts are broken between words. Where the terminal is
+    too narrow for that it breaks the lines itself, and nothing is cut.
+    """
     table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-    for column in columns:
-        table.add_column(column.strip(), justify="right" if column.startswith(" ") else "left")
+    for place, column in enumerate(columns):
+        is_number = column.startswith(" ")
+        texts = [column.strip(), *(row[place] for row in rows)]
+        pieces = texts if is_number else [word for text in texts for word in text.split()]
+        table.add_column(
+            column.strip(),
+            justify="right" if is_number else "left",
+            no_wrap=is_number,
+            min_width=max(map(cell_len, pieces), default=0),
+        )
     for row in rows:
         table.add_row(*row)
-    width = None if sys.stdout.isatty() else _WIDTH_OF_A_FILE
-    Console(width=width, highlight=False, markup=False).print(table)
+    console = Console(highlight=False, markup=False)
+    if not sys.stdout.isatty():
+        console.width = _WIDTH_OF_A_FILE
+    # Measured where there is room for everything; else no more is asked for than there is.
+    roomy = console.options.update(max_width=_WIDEST)
+    console.width = max(console.width, console.measure(table, options=roomy).minimum)
+    console.print(table, crop=False)
 
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
@@ -63,10 +83,13 @@ class ProgressLine:
         gap = None
         if progress.time_ns and progress.lower_bound_ns is not None:
             gap = (progress.time_ns - progress.lower_bound_ns) / progress.time_ns
-        sys.stderr.write(
-            f"\r\x1b[K{self._label}: {progress.seconds:.1f} s, best {best}, bound {bound}, "
+        line = (
+            f"{self._label}: {progress.seconds:.1f} s, best {best}, bound {bound}, "
             f"gap {percent(gap)}"
         )
+        # A line that the terminal breaks cannot be rewritten.
+        columns = shutil.get_terminal_size().columns
+        sys.stderr.write(f"\r\x1b[K{line[: columns - 1]}")
         sys.stderr.flush()
 
     def close(self) -> None:

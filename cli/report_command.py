@@ -67,6 +67,12 @@ def report(
             field="output",
             expected="write -o report.html, or --table results.csv",
         )
+    if output is not None and output.suffix.lower() != ".html":
+        raise InputError(
+            "the page is HTML",
+            source=str(output),
+            expected="end the name with .html, or write --table for a table",
+        )
     folder = ResultFolder(results)
     runs, frame = load_runs(folder)
     if table is not None:

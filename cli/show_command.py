@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jettison.cli.arguments import InstanceName, JsonOption
+from jettison.cli.describe import size, span
 from jettison.cli.output import print_json, print_pairs
 from jettison.instances.catalog import Instance, load
 from jettison.instances.chain import Chain
@@ -38,7 +39,7 @@ def show(instance: InstanceName, json: JsonOption = False) -> None:
         ]
     origin = loaded.provenance.to_json()
     origin.pop("spread", None)
-    rows += [(name, str(value)) for name, value in origin.items()]
+    rows += [(name, _plain(value)) for name, value in origin.items()]
     print_pairs(rows)
 
 
@@ -140,9 +141,17 @@ def _profiles(instance: MultiModel) -> list[dict[str, int]]:
 
 def _written(name: str, value: str | int) -> str:
     if name.endswith("_bytes"):
-        return f"{format_bytes(int(value))} ({value} bytes)"
+        return size(int(value))
     if name.endswith("_bytes_per_s"):
         return f"{Link(int(value))} ({value} bytes per second)"
     if name.endswith("_ns"):
-        return f"{format_ns(int(value))} ({value} ns)"
+        return span(int(value))
+    return str(value)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_plain(entry)}" for name, entry in value.items())
+    if isinstance(value, list):
+        return "x".join(map(str, value))
     return str(value)

@@ -180,7 +180,9 @@ def _draw(result: Result, plot: Path | None, grid: Path | None) -> None:
     if grid is not None and isinstance(instance, ShardedGraph):
         assert isinstance(schedule, ShardedSchedule)
         save_figure(plot_sharded_plan(instance, schedule, title=title), grid)
-    if isinstance(schedule, OffloadSchedule):
-        schedule = schedule.computations
-    if grid is not None and isinstance(instance, Chain) and isinstance(schedule, ChainSchedule):
+    if (
+        grid is not None
+        and isinstance(instance, Chain)
+        and isinstance(schedule, ChainSchedule | OffloadSchedule)
+    ):
         save_figure(plot_chain_grid(instance, schedule, title=title), grid)

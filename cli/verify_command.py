@@ -38,7 +38,7 @@ def verify(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE...",
+            metavar="FILE",
             help="Certificates (`jettison bound --certificate`), schedules (`jettison solve "
             "--output`), choices of strategies, and instances and folders that `jettison generate` "
             "wrote.",

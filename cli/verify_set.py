@@ -84,7 +84,7 @@ def verify_set(folder: Path) -> Iterator[Claim]:
             yield name, claim if name == path.name else _derived(layout, instance, name)
         instances.append(instance)
     _check_text(folder / layout.solutions_file, layout.solutions(instances))
-    yield layout.solutions_file, f"the answers of {len(instances)} instances"
+    yield layout.solutions_file, f"the answer of each instance ({len(instances)})"
     # Whatever the index says beyond what was used so far is compared here, and as text: to Python
     # 3.0 is 3.
     expected = layout.index(

@@ -1,4 +1,9 @@
-"""Files that appear complete or not at all."""
+"""Files that appear complete or not at all.
+
+Renaming puts the file in the place of whatever has its name. Where that is a device, such as
+``/dev/null`` for somebody who may write everywhere, it would be lost, so anything but a file is
+refused. A symbolic link stays, and what it leads to is replaced.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +17,31 @@ from typing import IO
 from jettison.instances.errors import InputError
 
 
+def check_replaceable(path: Path) -> None:
+    """Refuse a path that no file can be written to, before the work that would fill it.
+
+    Raises
+    ------
+    InputError
+        If the folder does not exist, or something stands there that is no file.
+    """
+    if not path.parent.is_dir():
+        raise InputError(
+            "the folder does not exist", source=str(path), expected="create it, or choose another"
+        )
+    _check_no_other_thing(path)
+
+
+def _check_no_other_thing(path: Path) -> None:
+    if path.exists() and not path.is_file():
+        there = "a folder" if path.is_dir() else "a device or a pipe"
+        raise InputError(
+            f"cannot write the file: {there} has this name",
+            source=str(path),
+            expected="give the name of a file",
+        )
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Open a temporary file beside `path`, to be renamed to it when the block ends well.
@@ -21,12 +51,15 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     Raises
     ------
     InputError
-        If the folder does not exist or cannot be written.
+        If the folder does not exist or cannot be written, or something stands there that is no
+        file.
     """
+    _check_no_other_thing(path)
+    target = Path(os.path.realpath(path))
     temporary: Path | None = None
     try:
         with tempfile.NamedTemporaryFile(
-            dir=path.parent, prefix=f".{path.name}.", delete=False
+            dir=target.parent, prefix=f".{target.name}.", delete=False
         ) as stream:
             temporary = Path(stream.name)
             yield stream
@@ -34,7 +67,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         mask = os.umask(0)
         os.umask(mask)
         temporary.chmod(0o666 & ~mask)
-        temporary.replace(path)
+        temporary.replace(target)
     except OSError as error:
         reason = error.strerror or "unknown reason"
         raise InputError(

@@ -23,6 +23,7 @@ from jettison.instances.json_file import (
     write_text,
 )
 from jettison.instances.multi_model import MultiModel
+from jettison.instances.names import suggestion
 from jettison.instances.sharded_graph import ShardedGraph
 from jettison.instances.strategy_graph import StrategyGraph
 from jettison.instances.tensor_programs.program_on_mesh import ProgramOnMesh
@@ -103,7 +104,8 @@ def load(name_or_path: str | Path) -> Instance:
     raise InputError(
         f"{text!r} is not a bundled instance",
         field="instance",
-        expected="run `jettison list instances` for the names, or give the path of a .json file",
+        expected=suggestion(text, [entry.name for entry in bundled_instances()])
+        + "run `jettison list instances` for the names, or give the path of a .json file",
     )
 
 

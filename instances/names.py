@@ -1,7 +1,8 @@
-"""Names inside instances: present, printable, unique."""
+"""Names: present, printable and unique inside instances; suggested where one is unknown."""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 
 from jettison.instances.errors import InputError
@@ -23,6 +24,12 @@ def checked_name(value: object, field: str) -> str:
     if not value.strip() or len(value) > LONGEST_NAME or not value.isprintable():
         raise InputError(f"{value[:40]!r} cannot be a name", field=field, expected=expected)
     return value
+
+
+def suggestion(name: str, names: Sequence[str]) -> str:
+    """Begin the advice for an unknown name with the most similar known one; empty if none is."""
+    similar = difflib.get_close_matches(name.lower(), names, n=1)
+    return f"write {similar[0]}, or " if similar else ""
 
 
 def checked_unique(names: Sequence[str], field: str) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jettison.instances.chain import Chain
 from jettison.schedules.chain_schedule import ChainOperationKind, ChainSchedule
+from jettison.schedules.offload_schedule import OffloadSchedule
 from jettison.schedules.picture_style import (
     BLUE,
     GREEN,
@@ -86,12 +87,16 @@ def stored_values(chain: Chain, schedule: ChainSchedule) -> tuple[Stored, ...]:
     return tuple(found)
 
 
-def plot_chain_grid(chain: Chain, schedule: ChainSchedule, *, title: str) -> Figure:
+def plot_chain_grid(
+    chain: Chain, schedule: ChainSchedule | OffloadSchedule, *, title: str
+) -> Figure:
     """Draw the checkpointing diagram: time against stage.
 
     Every operation is a box as long as it takes, in the row of its stage; behind it, the output of
     the stage is a grey band for as long as it is in memory, broad where all that the backward
-    needs is saved. Row 0 is the input of the chain.
+    needs is saved. Row 0 is the input of the chain. Of a schedule with transfers the computations
+    are drawn, one after the other: what waits may be on the host, and no waiting for the link is
+    shown.
 
     Parameters
     ----------
@@ -109,6 +114,10 @@ def plot_chain_grid(chain: Chain, schedule: ChainSchedule, *, title: str) -> Fig
     """
     from matplotlib.ticker import MaxNLocator
 
+    place, axis = "in memory", "time"
+    if isinstance(schedule, OffloadSchedule):
+        place, axis = "in memory or on the host", "time of the computations"
+        schedule = schedule.computations
     replay = schedule.replay(chain)
     time = time_unit(replay.time_ns)
     axes = empty_axes(7.2, min(max(2.0 + 0.1 * len(chain), 3.2), 6.5), title)
@@ -126,8 +135,8 @@ def plot_chain_grid(chain: Chain, schedule: ChainSchedule, *, title: str) -> Fig
             label=label,
         )
         for saved, height, colour, label in (
-            (True, 0.7, LIGHT_GREY, "$\\bar a$ in memory"),
-            (False, 0.25, GREY, "$a$ in memory"),
+            (True, 0.7, LIGHT_GREY, f"$\\bar a$ {place}"),
+            (False, 0.25, GREY, f"$a$ {place}"),
         )
     ]
     operations = [
@@ -148,7 +157,7 @@ def plot_chain_grid(chain: Chain, schedule: ChainSchedule, *, title: str) -> Fig
     axes.set_xlim(0, time.of(replay.time_ns) or 1.0)
     axes.set_ylim(-0.7, len(chain) + 0.7)
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
-    axes.set_xlabel(f"time ({time.name})")
+    axes.set_xlabel(f"{axis} ({time.name})")
     axes.set_ylabel("stage (0 is the input)")
     legend_below(axes, [*operations, *handles], columns=3)
     return axes.figure.figure

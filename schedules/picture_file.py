@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jettison.instances.atomic_file import replacing
+from jettison.instances.atomic_file import check_replaceable, replacing
 from jettison.instances.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ def check_picture_path(path: str | Path) -> None:
     Raises
     ------
     InputError
-        If the suffix is not .png, .svg or .pdf, or the folder does not exist.
+        If the suffix is not .png, .svg or .pdf, the folder does not exist, or something stands
+        there that is no file.
     """
     path = Path(path)
     if path.suffix.lower() not in _METADATA:
@@ -35,12 +36,7 @@ def check_picture_path(path: str | Path) -> None:
             source=str(path),
             expected=f"end the name with {', '.join(_METADATA)}",
         )
-    if not path.parent.is_dir():
-        raise InputError(
-            "the folder does not exist",
-            source=str(path),
-            expected="create it, or choose another",
-        )
+    check_replaceable(path)
 
 
 def save_figure(figure: Figure, path: str | Path) -> None:

@@ -6,6 +6,7 @@ The modules of the methods are imported when they run, so that listing them is l
 from __future__ import annotations
 
 from jettison.instances.errors import InputError
+from jettison.instances.names import suggestion
 from jettison.solvers import (
     multi_model_methods,
     remat_chain_methods,
@@ -50,8 +51,9 @@ def find_method(problem: str, name: str | None) -> Method:
     for method in candidates:
         if method.name == name:
             return method
+    names = [method.name for method in candidates]
     raise InputError(
         f"{name!r} is not a method of {problem}",
         field="method",
-        expected=f"choose one of {', '.join(method.name for method in candidates)}",
+        expected=f"{suggestion(name, names)}choose one of {', '.join(names)}",
     )

@@ -33,6 +33,22 @@ Problem = (
 )
 
 
+def check_problem(problem: object) -> None:
+    """Check that what is to be solved is a problem, and not its instance, say.
+
+    Raises
+    ------
+    InputError
+        If it is something else.
+    """
+    if not isinstance(problem, Problem):
+        raise InputError(
+            f"a {type(problem).__name__}",
+            field="problem",
+            expected='give an instance with its memory, such as RematChain(chain, memory="50%")',
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """Where a running method stands; values that are not known yet are None."""

@@ -13,6 +13,7 @@ from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph
 from jettison.instances.multi_model import MultiModel
 from jettison.instances.multi_model_training import MultiModelTraining
+from jettison.instances.names import suggestion
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
 from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
@@ -85,7 +86,7 @@ def check_problem_name(problem: str) -> None:
         raise InputError(
             f"{problem!r} is not a problem",
             field="PROBLEM",
-            expected=f"choose one of {', '.join(PROBLEMS)}",
+            expected=f"{suggestion(problem, PROBLEMS)}choose one of {', '.join(PROBLEMS)}",
         )
 
 

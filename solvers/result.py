@@ -84,6 +84,15 @@ class Result:
     work: Mapping[str, int] = field(default_factory=dict)
     note: str | None = None
 
+    def __repr__(self) -> str:
+        """Say in one line what was found; instance and schedule would fill pages."""
+        gap = None if self.gap is None else round(self.gap, 6)
+        return (
+            f"<Result of {self.method} on {self.problem.problem} {self.problem.instance.name} in "
+            f"{self.problem.memory_bytes} bytes: {self.status}, time_ns={self.time_ns}, "
+            f"peak_bytes={self.peak_bytes}, lower_bound_ns={self.lower_bound_ns}, gap={gap}>"
+        )
+
     @classmethod
     def from_outcome(
         cls, problem: Problem, method: str, outcome: Outcome, seconds: float

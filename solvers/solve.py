@@ -19,7 +19,7 @@ from jettison.solvers.certified import (
 )
 from jettison.solvers.method import Promise
 from jettison.solvers.methods import find_method, methods_of
-from jettison.solvers.outcome import Problem, SolveOptions
+from jettison.solvers.outcome import Problem, SolveOptions, check_problem
 from jettison.solvers.result import (
     Result,
     base_time_bound,
@@ -65,8 +65,9 @@ def solve(
     Raises
     ------
     InputError
-        If the method is unknown or an option is out of range.
+        If it is no problem, the method is unknown, or an option is out of range.
     """
+    check_problem(problem)
     options = SolveOptions(time_limit_s=time_limit, gap=gap, threads=threads, seed=seed)
     return solve_with(problem, method, options)
 
@@ -170,6 +171,15 @@ class Verdict:
             return "valid" if self.replay.valid else "invalid"
         return "bounded" if self.infeasible is None else self.infeasible.status
 
+    def __repr__(self) -> str:
+        """Say in one line what is known; the results would fill pages."""
+        time_ns = None if self.replay is None else self.replay.time_ns
+        return (
+            f"<Verdict on {self.problem.problem} {self.problem.instance.name} in "
+            f"{self.problem.memory_bytes} bytes: {self.status}, time_ns={time_ns}, "
+            f"bound={self.bound}, gap={self.gap}>"
+        )
+
     def to_json(self) -> dict[str, object]:
         """Return the keys that the command line prints; absent values are None."""
         proof = None if self.infeasible is None else self.infeasible.infeasibility
@@ -231,8 +241,10 @@ def bound(
     Raises
     ------
     InputError
-        If the method is unknown or proves no bound, or an option is out of range.
+        If it is no problem, the method is unknown or proves no bound, or an option is out of
+        range.
     """
+    check_problem(problem)
     options = SolveOptions(time_limit_s=time_limit, gap=gap, threads=threads, seed=seed)
     verdict = bound_with(problem, schedule, method, options)
     return verdict.certified(options) if certify else verdict
@@ -276,7 +288,8 @@ def compare(
 ) -> pd.DataFrame:
     """Run several methods on a problem (or on several) and return one row each.
 
-    Every row is judged against the best bound that any method proved for its problem.
+    Every row is judged against the best bound that any method proved for its problem. Times and
+    amounts are whole numbers (``Int64``), with missing values where there are none.
 
     Parameters
     ----------
@@ -288,16 +301,28 @@ def compare(
         Whether to certify the best bound of each problem: ``certified_lower_bound_ns``.
     time_limit, gap, threads, seed
         As for `solve`, for each run, and for each certificate.
+
+    Raises
+    ------
+    InputError
+        If something is no problem, a method is unknown, or an option is out of range.
     """
     import pandas as pd
 
     options = SolveOptions(time_limit_s=time_limit, gap=gap, threads=threads, seed=seed)
     problems = problem if isinstance(problem, Sequence) else [problem]
-    chosen = None if methods is None else list(methods)
+    for item in problems:
+        check_problem(item)
+    # A text is a sequence of texts as well: of its letters.
+    chosen = [methods] if isinstance(methods, str) else None if methods is None else list(methods)
     results = compare_all(problems, chosen, options)
     if certify:
         results = with_certified_bounds(results, options)
-    return pd.DataFrame([result.to_json() for result in results])
+    frame = pd.DataFrame([result.to_json() for result in results])
+    for column in frame.columns:
+        if column.endswith(("_ns", "_bytes", "_per_s")):
+            frame[column] = frame[column].astype("Int64")
+    return frame
 
 
 def compare_all(

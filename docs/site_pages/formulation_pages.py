@@ -22,6 +22,7 @@ from .page_text import (
     imports_of,
     table,
     toctree,
+    with_numbers_kept,
     write_page,
 )
 
@@ -145,7 +146,7 @@ def _write_formulation(root: Path, folder: Path, item: Formulation) -> None:
         ":hide-toc: true",
         f".. rst-class:: formulation\n\n{heading(item.title, TITLE)}",
         f".. rst-class:: paper\n\n{item.group}",
-        item.text,
+        with_numbers_kept(item.text),
         f".. rst-class:: formulation-code\n\n{heading('The code', SECTION)}",
         ".. container:: code-beside\n\n" + "\n\n".join(code),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -42,6 +43,11 @@ def docstring_of(path: Path) -> tuple[str, str, int]:
     first, _, rest = (ast.get_docstring(module) or path.stem).partition("\n")
     end = module.body[0].end_lineno if module.body else 0
     return first.rstrip(".").strip(), rest.strip(), (end or 0) + 1
+
+
+def with_numbers_kept(text: str) -> str:
+    """Escape the numbers of equations that begin an item, which would begin a list of their own."""
+    return re.sub(r"^(\s*[*-] )\((\w+)\) ", r"\1\\(\2) ", text, flags=re.MULTILINE)
 
 
 def imports_of(path: Path) -> set[str]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +13,7 @@ from typing import Any, BinaryIO, cast
 
 from jettison.certificates.certificate_file import MAGIC, CertificateFile
 from jettison.certificates.checker import Proved, check_opened
+from jettison.instances.atomic_file import replacing
 from jettison.schedules.schedule_class import ScheduleClass
 
 
@@ -71,25 +70,15 @@ class Certificate:
 
         Raises
         ------
-        OSError
+        InputError
             If it cannot be written.
         """
         path = Path(path)
         data = self.compressed
         if path.suffix != ".gz":
             data = gzip.decompress(data)
-        # Beside the target, so that the last step is a change of name.
-        handle, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            umask = os.umask(0)
-            os.umask(umask)
-            Path(temporary).chmod(0o666 & ~umask)
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        with replacing(path) as stream:
+            stream.write(data)
 
     @property
     def _head(self) -> bytes:

@@ -51,12 +51,14 @@ def lines(*parts: str | None) -> str:
 
 
 def figure(data: Sequence[Trace], **layout: Any) -> Figure:
-    """Return a figure whose legend lies below."""
+    """Return a figure whose legend lies below, and names a single line as well."""
     return {
         "data": list(data),
         "layout": {
             "margin": {"l": 64, "r": 16, "t": 12, "b": 48},
             "hovermode": "closest",
+            # By default plotly leaves a single line without its name.
+            "showlegend": True,
             "legend": {"orientation": "h", "x": 0, "y": -0.2, "yanchor": "top"},
             **layout,
         },

@@ -12,8 +12,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from jettison.instances.atomic_file import replacing
-from jettison.instances.errors import InputError, MissingExtraError
+from jettison.instances.atomic_file import check_replaceable, replacing
+from jettison.instances.errors import MissingExtraError
 from jettison.studies.report import overview
 from jettison.studies.report.job_table import job_columns
 from jettison.studies.report.markup import Markup, element, escaped
@@ -78,10 +78,7 @@ def write_report(
     InputError
         If the page cannot be written, or an instance is missing.
     """
-    if not path.parent.is_dir():
-        raise InputError(
-            "the folder does not exist", source=str(path), expected="create it, or choose another"
-        )
+    check_replaceable(path)
     plotly = plotly_script()
     panels = panels_of(runs)
     timelines = show_timelines(panels, folder, most_timelines)

@@ -22,7 +22,9 @@ def study_title(folder: ResultFolder) -> str:
     names = {}
     for path in sorted((folder.path / "studies").glob("*.toml")):
         try:
-            names[str(tomllib.loads(read_text(path)).get("name", path.stem))] = True
+            # A copy is called by the name of its file and the beginning of its hash.
+            name = path.stem.rpartition("-")[0] or path.stem
+            names[str(tomllib.loads(read_text(path)).get("name", name))] = True
         except tomllib.TOMLDecodeError as error:
             raise InputError(
                 f"not TOML: {error}", source=str(path), expected="delete it: it is a copy"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import metadata
 
 import pytest
 
@@ -442,3 +443,45 @@ def test_every_command_has_a_help_text(terminal: Terminal, command: str) -> None
     code, out, _ = terminal.run(command, "--help")
     assert code == 0
     assert f"Usage: jettison {command}" in out or "Usage:" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        (("solve", "remat-chian", "x"), "write remat-chain, or choose one of remat-chain, "),
+        (("show", "Resnet50-b4-224"), "write resnet50-b4-224-cpu, or run `jettison list "),
+        (
+            ("solve", "remat-chain", "chain.json", "--memory", "50%", "--method", "revolv"),
+            "write revolve, or choose one of rotor-exact, ",
+        ),
+    ],
+)
+def test_an_unknown_name_is_told_the_most_similar_one(
+    terminal: Terminal, words: tuple[str, ...], advice: str
+) -> None:
+    code, _, err = terminal.run(*words)
+    assert code == 2
+    assert advice in err
+
+
+def test_the_version_is_that_of_the_package(terminal: Terminal) -> None:
+    assert terminal.run("--version") == (0, f"jettison {metadata.version('jettison')}\n", "")
+
+
+@pytest.mark.parametrize("group", [(), ("list",), ("import",), ("generate",)])
+def test_no_line_of_a_list_of_commands_is_cut(
+    terminal: Terminal, group: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, _ = terminal.run(*group, "-h")
+    commands = out.partition("Commands:\n")[2]
+    assert code == 0
+    assert commands
+    assert "..." not in commands
+
+
+def test_small_amounts_are_written_once(terminal: Terminal) -> None:
+    _, out, _ = terminal.run("solve", "remat-graph", "graph.json", "--memory", "100%")
+    # Ten nodes of 5 ns each; memory is below 1 KiB.
+    assert "\ntime         50 ns (+0.00 % over no recomputation)\n" in out
+    assert " bytes (" not in out

@@ -43,9 +43,9 @@ def test_a_schedule_is_judged_with_its_stalls(models: Terminal) -> None:
     assert (found["recompute_ns"], found["stall_ns"]) == (0, 12)
     code, out, _ = models.run("bound", *words)
     assert code == 0
-    assert "52 ns (52 ns, +30.00 % over no recomputation or waiting)" in out
+    assert "52 ns (+30.00 % over no recomputation or waiting)" in out
     assert [line.split() for line in out.splitlines() if line.startswith("stall")] == [
-        ["stall", "12", "ns", "(12", "ns)"]
+        ["stall", "12", "ns"]
     ]
 
 
@@ -66,7 +66,7 @@ def test_what_is_solved_can_be_written_and_judged(models: Terminal) -> None:
 def test_without_memory_for_one_operator_it_is_named_with_what_would_do(models: Terminal) -> None:
     code, out, _ = models.run("solve", *ARGUMENTS, "--memory", "41B")
     assert code == 3
-    assert "42 B (42 bytes)" in out
+    assert "42 bytes" in out
     assert ["needed", "by", "b2"] in [line.split() for line in out.splitlines()]
     _, out, _ = models.run("solve", *ARGUMENTS, "--memory", "41B", "--json")
     found = json.loads(out)

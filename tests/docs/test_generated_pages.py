@@ -54,6 +54,15 @@ def test_a_new_formulation_has_a_page_with_its_model_and_its_code(copied: Path) 
     assert checkmate < index.index(":doc:`toy <toy>`") < index.index("\nAlpa")
 
 
+def test_the_number_of_an_equation_begins_no_list(copied: Path) -> None:
+    text = MODEL.replace(".. math", "* (14) is wrong.\n* As (15) is.\n\n.. math", 1)
+    (copied / "formulations/toy.py").write_text(text, encoding="utf-8")
+    folder = copied / "docs/generated/formulations"
+    formulation_pages.write(copied, folder)
+    page = (folder / "toy.rst").read_text(encoding="utf-8")
+    assert "* \\(14) is wrong.\n* As (15) is.\n" in page
+
+
 def test_every_module_that_states_a_model_is_a_formulation() -> None:
     stated = {
         path.stem

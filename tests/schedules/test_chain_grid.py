@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from jettison.instances.chain import Chain
 from jettison.schedules.chain_grid import Stored, plot_chain_grid, stored_values
 from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind, ChainSchedule
+from jettison.schedules.offload_schedule import OffloadSchedule
 from jettison.solvers.chain_baselines import (
     periodic_schedule,
     recompute_all_schedule,
@@ -116,3 +117,17 @@ def test_every_stage_and_the_input_have_a_row() -> None:
     low, high = figure.axes[0].get_ylim()
     assert low < 0
     assert high > len(UNIFORM)
+
+
+def test_of_a_schedule_with_transfers_the_bands_may_be_on_the_host() -> None:
+    computations = store_all_schedule(UNIFORM)
+    plain = plot_chain_grid(UNIFORM, computations, title="mine").axes[0]
+    moved = plot_chain_grid(UNIFORM, OffloadSchedule(computations.operations), title="mine").axes[0]
+    labels = [[str(item.get_label()) for item in axes.collections] for axes in (plain, moved)]
+    assert [label for label in labels[0] if "host" in label] == []
+    assert [label for label in labels[1] if "host" in label] == [
+        "$\\bar a$ in memory or on the host",
+        "$a$ in memory or on the host",
+    ]
+    assert moved.get_xlabel().startswith("time of the computations")
+    assert boxes(plain, "$B$") == boxes(moved, "$B$")

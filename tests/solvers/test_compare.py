@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 
+from jettison.instances.errors import InputError
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_offload_chain import RematOffloadChain
 from jettison.solvers import _kernels
 from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.solve import bound_with, compare, compare_all, solve_with
+from jettison.solvers.solve import bound, bound_with, compare, compare_all, solve, solve_with
 from jettison.solvers.status import Termination
 from tests.tiny import UNEVEN, UNIFORM
 
@@ -115,3 +118,31 @@ def test_a_table_has_one_row_for_each_method(
     table = compare(problem, ["rotor", "cut-bound"])
     assert list(table["method"]) == ["rotor", "cut-bound"]
     assert set(table["problem"]) == {problem.problem}
+
+
+def test_whole_numbers_of_a_table_stay_whole_beside_missing_ones() -> None:
+    table = compare(RematChain(UNEVEN, "80%"), ["rotor", "cut-bound"])
+    # The bound has no schedule, and so no time and no peak.
+    assert [str(table[column].dtype) for column in ("time_ns", "peak_bytes")] == ["Int64", "Int64"]
+    assert list(table["time_ns"].isna()) == [False, True]
+
+
+def test_one_method_may_be_named_without_a_list() -> None:
+    problem = RematChain(UNEVEN, "80%")
+    assert list(compare(problem, "rotor")["method"]) == ["rotor"]
+
+
+@pytest.mark.parametrize("asked", [solve, bound, compare])
+def test_an_instance_is_no_problem(asked: Callable[[Any], object]) -> None:
+    with pytest.raises(InputError, match=r"problem: a Chain; give an instance with its memory"):
+        asked(UNEVEN)
+
+
+def test_what_was_found_is_printed_in_one_line() -> None:
+    problem = RematChain(UNEVEN, "80%")
+    result = solve(problem, "store-all")
+    assert repr(result).startswith(
+        f"<Result of store-all on remat-chain {UNEVEN.name} in {problem.memory_bytes} bytes: "
+    )
+    assert f"time_ns={result.time_ns}, " in repr(result)
+    assert len(repr(bound(problem))) < 500

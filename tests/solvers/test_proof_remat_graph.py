@@ -14,6 +14,7 @@ from jettison.certificates.errors import CertificateError
 from jettison.instances.catalog import load
 from jettison.instances.chain import Chain
 from jettison.instances.chain_to_graph import chain_to_graph, graph_memory_bytes
+from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph, Node
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.schedule_class import ScheduleClass
@@ -189,7 +190,7 @@ def test_a_saved_certificate_is_what_was_checked(tmp_path: Path, name: str) -> N
 def test_a_certificate_that_cannot_be_saved_leaves_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "taken"
     folder.mkdir()
-    with pytest.raises(OSError, match="taken"):
+    with pytest.raises(InputError, match="taken"):
         certificate_of_skip().save(folder)
     assert list(tmp_path.iterdir()) == [folder]
 

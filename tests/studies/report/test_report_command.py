@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from jettison.cli.main import main
+from jettison.studies.result_folder import ResultFolder
 from tests.studies.report.conftest import TinyResults
 
 
@@ -47,6 +48,19 @@ def test_a_page_without_a_title_has_that_of_its_study_or_folder(
     assert run(folder, "-o", tmp_path / "r.html") == 2
 
 
+def test_a_study_without_a_name_is_called_as_its_file_whatever_its_edits(
+    tiny_results: TinyResults, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(tiny_results.path, tmp_path / "copy")
+    shutil.rmtree(folder / "studies", ignore_errors=True)
+    (folder / "studies").mkdir()
+    for text in ("seeds = 1", "seeds = 2"):
+        (tmp_path / "of-chains.toml").write_text(text, encoding="utf-8")
+        ResultFolder(folder).keep_study(tmp_path / "of-chains.toml")
+    assert run(folder, "-o", tmp_path / "r.html") == 0
+    assert "<h1>of-chains</h1>" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
 def test_nothing_asked_for_is_an_error(
     tiny_results: TinyResults, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -54,11 +68,11 @@ def test_nothing_asked_for_is_an_error(
     assert "-o report.html" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("option", ["-o", "--table"])
+@pytest.mark.parametrize(("option", "name"), [("-o", "r.html"), ("--table", "r.csv")])
 def test_a_folder_that_is_missing_or_empty_is_one_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, name: str
 ) -> None:
-    target = tmp_path / "r.csv"
+    target = tmp_path / name
     assert run(tmp_path / "nowhere", option, target) == 2
     assert f"error: {tmp_path / 'nowhere'}: no results" in capsys.readouterr().err
     (tmp_path / "empty" / "jobs").mkdir(parents=True)
@@ -67,19 +81,31 @@ def test_a_folder_that_is_missing_or_empty_is_one_error(
     assert not target.exists()
 
 
-@pytest.mark.parametrize("option", ["-o", "--table"])
+@pytest.mark.parametrize(("option", "name"), [("-o", "r.html"), ("--table", "r.csv")])
 def test_an_output_that_cannot_be_written_is_one_error(
-    tiny_results: TinyResults, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+    tiny_results: TinyResults,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    option: str,
+    name: str,
 ) -> None:
-    assert run(tiny_results.path, option, tmp_path / "missing" / "r.csv") == 2
-    (tmp_path / "r.csv").mkdir()
-    assert run(tiny_results.path, option, tmp_path / "r.csv") == 2
+    assert run(tiny_results.path, option, tmp_path / "missing" / name) == 2
+    (tmp_path / name).mkdir()
+    assert run(tiny_results.path, option, tmp_path / name) == 2
     errors = capsys.readouterr().err.splitlines()
     assert [line for line in errors if line.startswith("error: ")] == [
         line for line in errors if not line.startswith("left out: ")
     ]
     assert len([line for line in errors if line.startswith("error: ")]) == 2
-    assert [path.name for path in tmp_path.iterdir()] == ["r.csv"]
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_page_under_the_name_of_a_table_is_refused(
+    tiny_results: TinyResults, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(tiny_results.path, "-o", tmp_path / "r.csv") == 2
+    assert "the page is HTML; end the name with .html, or write --table" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_table_of_another_kind_is_an_error(
