@@ -24,6 +24,7 @@ from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
 from jettison.schedules.chain_schedule import ChainSchedule
 from jettison.schedules.offload_schedule import OffloadSchedule
 from jettison.solvers.result import replay_schedule
+from jettison.torch.errors import Uncopied
 from jettison.torch.execution_plan import ExecutionPlan
 from jettison.torch.schedule_run import RunStage, ScheduleRun
 
@@ -46,7 +47,7 @@ class Prediction:
     peak_bytes: int
 
 
-class CheckpointedSequential(nn.Module):
+class CheckpointedSequential(Uncopied, nn.Module):
     r"""Runs a sequential model forward and backward by a schedule of its chain.
 
     The result of a step is that of the plain model, gradients included: repeated forward operations

@@ -47,14 +47,43 @@ def export_step(step: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[fx.GraphMo
             exported: tuple[fx.GraphModule, Any] = aot_export_module(
                 _ExportedStep(step, autocast), inputs, trace_joint=True, output_loss_index=0
             )
-    except (RuntimeError, ValueError, TypeError, AssertionError) as error:
+    except (
+        AssertionError,
+        AttributeError,
+        LookupError,
+        RuntimeError,
+        SyntaxError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise InputError(
             f"the step cannot be traced: {(str(error) or type(error).__name__).splitlines()[0]}",
             field="model",
             expected="give a scalar loss, trained parameters, no control flow on values, and no"
             " tensors that are neither parameters, buffers nor inputs",
         ) from error
+    _check_nodes(exported[0].graph)
     return exported
+
+
+def _check_nodes(graph: fx.Graph) -> None:
+    """Check that everything in a trace is a tensor that an operation can make again."""
+    for node in graph.nodes:
+        if node.op == "get_attr" and "val" not in node.meta:
+            raise InputError(
+                f"the step draws from a generator of its own ({node.target})",
+                field="model",
+                expected="draw from the global generator of the device",
+            )
+    results = next(node for node in graph.nodes if node.op == "output").args[0]
+    for node in results:
+        value = node.meta["val"]
+        if not isinstance(value, torch.Tensor) or value.layout != torch.strided:
+            raise InputError(
+                f"the gradient {node.name} is not a dense tensor",
+                field="model",
+                expected="give dense gradients (sparse=False)",
+            )
 
 
 def _unused(step: nn.Module, inputs: tuple[Tensor, ...]) -> list[nn.Parameter]:
