@@ -97,8 +97,9 @@ def _unused(step: nn.Module, inputs: tuple[Tensor, ...]) -> list[nn.Parameter]:
             name: mode.from_tensor(tensor)
             for name, tensor in (*step.named_parameters(), *step.named_buffers())
         }
+        places = {name: fakes[first] for name, first in _first_names(step).items()}
         given = tuple(mode.from_tensor(tensor) for tensor in inputs)
-        loss = torch.func.functional_call(step, fakes, given)
+        loss = torch.func.functional_call(step, places, given, tie_weights=False)
         found = torch.autograd.grad(loss, [fakes[name] for name in trained], allow_unused=True)
     return [
         parameter
@@ -125,7 +126,7 @@ class _ExportedStep(nn.Module):
         super().__init__()
         self.step = step
         self._autocast = autocast
-        self._first_name_of = _aliases(step)
+        self._first_name_of = _first_names(step)
 
     def named_parameters(self, *_: Any, **__: Any) -> Any:
         """Return each parameter once: its gradient is the sum over its names."""
@@ -138,7 +139,11 @@ class _ExportedStep(nn.Module):
     def forward(self, *inputs: Tensor) -> tuple[Tensor]:
         """Return the loss in a tuple."""
         # The export puts fake tensors under first names; the other names follow here.
-        tied = {alias: _tensor_at(self.step, first) for alias, first in self._first_name_of.items()}
+        tied = {
+            name: _tensor_at(self.step, first)
+            for name, first in self._first_name_of.items()
+            if name != first
+        }
         functional = torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FUNCTIONAL)
         if functional is not None:
             # An export takes composite functions apart even where the device has a kernel for them.
@@ -155,17 +160,20 @@ class _ExportedStep(nn.Module):
         return (loss,)
 
 
-def _aliases(step: nn.Module) -> dict[str, str]:
+def _first_names(step: nn.Module) -> dict[str, str]:
+    """Return for each place of a parameter or buffer the first name of the tensor there.
+
+    A module that the step holds several times has its places once: a tensor that is put into one
+    twice would not be taken out again.
+    """
     first: dict[int, str] = {}
-    aliases = {}
-    for tensors in (
-        step.named_parameters(remove_duplicate=False),
-        step.named_buffers(remove_duplicate=False),
-    ):
-        for name, tensor in tensors:
-            if first.setdefault(id(tensor), name) != name:
-                aliases[name] = first[id(tensor)]
-    return aliases
+    found: dict[str, str] = {}
+    for prefix, module in step.named_modules():
+        for name, tensor in (*module._parameters.items(), *module._buffers.items()):
+            if tensor is not None:
+                full = f"{prefix}.{name}" if prefix else name
+                found[full] = first.setdefault(id(tensor), full)
+    return found
 
 
 def _tensor_at(step: nn.Module, name: str) -> Tensor:

@@ -290,3 +290,17 @@ def test_an_inference_tensor_is_an_error() -> None:
         x = batch()
     with pytest.raises(InputError, match="an inference tensor"):
         step(x)
+
+
+def test_a_module_that_a_model_holds_several_times_stays_as_it_was_and_trains() -> None:
+    layer = nn.Linear(4, 4).double()
+    model = nn.Sequential(layer, nn.Tanh(), nn.ModuleDict({"inner": layer})["inner"], layer)
+    other = twin(model)
+    step = step_of(program_of(model))
+    # The trace puts other tensors into the module for a while.
+    assert {type(item) for item in model.parameters()} == {nn.Parameter}
+    assert model[0].weight is layer.weight
+    step(batch()).backward()
+    squares(other(batch())).backward()
+    for mine, expected in zip(model.parameters(), other.parameters(), strict=True):
+        assert same(mine.grad, expected.grad)
