@@ -22,6 +22,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from jettison.instances.errors import InputError
 from jettison.instances.profilers.autocast_state import AutocastState
+from jettison.instances.profilers.tensor_places import first_names
 
 
 def export_step(step: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[fx.GraphModule, Any]:
@@ -97,7 +98,7 @@ def _unused(step: nn.Module, inputs: tuple[Tensor, ...]) -> list[nn.Parameter]:
             name: mode.from_tensor(tensor)
             for name, tensor in (*step.named_parameters(), *step.named_buffers())
         }
-        places = {name: fakes[first] for name, first in _first_names(step).items()}
+        places = {name: fakes[first] for name, first in first_names(step).items()}
         given = tuple(mode.from_tensor(tensor) for tensor in inputs)
         loss = torch.func.functional_call(step, places, given, tie_weights=False)
         found = torch.autograd.grad(loss, [fakes[name] for name in trained], allow_unused=True)
@@ -126,7 +127,7 @@ class _ExportedStep(nn.Module):
         super().__init__()
         self.step = step
         self._autocast = autocast
-        self._first_name_of = _first_names(step)
+        self._first_name_of = first_names(step)
 
     def named_parameters(self, *_: Any, **__: Any) -> Any:
         """Return each parameter once: its gradient is the sum over its names."""
@@ -158,22 +159,6 @@ class _ExportedStep(nn.Module):
                     # A tensor in place of the old one is a write as well, which has to be recorded.
                     buffer.copy_(new)
         return (loss,)
-
-
-def _first_names(step: nn.Module) -> dict[str, str]:
-    """Return for each place of a parameter or buffer the first name of the tensor there.
-
-    A module that the step holds several times has its places once: a tensor that is put into one
-    twice would not be taken out again.
-    """
-    first: dict[int, str] = {}
-    found: dict[str, str] = {}
-    for prefix, module in step.named_modules():
-        for name, tensor in (*module._parameters.items(), *module._buffers.items()):
-            if tensor is not None:
-                full = f"{prefix}.{name}" if prefix else name
-                found[full] = first.setdefault(id(tensor), full)
-    return found
 
 
 def _tensor_at(step: nn.Module, name: str) -> Tensor:
