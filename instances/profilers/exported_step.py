@@ -22,6 +22,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from jettison.instances.errors import InputError
 from jettison.instances.profilers.autocast_state import AutocastState
+from jettison.instances.profilers.drawing_order import draw_in_memory_order
 from jettison.instances.profilers.tensor_places import first_names
 
 
@@ -64,6 +65,7 @@ def export_step(step: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[fx.GraphMo
             " tensors that are neither parameters, buffers nor inputs",
         ) from error
     _check_nodes(exported[0].graph)
+    draw_in_memory_order(exported[0].graph)
     return exported
 
 

@@ -304,3 +304,39 @@ def test_a_module_that_a_model_holds_several_times_stays_as_it_was_and_trains() 
     squares(other(batch())).backward()
     for mine, expected in zip(model.parameters(), other.parameters(), strict=True):
         assert same(mine.grad, expected.grad)
+
+
+@pytest.mark.parametrize(
+    "drop",
+    [
+        lambda y: nn.functional.dropout(y.t(), 0.5),
+        lambda y: nn.functional.dropout(2 * y.t(), 0.5, inplace=True),
+        lambda y: nn.functional.alpha_dropout(y.t(), 0.5, training=True),
+        lambda y: nn.functional.dropout(y.unflatten(0, (3, 2)).permute(2, 0, 1), 0.5),
+        lambda y: nn.functional.dropout(y[:, 1:3], 0.5),
+        lambda y: y.t() * torch.empty_like(y.t()).bernoulli_(0.5),
+        lambda y: y.t() * torch.empty_like(y.t()).normal_(),
+        lambda y: y.t() * torch.rand_like(y.t()),
+    ],
+)
+def test_numbers_are_drawn_in_the_order_of_memory_as_in_the_plain_step(drop: Any) -> None:
+    # In the order of the indices another element of a transposed tensor would be dropped.
+    model = Calls(lambda self, x: drop(self.first(x.repeat(3, 1))))
+    other = twin(model)
+    program = program_of(model)
+    for run, parts in ((step_of(program), model), (lambda x: squares(other(x)), other)):
+        torch.manual_seed(1)
+        run(batch()).backward()
+        assert parts.first.weight.grad is not None
+    for mine, expected in zip(model.parameters(), other.parameters(), strict=True):
+        assert same(mine.grad, expected.grad)
+
+
+def test_normal_numbers_in_a_part_of_a_tensor_are_an_error() -> None:
+    def forward(self: Any, x: Any) -> Any:
+        noise = torch.ones(4, 6, dtype=torch.float64)
+        noise[:, 1:5].normal_()
+        return self.first(x) * noise.sum()
+
+    with pytest.raises(InputError, match="fills a part of a tensor with normal numbers"):
+        program_of(Calls(forward))
