@@ -17,12 +17,14 @@ from torch import Tensor, nn
 
 from jettison.instances.chain import Chain
 from jettison.instances.errors import InputError
+from jettison.instances.profilers.chain_stage import check_sequential
 from jettison.instances.profilers.storages import storage_bytes
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
 from jettison.schedules.chain_schedule import ChainSchedule
 from jettison.schedules.offload_schedule import OffloadSchedule
 from jettison.solvers.result import replay_schedule
+from jettison.torch.errors import Uncopied
 from jettison.torch.execution_plan import ExecutionPlan
 from jettison.torch.schedule_run import RunStage, ScheduleRun
 
@@ -45,13 +47,19 @@ class Prediction:
     peak_bytes: int
 
 
-class CheckpointedSequential(nn.Module):
+class CheckpointedSequential(Uncopied, nn.Module):
     r"""Runs a sequential model forward and backward by a schedule of its chain.
 
     The result of a step is that of the plain model, gradients included: repeated forward operations
-    draw the same random numbers, under the same autocast, and leave buffers such as running
-    statistics alone, so that these are updated once. Forward hooks of a stage run each time that
-    the stage does.
+    draw the same random numbers (of PyTorch's, Python's and NumPy's global generators), under the
+    same autocast, and leave buffers such as running statistics alone, so that these are updated
+    once. Forward hooks of a stage run each time that the stage does. What else a stage computes
+    must follow from its input, parameters and buffers: a counter in Python counts each run, and a
+    tensor that one stage leaves for another somewhere else has no gradient, or an old one.
+
+    From the forward to the backward pass parameters, the input and modes have to stay as they are;
+    a change is an `ExecutionError`. Under autocast the gradients of a parameter that several stages
+    share are added in its own type, not in that of the cast.
 
     As with reentrant checkpointing in PyTorch, parameters receive their gradients stage by stage
     while ``backward()`` runs: a parameter that several stages share receives several. A second
@@ -85,7 +93,8 @@ class CheckpointedSequential(nn.Module):
     Raises
     ------
     InputError
-        If model and chain do not have the same stages, or the replay rejects the schedule.
+        If the model does more than running its stages; if model and chain do not have the same
+        stages, or the replay rejects the schedule.
     """
 
     def __init__(
@@ -97,12 +106,7 @@ class CheckpointedSequential(nn.Module):
         loss: Loss | None = None,
     ) -> None:
         super().__init__()
-        if not isinstance(model, nn.Sequential):
-            raise InputError(
-                f"a {type(model).__name__} is not an nn.Sequential",
-                field="model",
-                expected="write the model as nn.Sequential(stage, stage, ...)",
-            )
+        check_sequential(model)
         if len(model) + 1 != len(problem.instance):
             raise InputError(
                 f"{len(model)} stages, and {len(problem.instance)} in the chain",
@@ -141,14 +145,15 @@ class CheckpointedSequential(nn.Module):
         ------
         InputError
             If the arguments are not those of the model and its loss; if a stage does not return one
-            dense tensor, modifies its input in place, or trains what is not its parameter.
+            dense tensor, modifies its input in place, trains what is not its parameter, or writes
+            to its parameters and has to run again.
         """
         self._check_arguments(model_input, loss_arguments)
         stages = self._run_stages(model_input, loss_arguments)
         if not (torch.is_grad_enabled() and stages[-1].needs_gradient):
             output: Tensor = self.model(model_input)
             return output if self.loss is None else self.loss(output, *loss_arguments)
-        run = ScheduleRun(self._plan, stages, model_input, self._resident())
+        run = ScheduleRun(self._plan, stages, model_input, loss_arguments, self._resident())
         anchor = torch.empty(0, device=model_input.device, requires_grad=True)
         token = _RunBelow.apply(run, anchor, model_input)
         delivered: Tensor = _TakeOutput.apply(run, token)
@@ -182,6 +187,8 @@ class CheckpointedSequential(nn.Module):
         return frozenset(storage_bytes([*self.parameters(), *self.buffers()]))
 
     def _check_arguments(self, model_input: object, loss_arguments: tuple[Any, ...]) -> None:
+        # Hooks may have come since the module was made.
+        check_sequential(self.model)
         if not isinstance(model_input, Tensor):
             raise InputError(
                 f"a {type(model_input).__name__} is not a tensor",

@@ -14,12 +14,13 @@ from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.solvers.result import replay_schedule
 from jettison.torch.backward_call import check_plain_backward
 from jettison.torch.checkpointed_sequential import Prediction
+from jettison.torch.errors import Uncopied
 from jettison.torch.graph_plan import GraphPlan
-from jettison.torch.graph_run import GraphRun, StepState
+from jettison.torch.graph_run import GraphRun, StepTensors
 from jettison.torch.step_program import StepProgram
 
 
-class CheckpointedStep(nn.Module):
+class CheckpointedStep(Uncopied, nn.Module):
     r"""Computes the loss of a batch and its gradients by a schedule of the step's graph.
 
     ``step(batch, labels).backward()`` does what ``loss(model(batch), labels).backward()`` does, and
@@ -27,11 +28,14 @@ class CheckpointedStep(nn.Module):
     the schedule keeps; an operation that runs again draws the same random numbers, and buffers such
     as running statistics are updated once, before the call returns.
 
-    Parameters receive their gradients while ``backward()`` runs, each as soon as nothing reads it.
-    The operations are those of the trace: hooks of modules have run when it was made, hooks of
-    parameters run in each step. A second backward pass and gradients of gradients are refused with
-    an `ExecutionError`. The graph does not show the parameters: `torch.autograd.grad` reports them
-    as unused, and ``backward(inputs=...)`` does not reach them.
+    Parameters receive their gradients while ``backward()`` runs, each as soon as nothing reads it
+    or its gradient, so that a hook may step an optimizer. The operations are those of the trace:
+    hooks of modules have run when it was made, hooks of parameters run in each step. A second
+    backward pass and gradients of gradients are refused with an `ExecutionError`, and so is a
+    change of parameters, inputs or other buffers before the backward pass. The graph does not show
+    the parameters: `torch.autograd.grad` reports them as unused, and ``backward(inputs=...)`` does
+    not reach them. Under autocast each use of a parameter casts it anew, so that its gradients are
+    added in its own type, not in that of the cast.
     Where gradients are disabled, the model runs as it is.
 
     Predicted is what the step allocates: gradients of parameters are a part of it, and the batch is
@@ -60,7 +64,8 @@ class CheckpointedStep(nn.Module):
     ------
     InputError
         If the graph is not that of the trace, the replay rejects the schedule, or it draws random
-        numbers in another order than the model.
+        numbers in another order than the model, or computes the new value of a buffer after the
+        loss.
     """
 
     def __init__(self, program: StepProgram, problem: RematGraph, schedule: GraphSchedule) -> None:
@@ -84,7 +89,7 @@ class CheckpointedStep(nn.Module):
         self.schedule = schedule
         self.predicted = Prediction(time_ns=replay.time_ns, peak_bytes=replay.peak_bytes)
         self._plan = GraphPlan.of(schedule, program.traced)
-        self._state = StepState(program.step)
+        self._tensors = StepTensors(program.step)
 
     @property
     def graph(self) -> Graph:
@@ -99,13 +104,14 @@ class CheckpointedStep(nn.Module):
         InputError
             If the inputs do not look like the sample.
         ExecutionError
-            If the model or autocast is not as it was when the step was traced.
+            If the modules, their modes, the layouts of their parameters, or autocast are not as
+            they were when the step was traced.
         """
         if not torch.is_grad_enabled():
             value: Tensor = self.step(*inputs)
             return value
         self.program.check(inputs)
-        run = GraphRun(self._plan, self.program.traced, self._state, inputs)
+        run = GraphRun(self._plan, self._tensors, inputs)
         anchor = torch.empty(0, requires_grad=True)
         loss: Tensor = _RunStep.apply(run, anchor)
         return loss

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from typing import NoReturn, SupportsIndex
+
 from jettison.instances.errors import JettisonError
 
 
 class ExecutionError(JettisonError, RuntimeError):
     """A step is asked for what a schedule cannot do; the message says what to do instead."""
+
+
+class Uncopied:
+    """A module that cannot be copied or pickled: its trace or schedule is about one model."""
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise ExecutionError(
+            "a scheduled model can neither be copied nor pickled; copy or save its model, or the "
+            "state_dict(), and make a schedule for the copy"
+        )

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-
-import torch
-from torch import fx
+from typing import Any
 
 from jettison.instances.errors import InputError
 from jettison.instances.profilers.traced_step import (
@@ -16,53 +13,30 @@ from jettison.instances.profilers.traced_step import (
     TracedOperation,
     TracedStep,
     is_random,
-    mask_place,
     source_of,
 )
-from jettison.schedules.graph_schedule import GraphOperationKind, GraphSchedule
-from jettison.torch.graph_values import Fill, Reading
+from jettison.schedules.graph_schedule import GraphSchedule
+from jettison.torch.graph_calls import TraceSlots, View
+from jettison.torch.graph_instructions import Delivery, Instruction, InstructionList
 
 
 @dataclass(frozen=True, slots=True)
-class Computation:
-    """One call of an operator, which computes one node of the schedule, or two of the same trace.
+class NewBuffers:
+    """How to read the new values of buffers at the end of the forward part.
 
     Attributes
     ----------
-    node
-        Where it stands in the trace.
-    reading, fill
-        What it reads, and its arguments.
-    stored
-        The places of the results that stay, each with the one that it is stored at: what a
-        selection of the node may hold is stored at ``~place``.
-    device
-        Of the generator that it draws from, where it draws and is repeated; else None.
+    views
+        Views on the way to them, and what follows from resident tensors alone.
+    slots
+        The slot of each, by the name of the buffer.
+    ends
+        Slots that are free when all have been written.
     """
 
-    node: fx.Node
-    reading: Reading
-    fill: Fill
-    stored: tuple[tuple[int, int], ...]
-    device: torch.device | None
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The results of a node that stay when the others go."""
-
-    node: fx.Node
-    places: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Deletion:
-    """The end of results."""
-
-    sources: tuple[Source, ...]
-
-
-Instruction = Computation | Selection | Deletion
+    views: tuple[View, ...]
+    slots: Mapping[str, int]
+    ends: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,34 +45,37 @@ class GraphPlan:
 
     Attributes
     ----------
-    instructions
-        The schedule.
-    backward
-        The place of the instruction that needs the gradient of the loss: the caller's turn.
-    makers
-        The results that are new values of buffers, or that these are views of, by their node.
-    new_buffers
-        How to read the new value of each buffer, by its name.
-    gradients
-        How to read the gradient of each trained parameter, by its name, and the result that it is
-        or of which it is a view.
-    deliveries
-        For each instruction, the parameters whose gradients nobody reads any more when it has run.
-    shared
-        Results that are the gradient of several parameters.
+    forward, backward
+        The schedule; the backward part begins with what needs the gradient of the loss.
+    slots
+        What stands in each slot when a step begins: constants of the trace, or nothing.
+    inputs
+        Slots of the inputs.
+    resident
+        Slots of parameters and buffers, each with the name.
+    unchanged
+        Names of those that the step does not write to.
     old_buffers
-        Placeholders of the buffers whose old contents are read in the backward part, though the
-        step writes to them.
+        Slots of the buffers that it writes to and whose old contents its backward part reads.
+    seed
+        Slot of the gradient of the loss, as the caller gives it.
+    loss_views, loss
+        How to read the loss.
+    new_buffers
+        How to read the new values of buffers.
     """
 
-    instructions: tuple[Instruction, ...]
-    backward: int
-    makers: Mapping[fx.Node, tuple[int, ...]]
-    new_buffers: Mapping[str, Reading]
-    gradients: Mapping[str, tuple[Reading, Source]]
-    deliveries: tuple[tuple[str, ...], ...]
-    shared: frozenset[Source]
-    old_buffers: tuple[fx.Node, ...]
+    forward: tuple[Instruction, ...]
+    backward: tuple[Instruction, ...]
+    slots: tuple[Any, ...]
+    inputs: tuple[int, ...]
+    resident: tuple[tuple[int, str], ...]
+    unchanged: tuple[str, ...]
+    old_buffers: tuple[int, ...]
+    seed: int
+    loss_views: tuple[View, ...]
+    loss: int
+    new_buffers: NewBuffers
 
     @classmethod
     def of(cls, schedule: GraphSchedule, traced: TracedStep) -> GraphPlan:
@@ -108,78 +85,68 @@ class GraphPlan:
         ------
         InputError
             If operations that draw random numbers run first in another order than in the model:
-            they would draw others.
+            they would draw others. If the new value of a buffer is computed after the loss: it
+            would not be there when the forward pass is over.
         """
         _check_draws(schedule, traced.operations)
-        repeats = Counter(schedule.computations)
-        selected = {item.node: item.part for item in traced.operations if item.is_selection}
-        instructions: list[Instruction] = []
-        previous: int | None = None
-        for operation in schedule.operations:
-            entry = traced.operations[operation.node]
-            if operation.kind is GraphOperationKind.FREE:
-                places = [at for _, at in _stored(entry, selected)]
-                instructions.append(Deletion(tuple((entry.node, at) for at in places)))
-                previous = None
-                continue
-            if entry.is_selection:
-                instructions.append(Selection(entry.node, entry.part))
-                previous = None
-                continue
-            parts = [entry]
-            if previous is not None and _is_other_part(traced.operations[previous], entry):
-                parts.insert(0, traced.operations[previous])
-                instructions.pop()
-                previous = None
-            else:
-                previous = operation.node
-            instructions.append(
-                _computation(parts, traced, selected, repeated=repeats[operation.node] > 1)
-            )
-        backward = next(
-            place
-            for place, item in enumerate(instructions)
-            if isinstance(item, Computation) and item.node is traced.seed
-        )
-        gradients = {name: source_of(node) for name, node in traced.gradients.items()}
-        holders = Counter(gradients.values())
-        new_buffers = {name: Reading([node], traced) for name, node in traced.new_buffers.items()}
-        late = [item.reading for item in instructions[backward:] if isinstance(item, Computation)]
-        read_late = {
-            node for reading in (*late, *new_buffers.values()) for node, _ in reading.sources
+        slots = TraceSlots(traced)
+        seed = slots.of((traced.seed, -1))
+        wanted = slots.sources(traced.new_buffers.values())
+        entries = InstructionList(traced, slots, seed, wanted)
+        entries.extend(schedule)
+        instructions = entries.instructions
+        backward = next(at for at, item in enumerate(instructions) if item.node is traced.seed)
+        _check_buffers(instructions[:backward], traced, slots)
+        last_read = {
+            source: place for place, item in enumerate(instructions) for source in item.sources
         }
-        makers: dict[fx.Node, tuple[int, ...]] = {}
-        for node, place in dict.fromkeys(
-            source for reading in new_buffers.values() for source in reading.sources
-        ):
-            if node.op != "placeholder":
-                makers[node] = (*makers.get(node, ()), place)
-        return cls(
-            instructions=tuple(instructions),
-            backward=backward,
-            makers=makers,
-            new_buffers=new_buffers,
-            gradients={
-                name: (Reading([node], traced), gradients[name])
-                for name, node in traced.gradients.items()
+        resident = {**traced.parameters, **traced.buffers}
+        places = {node.name: node for node in traced.module.graph.nodes if node.op == "placeholder"}
+        for place, delivery in _deliveries(instructions, traced, slots, last_read):
+            instructions[place].deliveries.append(delivery)
+        buffer_views = slots.views(traced.new_buffers.values(), first=True)
+        loss_views = slots.views([traced.loss])
+        read_late = {source for item in instructions[backward:] for source in item.sources}
+        read_late.update(slots.sources(traced.gradients.values()))
+        new_buffers = NewBuffers(
+            views=tuple(buffer_views.values()),
+            slots={
+                name: slots.of_node(node, first=True) for name, node in traced.new_buffers.items()
             },
-            deliveries=_deliveries(instructions, gradients),
-            shared=frozenset(source for source, count in holders.items() if count > 1),
-            old_buffers=tuple(
-                node
-                for node in traced.module.graph.nodes
-                if traced.buffers.get(node.name) in new_buffers and node in read_late
+            ends=tuple(
+                {view.slot for view in buffer_views.values()}
+                | {slots.of(item, first=True) for item in wanted if item[0].op == "call_function"}
             ),
         )
+        loss = slots.of_node(traced.loss)
+        inputs = tuple(slots.of((places[name], 0)) for name in traced.inputs)
+        return cls(
+            forward=tuple(instructions[:backward]),
+            backward=tuple(instructions[backward:]),
+            inputs=inputs,
+            resident=tuple((slots.of((places[at], 0)), name) for at, name in resident.items()),
+            unchanged=tuple(name for name in resident.values() if name not in traced.new_buffers),
+            old_buffers=tuple(
+                slots.of((places[at], 0))
+                for at, name in traced.buffers.items()
+                if name in traced.new_buffers and (places[at], 0) in read_late
+            ),
+            seed=seed,
+            loss_views=tuple(loss_views.values()),
+            loss=loss,
+            new_buffers=new_buffers,
+            # The last, when all slots have their numbers.
+            slots=_constants(traced, slots),
+        )
 
 
-def _stored(
-    entry: TracedOperation, selected: Mapping[fx.Node, tuple[int, ...]]
-) -> list[tuple[int, int]]:
-    if entry.is_selection:
-        return [(place, place) for place in entry.stored]
-    away = selected.get(entry.node, ())
-    return [(place, ~place if place in away else place) for place in entry.stored]
+def _constants(traced: TracedStep, slots: TraceSlots) -> tuple[Any, ...]:
+    constants = {
+        slots.of((node, 0)): getattr(traced.module, str(node.target))
+        for node in traced.module.graph.nodes
+        if node.op == "get_attr"
+    }
+    return tuple(constants.get(slot) for slot in range(len(slots)))
 
 
 def _check_draws(schedule: GraphSchedule, operations: Sequence[TracedOperation]) -> None:
@@ -197,50 +164,59 @@ def _check_draws(schedule: GraphSchedule, operations: Sequence[TracedOperation])
             )
 
 
-def _is_other_part(first: TracedOperation, second: TracedOperation) -> bool:
-    # What the first part leaves unread is freed before the second runs; in one call it is not.
-    return (
-        first.node is second.node
-        and set(first.part).isdisjoint(second.part)
-        and not first.unread_bytes
-    )
-
-
-def _computation(
-    parts: Sequence[TracedOperation],
-    traced: TracedStep,
-    selected: Mapping[fx.Node, tuple[int, ...]],
-    *,
-    repeated: bool,
-) -> Computation:
-    node = parts[0].node
-    made = {place for part in parts for place in part.part}
-    masked = mask_place(node)
-    changes = {}
-    if masked is not None:
-        asked: Sequence[bool] = node.args[masked]
-        changes[masked] = [wanted and place in made for place, wanted in enumerate(asked)]
-    device = None
-    if repeated and is_random(node):
-        device = next(result.device for result in parts[0].results if result is not None)
-    return Computation(
-        node=node,
-        reading=Reading(node.all_input_nodes, traced),
-        fill=Fill(node, changes),
-        stored=tuple(pair for part in parts for pair in _stored(part, selected)),
-        device=device,
-    )
+def _check_buffers(forward: Iterable[Instruction], traced: TracedStep, slots: TraceSlots) -> None:
+    made = {slot for item in forward for slot in item.makes}
+    for name, node in traced.new_buffers.items():
+        for source in slots.sources([node]):
+            if source[0].op == "call_function" and slots.of(source, first=True) not in made:
+                raise InputError(
+                    f"{source[0].name}, of which the new value of {name} is made, runs after the"
+                    " loss",
+                    field="schedule",
+                    expected="compute it before the gradient of the loss: buffers are updated when"
+                    " the forward pass is over",
+                )
 
 
 def _deliveries(
-    instructions: Sequence[Instruction], gradients: dict[str, Source]
-) -> tuple[tuple[str, ...], ...]:
-    last: dict[Source, int] = {}
-    for place, item in enumerate(instructions):
-        if isinstance(item, Computation):
-            last.update(dict.fromkeys(item.reading.sources, place))
-            last.update({(item.node, at): place for _, at in item.stored})
-    found: list[list[str]] = [[] for _ in instructions]
-    for name, source in gradients.items():
-        found[last[source]].append(name)
-    return tuple(map(tuple, found))
+    instructions: Sequence[Instruction],
+    traced: TracedStep,
+    slots: TraceSlots,
+    last_read: Mapping[Source, int],
+) -> list[tuple[int, Delivery]]:
+    """Return for each gradient after which instruction its parameter receives it.
+
+    That is when nothing reads the gradient any more, nor the parameter: a hook that runs then may
+    write to both.
+    """
+    last_made = {slot: place for place, item in enumerate(instructions) for slot in item.makes}
+    parameters = {
+        name: node
+        for node in traced.module.graph.nodes
+        if node.op == "placeholder" and (name := traced.parameters.get(node.name)) is not None
+    }
+    sources = {name: source_of(node) for name, node in traced.gradients.items()}
+    holders = list(sources.values())
+    found = []
+    for name, node in traced.gradients.items():
+        source = sources[name]
+        slot = slots.of(source)
+        views = slots.views([node])
+        # What the caller gave, or what is resident, is not the step's to give away.
+        is_own = source[0].op == "call_function" and source[0] is not traced.seed
+        is_shared = not is_own or holders.count(source) > 1
+        delivery = Delivery(
+            parameter=name,
+            views=tuple(views.values()),
+            slot=slots.of_node(node),
+            ends=() if is_shared else (slot, *(view.slot for view in views.values())),
+            is_shared=is_shared,
+        )
+        ready = max(
+            last_made.get(slot, 0),
+            last_read.get(source, 0),
+            last_read.get((parameters[name], 0), 0),
+            next(at for at, item in enumerate(instructions) if item.node is traced.seed),
+        )
+        found.append((ready, delivery))
+    return found

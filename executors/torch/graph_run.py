@@ -4,30 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, fx, nn
 
 from jettison.instances.profilers.autocast_state import AutocastState
-from jettison.instances.profilers.traced_step import TracedStep
 from jettison.torch.errors import ExecutionError
-from jettison.torch.graph_plan import Computation, GraphPlan, Selection
-from jettison.torch.graph_values import Reading, Values
+from jettison.torch.graph_calls import Slots
+from jettison.torch.graph_instructions import Delivery, Instruction
+from jettison.torch.graph_plan import GraphPlan
 
 
-class StepState:
-    """Where the parameters and buffers of a step are, by name."""
+class StepTensors:
+    """The parameters and buffers of a step as they are now, by name."""
 
     def __init__(self, step: nn.Module) -> None:
-        self._owners: dict[str, tuple[nn.Module, str]] = {}
+        self._holders: dict[str, tuple[dict[str, Any], str]] = {}
         for prefix, module in step.named_modules(remove_duplicate=False):
             start = f"{prefix}." if prefix else ""
-            for name in (*module._parameters, *module._buffers):
-                self._owners.setdefault(f"{start}{name}", (module, name))
+            for tensors in (module._parameters, module._buffers):
+                for name in tensors:
+                    self._holders.setdefault(f"{start}{name}", (tensors, name))
 
     def __getitem__(self, name: str) -> Tensor:
-        owner, last = self._owners[name]
-        tensor: Tensor = getattr(owner, last)
+        tensors, last = self._holders[name]
+        tensor: Tensor = tensors[last]
         return tensor
 
 
@@ -37,58 +39,49 @@ class GraphRun:
     `forward` runs until the gradient of the loss is needed and returns the loss; `backward` takes
     that gradient and runs the rest.
 
-    New values of buffers are written when `forward` ends, or when they are there at last; until
-    then they take memory beside the buffers.
+    New values of buffers are written when `forward` ends; until then they take memory beside the
+    buffers.
 
     Parameters
     ----------
-    plan, traced
-        The schedule, and the trace that it is for.
-    state
+    plan
+        The schedule.
+    tensors
         The parameters and buffers.
     inputs
         Those of the step.
     """
 
-    def __init__(
-        self, plan: GraphPlan, traced: TracedStep, state: StepState, inputs: Sequence[Tensor]
-    ) -> None:
+    def __init__(self, plan: GraphPlan, tensors: StepTensors, inputs: Sequence[Tensor]) -> None:
         self._plan = plan
-        self._traced = traced
-        self._state = state
+        self._tensors = tensors
         self._device = inputs[0].device
-        self._held = [*inputs, *(state[name] for name in traced.parameters.values())]
+        self._inputs = tuple(inputs)
+        self._slots: Slots = list(plan.slots)
+        for slot, tensor in zip(plan.inputs, inputs, strict=True):
+            self._slots[slot] = tensor
+        for slot, name in plan.resident:
+            self._slots[slot] = tensors[name]
+        for slot in plan.old_buffers:
+            self._slots[slot] = self._slots[slot].clone()
+        self._held = self._unchanged()
         self._versions = [tensor._version for tensor in self._held]
-        resident = dict(zip(traced.inputs, inputs, strict=True))
-        resident.update(
-            {place: state[name] for place, name in {**traced.parameters, **traced.buffers}.items()}
-        )
-        self._values: Values = {
-            (node, 0): resident[node.name].detach()
-            for node in traced.module.graph.nodes
-            if node.op == "placeholder"
-        }
-        for node in plan.old_buffers:
-            self._values[node, 0] = self._values[node, 0].clone()
-        # What new values of buffers are read from: placeholders, and results at their first run.
-        self._new: Values = {
-            source: self._values[source]
-            for reading in plan.new_buffers.values()
-            for source in reading.sources
-            if source in self._values
-        }
-        self._unwritten = set(plan.new_buffers)
         self._generators: dict[fx.Node, Tensor] = {}
-        self._position = 0
+        self._is_forward_done = False
 
     def forward(self) -> Tensor:
         """Run up to the gradient of the loss; return the loss."""
+        plan, slots = self._plan, self._slots
         with torch.no_grad():
-            self._run_to(self._plan.backward, None)
+            self._run(plan.forward)
             self._write_buffers()
-            loss = self._traced.loss
-            value: Tensor = Reading([loss], self._traced).registers(self._values)[loss]
-            return value.clone()
+            for view in plan.loss_views:
+                slots[view.slot] = view.call.on(slots)
+            loss: Tensor = slots[plan.loss].clone()
+            for view in plan.loss_views:
+                slots[view.slot] = None
+        self._is_forward_done = True
+        return loss
 
     def backward(self, gradient: Tensor) -> None:
         """Run the rest: gradients go to the parameters as soon as nothing reads them any more.
@@ -96,62 +89,50 @@ class GraphRun:
         Raises
         ------
         ExecutionError
-            If it has run before; if parameters or inputs have changed since.
+            If it has run before; if parameters, inputs or buffers have changed since.
         """
-        if self._position != self._plan.backward:
+        if not self._is_forward_done:
             raise ExecutionError(
                 "this step has run backward already, and a schedule keeps nothing for a second "
                 "time (retain_graph=True changes nothing); run the step again"
             )
-        if [tensor._version for tensor in self._held] != self._versions:
+        now = self._unchanged()
+        if any(
+            tensor is not held or tensor._version != version
+            for tensor, held, version in zip(now, self._held, self._versions, strict=True)
+        ):
             raise ExecutionError(
-                "a parameter or an input was modified in place between the forward and the "
-                "backward part of the step, which reads it again; modify it afterwards"
+                "a parameter, an input or a buffer was modified in place or replaced between the "
+                "forward and the backward part of the step, which reads it again; modify it "
+                "afterwards"
             )
+        self._slots[self._plan.seed] = gradient
         try:
             with torch.no_grad():
-                self._run_to(len(self._plan.instructions), gradient)
-                self._write_buffers()
+                self._run(self._plan.backward)
         finally:
-            self._position = -1
-            self._values.clear()
-            self._new.clear()
+            self._is_forward_done = False
+            self._inputs = ()
+            self._slots.clear()
             self._held.clear()
 
-    def _run_to(self, end: int, gradient: Tensor | None) -> None:
-        plan, values = self._plan, self._values
-        with AutocastState.current(self._device).switched_off().restored():
-            while self._position < end:
-                item = plan.instructions[self._position]
-                if isinstance(item, Computation):
-                    self._compute(item, gradient)
-                elif isinstance(item, Selection):
-                    for place in item.places:
-                        values[item.node, place] = values[item.node, ~place]
-                else:
-                    for source in item.sources:
-                        del values[source]
-                for name in plan.deliveries[self._position]:
-                    self._deliver(name)
-                self._position += 1
+    def _unchanged(self) -> list[Tensor]:
+        """Return what the step reads and does not write to."""
+        return [*self._inputs, *(self._tensors[name] for name in self._plan.unchanged)]
 
-    def _compute(self, item: Computation, gradient: Tensor | None) -> None:
-        values = self._values
-        if item.node is self._traced.seed and gradient is not None:
-            values[item.node, 0] = gradient
-            return
-        registers = item.reading.registers(values)
-        if item.device is None:
-            result = item.fill.call(item.node.target, registers)
-        else:
-            with self._drawing(item.node, item.device):
-                result = item.fill.call(item.node.target, registers)
-        results = result if isinstance(result, tuple | list) else (result,)
-        for place, at in item.stored:
-            values[item.node, at] = results[place]
-        for place in self._plan.makers.get(item.node, ()):
-            if results[place] is not None:
-                self._new.setdefault((item.node, place), results[place])
+    def _run(self, instructions: Sequence[Instruction]) -> None:
+        slots = self._slots
+        with AutocastState.current(self._device).switched_off().restored():
+            for item in instructions:
+                if item.device is None:
+                    item.on(slots)
+                else:
+                    with self._drawing(item.node, item.device):
+                        item.on(slots)
+                for slot in item.ends:
+                    slots[slot] = None
+                for delivery in item.deliveries:
+                    self._deliver(delivery)
 
     @contextmanager
     def _drawing(self, node: fx.Node, device: torch.device) -> Iterator[None]:
@@ -167,29 +148,27 @@ class GraphRun:
         finally:
             _set_generator_state(device, now)
 
-    def _deliver(self, name: str) -> None:
-        reading, source = self._plan.gradients[name]
-        gradient = reading.registers(self._values)[self._traced.gradients[name]]
-        if source in self._plan.shared:
+    def _deliver(self, delivery: Delivery) -> None:
+        slots = self._slots
+        for view in delivery.views:
+            slots[view.slot] = view.call.on(slots)
+        gradient = slots[delivery.slot]
+        if delivery.is_shared:
             gradient = gradient.clone()
-        else:
-            del self._values[source]
-        accumulate(self._state[name], gradient)
+        for slot in delivery.ends:
+            slots[slot] = None
+        accumulate(self._tensors[delivery.parameter], gradient)
 
     def _write_buffers(self) -> None:
-        ready = [
-            name
-            for name in self._unwritten
-            if all(source in self._new for source in self._plan.new_buffers[name].sources)
-        ]
-        nodes = self._traced.new_buffers
+        slots, new = self._slots, self._plan.new_buffers
+        for view in new.views:
+            slots[view.slot] = view.call.on(slots)
         # All are read before the first is written: one may follow from another's old value.
-        found = [
-            self._plan.new_buffers[name].registers(self._new)[nodes[name]].clone() for name in ready
-        ]
-        for name, content in zip(ready, found, strict=True):
-            self._state[name].copy_(content)
-            self._unwritten.remove(name)
+        contents = {name: slots[slot].clone() for name, slot in new.slots.items()}
+        for slot in new.ends:
+            slots[slot] = None
+        for name, content in contents.items():
+            self._tensors[name].copy_(content)
 
 
 def accumulate(parameter: Tensor, gradient: Tensor) -> None:

@@ -7,18 +7,25 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from jettison.torch.errors import ExecutionError
+
 _INPUT = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a tensor lies: a storage by its number, or the stage's input, and a window on it."""
+    """Where a tensor lies: a storage by its number, or the stage's input, and a window on it.
+
+    What is seen through the window may be conjugated or negated.
+    """
 
     storage: int
     dtype: torch.dtype
     offset: int
     size: tuple[int, ...]
     stride: tuple[int, ...]
+    conjugated: bool
+    negated: bool
 
     @classmethod
     def of(cls, tensor: Tensor, storage: int) -> Place:
@@ -29,12 +36,25 @@ class Place:
             offset=int(tensor.storage_offset()),
             size=tuple(tensor.size()),
             stride=tuple(tensor.stride()),
+            conjugated=bool(tensor.is_conj()),
+            negated=bool(tensor.is_neg()),
         )
 
     def on(self, storage: torch.UntypedStorage) -> Tensor:
         """Return the tensor at this place of a storage."""
-        empty = torch.empty(0, dtype=self.dtype, device=storage.device)
-        return empty.set_(storage, self.offset, self.size, self.stride)
+        tensor = torch.empty(0, dtype=self.dtype, device=storage.device)
+        tensor.set_(storage, self.offset, self.size, self.stride)
+        if self.conjugated:
+            tensor = tensor.conj()
+        return torch._neg_view(tensor) if self.negated else tensor
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A saved tensor that stays where it is, and its version when it was saved."""
+
+    tensor: Tensor
+    version: int
 
 
 class SavedStorages:
@@ -62,28 +82,60 @@ class SavedStorages:
         self._device = stage_input.device
         self._storages: list[torch.UntypedStorage] = []
         self._input: torch.UntypedStorage | None = None
+        # Until the forward operation ends: what was saved, and its version then.
+        self._versions: list[tuple[Tensor, int]] = []
 
-    def pack(self, tensor: Tensor) -> Place | Tensor:
+    def pack(self, tensor: Tensor) -> Place | _Kept:
         """Return the place of a tensor; the tensor itself where a place cannot describe it."""
         if (
             type(tensor) not in {Tensor, torch.nn.Parameter}
             or tensor.layout != torch.strided
             or tensor.device != self._device
-            or tensor.is_conj()
-            or tensor.is_neg()
             or tensor.untyped_storage().data_ptr() in self._resident | {0}
         ):
-            return tensor
+            return _Kept(tensor.detach(), tensor._version)
+        self._versions.append((tensor.detach(), tensor._version))
         return Place.of(tensor, self._number(tensor.untyped_storage()))
 
-    def unpack(self, packed: Place | Tensor) -> Tensor:
-        """Return the tensor at a place; its storage must be in memory."""
-        if isinstance(packed, Tensor):
-            return packed
+    def unpack(self, packed: Place | _Kept) -> Tensor:
+        """Return the tensor at a place; its storage must be in memory.
+
+        Raises
+        ------
+        ExecutionError
+            If the tensor has been written to since it was saved.
+        """
+        if isinstance(packed, _Kept):
+            if packed.tensor._version != packed.version:
+                raise ExecutionError(
+                    "a buffer was modified in place between the forward and the backward part of "
+                    "the step, which needs it as it was; modify it afterwards"
+                )
+            return packed.tensor
         storage = self._input if packed.storage == _INPUT else self._storages[packed.storage]
         if storage is None:
-            raise ValueError("a saved input is used outside the backward operation")
+            raise ExecutionError(
+                "what a stage has saved of its input is used outside its backward operation; "
+                "a stage must not hand tensors to others past their inputs"
+            )
         return packed.on(storage)
+
+    def check_versions(self) -> None:
+        """Check, when the forward operation ends, that it has not written to what it saved.
+
+        Autograd does not look at versions of what passes through hooks.
+
+        Raises
+        ------
+        ExecutionError
+            If it has.
+        """
+        versions, self._versions = self._versions, []
+        if any(tensor._version != version for tensor, version in versions):
+            raise ExecutionError(
+                "a stage modifies in place what its own backward operation needs; "
+                "set inplace=False there, or modify a clone()"
+            )
 
     def add_output(self, output: Tensor) -> Place:
         """Count the stage's output, and return its place.

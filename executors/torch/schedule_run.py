@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from jettison.instances.errors import InputError
 from jettison.instances.profilers.autocast_state import AutocastState
@@ -21,6 +22,7 @@ from jettison.torch.host_copies import host_copies
 from jettison.torch.saved_storages import Place, SavedStorages
 from jettison.torch.stage_graph import StageGraph
 from jettison.torch.stage_runner import StageCall, StageRunner
+from jettison.torch.step_conditions import StepConditions
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,8 @@ class ScheduleRun:
         All stages, the loss last.
     model_input
         The input of the model.
+    loss_arguments
+        What the loss takes besides; its call knows them.
     resident
         Addresses of the storages of all parameters and buffers; only used where something moves.
     """
@@ -66,6 +70,7 @@ class ScheduleRun:
         plan: ExecutionPlan,
         stages: Sequence[RunStage],
         model_input: Tensor,
+        loss_arguments: Sequence[Any],
         resident: frozenset[int],
     ) -> None:
         autocast = AutocastState.current(model_input.device)
@@ -74,10 +79,14 @@ class ScheduleRun:
         self._runners = [
             None
             if stage.call is None
-            else StageRunner(stage.call, autocast, repeats=number in plan.repeated)
+            else StageRunner(stage.name, stage.call, autocast, repeats=number in plan.repeated)
             for number, stage in enumerate(stages, start=1)
         ]
         self._input_needs_gradient = bool(model_input.requires_grad)
+        self._arguments = [
+            item for item in (model_input, *loss_arguments) if isinstance(item, Tensor)
+        ]
+        self._conditions: StepConditions | None = None
         self._resident = resident
         self._plain: dict[int, Tensor] = {0: model_input.detach()}
         self._saved: dict[int, StageGraph] = {}
@@ -96,6 +105,8 @@ class ScheduleRun:
         """Run up to the loss."""
         with torch.no_grad():
             self._run_to(self._plan.delivery)
+        modules = (stage.call for stage in self._stages if isinstance(stage.call, nn.Module))
+        self._conditions = StepConditions(modules, self._arguments)
 
     def take_output(self) -> Tensor:
         """Return the loss, or the model's output where the caller computes the loss."""
@@ -139,6 +150,8 @@ class ScheduleRun:
                 "the output was modified in place before the backward pass, which may need it; "
                 "modify a clone() of it"
             )
+        if self._conditions is not None:
+            self._conditions.check()
         check_plain_backward()
 
     def _run_backward_to(self, end: int) -> None:
@@ -317,5 +330,7 @@ class ScheduleRun:
         self._saved.clear()
         self._hosted.clear()
         self._gradient.clear()
+        self._arguments.clear()
+        self._conditions = None
         self._output = None
         self._copies = host_copies(torch.device("cpu"))

@@ -93,6 +93,8 @@ class StageGraph:
                 stage_input = _Entry.apply(anchor, stage_input, self._gradients)
             with hooks:
                 output = run(stage_input)
+            if saved is not None:
+                saved.check_versions()
             # Nothing goes back where the output does not depend on anything that is trained.
             self._root = _Exit.apply(output, self._gradients) if output.requires_grad else None
         # A detached tensor shares the version counter: a caller who changes it in place is told.

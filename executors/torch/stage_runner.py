@@ -2,24 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import random
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from jettison.instances.errors import InputError
 from jettison.instances.profilers.autocast_state import AutocastState
+from jettison.torch.saved_storages import Place
 
 StageCall = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class _Generators:
+    """States of the global generators: of PyTorch, of Python and of NumPy."""
+
+    cpu: Tensor
+    cuda: tuple[tuple[torch.device, Tensor], ...]
+    python: Any
+    numpy: Any
+
+    @classmethod
+    def now(cls, devices: Iterable[torch.device]) -> _Generators:
+        return cls(
+            cpu=torch.get_rng_state(),
+            cuda=tuple((device, torch.cuda.get_rng_state(device)) for device in devices),
+            python=random.getstate(),
+            numpy=np.random.get_state(),  # noqa: NPY002
+        )
+
+    def put_back(self) -> None:
+        torch.set_rng_state(self.cpu)
+        for device, state in self.cuda:
+            torch.cuda.set_rng_state(state, device)
+        random.setstate(self.python)
+        np.random.set_state(self.numpy)  # noqa: NPY002
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
     """What a stage found when it ran first."""
 
-    cpu_generator: Tensor
-    cuda_generators: tuple[tuple[torch.device, Tensor], ...]
+    generators: _Generators
     buffers: tuple[tuple[nn.Module, str, Tensor], ...]
 
 
@@ -28,10 +58,13 @@ class StageRunner:
 
     The first run draws random numbers and updates buffers as in a plain step. A repeated run finds
     the generators and the buffers as the first one did, and leaves no trace in either: it works on
-    copies of the buffers, so that running statistics are updated once.
+    copies of the buffers, so that running statistics are updated once. What else a stage keeps from
+    one run to the next (a counter in Python, a tensor that is no buffer) is its own affair.
 
     Parameters
     ----------
+    name
+        For messages.
     call
         The module, or the loss.
     autocast
@@ -40,58 +73,86 @@ class StageRunner:
         Whether it will run more than once; what it finds is only kept if so.
     """
 
-    def __init__(self, call: StageCall, autocast: AutocastState, *, repeats: bool) -> None:
+    def __init__(
+        self, name: str, call: StageCall, autocast: AutocastState, *, repeats: bool
+    ) -> None:
+        self._name = name
         self._call = call
         self._autocast = autocast
         self._repeats = repeats
         self._found: _Found | None = None
 
     def run(self, stage_input: Tensor) -> Tensor:
-        """Return the output; `stage_input` is as in every other run of this step."""
+        """Return the output; `stage_input` is as in every other run of this step.
+
+        Raises
+        ------
+        InputError
+            If the stage will run again, and writes to its parameters.
+        """
         with self._autocast.restored():
             if self._found is not None:
-                with _generators_at(self._found), _copied_buffers(self._found):
+                with _generators_at(self._found.generators), _copied_buffers(self._found.buffers):
                     return self._call(stage_input)
-            if self._repeats:
-                self._found = self._look(stage_input)
-            return self._call(stage_input)
+            if not self._repeats:
+                return self._call(stage_input)
+            parameters = [] if self._module is None else list(self._module.parameters())
+            versions = [parameter._version for parameter in parameters]
+            self._found = self._look([stage_input, *parameters])
+            output = self._call(stage_input)
+            if [parameter._version for parameter in parameters] != versions:
+                raise InputError(
+                    "the stage writes to its parameters, so that it cannot run a second time",
+                    field=self._name,
+                    expected="write to them before or after the step, or make them buffers",
+                )
+            return output
 
-    def _look(self, stage_input: Tensor) -> _Found:
-        module = self._call if isinstance(self._call, nn.Module) else None
-        parameters = [] if module is None else list(module.parameters())
-        devices = {
-            tensor.device for tensor in (stage_input, *parameters) if tensor.device.type == "cuda"
-        }
-        # One copy for each buffer, also where several modules share it.
-        copies: dict[int, Tensor] = {}
+    @property
+    def _module(self) -> nn.Module | None:
+        return self._call if isinstance(self._call, nn.Module) else None
+
+    def _look(self, tensors: Iterable[Tensor]) -> _Found:
+        devices = {tensor.device for tensor in tensors if tensor.device.type == "cuda"}
+        # One copy of each storage, also where several buffers share it.
+        copies: dict[int, torch.UntypedStorage] = {}
         return _Found(
-            cpu_generator=torch.get_rng_state(),
-            cuda_generators=tuple((device, torch.cuda.get_rng_state(device)) for device in devices),
+            generators=_Generators.now(devices),
             buffers=tuple(
-                (owner, name, copies.setdefault(id(buffer), buffer.detach().clone()))
-                for owner in (() if module is None else module.modules())
+                (owner, name, _on_copy(buffer.detach(), copies))
+                for owner in (() if self._module is None else self._module.modules())
                 for name, buffer in owner.named_buffers(recurse=False)
             ),
         )
 
 
-@contextmanager
-def _generators_at(found: _Found) -> Iterator[None]:
-    with torch.random.fork_rng(devices=[device for device, _ in found.cuda_generators]):
-        torch.set_rng_state(found.cpu_generator)
-        for device, state in found.cuda_generators:
-            torch.cuda.set_rng_state(state, device)
-        yield
+def _on_copy(tensor: Tensor, copies: dict[int, torch.UntypedStorage]) -> Tensor:
+    """Return the tensor on a copy of its storage, which is made unless it is there."""
+    storage = tensor.untyped_storage()
+    copy = copies.setdefault(storage.data_ptr(), storage)
+    if copy is storage:
+        copy = copies[storage.data_ptr()] = storage.clone()
+    return Place.of(tensor, 0).on(copy)
 
 
 @contextmanager
-def _copied_buffers(found: _Found) -> Iterator[None]:
-    current = [owner._buffers[name] for owner, name, _ in found.buffers]
-    copies: dict[int, Tensor] = {}
+def _generators_at(found: _Generators) -> Iterator[None]:
+    now = _Generators.now(device for device, _ in found.cuda)
+    found.put_back()
     try:
-        for owner, name, content in found.buffers:
-            owner._buffers[name] = copies.setdefault(id(content), content.clone())
         yield
     finally:
-        for (owner, name, _), buffer in zip(found.buffers, current, strict=True):
+        now.put_back()
+
+
+@contextmanager
+def _copied_buffers(buffers: Iterable[tuple[nn.Module, str, Tensor]]) -> Iterator[None]:
+    current = [owner._buffers[name] for owner, name, _ in buffers]
+    copies: dict[int, torch.UntypedStorage] = {}
+    try:
+        for owner, name, content in buffers:
+            owner._buffers[name] = _on_copy(content, copies)
+        yield
+    finally:
+        for (owner, name, _), buffer in zip(buffers, current, strict=True):
             owner._buffers[name] = buffer

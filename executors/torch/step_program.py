@@ -63,6 +63,64 @@ class _Layout:
         return f"{self.dtype} of size {self.size} and stride {self.stride} on {self.device}"
 
 
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What a trace takes for granted of the step's modules.
+
+    Attributes
+    ----------
+    modules
+        All of them, and None where one is absent.
+    modes
+        Whether each is in training mode, and each parameter trained.
+    layouts
+        Of each parameter and buffer, and the first place of the same tensor.
+    """
+
+    modules: tuple[nn.Module | None, ...]
+    modes: tuple[bool, ...]
+    layouts: tuple[object, ...]
+
+    @classmethod
+    def of(cls, step: LossStep) -> _State:
+        modules: list[nn.Module | None] = [*step._modules.values()]
+        modes: list[bool] = []
+        layouts: list[object] = []
+        first: dict[int, int] = {}
+        seen: set[nn.Module] = set()
+        # Modules that are found join the list behind.
+        for module in modules:
+            if module is None or module in seen:
+                continue
+            seen.add(module)
+            modules += module._modules.values()
+            modes.append(module.training)
+            for tensor in (*module._parameters.values(), *module._buffers.values()):
+                if tensor is not None:
+                    modes.append(tensor.requires_grad)
+                    layouts += (first.setdefault(id(tensor), len(first)), tensor.shape)
+                    layouts += (tensor.stride(), tensor.dtype, tensor.device)
+        return cls(tuple(modules), tuple(modes), tuple(layouts))
+
+    def check(self, now: _State) -> None:
+        """Compare with what is there when a step is to run."""
+        if now.modules != self.modules:
+            raise ExecutionError(
+                "a module was replaced, added or removed since the step was traced; trace again"
+            )
+        if now.layouts != self.layouts:
+            raise ExecutionError(
+                "a parameter or buffer has another size, stride, type or device than when the step "
+                "was traced, or is shared otherwise; change it back, or trace again"
+            )
+        if now.modes != self.modes:
+            raise ExecutionError(
+                "a module has changed between training and evaluation mode, or a parameter's "
+                "requires_grad has changed, since the step was traced; change it back, trace "
+                "again, or call the plain model"
+            )
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class StepProgram:
     """What `trace_step_program` returns.
@@ -79,8 +137,8 @@ class StepProgram:
         What each input has to look like.
     autocast
         As it was set around the trace: it holds for the forward pass.
-    modes
-        Whether each module of the step was in training mode, and each parameter trained.
+    state
+        The modules of the step, their modes, and what their parameters and buffers look like.
     """
 
     step: LossStep
@@ -88,7 +146,7 @@ class StepProgram:
     traced: TracedStep
     inputs: tuple[_Layout, ...]
     autocast: AutocastState
-    modes: tuple[bool, ...]
+    state: _State
 
     def check(self, inputs: Sequence[Any]) -> None:
         """Compare a step that is to run with the one that was traced.
@@ -98,7 +156,8 @@ class StepProgram:
         InputError
             If the inputs differ in number, size, layout, type or device, or need gradients.
         ExecutionError
-            If training modes, trained parameters or autocast are not as they were.
+            If modules, training modes, trained parameters, the layouts of parameters and buffers,
+            or autocast are not as they were.
         """
         if len(inputs) != len(self.inputs):
             raise InputError(
@@ -115,12 +174,7 @@ class StepProgram:
                     expected="a graph is made for one shape: drop smaller batches"
                     " (drop_last=True), or call the plain model for them",
                 )
-        if _modes(self.step) != self.modes:
-            raise ExecutionError(
-                "a module has changed between training and evaluation mode, or a parameter's "
-                "requires_grad has changed, since the step was traced; change it back, trace "
-                "again, or call the plain model"
-            )
+        self.state.check(_State.of(self.step))
         if not AutocastState.current(inputs[0].device).casts_like(self.autocast):
             raise ExecutionError(
                 "autocast is not as it was when the step was traced; trace and call the step "
@@ -170,6 +224,8 @@ def trace_step_program(
     inputs = (sample_input, *sample_loss_arguments)
     for place, item in enumerate(inputs):
         _checked_input(item, place)
+    # Inputs that are one tensor now need not be one in a later step.
+    distinct = tuple(item.detach() for item in inputs)
     device = sample_input.device
     known = cost or Measured(device, warmup=warmup, repeats=repeats)
     step = LossStep(model, loss)
@@ -177,7 +233,7 @@ def trace_step_program(
     kind = type(model).__name__
     graph, traced = traced_graph(
         step,
-        inputs,
+        distinct,
         known,
         name=name or f"step-of-{kind}-{device.type}",
         provenance=step_provenance(
@@ -200,7 +256,7 @@ def trace_step_program(
         traced=traced,
         inputs=tuple(map(_Layout.of, inputs)),
         autocast=AutocastState.current(device),
-        modes=_modes(step),
+        state=_State.of(step),
     )
 
 
@@ -217,6 +273,12 @@ def _checked_input(item: Any, place: int) -> Tensor:
             field=f"inputs[{place}]",
             expected="move the model and the input to a CPU or CUDA device",
         )
+    if item.is_inference():
+        raise InputError(
+            "an inference tensor, of which nobody knows whether it has been written to",
+            field=f"inputs[{place}]",
+            expected="make it outside torch.inference_mode(), or clone() it there",
+        )
     if item.requires_grad:
         raise InputError(
             "an input requires a gradient, which no operation of the trace would compute",
@@ -224,12 +286,3 @@ def _checked_input(item: Any, place: int) -> Tensor:
             expected="detach() it, or make it a parameter of the model",
         )
     return item
-
-
-def _modes(step: LossStep) -> tuple[bool, ...]:
-    # The step itself is no module of the caller's.
-    parts = [module for module in step.modules() if module is not step]
-    return (
-        *(module.training for module in parts),
-        *(parameter.requires_grad for parameter in step.parameters()),
-    )

@@ -111,14 +111,21 @@ def trace_equations(
     MissingExtraError
         If JAX is not installed.
     InputError
-        If the loss is no scalar, or the step holds a loop, a branch, or another operation with
-        several results.
+        If the loss is no scalar or depends on values in Python, or the step holds a loop, a branch,
+        or another operation with several results.
     """
     if util.find_spec("jax") is None:
         raise MissingExtraError("JAX", "jax", "tracing a training step")
     import jax
 
-    value = jax.eval_shape(loss, parameters, *inputs)
+    try:
+        value = jax.eval_shape(loss, parameters, *inputs)
+    except (jax.errors.JAXTypeError, jax.errors.JAXIndexError) as error:
+        raise InputError(
+            f"the step cannot be traced: {str(error).splitlines()[0]}",
+            field="loss",
+            expected="let neither control flow nor shapes depend on values",
+        ) from error
     if getattr(value, "shape", None) != ():
         raise InputError(f"{value}", field="loss", expected="return one number")
 

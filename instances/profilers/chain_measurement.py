@@ -13,7 +13,12 @@ from torch import Tensor, nn
 from jettison.instances.chain import Chain, Stage
 from jettison.instances.errors import InputError
 from jettison.instances.parameter_gradients import ParameterGradients
-from jettison.instances.profilers.chain_stage import ChainStage, chain_stages, with_inputs
+from jettison.instances.profilers.chain_stage import (
+    ChainStage,
+    chain_stages,
+    check_sequential,
+    with_inputs,
+)
 from jettison.instances.profilers.device_name import device_name, library_versions
 from jettison.instances.profilers.model_state import left_as_found
 from jettison.instances.profilers.stage_measurement import MeasurementLog, StageMeasurement
@@ -151,14 +156,8 @@ def _assemble(
     return chain
 
 
-def _check_arguments(model: object, sample_input: object, warmup: int, repeats: int) -> None:
-    if not isinstance(model, torch.nn.Sequential):
-        raise InputError(
-            f"a {type(model).__name__} is not an nn.Sequential",
-            field="model",
-            expected="write the model as nn.Sequential(stage, stage, ...), or profile it as a graph"
-            " (--kind graph), which may have skips",
-        )
+def _check_arguments(model: nn.Sequential, sample_input: object, warmup: int, repeats: int) -> None:
+    check_sequential(model)
     if len(model) == 0:
         raise InputError(
             "the nn.Sequential is empty", field="model", expected="give at least one stage"

@@ -106,6 +106,42 @@ class ChainStage:
         return output
 
 
+def check_sequential(model: nn.Module) -> None:
+    """Check that a call of the model runs its stages one after the other, and nothing else.
+
+    Raises
+    ------
+    InputError
+        If it is not an ``nn.Sequential``, has a forward method of its own, or hooks.
+    """
+    if not isinstance(model, nn.Sequential):
+        raise InputError(
+            f"a {type(model).__name__} is not an nn.Sequential",
+            field="model",
+            expected="write the model as nn.Sequential(stage, stage, ...), or take its graph, which"
+            " may have skips (checkpoint_step_optimal, --kind graph)",
+        )
+    if type(model).forward is not nn.Sequential.forward or "forward" in vars(model):
+        raise InputError(
+            f"{type(model).__name__} has a forward method of its own, which is not that of an"
+            " nn.Sequential",
+            field="model",
+            expected="make it a stage of another nn.Sequential, or take its graph"
+            " (checkpoint_step_optimal, --kind graph)",
+        )
+    if (
+        model._forward_pre_hooks
+        or model._forward_hooks
+        or model._backward_pre_hooks
+        or model._backward_hooks
+    ):
+        raise InputError(
+            "the nn.Sequential has hooks, which do not run where its stages run one by one",
+            field="model",
+            expected="register them on the stages, where they run",
+        )
+
+
 def chain_stages(
     model: nn.Sequential, loss: Callable[[Tensor], Tensor], gradients: ParameterGradients
 ) -> tuple[ChainStage, ...]:

@@ -22,6 +22,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from jettison.instances.errors import InputError
 from jettison.instances.profilers.autocast_state import AutocastState
+from jettison.instances.profilers.drawing_order import draw_in_memory_order
+from jettison.instances.profilers.tensor_places import first_names
 
 
 def export_step(step: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[fx.GraphModule, Any]:
@@ -47,14 +49,44 @@ def export_step(step: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[fx.GraphMo
             exported: tuple[fx.GraphModule, Any] = aot_export_module(
                 _ExportedStep(step, autocast), inputs, trace_joint=True, output_loss_index=0
             )
-    except (RuntimeError, ValueError, TypeError, AssertionError) as error:
+    except (
+        AssertionError,
+        AttributeError,
+        LookupError,
+        RuntimeError,
+        SyntaxError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise InputError(
             f"the step cannot be traced: {(str(error) or type(error).__name__).splitlines()[0]}",
             field="model",
             expected="give a scalar loss, trained parameters, no control flow on values, and no"
             " tensors that are neither parameters, buffers nor inputs",
         ) from error
+    _check_nodes(exported[0].graph)
+    draw_in_memory_order(exported[0].graph)
     return exported
+
+
+def _check_nodes(graph: fx.Graph) -> None:
+    """Check that everything in a trace is a tensor that an operation can make again."""
+    for node in graph.nodes:
+        if node.op == "get_attr" and "val" not in node.meta:
+            raise InputError(
+                f"the step draws from a generator of its own ({node.target})",
+                field="model",
+                expected="draw from the global generator of the device",
+            )
+    results = next(node for node in graph.nodes if node.op == "output").args[0]
+    for node in results:
+        value = node.meta["val"]
+        if not isinstance(value, torch.Tensor) or value.layout != torch.strided:
+            raise InputError(
+                f"the gradient {node.name} is not a dense tensor",
+                field="model",
+                expected="give dense gradients (sparse=False)",
+            )
 
 
 def _unused(step: nn.Module, inputs: tuple[Tensor, ...]) -> list[nn.Parameter]:
@@ -68,8 +100,9 @@ def _unused(step: nn.Module, inputs: tuple[Tensor, ...]) -> list[nn.Parameter]:
             name: mode.from_tensor(tensor)
             for name, tensor in (*step.named_parameters(), *step.named_buffers())
         }
+        places = {name: fakes[first] for name, first in first_names(step).items()}
         given = tuple(mode.from_tensor(tensor) for tensor in inputs)
-        loss = torch.func.functional_call(step, fakes, given)
+        loss = torch.func.functional_call(step, places, given, tie_weights=False)
         found = torch.autograd.grad(loss, [fakes[name] for name in trained], allow_unused=True)
     return [
         parameter
@@ -96,7 +129,7 @@ class _ExportedStep(nn.Module):
         super().__init__()
         self.step = step
         self._autocast = autocast
-        self._first_name_of = _aliases(step)
+        self._first_name_of = first_names(step)
 
     def named_parameters(self, *_: Any, **__: Any) -> Any:
         """Return each parameter once: its gradient is the sum over its names."""
@@ -109,7 +142,11 @@ class _ExportedStep(nn.Module):
     def forward(self, *inputs: Tensor) -> tuple[Tensor]:
         """Return the loss in a tuple."""
         # The export puts fake tensors under first names; the other names follow here.
-        tied = {alias: _tensor_at(self.step, first) for alias, first in self._first_name_of.items()}
+        tied = {
+            name: _tensor_at(self.step, first)
+            for name, first in self._first_name_of.items()
+            if name != first
+        }
         functional = torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FUNCTIONAL)
         if functional is not None:
             # An export takes composite functions apart even where the device has a kernel for them.
@@ -124,19 +161,6 @@ class _ExportedStep(nn.Module):
                     # A tensor in place of the old one is a write as well, which has to be recorded.
                     buffer.copy_(new)
         return (loss,)
-
-
-def _aliases(step: nn.Module) -> dict[str, str]:
-    first: dict[int, str] = {}
-    aliases = {}
-    for tensors in (
-        step.named_parameters(remove_duplicate=False),
-        step.named_buffers(remove_duplicate=False),
-    ):
-        for name, tensor in tensors:
-            if first.setdefault(id(tensor), name) != name:
-                aliases[name] = first[id(tensor)]
-    return aliases
 
 
 def _tensor_at(step: nn.Module, name: str) -> Tensor:

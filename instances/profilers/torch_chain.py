@@ -84,7 +84,7 @@ def profile_chain(
     MissingExtraError
         If PyTorch is not installed.
     InputError
-        If the model is not an ``nn.Sequential``, is empty or in evaluation mode; if parameters
+        If the model is not a plain ``nn.Sequential``, is empty or in evaluation mode; if parameters
         and input are on different devices, or not on a CPU or CUDA device; if a stage does not
         return one dense tensor, writes into its input, or stops the gradient; if no parameter is
         trained; if `warmup` or `repeats` is out of range.

@@ -35,6 +35,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx, nn
 
+from jettison.instances.errors import InputError
 from jettison.instances.profilers.exported_step import export_step
 
 _MASK = "output_mask"
@@ -276,7 +277,14 @@ class _Reader:
     @property
     def seed(self) -> fx.Node:
         """The operation that makes the gradient of the loss with respect to itself."""
-        return next(node for node in self._nodes if self._is_seed(node))
+        found = next((node for node in self._nodes if self._is_seed(node)), None)
+        if found is None:
+            raise InputError(
+                "no gradient depends on that of the loss",
+                field="model",
+                expected="give autograd functions a backward method that uses the gradient",
+            )
+        return found
 
     def operations(self) -> tuple[TracedOperation, ...]:
         """Return the operations in order."""

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from jettison.instances.profilers.tensor_places import first_names
 from jettison.instances.zoo.workload import TrainingStep
 
 
@@ -54,7 +55,10 @@ class FusedStep(nn.Module):
         return losses.sum()
 
     def _one(self, parameters: Any, buffers: Any, batch: Tensor) -> Tensor:
-        loss: Tensor = torch.func.functional_call(self._step[0], (parameters, buffers), (batch,))
+        step = self._step[0]
+        given = {**parameters, **buffers}
+        places = {name: given[first] for name, first in first_names(step).items()}
+        loss: Tensor = torch.func.functional_call(step, places, (batch,), tie_weights=False)
         return loss
 
     def static_bytes(self, batches: Tensor) -> int:

@@ -143,6 +143,18 @@ def test_a_loop_is_refused_with_what_to_do() -> None:
         trace_training_step(loss, tensor(4, 4), (tensor(4, 4),), name="p")
 
 
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda weight, x: jnp.sum(x @ weight) if jnp.sum(x) > 0 else jnp.sum(weight),
+        lambda weight, x: jnp.sum(x[x > 0]) * jnp.sum(weight),
+    ],
+)
+def test_what_depends_on_values_in_python_is_refused(loss: Any) -> None:
+    with pytest.raises(InputError, match="depend on values"):
+        trace_training_step(loss, tensor(4, 4), (tensor(4, 4),), name="p")
+
+
 def test_a_loss_of_several_numbers_is_refused() -> None:
     with pytest.raises(InputError, match="return one number"):
         trace_training_step(lambda w, x: x @ w, tensor(4, 4), (tensor(4, 4),), name="p")

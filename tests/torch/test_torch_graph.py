@@ -256,6 +256,24 @@ def test_fused_models_take_so_many_times_the_memory_and_the_same_operations() ->
     assert total[0] < total[2] < 3 * total[0]
 
 
+def test_fused_models_that_hold_a_module_twice_are_traced_and_stay_as_they_were() -> None:
+    layer = nn.Linear(4, 4)
+    model = nn.Sequential(layer, nn.Tanh(), layer)
+    for models in (2, 1):
+        made = profile_multi_model(
+            model,
+            torch.randn(3, 4),
+            torch.mean,
+            Roofline(),
+            models=models,
+            bandwidth=10**9,
+            name="twice",
+            model_name="twice",
+        )
+        assert made.name == "twice"
+        assert [type(item) for item in model.parameters()] == [nn.Parameter] * 2
+
+
 def test_one_model_that_is_another_program_is_left_out() -> None:
     model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten())
     made = profile_multi_model(

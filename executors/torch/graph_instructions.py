@@ -1,0 +1,250 @@
+"""The instructions of a graph schedule: what is called, and which slots are free then."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, fx
+
+from jettison.instances.profilers.traced_step import (
+    Source,
+    TracedOperation,
+    TracedStep,
+    is_random,
+    mask_place,
+)
+from jettison.schedules.graph_schedule import GraphOperationKind, GraphSchedule
+from jettison.torch.graph_calls import Call, Slots, TraceSlots, View
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """The gradient of a parameter, to be added to what it has.
+
+    Attributes
+    ----------
+    parameter
+        Its name.
+    views, slot
+        How to read it.
+    ends
+        Slots that are free then.
+    is_shared
+        Whether something else holds the same memory, so that it has to be copied.
+    """
+
+    parameter: str
+    views: tuple[View, ...]
+    slot: int
+    ends: tuple[int, ...]
+    is_shared: bool
+
+
+@dataclass(slots=True)
+class Instruction:
+    """One call of an operator, which computes one node of the schedule, or two of the same trace.
+
+    A selection of results calls nothing: they move to slots of their own.
+
+    Attributes
+    ----------
+    node
+        Where it stands in the trace.
+    sources
+        The results and resident tensors that it reads.
+    stale
+        Slots of views of an older result, which it replaces.
+    views
+        Views that it reads and that are not there yet.
+    call
+        The call; None for a selection.
+    stored
+        The places of the results that stay, each with its slot; for a selection slots with slots.
+    device
+        Of the generator that it draws from, where it draws and is repeated; else None.
+    ends
+        Slots that are free when it has run.
+    deliveries
+        Gradients that are complete then.
+    """
+
+    node: fx.Node
+    sources: tuple[Source, ...]
+    stale: tuple[int, ...]
+    views: tuple[View, ...]
+    call: Call | None
+    stored: tuple[tuple[int, int], ...]
+    device: torch.device | None = None
+    ends: list[int] = field(default_factory=list)
+    deliveries: list[Delivery] = field(default_factory=list)
+
+    @property
+    def makes(self) -> Iterable[int]:
+        """The slots that it fills with results."""
+        return (slot for _, slot in self.stored)
+
+    def on(self, slots: Slots) -> None:
+        """Run it."""
+        for slot in self.stale:
+            slots[slot] = None
+        if self.call is None:
+            for place, slot in self.stored:
+                slots[slot] = slots[place]
+            return
+        for view in self.views:
+            slots[view.slot] = view.call.on(slots)
+        result = self.call.on(slots)
+        if isinstance(result, Tensor):
+            for _, slot in self.stored:
+                slots[slot] = result
+        else:
+            for place, slot in self.stored:
+                slots[slot] = result[place]
+
+
+class InstructionList:
+    """Turns a schedule into instructions.
+
+    A view is made when it is read first, and kept as long as what it views.
+
+    Parameters
+    ----------
+    traced, slots
+        The trace, and its slots.
+    seed
+        The slot of the gradient of the loss, which is given and not computed.
+    first
+        Sources whose first values go to slots of their own as well.
+    """
+
+    def __init__(
+        self, traced: TracedStep, slots: TraceSlots, seed: int, first: Iterable[Source]
+    ) -> None:
+        self.instructions: list[Instruction] = []
+        self._traced = traced
+        self._slots = slots
+        self._seed = seed
+        self._first = set(first)
+        self._selected = {item.node: item.part for item in traced.operations if item.is_selection}
+        self._views: dict[Source, dict[fx.Node, int]] = {}
+        self._repeats: Counter[str] = Counter()
+
+    def extend(self, schedule: GraphSchedule) -> None:
+        """Append the instructions of a schedule."""
+        entries = self._traced.operations
+        self._repeats = Counter(entries[node].name for node in schedule.computations)
+        # Computed next, perhaps in one call with the computation that follows.
+        waiting: TracedOperation | None = None
+        for operation in schedule.operations:
+            entry = entries[operation.node]
+            is_computation = operation.kind is not GraphOperationKind.FREE
+            if waiting is not None:
+                if is_computation and _is_other_part(waiting, entry):
+                    self._compute([waiting, entry])
+                    waiting = None
+                    continue
+                self._compute([waiting])
+                waiting = None
+            if not is_computation:
+                self.instructions[-1].ends += self._ends(entry)
+            elif entry.is_selection:
+                self._select(entry)
+            else:
+                waiting = entry
+        if waiting is not None:
+            self._compute([waiting])
+
+    def _compute(self, parts: Sequence[TracedOperation]) -> None:
+        node, slots = parts[0].node, self._slots
+        arguments = [] if node is self._traced.seed else node.all_input_nodes
+        stored = [pair for part in parts for pair in self._stored(part)]
+        for place in (place for part in parts for place in part.part):
+            if (node, place) in self._first:
+                self._first.remove((node, place))
+                stored.append((place, slots.of((node, place), first=True)))
+        device = None
+        if self._repeats[parts[0].name] > 1 and is_random(node):
+            device = next(result.device for result in parts[0].results if result is not None)
+        stale = [slot for part in parts for slot in self._drop_views(part)]
+        self.instructions.append(
+            Instruction(
+                node=node,
+                sources=slots.sources(arguments),
+                stale=tuple(stale),
+                views=self._new_views(arguments),
+                call=self._call(parts),
+                stored=tuple(stored),
+                device=device,
+            )
+        )
+
+    def _call(self, parts: Sequence[TracedOperation]) -> Call:
+        node = parts[0].node
+        if node is self._traced.seed:
+            return self._slots.given(self._seed)
+        masked = mask_place(node)
+        if masked is None:
+            return self._slots.call(node)
+        made = {place for part in parts for place in part.part}
+        asked: Sequence[bool] = node.args[masked]
+        mask = [wanted and place in made for place, wanted in enumerate(asked)]
+        return self._slots.call(node, {masked: mask})
+
+    def _select(self, entry: TracedOperation) -> None:
+        slots, node = self._slots, entry.node
+        self.instructions.append(
+            Instruction(
+                node=node,
+                sources=(),
+                stale=tuple(self._drop_views(entry)),
+                views=(),
+                call=None,
+                stored=tuple(
+                    (slots.of((node, ~place)), slots.of((node, place))) for place in entry.part
+                ),
+            )
+        )
+
+    def _stored(self, entry: TracedOperation) -> list[tuple[int, int]]:
+        """Return the places of results that stay; what a selection may hold stays elsewhere."""
+        away = () if entry.is_selection else self._selected.get(entry.node, ())
+        return [
+            (place, self._slots.of((entry.node, ~place if place in away else place)))
+            for place in entry.stored
+        ]
+
+    def _ends(self, entry: TracedOperation) -> list[int]:
+        return [*(slot for _, slot in self._stored(entry)), *self._drop_views(entry)]
+
+    def _drop_views(self, entry: TracedOperation) -> list[int]:
+        """Return the slots of all views that are there of the results of an operation."""
+        away = () if entry.is_selection else self._selected.get(entry.node, ())
+        return [
+            slot
+            for place in entry.stored
+            if place not in away
+            for slot in self._views.pop((entry.node, place), {}).values()
+        ]
+
+    def _new_views(self, nodes: Iterable[fx.Node]) -> tuple[View, ...]:
+        found = []
+        for node, view in self._slots.views(nodes).items():
+            there = [self._views.setdefault(item, {}) for item in self._slots.sources([node])]
+            if any(node not in views for views in there):
+                found.append(view)
+                for views in there:
+                    views[node] = view.slot
+        return tuple(found)
+
+
+def _is_other_part(first: TracedOperation, second: TracedOperation) -> bool:
+    # What the first part leaves unread is freed before the second runs; in one call it is not.
+    return (
+        first.node is second.node
+        and set(first.part).isdisjoint(second.part)
+        and not second.is_selection
+        and not first.unread_bytes
+    )
