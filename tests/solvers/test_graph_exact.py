@@ -119,7 +119,7 @@ def test_a_schedule_in_order_is_handed_out_where_no_staged_one_is() -> None:
 def test_what_can_be_proved_at_once_is_not_left_at_the_gap() -> None:
     # Annealing is within the default gap of this bound, 1e-4 of a step, before it is the optimum.
     problem = RematGraph(LayeredGraphs(nodes=64, passes=Passes.TRAINING).draw(0), "90%")
-    with patch("jettison.solvers.graph_cut_search._SECONDS_FOR_A_PROOF", math.inf):
+    with patch("jettison.solvers.graph_cut_search._CPU_SECONDS_FOR_A_PROOF", math.inf):
         result = solve_with(problem, "exact", SolveOptions())
     assert result.gap == 0
     assert result.status == "optimal-in-order"

@@ -1,0 +1,93 @@
+"""Amounts that differ by more than a solver can tell apart: the question is said to be open."""
+
+from __future__ import annotations
+
+import pytest
+
+from jettison.instances.graph import Graph, Node
+from jettison.instances.operator import Role
+from jettison.instances.remat_graph import RematGraph
+from jettison.instances.remat_sharding import RematSharding
+from jettison.instances.sharded_graph import Resharding, ShardedGraph
+from jettison.solvers.outcome import Outcome, SolveOptions
+from jettison.solvers.solve import solve_with
+from jettison.solvers.solver_tolerance import BELOW_TOLERANCE, left_open
+from jettison.solvers.status import Termination
+from tests.oracles.graph_brute_force import least_staged_time_ns
+from tests.oracles.sharded_brute_force import best_staged_plan
+from tests.tiny_sharded import LONE_OPERATOR, operator
+
+OPTIONS = SolveOptions(time_limit_s=2, gap=0)
+HUGE = 2**31
+
+# n1 takes all but 3 bytes: with n2 of 2 bytes and n3 of 1 there is no room for n0, which n4 reads.
+# It is computed again, in 2 ns beside 13. Models count in 4 bytes, and see none of these.
+ROUNDED_AWAY = RematGraph(
+    Graph(
+        "rounded away",
+        (
+            Node(name="n0", duration_ns=2, output_bytes=1),
+            Node(name="n1", duration_ns=2, output_bytes=HUGE, inputs=("n0",)),
+            Node(name="n2", duration_ns=1, output_bytes=2, inputs=("n1",)),
+            Node(name="n3", duration_ns=0, output_bytes=1, inputs=("n1", "n2")),
+            Node(name="n4", duration_ns=8, output_bytes=1, inputs=("n0", "n3"), keep=True),
+        ),
+    ),
+    HUGE + 3,
+)
+
+# Of o1 the second strategy never fits, and models count in 2^12 bytes because of it: they do not
+# see that o1 of 2, o2 of 1 and o3 of 1 are more than 3. With o3 of none, which takes 4 ns more than
+# the other, 8 + 3 + 11 + 2 + 6 = 30.
+COARSE = RematSharding(
+    ShardedGraph(
+        "coarse",
+        (
+            operator("o0", Role.INPUT, ((8, 1), (2, 1))),
+            operator("o1", Role.FORWARD, ((3, 2), (3, 2**40)), ("o0",), follows="o0"),
+            operator("o2", Role.BACKWARD, ((11, 1), (11, 1)), ("o1",)),
+            operator("o3", Role.BACKWARD, ((6, 0), (2, 1)), ("o1", "o2")),
+        ),
+        (
+            Resharding("o1", "o2", ((None, 0), (3, None))),
+            Resharding("o1", "o3", ((2, 6), (0, 0))),
+        ),
+    ),
+    3,
+)
+
+
+@pytest.mark.parametrize("method", ["exact", "checkmate"])
+def test_a_gap_of_rounded_sizes_is_no_end_of_the_search(method: str) -> None:
+    fastest_ns = least_staged_time_ns(ROUNDED_AWAY.instance, ROUNDED_AWAY.memory_bytes)
+    assert fastest_ns == 15
+    result = solve_with(ROUNDED_AWAY, method, OPTIONS)
+    assert result.termination is Termination.ERROR
+    assert result.note is not None
+    assert "tolerance" in result.note
+    assert result.lower_bound_ns == 13
+    assert result.time_ns in {None, 15}
+
+
+def test_a_plan_that_only_rounding_allows_is_none() -> None:
+    plan = best_staged_plan(COARSE.instance, COARSE.memory_bytes)
+    assert plan is not None
+    assert plan.time_ns == 30
+    result = solve_with(COARSE, "kiwi-full", OPTIONS)
+    assert result.termination is Termination.ERROR
+    assert result.lower_bound_ns is not None
+    assert result.lower_bound_ns <= 30
+    assert result.schedule is None
+    assert result.infeasibility is None
+
+
+def test_only_what_was_run_to_its_end_without_a_proof_is_left_open() -> None:
+    for termination in (Termination.TIME_LIMIT, Termination.INTERRUPTED):
+        stopped = Outcome(termination=termination)
+        assert left_open(stopped) == stopped
+    ended = left_open(Outcome(termination=Termination.COMPLETED))
+    assert ended == Outcome(termination=Termination.ERROR, note=BELOW_TOLERANCE)
+    assert left_open(Outcome(termination=Termination.GAP_REACHED)).note == BELOW_TOLERANCE
+    plan = solve_with(RematSharding(LONE_OPERATOR, 2), "exact", OPTIONS).schedule
+    reached = Outcome(termination=Termination.GAP_REACHED, schedule=plan)
+    assert left_open(reached) == reached
