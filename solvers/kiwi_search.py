@@ -26,6 +26,7 @@ from jettison.solvers.kiwi_bound import proved_ns
 from jettison.solvers.model_solution import ModelSolution
 from jettison.solvers.model_solution import Progress as ModelProgress
 from jettison.solvers.outcome import Infeasibility, Outcome, Progress, SolveOptions
+from jettison.solvers.sizes_that_matter import with_sizes_that_matter
 from jettison.solvers.solver_tolerance import left_open
 from jettison.solvers.status import Answer, Termination
 
@@ -111,14 +112,15 @@ class KiwiSearch:
         if schedule is None:
             return outcome
         time_ns = schedule.replay(problem.instance).time_ns
-        if time_ns <= bound.time_ns:
+        open_ns = time_ns - max(bound.time_ns, problem.instance.base_time_ns)
+        if open_ns <= 0:
             return replace(outcome, termination=Termination.COMPLETED)
-        if time_ns - bound.time_ns <= options.gap * time_ns:
+        if open_ns <= options.gap * time_ns:
             return replace(outcome, termination=Termination.GAP_REACHED)
         return left_open(outcome)
 
     def _solved(self, problem: RematSharding, options: SolveOptions, clock: Clock) -> _Solved:
-        built, model = self.build(problem)
+        built, model = self.build(with_sizes_that_matter(problem))
 
         def watch(progress: ModelProgress) -> None:
             if options.on_progress is None:

@@ -30,8 +30,10 @@ def too_little_memory(problem: RematSharding) -> Outcome | None:
     )
 
 
-def settled_by_the_fastest(problem: RematSharding, fastest: FastestSharding) -> Outcome | None:
-    """Return the fastest plan without recomputation if it is proved and fits.
+def settled_by_the_fastest(
+    problem: RematSharding, fastest: FastestSharding, gap: float
+) -> Outcome | None:
+    """Return the fastest plan without recomputation if it fits and is proved, to a gap.
 
     Or the proof that there is none, where what is forbidden leaves no choice.
     """
@@ -41,6 +43,10 @@ def settled_by_the_fastest(problem: RematSharding, fastest: FastestSharding) -> 
     if fastest.strategies is None or fastest.bound is None or fastest.answer is not Answer.OPTIMAL:
         return None
     schedule = ShardedSchedule.from_computations(sharded, fastest.strategies, range(len(sharded)))
-    if not schedule.replay(sharded, problem.memory_bytes).valid:
+    replay = schedule.replay(sharded, problem.memory_bytes)
+    # The solver proves no more than its tolerance lets it.
+    open_ns = replay.time_ns - max(fastest.bound.time_ns, sharded.base_time_ns)
+    if not replay.valid or open_ns > gap * replay.time_ns:
         return None
-    return Outcome(termination=Termination.COMPLETED, schedule=schedule, bounds=(fastest.bound,))
+    termination = Termination.GAP_REACHED if open_ns else Termination.COMPLETED
+    return Outcome(termination=termination, schedule=schedule, bounds=(fastest.bound,))
