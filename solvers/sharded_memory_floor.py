@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from jettison.instances.remat_sharding import RematSharding
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.schedules.sharded_schedule import ShardedSchedule
 from jettison.solvers.fastest_sharding import FastestSharding
 from jettison.solvers.outcome import Infeasibility, Outcome
 from jettison.solvers.sharded_no_choice import no_choice
+from jettison.solvers.solver_tolerance import left_open
 from jettison.solvers.status import Answer, Termination
 
 
@@ -33,7 +36,7 @@ def too_little_memory(problem: RematSharding) -> Outcome | None:
 def settled_by_the_fastest(
     problem: RematSharding, fastest: FastestSharding, gap: float
 ) -> Outcome | None:
-    """Return the fastest plan without recomputation if it fits and is proved, to a gap.
+    """Return the fastest plan without recomputation if it fits.
 
     Or the proof that there is none, where what is forbidden leaves no choice.
     """
@@ -44,9 +47,13 @@ def settled_by_the_fastest(
         return None
     schedule = ShardedSchedule.from_computations(sharded, fastest.strategies, range(len(sharded)))
     replay = schedule.replay(sharded, problem.memory_bytes)
-    # The solver proves no more than its tolerance lets it.
-    open_ns = replay.time_ns - max(fastest.bound.time_ns, sharded.base_time_ns)
-    if not replay.valid or open_ns > gap * replay.time_ns:
+    if not replay.valid:
         return None
-    termination = Termination.GAP_REACHED if open_ns else Termination.COMPLETED
-    return Outcome(termination=termination, schedule=schedule, bounds=(fastest.bound,))
+    outcome = Outcome(termination=Termination.COMPLETED, schedule=schedule, bounds=(fastest.bound,))
+    open_ns = replay.time_ns - max(fastest.bound.time_ns, sharded.base_time_ns)
+    if open_ns <= 0:
+        return outcome
+    if open_ns <= gap * replay.time_ns:
+        return replace(outcome, termination=Termination.GAP_REACHED)
+    # A larger model of the same amounts proves no more.
+    return left_open(outcome)
