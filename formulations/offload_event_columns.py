@@ -9,10 +9,17 @@ from jettison.instances.remat_offload_chain import RematOffloadChain
 
 # In the model the largest amount of either unit is at most this: solvers' tolerances are absolute.
 _LARGEST_IN_MODEL = 2**10
+# Amounts are multiples of the unit divided by this: what is smaller is below these tolerances, and
+# with much smaller differences HiGHS 1.15 has called models infeasible that have a point.
+_GRAINS = 2**19
 
 
 class EventAmounts:
-    """Sizes and times; both units are powers of two, so that nothing is rounded.
+    """Sizes and times, exact where the largest is at most 2^29.
+
+    Both units are powers of two. What is too fine for a solver is rounded, coefficients down and
+    limits up: coefficients of sizes and times count against a schedule, so that the model still
+    relaxes all of them.
 
     Parameters
     ----------
@@ -25,16 +32,27 @@ class EventAmounts:
     def __init__(self, problem: RematOffloadChain, tensors: Divisible | Whole) -> None:
         self._problem = problem
         self._tensors = tensors
+        largest = max(
+            problem.instance.input_bytes, *(stage.saved_bytes for stage in problem.instance)
+        )
         self.bytes_unit = _unit_of(problem.memory_bytes)
-        self.time_unit_ns = _unit_of(problem.instance.base_time_ns)
+        self.time_unit_ns = _unit_of(max(problem.instance.base_time_ns, self._copy_ns(largest)))
+
+    def byte_limit(self, size_bytes: int) -> float:
+        """Return a size in units of the model, for the limit of a row."""
+        return -_in_units(-size_bytes, self.bytes_unit)
+
+    def time_limit(self, duration_ns: int) -> float:
+        """Return a time in units of the model, for the limit of a row."""
+        return -_in_units(-duration_ns, self.time_unit_ns)
 
     def in_bytes(self, size_bytes: int) -> float:
-        """Return a size in units of the model."""
-        return size_bytes / self.bytes_unit
+        """Return a size in units of the model, for a coefficient."""
+        return _in_units(size_bytes, self.bytes_unit)
 
     def in_time(self, duration_ns: int) -> float:
-        """Return a time in units of the model."""
-        return duration_ns / self.time_unit_ns
+        """Return a time in units of the model, for a coefficient."""
+        return _in_units(duration_ns, self.time_unit_ns)
 
     def size(self, tensor: Part) -> float:
         """Return the size of a tensor in units of the model."""
@@ -42,18 +60,27 @@ class EventAmounts:
 
     def copy_time(self, tensor: Part) -> float:
         """Return the time of one copy of a tensor in units of the model."""
-        size_bytes, link = self._size_bytes(tensor), self._problem.link
+        return self.in_time(self._copy_ns(self._size_bytes(tensor)))
+
+    def _copy_ns(self, size_bytes: int) -> int:
+        link = self._problem.link
         match self._tensors:
             case Divisible():
-                return self.in_time(int(size_bytes / link.bytes_per_ns))
+                return int(size_bytes / link.bytes_per_ns)
             case Whole():
-                return self.in_time(link.transfer_ns(size_bytes))
+                return link.transfer_ns(size_bytes)
 
     def _size_bytes(self, tensor: Part) -> int:
         chain = self._problem.instance
         if tensor.kind == "a":
             return chain.activation_bytes(tensor.stage)
         return chain.stage(tensor.stage).saved_bytes
+
+
+def _in_units(amount: int, unit: int) -> float:
+    """Return an amount in units, rounded down to a grain."""
+    grain = max(1, unit // _GRAINS)
+    return amount // grain * grain / unit
 
 
 def _unit_of(largest: int) -> int:

@@ -128,7 +128,7 @@ class OffloadEventsModel:
     model
         Its objective is the time without what every schedule takes, in `time_unit_ns`.
     time_unit_ns
-        A power of two, so that all coefficients of the model are exact.
+        A power of two; what is too fine for a solver is rounded (`EventAmounts`).
     """
 
     model: ArrayModel
@@ -229,7 +229,7 @@ class _Rows:
             single = self.when.single(i)
             stage = self.chain.stage(single.stage)
             duration_ns = stage.forward_ns if single.is_forward else stage.backward_ns
-            duration = self.amounts.in_time(duration_ns)
+            duration = self.amounts.time_limit(duration_ns)
             self.model.add_row(f"{name}_{i}", columns, times, upper=duration)
 
     def needs(self) -> None:
@@ -269,7 +269,7 @@ class _Rows:
                 if single.is_forward:
                     columns.append(self.columns.first[single.stage])
                     sizes.append(self.amounts.in_bytes(stage.saved_bytes - stage.output_bytes))
-                available = self.amounts.in_bytes(self.memory_bytes - working_bytes)
+                available = self.amounts.byte_limit(self.memory_bytes - working_bytes)
                 self.model.add_row(f"memory_{state}", columns, sizes, upper=available)
 
     def trip(self) -> None:
@@ -300,7 +300,7 @@ class _Rows:
                     in_bytes(working_bytes),
                     in_bytes(stage.saved_bytes - stage.output_bytes),
                 ],
-                upper=in_bytes(self.memory_bytes - gradient_bytes),
+                upper=self.amounts.byte_limit(self.memory_bytes - gradient_bytes),
             )
 
     def distinct(self) -> None:

@@ -35,7 +35,10 @@ Operations = Sequence[ChainOperation | TransferOperation]
 
 
 def has_two_phases(operations: Operations) -> bool:
-    """Tell whether all offloads and drops come before all backwards and prefetches, once each."""
+    """Tell whether all offloads and drops come before all backwards and prefetches, once each.
+
+    A prefetch behind the last computation, in whose memory it would count, is none of these.
+    """
     second = second_phase(operations)
     first_moves = [item for item in operations[:second] if isinstance(item, TransferOperation)]
     last_moves = [item for item in operations[second:] if isinstance(item, TransferOperation)]
@@ -47,6 +50,7 @@ def has_two_phases(operations: Operations) -> bool:
         and set(offloads) == set(drops) == set(prefetches)
         and len(first_moves) == 2 * len(offloads)
         and len(last_moves) == len(offloads)
+        and not (operations and isinstance(operations[-1], TransferOperation))
     )
 
 
@@ -111,7 +115,10 @@ class _Phase:
 
 @dataclass(slots=True)
 class _Computation:
-    """A computation with what is stored around it, in units, without what is on its way."""
+    """A computation with what is stored around it, in units, without what is on its way.
+
+    `returned` is the part of `before` that prefetches right before it have brought back.
+    """
 
     position: int
     operation: ChainOperation
@@ -119,6 +126,7 @@ class _Computation:
     before: int
     taken: int
     after: int
+    returned: int = 0
     start: int = 0
     on_the_way: int = 0
 
@@ -211,11 +219,13 @@ class FluidReplay:
     def _run_second(self, operations: Operations, second: int) -> tuple[_Phase, list[_Computation]]:
         items: list[_Computation | TransferOperation] = []
         stored = self._stored
+        returned = 0
         for position, operation in enumerate(operations[second:], start=second):
             self._findings.at(position, str(operation))
             if isinstance(operation, ChainOperation):
                 item = self._prepare(position, operation, stored)
                 if item is not None:
+                    item.returned, returned = returned, 0
                     stored = item.after
                     items.append(item)
                 continue
@@ -224,7 +234,8 @@ class FluidReplay:
                 self._findings.broken(Rule.IN_MEMORY_ALREADY, str(tensor))
                 continue
             self._contents.bring_back(tensor)
-            stored += self._units(tensor.size_bytes(self._chain))
+            size = self._units(tensor.size_bytes(self._chain))
+            stored, returned = stored + size, returned + size
             items.append(operation)
         phase = _Phase()
         done: list[_Computation] = []
@@ -268,10 +279,11 @@ class FluidReplay:
         """Let a computation run next in its phase, once its memory is there."""
         if self._limit_bytes is not None:
             # What adds nothing is not to blame for what is too much, but its memory has to be there
-            # all the same: what is on its way may take it while it runs.
+            # all the same: what is on its way may take it while it runs. A prefetch adds what it
+            # brings back, and counts in full with the computation behind it.
             room = self._units(self._limit_bytes) - item.before - item.taken
             phase.wait_for(room)
-            if room < 0 and item.taken:
+            if room < 0 and item.taken + item.returned:
                 self._findings.broken(
                     Rule.OUT_OF_MEMORY,
                     str(item.effect.output),

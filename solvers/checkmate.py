@@ -44,6 +44,7 @@ from jettison.solvers.least_graph_memory import staged_memory_bound, with_least_
 from jettison.solvers.model_solution import ModelSolution
 from jettison.solvers.model_solution import Progress as ModelProgress
 from jettison.solvers.outcome import Infeasibility, Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.solver_tolerance import left_open
 from jettison.solvers.status import Answer, Termination
 
 
@@ -161,7 +162,7 @@ def _search(problem: RematGraph, options: SolveOptions, clock: Clock) -> Outcome
         note = "no schedule was found before the end of the search"
         if margin_bytes:
             note = "what the solver found is over the limit by less than its tolerance"
-        outcome = replace(outcome, note=note)
+        outcome = left_open(replace(outcome, note=note))
     if first.solution.dual_bound is None:
         return outcome
     extra_ns = first.built.time_scale.bound_from_model(first.solution.dual_bound)
@@ -174,7 +175,7 @@ def _search(problem: RematGraph, options: SolveOptions, clock: Clock) -> Outcome
         return replace(outcome, termination=Termination.COMPLETED)
     if _close_enough(time_ns, bound.time_ns, options.gap):
         return replace(outcome, termination=Termination.GAP_REACHED)
-    return outcome
+    return left_open(outcome)
 
 
 def _solved(problem: RematGraph, options: SolveOptions, clock: Clock) -> _Solved:

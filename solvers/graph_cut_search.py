@@ -51,6 +51,7 @@ from jettison.solvers.graph_model_runs import GraphModelRuns, KnownPoint
 from jettison.solvers.graph_presolve import fixings_of, presolve
 from jettison.solvers.model_solution import ModelSolution
 from jettison.solvers.outcome import Infeasibility, Outcome, Progress, SolveOptions
+from jettison.solvers.solver_tolerance import BELOW_TOLERANCE
 from jettison.solvers.stage_excess import StageExcess
 from jettison.solvers.status import Answer, Termination
 
@@ -165,7 +166,7 @@ class CutSearch:
             if is_refined:
                 continue
             if solution.termination.is_regular and not self.is_settled:
-                return solution.termination
+                return self._without_further_model()
             share.double()
         return self._why_it_ended()
 
@@ -196,6 +197,14 @@ class CutSearch:
             "staged": frontier.valid_for is ScheduleClass.STAGED,
         }
         return frontier.build(self.problem)
+
+    def _without_further_model(self) -> Termination:
+        """Say how it ends where the last model was solved, and nothing is left to add to it."""
+        time_ns, bound_ns = self.incumbent.time_ns, self.bounds.largest_ns
+        if time_ns is None or time_ns - bound_ns > self.options.gap * time_ns:
+            self.note = BELOW_TOLERANCE
+            return Termination.ERROR
+        return Termination.COMPLETED if time_ns == bound_ns else Termination.GAP_REACHED
 
     def _why_it_ended(self) -> Termination:
         if not self.is_settled:

@@ -82,11 +82,15 @@ def solve_model(
     # HiGHS keeps its pool of threads, and with it the number of threads, per calling thread: a
     # second run with another number fails in the same thread, so every run gets a thread of its
     # own. It also leaves this thread free to hear Ctrl-C.
-    threading.Thread(target=run.work, name="highs", daemon=True).start()
+    worker = threading.Thread(target=run.work, name="highs", daemon=True)
     try:
+        worker.start()
         ending = run.listen(record)
     except KeyboardInterrupt:
         run.stop.set()
+        if worker.ident is None:
+            # It has not begun, and ends at once if it does.
+            raise
         ending = run.listen(record)
     except BaseException:
         run.stop.set()

@@ -46,7 +46,7 @@ def solve_kiwi_reduced(problem: Problem, options: SolveOptions) -> Outcome:
     if refused is not None:
         return refused
     fastest = fastest_sharding(problem.instance, highs_options(options, clock, gap=0))
-    settled = settled_by_the_fastest(problem, fastest)
+    settled = settled_by_the_fastest(problem, fastest, options.gap)
     if settled is not None:
         return settled
     known = Outcome(

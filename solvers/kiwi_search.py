@@ -26,6 +26,8 @@ from jettison.solvers.kiwi_bound import proved_ns
 from jettison.solvers.model_solution import ModelSolution
 from jettison.solvers.model_solution import Progress as ModelProgress
 from jettison.solvers.outcome import Infeasibility, Outcome, Progress, SolveOptions
+from jettison.solvers.sizes_that_matter import with_sizes_that_matter
+from jettison.solvers.solver_tolerance import left_open
 from jettison.solvers.status import Answer, Termination
 
 
@@ -97,7 +99,7 @@ class KiwiSearch:
             note = "no schedule was found before the end of the search"
             if margin_bytes:
                 note = "what the solver found is over the limit by less than its tolerance"
-            outcome = replace(outcome, note=note)
+            outcome = left_open(replace(outcome, note=note))
         if first.solution.dual_bound is None:
             return outcome
         bound = Bound(
@@ -110,14 +112,15 @@ class KiwiSearch:
         if schedule is None:
             return outcome
         time_ns = schedule.replay(problem.instance).time_ns
-        if time_ns <= bound.time_ns:
+        open_ns = time_ns - max(bound.time_ns, problem.instance.base_time_ns)
+        if open_ns <= 0:
             return replace(outcome, termination=Termination.COMPLETED)
-        if time_ns - bound.time_ns <= options.gap * time_ns:
+        if open_ns <= options.gap * time_ns:
             return replace(outcome, termination=Termination.GAP_REACHED)
-        return outcome
+        return left_open(outcome)
 
     def _solved(self, problem: RematSharding, options: SolveOptions, clock: Clock) -> _Solved:
-        built, model = self.build(problem)
+        built, model = self.build(with_sizes_that_matter(problem))
 
         def watch(progress: ModelProgress) -> None:
             if options.on_progress is None:

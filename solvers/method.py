@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.status import Termination
 
 
 class Promise(StrEnum):
@@ -59,18 +60,33 @@ class Method:
     curve_entry: str | None = None
 
     def run(self, problem: Problem, options: SolveOptions) -> Outcome:
-        """Run the method."""
+        """Run the method.
+
+        Ctrl-C ends it with what it knows; before it knows anything, with nothing.
+        """
         call: Callable[[Problem, SolveOptions], Outcome] = _function(self.entry)
-        return call(problem, options)
+        try:
+            return call(problem, options)
+        except KeyboardInterrupt:
+            return _interrupted()
 
     def run_curve(self, problems: Sequence[Problem], options: SolveOptions) -> list[Outcome]:
-        """Run the method on one instance in several memories."""
+        """Run the method on one instance in several memories; Ctrl-C ends it as in `run`."""
         if self.curve_entry is None:
             return [self.run(problem, options) for problem in problems]
         call: Callable[[Sequence[Problem], SolveOptions], list[Outcome]] = _function(
             self.curve_entry
         )
-        return call(problems, options)
+        try:
+            return call(problems, options)
+        except KeyboardInterrupt:
+            return [_interrupted() for _ in problems]
+
+
+def _interrupted() -> Outcome:
+    return Outcome(
+        termination=Termination.INTERRUPTED, note="interrupted before anything was known"
+    )
 
 
 def _function(entry: str) -> Callable[..., Any]:

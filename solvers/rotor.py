@@ -256,42 +256,42 @@ def _refine(problem: Problem, options: SolveOptions, first: Bracket | None) -> O
     last_s = 0.0
     used_slots = 0 if first is None else FIRST_SLOTS
     bracket = first
-    while True:
-        round_started_s = clock.seconds
-        if bracket is None:
-            if clock.left_s <= 2 * last_s:
-                termination = Termination.TIME_LIMIT
+    try:
+        while True:
+            round_started_s = clock.seconds
+            if bracket is None:
+                if clock.left_s <= 2 * last_s:
+                    termination = Termination.TIME_LIMIT
+                    break
+                try:
+                    bracket = persistent_bracket(
+                        chain, memory_bytes, slots, clock.left_s, options.threads
+                    )
+                except TimeoutError:
+                    termination = Termination.TIME_LIMIT
+                    break
+                except MemoryError:
+                    termination = Termination.MEMORY_LIMIT
+                    break
+                used_slots = slots
+                slots *= 2
+            floor_ns = max(floor_ns, bracket.floor_ns or 0)
+            if bracket.schedule is not None:
+                time_ns = bracket.schedule.replay(chain).time_ns
+                if time_ns < best_ns:
+                    best, best_ns = bracket.schedule, time_ns
+            last_s = clock.seconds - round_started_s
+            if options.on_progress is not None:
+                options.on_progress(Progress(clock.seconds, best_ns, floor_ns))
+            if best_ns == floor_ns or bracket.is_exact:
+                termination = Termination.COMPLETED
                 break
-            try:
-                bracket = persistent_bracket(
-                    chain, memory_bytes, slots, clock.left_s, options.threads
-                )
-            except TimeoutError:
-                termination = Termination.TIME_LIMIT
+            if best_ns - floor_ns <= options.gap * best_ns:
+                termination = Termination.GAP_REACHED
                 break
-            except KeyboardInterrupt:
-                termination = Termination.INTERRUPTED
-                break
-            except MemoryError:
-                termination = Termination.MEMORY_LIMIT
-                break
-            used_slots = slots
-            slots *= 2
-        floor_ns = max(floor_ns, bracket.floor_ns or 0)
-        if bracket.schedule is not None:
-            time_ns = bracket.schedule.replay(chain).time_ns
-            if time_ns < best_ns:
-                best, best_ns = bracket.schedule, time_ns
-        last_s = clock.seconds - round_started_s
-        if options.on_progress is not None:
-            options.on_progress(Progress(clock.seconds, best_ns, floor_ns))
-        if best_ns == floor_ns or bracket.is_exact:
-            termination = Termination.COMPLETED
-            break
-        if best_ns - floor_ns <= options.gap * best_ns:
-            termination = Termination.GAP_REACHED
-            break
-        bracket = None
+            bracket = None
+    except KeyboardInterrupt:
+        termination = Termination.INTERRUPTED
     bounds = (
         Bound(
             time_ns=floor_ns,

@@ -140,26 +140,29 @@ def search_persistent_optimum(
         states=0,
         is_complete=False,
     )
-    search = _start(needs, memory_bytes, best.time_ns, effort)
-    while True:
-        stopped = None
-        try:
-            search.refine(None if options.time_limit_s is None else clock.left_s)
-        except TimeoutError:
-            stopped = Termination.TIME_LIMIT
-        except KeyboardInterrupt:
-            stopped = Termination.INTERRUPTED
-        except MemoryError:
-            stopped = Termination.MEMORY_LIMIT
-        best = _bracket(search, best)
-        if options.on_progress is not None:
-            options.on_progress(Progress(clock.seconds, best.time_ns, best.lower_bound_ns))
-        if best.is_complete:
-            return best, Termination.COMPLETED
-        if best.time_ns - best.lower_bound_ns <= options.gap * best.time_ns:
-            return best, Termination.GAP_REACHED
-        if stopped is not None:
-            return best, stopped
+    try:
+        search = _start(needs, memory_bytes, best.time_ns, effort)
+        while True:
+            stopped = None
+            try:
+                search.refine(None if options.time_limit_s is None else clock.left_s)
+            except TimeoutError:
+                stopped = Termination.TIME_LIMIT
+            except KeyboardInterrupt:
+                stopped = Termination.INTERRUPTED
+            except MemoryError:
+                stopped = Termination.MEMORY_LIMIT
+            best = _bracket(search, best)
+            if options.on_progress is not None:
+                options.on_progress(Progress(clock.seconds, best.time_ns, best.lower_bound_ns))
+            if best.is_complete:
+                return best, Termination.COMPLETED
+            if best.time_ns - best.lower_bound_ns <= options.gap * best.time_ns:
+                return best, Termination.GAP_REACHED
+            if stopped is not None:
+                return best, stopped
+    except KeyboardInterrupt:
+        return best, Termination.INTERRUPTED
 
 
 def refine(

@@ -17,6 +17,7 @@ from jettison.instances.remat_sharding import RematSharding
 from jettison.instances.sharded_graph import ShardedGraph
 from jettison.solvers.clock import Clock
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.solver_tolerance import BELOW_TOLERANCE
 from jettison.solvers.status import Termination
 from jettison.solvers.strategies_of_computations import strategies_of_computations
 
@@ -82,7 +83,10 @@ def _solve(
     except KeyboardInterrupt:
         return Outcome(termination=Termination.INTERRUPTED)
     return Outcome(
-        termination=found.termination, schedule=found.plan, work={"models": found.models}
+        termination=found.termination,
+        schedule=found.plan,
+        work={"models": found.models},
+        note=BELOW_TOLERANCE if found.termination is Termination.ERROR else None,
     )
 
 

@@ -17,6 +17,7 @@ from jettison.solvers.sharded_memory_floor import too_little_memory
 from jettison.solvers.sharded_no_choice import no_choice
 from jettison.solvers.sharded_presolve import presolve_sharding
 from jettison.solvers.sharded_search import ShardedSearch
+from jettison.solvers.sizes_that_matter import with_sizes_that_matter
 from jettison.solvers.status import Answer, Termination
 
 
@@ -35,7 +36,7 @@ def solve_sharded_exact(problem: Problem, options: SolveOptions) -> Outcome:
     refused = too_little_memory(problem)
     if refused is not None:
         return refused
-    presolved = presolve_sharding(problem)
+    presolved = presolve_sharding(with_sizes_that_matter(problem))
     if presolved is None:
         return no_choice(problem.instance)
     search = ShardedSearch(presolved, options, clock, "exact")

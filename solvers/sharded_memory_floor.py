@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from jettison.instances.remat_sharding import RematSharding
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.schedules.sharded_schedule import ShardedSchedule
 from jettison.solvers.fastest_sharding import FastestSharding
 from jettison.solvers.outcome import Infeasibility, Outcome
 from jettison.solvers.sharded_no_choice import no_choice
+from jettison.solvers.solver_tolerance import left_open
 from jettison.solvers.status import Answer, Termination
 
 
@@ -30,8 +33,10 @@ def too_little_memory(problem: RematSharding) -> Outcome | None:
     )
 
 
-def settled_by_the_fastest(problem: RematSharding, fastest: FastestSharding) -> Outcome | None:
-    """Return the fastest plan without recomputation if it is proved and fits.
+def settled_by_the_fastest(
+    problem: RematSharding, fastest: FastestSharding, gap: float
+) -> Outcome | None:
+    """Return the fastest plan without recomputation if it fits.
 
     Or the proof that there is none, where what is forbidden leaves no choice.
     """
@@ -41,6 +46,14 @@ def settled_by_the_fastest(problem: RematSharding, fastest: FastestSharding) -> 
     if fastest.strategies is None or fastest.bound is None or fastest.answer is not Answer.OPTIMAL:
         return None
     schedule = ShardedSchedule.from_computations(sharded, fastest.strategies, range(len(sharded)))
-    if not schedule.replay(sharded, problem.memory_bytes).valid:
+    replay = schedule.replay(sharded, problem.memory_bytes)
+    if not replay.valid:
         return None
-    return Outcome(termination=Termination.COMPLETED, schedule=schedule, bounds=(fastest.bound,))
+    outcome = Outcome(termination=Termination.COMPLETED, schedule=schedule, bounds=(fastest.bound,))
+    open_ns = replay.time_ns - max(fastest.bound.time_ns, sharded.base_time_ns)
+    if open_ns <= 0:
+        return outcome
+    if open_ns <= gap * replay.time_ns:
+        return replace(outcome, termination=Termination.GAP_REACHED)
+    # A larger model of the same amounts proves no more.
+    return left_open(outcome)

@@ -42,6 +42,7 @@ from jettison.solvers.priced_graph import priced_graph
 from jettison.solvers.sharded_baselines import all_but_products, recomputing
 from jettison.solvers.sharded_incumbent import ShardedIncumbent
 from jettison.solvers.sharded_presolve import PresolvedSharding
+from jettison.solvers.solver_tolerance import BELOW_TOLERANCE
 from jettison.solvers.stage_excess import StageExcess
 from jettison.solvers.status import Answer, Termination
 from jettison.solvers.strategies_of_computations import strategies_of_computations
@@ -153,6 +154,9 @@ class ShardedSearch:
             if is_refined:
                 continue
             if solution.termination.is_regular and not self.is_settled:
+                if solution.termination is Termination.COMPLETED or self.incumbent.plan is None:
+                    self.note = BELOW_TOLERANCE
+                    return Termination.ERROR
                 return solution.termination
             share.double()
         return self._why_it_ended()

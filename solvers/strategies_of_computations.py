@@ -18,6 +18,7 @@ from jettison.solvers.checkmate_highs import highs_options
 from jettison.solvers.clock import Clock
 from jettison.solvers.highs_in_time import solve_in_time
 from jettison.solvers.outcome import SolveOptions
+from jettison.solvers.sizes_that_matter import with_sizes_that_matter
 from jettison.solvers.status import Termination
 
 _NEW_ROWS = 4
@@ -63,6 +64,7 @@ def strategies_of_computations(
     KeyboardInterrupt
         On Ctrl-C.
     """
+    problem = with_sizes_that_matter(problem)
     operations = operations_of(problem.instance, computations)
     looked_at: frozenset[int] = frozenset()
     models = 0

@@ -11,6 +11,7 @@ from jettison.instances.chain import Chain, Stage
 from jettison.instances.link import Link
 from jettison.instances.remat_offload_chain import Transfers
 from jettison.schedules.fluid_replay import has_two_phases
+from jettison.schedules.offload_schedule import OffloadSchedule
 from jettison.schedules.replay import Replay
 from jettison.schedules.schedule_class import ScheduleClass
 from tests.schedules.offload_sequences import sequence
@@ -118,6 +119,26 @@ def test_a_backward_that_adds_nothing_needs_its_memory_as_well() -> None:
     assert replay.time_ns == 10 + 6 + 23 + 4
 
 
+# Every tensor has 5 bytes, and the gradients are part of overheads of none.
+FIVES = Chain(
+    "fives",
+    5,
+    (_stage("one", 5, 5, 5), _stage("loss", 5, 0, 0)),
+    backward_overhead_holds_gradient=True,
+)
+
+
+def test_a_prefetch_before_a_backward_that_adds_nothing_is_to_blame() -> None:
+    # B 1 writes into its overhead, of 0 bytes; beside it are a0, ā1 and the gradient of a1.
+    schedule = sequence("O 0, F_all 1, D 0, F_all 2, B 2, P 0, B 1")
+    replay = schedule.replay(FIVES, Link(5 * 10**8), Transfers.FLUID, 14)
+    assert replay.peak_bytes == 15
+    assert [str(item) for item in replay.violations] == [
+        "operation 6 (B 1): out of memory: δ^0, 1 bytes over the limit"
+    ]
+    assert schedule.replay(FIVES, Link(5 * 10**8), Transfers.FLUID, 15).valid
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -125,6 +146,7 @@ def test_a_backward_that_adds_nothing_needs_its_memory_as_well() -> None:
         "F_all 1, F_all 2, F_all 3, O_all 1, B 3, D_all 1, P_all 1, B 2, B 1",
         "F_all 1, O_all 1, O_all 1, D_all 1, F_all 2, F_all 3, B 3, P_all 1, B 2, B 1",
         "F_all 1, O_all 1, D_all 1, F_all 2, P_all 1, F_all 3, O_all 2, B 3, B 2, B 1",
+        "F_all 1, O_all 1, F_all 2, D_all 1, F_all 1, F_all 3, B 3, B 2, B 1, P_all 1",
     ],
 )
 def test_other_sequences_are_replayed_with_transfers_at_once(text: str) -> None:
@@ -160,3 +182,11 @@ def test_what_is_missing_is_named() -> None:
     names = [str(item) for item in _replay(text, None).violations]
     assert "operation 1 (O_all 2): not in memory: ā^2" in names
     assert "operation 3 (F_all 3): input missing: a^2" in names
+
+
+def test_an_empty_schedule_lacks_its_backwards() -> None:
+    names = [
+        str(item)
+        for item in OffloadSchedule(()).replay(CHAIN, BYTE_PER_NS, Transfers.FLUID, 30).violations
+    ]
+    assert names == [f"at the end: unfinished: B {number} is missing" for number in (3, 2, 1)]

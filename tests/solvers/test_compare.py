@@ -75,30 +75,45 @@ def test_an_interrupt_of_one_memory_leaves_no_time_to_the_others() -> None:
     assert all(item.schedule is not None for item in results)
 
 
-def test_an_interrupt_ends_the_comparison_with_the_results_so_far() -> None:
+@pytest.mark.parametrize("where", ["offer_capped", "solve_autocapper"])
+def test_an_interrupt_ends_the_comparison_with_the_results_so_far(where: str) -> None:
     problems = [RematOffloadChain(UNEVEN, share, "1GB/s") for share in ("80%", "90%")]
     names = ["store-all", "autocapper", "rotor"]
-    stop = {"side_effect": KeyboardInterrupt}
-    # Taken by the method for its own end, and not.
-    with patch("jettison.solvers.autocapper.offer_capped", **stop):
-        taken = compare_all(problems, names, OPTIONS)
-    with patch("jettison.solvers.autocapper.solve_autocapper", **stop):
-        passed_on = compare_all(problems, names, OPTIONS)
-    done = [(problems[0], "store-all"), (problems[1], "store-all")]
-    assert [(item.problem, item.method) for item in passed_on] == done
-    assert [(item.problem, item.method) for item in taken] == [
-        done[0],
+    # Heard by the method, or before it knew anything.
+    with patch(f"jettison.solvers.autocapper.{where}", side_effect=KeyboardInterrupt):
+        results = compare_all(problems, names, OPTIONS)
+    assert [(item.problem, item.method) for item in results] == [
+        (problems[0], "store-all"),
         (problems[0], "autocapper"),
-        done[1],
+        (problems[1], "store-all"),
     ]
+    assert results[1].termination is Termination.INTERRUPTED
 
 
-def test_an_interrupt_before_any_result_is_passed_on() -> None:
+def test_an_interrupt_before_anything_is_known_is_a_result_as_well() -> None:
+    problem = RematOffloadChain(UNEVEN, "80%", "1GB/s")
+    for name in ("solve_autocapper", "Clock"):
+        with patch(f"jettison.solvers.autocapper.{name}", side_effect=KeyboardInterrupt):
+            result = solve_with(problem, "autocapper", OPTIONS)
+        assert result.termination is Termination.INTERRUPTED
+        assert result.schedule is None
+        assert result.lower_bound_ns == UNEVEN.base_time_ns
+        assert result.note == "interrupted before anything was known"
+
+
+def test_an_interrupt_between_methods_and_before_any_result_is_passed_on() -> None:
     with (
-        patch("jettison.solvers.autocapper.solve_autocapper", side_effect=KeyboardInterrupt),
+        patch("jettison.solvers.solve.Result.from_outcome", side_effect=KeyboardInterrupt),
         pytest.raises(KeyboardInterrupt),
     ):
         compare_all([RematOffloadChain(UNEVEN, "80%", "1GB/s")], ["autocapper"], OPTIONS)
+
+
+def test_an_interrupt_before_the_first_table_ends_every_memory() -> None:
+    problems = [RematChain(UNIFORM, share) for share in SHARES]
+    with patch("jettison.solvers.rotor.solve_rotor_curve", side_effect=KeyboardInterrupt):
+        results = compare_all(problems, ["rotor"], OPTIONS)
+    assert [result.termination for result in results] == [Termination.INTERRUPTED] * len(SHARES)
 
 
 def test_an_interrupt_of_a_bound_leaves_those_that_were_found() -> None:

@@ -58,6 +58,28 @@ def test_ctrl_c_ends_the_run_with_the_best_point_so_far() -> None:
     assert HARD_KNAPSACK.violations(solution.values) == {}
 
 
+def test_ctrl_c_is_heard_while_the_run_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    begins = threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        begins(thread)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    solution = solve_model(market_split(), HighsOptions(time_limit_s=60))
+    assert solution.termination is Termination.INTERRUPTED
+    assert "highs" not in {thread.name for thread in threading.enumerate() if thread.is_alive()}
+
+
+def test_ctrl_c_before_the_run_begins_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: threading.Thread) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        solve_model(market_split(), HighsOptions(time_limit_s=60))
+
+
 def test_ctrl_c_is_heard_while_highs_reports_nothing() -> None:
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()

@@ -15,10 +15,12 @@ from jettison.solvers import offload_event_bound
 from jettison.solvers.bound import Evidence
 from jettison.solvers.highs import solve_model
 from jettison.solvers.highs_options import HighsOptions
+from jettison.solvers.least_offload_memory import least_memory_with_offloading
 from jettison.solvers.model_solution import ModelSolution
 from jettison.solvers.offload_event_bound import bound_offload_events
 from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.status import SolverError, Termination
+from jettison.solvers.solve import solve_with
+from jettison.solvers.status import Answer, SolverError, Termination
 from tests.oracles.judged_offload import judged_offloads
 from tests.strategies import random_chain
 from tests.tiny import chain_of
@@ -43,6 +45,79 @@ def test_the_relaxation_is_proved_exactly_and_the_binaries_rest_on_the_solver() 
     assert [bound.evidence for bound in outcome.bounds] == [Evidence.EXACT, Evidence.SOLVER]
     assert outcome.bounds[-1].time_ns == TIGHT.base_time_ns + 3
     assert outcome.termination is Termination.COMPLETED
+
+
+def test_a_link_far_slower_than_the_operations_proves_no_more_than_is_true() -> None:
+    # Two bytes have to leave and come back, 2 s each at a byte per second, and 3 of the 5 ns of the
+    # step pass meanwhile: 4 s and 2 ns.
+    chain = chain_of(2, (0, 2, 2, 0, 0), (1, 2, 2, 0, 0), (1, 0, 0, 0, 0))
+    problem = RematOffloadChain(chain, 8, 1)
+    outcome = bound_offload_events(problem, OPTIONS)
+    fastest = solve_with(problem, "pofo", OPTIONS)
+    assert fastest.time_ns == 4 * 10**9 + 2
+    assert {bound.time_ns <= fastest.time_ns for bound in outcome.bounds} == {True}
+
+
+def test_nanoseconds_beside_copies_of_milliseconds_are_no_rounding() -> None:
+    # Of the input, 3, and a2, 2, in units of 2^24 bytes and ns, and 6 of memory: B 2 needs both and
+    # the gradient of a2, 7, so that the input leaves and comes back. What runs meanwhile takes few
+    # nanoseconds, in which less than a millionth of a copy fits. The model counts in 2^16 ns, of
+    # which 2e-5, 1.3 ns, are deducted.
+    unit = 2**24
+    layers = (6, 0, 0, 0, 0), (3, 2 * unit, 2 * unit, 0, 0), (8, 0, 0, 0, 0)
+    problem = RematOffloadChain(chain_of(3 * unit, *layers), 6 * unit, 10**9)
+    outcome = bound_offload_events(problem, OPTIONS)
+    fastest = solve_with(problem, "pofo", OPTIONS)
+    assert fastest.time_ns is not None
+    assert outcome.bounds[-1].evidence is Evidence.SOLVER
+    assert 0 <= fastest.time_ns - outcome.bounds[-1].time_ns <= 2
+
+
+@pytest.mark.parametrize(
+    ("input_bytes", "forward_ns", "saved_bytes"),
+    [
+        # A nanosecond beside 2^40 of them.
+        (1, 2**40, 1),
+        # A copy of nine million years at a byte per second.
+        (2**48, 0, 1),
+        # One byte beside 2^52.
+        (1, 1, 2**52),
+    ],
+)
+@pytest.mark.parametrize("transfers", list(Transfers))
+def test_amounts_that_no_solver_can_hold_are_rounded(
+    input_bytes: int, forward_ns: int, saved_bytes: int, transfers: Transfers
+) -> None:
+    layers = (1, 1, 1, 0, 1), (forward_ns, 1, saved_bytes, 0, 0), (1, 0, 0, 0, 1)
+    chain = chain_of(input_bytes, *layers)
+    least, most = least_memory_with_offloading(chain), chain.store_all_peak_bytes
+    for memory_bytes in {least, max(least, most - 1)}:
+        problem = RematOffloadChain(chain, memory_bytes, 1, transfers)
+        outcome = bound_offload_events(problem, OPTIONS)
+        fastest = solve_with(problem, "pofo", OPTIONS)
+        assert outcome.bounds
+        assert fastest.time_ns is not None
+        assert {bound.time_ns <= fastest.time_ns for bound in outcome.bounds} == {True}
+
+
+def test_a_solver_that_breaks_down_at_once_leaves_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*arguments: object) -> ModelSolution:
+        raise SolverError("HiGHS fails: Solve error")
+
+    monkeypatch.setattr(offload_event_bound, "solve_model", fails)
+    outcome = bound_offload_events(RematOffloadChain(TIGHT, 10, 10**9), OPTIONS)
+    assert outcome.termination is Termination.ERROR
+    assert outcome.note == "the linear relaxation: HiGHS fails: Solve error"
+    assert outcome.bounds == ()
+
+
+def test_a_solver_that_denies_a_point_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    denied = ModelSolution(termination=Termination.COMPLETED, answer=Answer.INFEASIBLE, seconds=0.0)
+    monkeypatch.setattr(offload_event_bound, "solve_model", lambda *_: denied)
+    outcome = bound_offload_events(RematOffloadChain(TIGHT, 10, 10**9), OPTIONS)
+    assert outcome.termination is Termination.ERROR
+    assert outcome.infeasibility is None
+    assert outcome.bounds == ()
 
 
 def test_without_binaries_the_bound_of_the_relaxation_stands(

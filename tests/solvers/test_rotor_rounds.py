@@ -80,6 +80,20 @@ def test_a_search_that_is_stopped_keeps_the_schedule_of_least_memory(
     assert [bound.method for bound in outcome.bounds] == ["cut-bound"]
 
 
+@pytest.mark.parametrize("solve", [solve_rotor, solve_rotor_exact])
+def test_an_interrupt_between_rounds_keeps_what_they_found(
+    solve: Callable[[Problem, SolveOptions], Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rotor, "FIRST_SLOTS", 2)
+
+    def interrupt(_: Progress) -> None:
+        raise KeyboardInterrupt
+
+    outcome = solve(AWKWARD_TIGHT, SolveOptions(gap=0, on_progress=interrupt))
+    assert outcome.termination is Termination.INTERRUPTED
+    assert Result.from_outcome(AWKWARD_TIGHT, "rotor", outcome, 0.0).time_ns is not None
+
+
 def test_a_table_that_is_too_large_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     # 4 stages have 10 rows of 501 entries of 8 bytes at the first 500 slots.
     monkeypatch.setattr(rotor, "LARGEST_TABLE_BYTES", 10 * 501 * 8 - 1)
