@@ -114,6 +114,12 @@ class CutSearch:
         gap = self.options.gap if self.clock.cpu_seconds > _CPU_SECONDS_FOR_A_PROOF else 0.0
         return time_ns - self.bounds.largest_ns <= gap * time_ns
 
+    @property
+    def how_it_was_settled(self) -> Termination:
+        """Whether the best schedule meets the bound, or is within the gap."""
+        is_best = self.incumbent.time_ns == self.bounds.largest_ns
+        return Termination.COMPLETED if is_best else Termination.GAP_REACHED
+
     def outcome(self, termination: Termination) -> Outcome:
         """Return the bounds so far."""
         return Outcome(
@@ -168,7 +174,7 @@ class CutSearch:
             if solution.termination.is_regular and not self.is_settled:
                 return self._without_further_model()
             share.double()
-        return self._why_it_ended()
+        return self.how_it_was_settled if self.is_settled else Termination.TIME_LIMIT
 
     def _frontier(self, rows: CutRows) -> WindowedFrontier:
         """Return the windows, with what the best schedule's time says of faster ones."""
@@ -204,13 +210,7 @@ class CutSearch:
         if time_ns is None or time_ns - bound_ns > self.options.gap * time_ns:
             self.note = BELOW_TOLERANCE
             return Termination.ERROR
-        return Termination.COMPLETED if time_ns == bound_ns else Termination.GAP_REACHED
-
-    def _why_it_ended(self) -> Termination:
-        if not self.is_settled:
-            return Termination.TIME_LIMIT
-        is_best = self.incumbent.time_ns == self.bounds.largest_ns
-        return Termination.COMPLETED if is_best else Termination.GAP_REACHED
+        return self.how_it_was_settled
 
     def _refine(self, built: WindowedModel, solution: ModelSolution, rows: CutRows) -> bool:
         """Anneal from a point, and add the cuts and slots that it lacks; tell if it lacks any."""

@@ -57,7 +57,10 @@ from jettison.solvers.graph_cut_search import CutSearch
 from jettison.solvers.graph_memory_floor import memory_for_everything, too_little_memory
 from jettison.solvers.least_graph_memory import with_least_staged_memory
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.solver_tolerance import BELOW_TOLERANCE
 from jettison.solvers.status import Termination
+
+_LEFT_OPEN = (Termination.TIME_LIMIT, Termination.MEMORY_LIMIT)
 
 
 def solve_graph_exact(problem: Problem, options: SolveOptions) -> Outcome:
@@ -86,6 +89,10 @@ def solve_graph_exact(problem: Problem, options: SolveOptions) -> Outcome:
         while not (is_over or search.is_settled):
             is_over = not search.incumbent.improve(search.bounds.largest_ns)
             search.report()
+        was_left_open = termination in _LEFT_OPEN or search.note == BELOW_TOLERANCE
+        if was_left_open and search.is_settled:
+            # Annealing has settled what the models could not.
+            termination, search.note = search.how_it_was_settled, None
     except KeyboardInterrupt:
         termination = Termination.INTERRUPTED
     outcome = search.outcome(termination)

@@ -6,6 +6,7 @@ import math
 from itertools import product
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given, settings
 
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
@@ -18,6 +19,7 @@ from jettison.solvers.graph_cut_search import CutSearch
 from jettison.solvers.model_solution import ModelSolution
 from jettison.solvers.outcome import Infeasibility, SolveOptions
 from jettison.solvers.solve import solve_with
+from jettison.solvers.solver_tolerance import BELOW_TOLERANCE
 from jettison.solvers.status import Answer, Termination
 from tests.oracles.graph_brute_force import least_in_order_time_ns, least_staged_time_ns
 from tests.solvers.bound_runs import EXACT, SKIP
@@ -123,6 +125,28 @@ def test_what_can_be_proved_at_once_is_not_left_at_the_gap() -> None:
         result = solve_with(problem, "exact", SolveOptions())
     assert result.gap == 0
     assert result.status == "optimal-in-order"
+
+
+@pytest.mark.parametrize(
+    ("left", "note"),
+    [(Termination.TIME_LIMIT, None), (Termination.ERROR, BELOW_TOLERANCE)],
+)
+def test_annealing_settles_what_the_models_left_open(left: Termination, note: str | None) -> None:
+    models = CutSearch.run
+
+    def run(search: CutSearch) -> Termination:
+        assert models(search) is Termination.COMPLETED
+        # The bound stays, and annealing has to find the schedule that meets it once more.
+        search.incumbent.schedule = search.incumbent.time_ns = None
+        search.note = note
+        return left
+
+    problem = RematGraph(LayeredGraphs(nodes=20, passes=Passes.TRAINING).draw(0), "80%")
+    with patch("jettison.solvers.graph_cut_search.CutSearch.run", run):
+        result = solve_with(problem, "exact", EXACT)
+    assert result.status == "optimal-in-order"
+    assert result.termination is Termination.COMPLETED
+    assert result.note is None
 
 
 class BusyClock(Clock):
