@@ -37,7 +37,8 @@ from jettison.cli.replay_picture import draw_replay
 from jettison.schedules.schedule_file import load_schedule
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.posed_problem import Resources
-from jettison.solvers.solve import Verdict, bound_with
+from jettison.solvers.solve import bound_with
+from jettison.solvers.verdict import Verdict
 
 
 def bound(

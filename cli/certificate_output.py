@@ -15,7 +15,7 @@ from jettison.instances.errors import InputError
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.certified import can_be_certified
 from jettison.solvers.methods import PROBLEMS
-from jettison.solvers.solve import Verdict
+from jettison.solvers.verdict import Verdict
 
 if TYPE_CHECKING:
     from jettison.solvers.proof.certificate import Certificate

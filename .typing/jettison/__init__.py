@@ -58,7 +58,8 @@ if TYPE_CHECKING:
     from jettison.schedules.transfer_operation import TransferOperation, TransferOperationKind
     from jettison.solvers.bound import Bound
     from jettison.solvers.result import Result
-    from jettison.solvers.solve import Verdict, bound, compare, solve
+    from jettison.solvers.solve import bound, compare, solve
+    from jettison.solvers.verdict import Verdict
 
 __all__ = [
     "Bound",
@@ -172,6 +173,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "schedules.transfer_operation": ["TransferOperation", "TransferOperationKind"],
         "solvers.bound": ["Bound"],
         "solvers.result": ["Result"],
-        "solvers.solve": ["Verdict", "bound", "compare", "solve"],
+        "solvers.solve": ["bound", "compare", "solve"],
+        "solvers.verdict": ["Verdict"],
     },
 )

@@ -19,8 +19,9 @@ from jettison.solvers.certified import certified_bound, proof_to_certify
 from jettison.solvers.outcome import Infeasibility, SolveOptions
 from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.result import ContradictionError, Result
-from jettison.solvers.solve import Verdict, bound, compare, solve
+from jettison.solvers.solve import bound, compare, solve
 from jettison.solvers.status import Termination
+from jettison.solvers.verdict import Verdict
 from tests.oracles import chain_brute_force
 from tests.strategies import random_chain
 from tests.tiny import UNIFORM
