@@ -79,7 +79,7 @@ def test_the_time_limit_is_the_certificates_own_and_without_one_there_is_no_file
     terminal: Terminal, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(certified, "certificate_for", lambda *_: None)
-    monkeypatch.setattr("jettison.solvers.solve.certificate_for", lambda *_: None)
+    monkeypatch.setattr("jettison.solvers.verdict.certificate_for", lambda *_: None)
     words = (*CHAIN, "--certificate", str(certificate))
     code, out, _ = terminal.run("bound", *words)
     assert code == 5

@@ -104,7 +104,7 @@ def test_a_false_certifier_ends_with_an_error_and_no_bound(
     honest = certificate_of(PROBLEM)
     assert honest.time_ns is not None
     false = Certificate({**honest.header, "claim": {"time_ns": 10**6}}, honest.lines)
-    monkeypatch.setattr("jettison.solvers.solve.certificate_for", lambda *_: false)
+    monkeypatch.setattr("jettison.solvers.verdict.certificate_for", lambda *_: false)
     with pytest.raises(CertificateError):
         bound(PROBLEM, method="rotor-exact", certify=True)
     monkeypatch.setattr(certified, "certificate_for", lambda *_: false)
@@ -122,7 +122,7 @@ def test_a_table_has_a_column_of_what_is_certified() -> None:
 
 
 def test_no_certificate_leaves_everything_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jettison.solvers.solve.certificate_for", lambda *_: None)
+    monkeypatch.setattr("jettison.solvers.verdict.certificate_for", lambda *_: None)
     verdict = bound(PROBLEM, method="rotor-exact")
     assert verdict.certified(NOW) is verdict
     assert verdict.certified_bound is None
@@ -175,7 +175,7 @@ def test_after_ctrl_c_no_certificate_is_begun(monkeypatch: pytest.MonkeyPatch) -
     def refuse(*_: object) -> None:
         raise AssertionError("a certificate was begun")
 
-    monkeypatch.setattr("jettison.solvers.solve.certificate_for", refuse)
+    monkeypatch.setattr("jettison.solvers.verdict.certificate_for", refuse)
     monkeypatch.setattr(certified, "certificate_for", refuse)
     stopped = replace(solve(PROBLEM, "rotor-exact"), termination=Termination.INTERRUPTED)
     verdict = Verdict(problem=PROBLEM, replay=None, results=(stopped,))
