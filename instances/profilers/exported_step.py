@@ -58,6 +58,9 @@ def export_step(step: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[fx.GraphMo
         TypeError,
         ValueError,
     ) as error:
+        if "SparseTensorImpl" in str(error):
+            # With the logs of its traces on, PyTorch looks into the storage of every gradient.
+            raise _sparse_gradient("of a parameter") from error
         raise InputError(
             f"the step cannot be traced: {(str(error) or type(error).__name__).splitlines()[0]}",
             field="model",
@@ -82,11 +85,15 @@ def _check_nodes(graph: fx.Graph) -> None:
     for node in results:
         value = node.meta["val"]
         if not isinstance(value, torch.Tensor) or value.layout != torch.strided:
-            raise InputError(
-                f"the gradient {node.name} is not a dense tensor",
-                field="model",
-                expected="give dense gradients (sparse=False)",
-            )
+            raise _sparse_gradient(node.name)
+
+
+def _sparse_gradient(name: str) -> InputError:
+    return InputError(
+        f"the gradient {name} is not a dense tensor",
+        field="model",
+        expected="give dense gradients (sparse=False)",
+    )
 
 
 def _unused(step: nn.Module, inputs: tuple[Tensor, ...]) -> list[nn.Parameter]:
