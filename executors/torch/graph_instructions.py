@@ -210,18 +210,22 @@ class InstructionList:
 
     def _stored(self, entry: TracedOperation) -> list[tuple[int, int]]:
         """Return the places of results that stay; what a selection may hold stays elsewhere."""
-        away = () if entry.is_selection else self._selected.get(entry.node, ())
+        away = self._away(entry)
         return [
             (place, self._slots.of((entry.node, ~place if place in away else place)))
             for place in entry.stored
         ]
+
+    def _away(self, entry: TracedOperation) -> Sequence[int]:
+        """Return the places of results that a selection of the same call takes over."""
+        return () if entry.is_selection else self._selected.get(entry.node, ())
 
     def _ends(self, entry: TracedOperation) -> list[int]:
         return [*(slot for _, slot in self._stored(entry)), *self._drop_views(entry)]
 
     def _drop_views(self, entry: TracedOperation) -> list[int]:
         """Return the slots of all views that are there of the results of an operation."""
-        away = () if entry.is_selection else self._selected.get(entry.node, ())
+        away = self._away(entry)
         return [
             slot
             for place in entry.stored

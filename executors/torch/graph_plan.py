@@ -102,7 +102,7 @@ class GraphPlan:
         }
         resident = {**traced.parameters, **traced.buffers}
         places = {node.name: node for node in traced.module.graph.nodes if node.op == "placeholder"}
-        for place, delivery in _deliveries(instructions, traced, slots, last_read):
+        for place, delivery in _deliveries(instructions, traced, slots, last_read, backward):
             instructions[place].deliveries.append(delivery)
         buffer_views = slots.views(traced.new_buffers.values(), first=True)
         loss_views = slots.views([traced.loss])
@@ -183,11 +183,12 @@ def _deliveries(
     traced: TracedStep,
     slots: TraceSlots,
     last_read: Mapping[Source, int],
+    backward: int,
 ) -> list[tuple[int, Delivery]]:
     """Return for each gradient after which instruction its parameter receives it.
 
     That is when nothing reads the gradient any more, nor the parameter: a hook that runs then may
-    write to both.
+    write to both. None is before the backward part begins.
     """
     last_made = {slot: place for place, item in enumerate(instructions) for slot in item.makes}
     parameters = {
@@ -216,7 +217,7 @@ def _deliveries(
             last_made.get(slot, 0),
             last_read.get(source, 0),
             last_read.get((parameters[name], 0), 0),
-            next(at for at, item in enumerate(instructions) if item.node is traced.seed),
+            backward,
         )
         found.append((ready, delivery))
     return found

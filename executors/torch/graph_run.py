@@ -14,6 +14,7 @@ from jettison.torch.errors import ExecutionError
 from jettison.torch.graph_calls import Slots
 from jettison.torch.graph_instructions import Delivery, Instruction
 from jettison.torch.graph_plan import GraphPlan
+from jettison.torch.step_conditions import UnchangedTensors
 
 
 class StepTensors:
@@ -64,8 +65,7 @@ class GraphRun:
             self._slots[slot] = tensors[name]
         for slot in plan.old_buffers:
             self._slots[slot] = self._slots[slot].clone()
-        self._held = self._unchanged()
-        self._versions = [tensor._version for tensor in self._held]
+        self._held: UnchangedTensors | None = UnchangedTensors(self._unchanged())
         self._generators: dict[fx.Node, Tensor] = {}
         self._is_forward_done = False
 
@@ -91,21 +91,12 @@ class GraphRun:
         ExecutionError
             If it has run before; if parameters, inputs or buffers have changed since.
         """
-        if not self._is_forward_done:
+        if not self._is_forward_done or self._held is None:
             raise ExecutionError(
                 "this step has run backward already, and a schedule keeps nothing for a second "
                 "time (retain_graph=True changes nothing); run the step again"
             )
-        now = self._unchanged()
-        if any(
-            tensor is not held or tensor._version != version
-            for tensor, held, version in zip(now, self._held, self._versions, strict=True)
-        ):
-            raise ExecutionError(
-                "a parameter, an input or a buffer was modified in place or replaced between the "
-                "forward and the backward part of the step, which reads it again; modify it "
-                "afterwards"
-            )
+        self._held.check(self._unchanged())
         self._slots[self._plan.seed] = gradient
         try:
             with torch.no_grad():
@@ -114,7 +105,7 @@ class GraphRun:
             self._is_forward_done = False
             self._inputs = ()
             self._slots.clear()
-            self._held.clear()
+            self._held = None
 
     def _unchanged(self) -> list[Tensor]:
         """Return what the step reads and does not write to."""

@@ -129,10 +129,10 @@ class StageRunner:
 def _on_copy(tensor: Tensor, copies: dict[int, torch.UntypedStorage]) -> Tensor:
     """Return the tensor on a copy of its storage, which is made unless it is there."""
     storage = tensor.untyped_storage()
-    copy = copies.setdefault(storage.data_ptr(), storage)
-    if copy is storage:
-        copy = copies[storage.data_ptr()] = storage.clone()
-    return Place.of(tensor, 0).on(copy)
+    address = storage.data_ptr()
+    if address not in copies:
+        copies[address] = storage.clone()
+    return Place.of(tensor, 0).on(copies[address])
 
 
 @contextmanager

@@ -9,6 +9,32 @@ from torch import Tensor, nn
 from jettison.torch.errors import ExecutionError
 
 
+class UnchangedTensors:
+    """Tensors that a step reads again in its backward part, as its forward part has them."""
+
+    def __init__(self, tensors: Iterable[Tensor]) -> None:
+        self._tensors = tuple(tensors)
+        self._versions = [int(tensor._version) for tensor in self._tensors]
+
+    def check(self, now: Sequence[Tensor]) -> None:
+        """Compare with what stands in their places now.
+
+        Raises
+        ------
+        ExecutionError
+            If one is another tensor, or has been written to.
+        """
+        if len(now) != len(self._tensors) or any(
+            tensor is not held or tensor._version != version
+            for tensor, held, version in zip(now, self._tensors, self._versions, strict=True)
+        ):
+            raise ExecutionError(
+                "a parameter, an input or a buffer was modified in place or replaced between the "
+                "forward and the backward part of the step, which reads it again; modify it "
+                "afterwards"
+            )
+
+
 class StepConditions:
     """Modules, parameters and arguments of a step as its forward part leaves them.
 
@@ -26,8 +52,8 @@ class StepConditions:
     def __init__(self, modules: Iterable[nn.Module], arguments: Iterable[Tensor]) -> None:
         self._modules = tuple(modules)
         self._arguments = tuple(arguments)
-        self._parameters, self._flags = _found(self._modules)
-        self._versions = _versions((*self._arguments, *self._parameters))
+        parameters, self._flags = _found(self._modules)
+        self._tensors = UnchangedTensors((*self._arguments, *parameters))
 
     def check(self) -> None:
         """Compare with what is there now.
@@ -39,14 +65,7 @@ class StepConditions:
             argument is another one, has been written to, or has changed its `requires_grad`.
         """
         parameters, flags = _found(self._modules)
-        same = len(parameters) == len(self._parameters) and all(
-            now is before for now, before in zip(parameters, self._parameters, strict=True)
-        )
-        if not same or _versions((*self._arguments, *parameters)) != self._versions:
-            raise ExecutionError(
-                "a parameter or an input was modified in place or replaced between the forward and "
-                "the backward part of the step, which reads it again; modify it afterwards"
-            )
+        self._tensors.check((*self._arguments, *parameters))
         if flags != self._flags:
             raise ExecutionError(
                 "a module has changed between training and evaluation mode, or a parameter's "
@@ -67,7 +86,3 @@ def _found(modules: Sequence[nn.Module]) -> tuple[list[Tensor], list[bool]]:
                     parameters.append(parameter)
                     flags.append(bool(parameter.requires_grad))
     return parameters, flags
-
-
-def _versions(tensors: Iterable[Tensor]) -> list[int]:
-    return [int(tensor._version) for tensor in tensors]
