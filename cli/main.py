@@ -30,6 +30,7 @@ from jettison.cli import (
     verify_command,
 )
 from jettison.instances.errors import InputError, JettisonError, MissingExtraError
+from jettison.solvers.highs_known_answer import UnsoundSolverError
 
 HELP = """How fast can this model train in this much memory, and how far from the best is a plan?
 
@@ -106,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         finally:
             # Here and not at the end of the program, where a failure could not be told.
             sys.stdout.flush()
-    except (InputError, MissingExtraError) as error:
+    except (InputError, MissingExtraError, UnsoundSolverError) as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)
     except JettisonError as error:

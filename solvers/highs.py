@@ -18,6 +18,7 @@ import lazy_loader as lazy
 import numpy as np
 
 from jettison.formulations.array_model import ArrayModel, Floats
+from jettison.solvers.highs_known_answer import require_sound_highs
 from jettison.solvers.highs_options import HighsOptions, IntegerSearch, LinearAlgorithm
 from jettison.solvers.model_solution import (
     ModelSolution,
@@ -26,6 +27,7 @@ from jettison.solvers.model_solution import (
     answer_of,
     with_integers_rounded,
 )
+from jettison.solvers.solver_versions import note_solver
 from jettison.solvers.status import Answer, SolverError, Termination
 
 highspy = lazy.load("highspy")
@@ -71,6 +73,8 @@ def solve_model(
         If the start does not fit the model.
     SolverError
         If HiGHS refuses an option or the model, or fails without saying what is known.
+    UnsoundSolverError
+        If the installed HiGHS is one that gives wrong answers.
     """
     options = options or HighsOptions()
     started = time.perf_counter()
@@ -131,6 +135,7 @@ class _Run:
         self.model = model
         self._reports: SimpleQueue[Progress | Floats | None] = SimpleQueue()
         self._ending: _Ending | BaseException | None = None
+        note_solver("highspy")
 
     def listen(self, record: RunRecord) -> _Ending | BaseException:
         """Pass the run's reports on to `record` until it ends, and return its end.
@@ -158,6 +163,7 @@ class _Run:
         self._reports.put(None)
 
     def _solve(self) -> _Ending:
+        require_sound_highs()
         highs = self._prepared_highs()
         highs.cbMipLogging.subscribe(self._report_progress)
         highs.cbMipImprovingSolution.subscribe(self._report_incumbent)

@@ -23,6 +23,7 @@ from collections.abc import Callable
 from jettison.formulations.array_model import ArrayModel, Floats
 from jettison.instances.errors import InputError
 from jettison.solvers.highs import solve_model
+from jettison.solvers.highs_known_answer import require_sound_highs
 from jettison.solvers.highs_messages import (
     Arrays,
     Message,
@@ -36,6 +37,7 @@ from jettison.solvers.highs_messages import (
 from jettison.solvers.highs_options import HighsOptions
 from jettison.solvers.model_solution import ModelSolution, Progress, RunRecord
 from jettison.solvers.out_of_memory import is_out_of_memory
+from jettison.solvers.solver_versions import note_solver
 from jettison.solvers.status import SolverError, Termination
 
 _CHILD_PROGRAM = "from jettison.solvers.highs_child import serve; serve()"
@@ -115,6 +117,8 @@ class _Child:
         memory_limit_bytes: int | None,
         wall_limit_s: float,
     ) -> None:
+        require_sound_highs()
+        note_solver("highspy")
         request = encode_request(model, options)
         self._started = time.perf_counter()
         self._deadline = self._started + wall_limit_s

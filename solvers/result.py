@@ -65,6 +65,8 @@ class Result:
         Counts that describe the effort.
     note
         One sentence for the user: why there is no schedule, or what else was tried.
+    solver_versions
+        The solvers that the method ran, by package, with their versions.
 
     Raises
     ------
@@ -83,6 +85,7 @@ class Result:
     seconds: float = 0.0
     work: Mapping[str, int] = field(default_factory=dict)
     note: str | None = None
+    solver_versions: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Say in one line what was found; instance and schedule would fill pages."""
@@ -95,7 +98,12 @@ class Result:
 
     @classmethod
     def from_outcome(
-        cls, problem: Problem, method: str, outcome: Outcome, seconds: float
+        cls,
+        problem: Problem,
+        method: str,
+        outcome: Outcome,
+        seconds: float,
+        solver_versions: Mapping[str, str] | None = None,
     ) -> Result:
         """Judge what a method handed back."""
         return cls(
@@ -108,6 +116,7 @@ class Result:
             seconds=seconds,
             work=outcome.work,
             note=outcome.note,
+            solver_versions=dict(solver_versions or {}),
         )
 
     def __post_init__(self) -> None:
@@ -259,8 +268,13 @@ class Result:
             "seconds": round(self.seconds, 6),
             "work": dict(self.work),
             "note": self.note,
-            "versions": {"jettison": metadata.version("jettison")},
+            "versions": versions_key(self.solver_versions),
         }
+
+
+def versions_key(solvers: Mapping[str, str]) -> dict[str, str]:
+    """Return what JSON says of versions: of jettison, and of the solvers that ran."""
+    return {"jettison": metadata.version("jettison"), **solvers}
 
 
 def certified_keys(bound: Bound | None) -> dict[str, object]:

@@ -19,6 +19,7 @@ from jettison.solvers.result import (
     Result,
     replay_schedule,
 )
+from jettison.solvers.solver_versions import solver_versions
 from jettison.solvers.status import Termination
 from jettison.solvers.verdict import Verdict
 
@@ -64,8 +65,10 @@ def solve_with(problem: Problem, method: str | None, options: SolveOptions) -> R
     """Solve a problem with options that are made already; see `solve`."""
     chosen = find_method(problem.problem, method)
     started = time.perf_counter()
-    outcome = chosen.run(problem, options)
-    return Result.from_outcome(problem, chosen.name, outcome, time.perf_counter() - started)
+    with solver_versions() as versions:
+        outcome = chosen.run(problem, options)
+    seconds = time.perf_counter() - started
+    return Result.from_outcome(problem, chosen.name, outcome, seconds, versions)
 
 
 def bound(
@@ -250,10 +253,11 @@ def _solve_curve(
                 break
         return
     started = time.perf_counter()
-    outcomes = chosen.run_curve(problems, options)
+    with solver_versions() as versions:
+        outcomes = chosen.run_curve(problems, options)
     seconds = (time.perf_counter() - started) / len(problems)
     for problem, outcome in zip(problems, outcomes, strict=True):
-        yield Result.from_outcome(problem, chosen.name, outcome, seconds)
+        yield Result.from_outcome(problem, chosen.name, outcome, seconds, versions)
 
 
 def _curves(problems: Sequence[Problem]) -> list[list[int]]:

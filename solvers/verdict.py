@@ -17,6 +17,7 @@ from jettison.solvers.result import (
     link_of,
     overheads_of,
     transfers_of,
+    versions_key,
 )
 from jettison.solvers.status import Termination
 
@@ -153,4 +154,11 @@ class Verdict:
             if self.replay is None
             else [str(violation) for violation in self.replay.violations],
             "seconds": round(self.seconds, 6),
+            "versions": versions_key(
+                {
+                    package: version
+                    for result in self.results
+                    for package, version in result.solver_versions.items()
+                }
+            ),
         }

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jettison.solvers.clock import Clock
+from jettison.solvers.highs_known_answer import require_sound_highs
 from jettison.solvers.proof.exact_rows import ExactRows, Floats, Integers
 from jettison.solvers.status import SolverError
 
@@ -103,6 +104,7 @@ class LinearProgram:
         self._cost_unit = divisor * 2.0 ** max(0, largest.bit_length() - _LARGEST_BITS)
         self._fixed_cost = float((rows.costs * lower)[lower == upper].sum()) if with_costs else 0.0
         self._row_units = np.zeros(0)
+        require_sound_highs()
         self._highs = highspy.Highs()
         for option, setting in (
             ("output_flag", False),
