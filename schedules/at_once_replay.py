@@ -66,7 +66,7 @@ class AtOnceReplay:
         self._hosted_ns: dict[Tensor, int] = {}
         self._steps: list[Step] = []
         self._transfers: list[Transfer] = []
-        self._seen: set[str] = set()
+        self._seen: set[str | None] = set()
         self._pofo = _PofoRules(len(chain))
         if memory_bytes is not None and chain.input_bytes > memory_bytes:
             self._findings.broken_at_start("the input", chain.input_bytes - memory_bytes)

@@ -51,7 +51,7 @@ class Effect:
         What is gone, and what is new, when it has ended. A tensor in both is computed into fresh
         memory and replaces the old copy.
     output
-        What it makes, for a message.
+        What it makes, for a message; of a drop, what it frees.
     """
 
     duration_ns: int
@@ -70,8 +70,9 @@ class Effect:
 class ChainContents:
     r"""Which tensors of a chain are in memory, and whether the operations so far are persistent.
 
-    Persistent means that no value is dropped or made again that had been saved: a value counts as
-    saved once it is the input of ``F_ck`` or ``F_all``, and every :math:`\bar a` is saved.
+    Persistent means that no value is dropped or made again that had been saved, and none dropped
+    but by an operation of Table 1: a value counts as saved once it is the input of ``F_ck`` or
+    ``F_all``, and every :math:`\bar a` is saved.
 
     Parameters
     ----------
@@ -142,6 +143,25 @@ class ChainContents:
                 drops=drops,
                 adds=(output,),
                 output=output,
+            )
+        )
+
+    def drop(self, number: int) -> Effect:
+        r"""Free the forward output of a stage, :math:`a` or :math:`\bar a`, whichever is there."""
+        plain, saved = (Tensor(kind, number) for kind in (TensorKind.PLAIN, TensorKind.SAVED))
+        drops = self._present(plain, saved)
+        if not drops:
+            self._broken(Rule.NOT_IN_MEMORY, str(plain))
+        self.is_persistent = False
+        self._checkpointed.discard(number)
+        return self._apply(
+            Effect(
+                duration_ns=0,
+                extra_bytes=0,
+                reads=(),
+                drops=drops,
+                adds=(),
+                output=drops[0] if drops else plain,
             )
         )
 

@@ -67,9 +67,12 @@ def stored_values(chain: Chain, schedule: ChainSchedule) -> tuple[Stored, ...]:
     replay = schedule.replay(chain)
     for operation, step in zip(schedule.operations, replay.steps, strict=True):
         number, now_ns = operation.stage, step.end_ns
-        if not 1 <= number <= len(chain):
+        if not operation.least_stage <= number <= len(chain):
             continue
         match operation.kind:
+            case ChainOperationKind.DROP:
+                drop(number, False, now_ns)
+                drop(number, True, now_ns)
             case ChainOperationKind.BACKWARD:
                 drop(number, True, now_ns)
                 drop(number - 1, False, now_ns)

@@ -1,4 +1,4 @@
-"""Sequences of rotor operations on a chain, and their replay."""
+"""Sequences of rotor operations and of drops on a chain, and their replay."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from enum import StrEnum
 
 from jettison.instances.chain import Chain
 from jettison.schedules.chain_contents import ChainContents, Effect
+from jettison.schedules.drop_rules import DropRules, Reading
 from jettison.schedules.recorder import Recorder
 from jettison.schedules.replay import Replay, Rule
 from jettison.schedules.schedule_class import ScheduleClass
 
 
 class ChainOperationKind(StrEnum):
-    r"""The operations of Table 1 of RR-9302.
+    r"""The operations of Table 1 of RR-9302, and the drop of what a device holds.
 
     ``F_all``
         Forward, saving all that the backward needs: :math:`a^{\ell-1} \to a^{\ell-1}, \bar a^\ell`.
@@ -24,19 +25,28 @@ class ChainOperationKind(StrEnum):
     ``B``
         Backward: :math:`\delta^\ell, \bar a^\ell, a^{\ell-1} \to \delta^{\ell-1}`.
 
+    ``D``
+        Drop: :math:`a^\ell \to`, or :math:`\bar a^\ell \to`, whichever is there; stage 0 is the
+        input of the chain. A device frees memory for nothing: it takes no time. So
+        :math:`F_\emptyset^\ell` is :math:`F_{ck}^\ell` and :math:`D^{\ell-1}`.
+
     Wherever :math:`a^{\ell-1}` is read, :math:`\bar a^{\ell-1}`, which includes it, will do; the
     backward leaves :math:`\bar a^{\ell-1}` in memory, and drops a plain :math:`a^{\ell-1}`.
+
+    Nothing frees the inside of :math:`\bar a^\ell` and keeps :math:`a^\ell`: ``F_ck`` in place of
+    the ``F_all`` that made it takes as long, and never more memory, so that no schedule would gain.
     """
 
     FORWARD_ALL = "F_all"
     FORWARD_CHECKPOINT = "F_ck"
     FORWARD_NONE = "F_none"
     BACKWARD = "B"
+    DROP = "D"
 
 
 @dataclass(frozen=True, slots=True)
 class ChainOperation:
-    """One operation on one stage, counted from 1."""
+    """One operation on one stage, counted from 1; a drop also of the input, stage 0."""
 
     kind: ChainOperationKind
     stage: int
@@ -45,9 +55,20 @@ class ChainOperation:
         return f"{self.kind} {self.stage}"
 
     @property
-    def computation(self) -> str:
-        """What it computes: the same for every kind of forward of one stage."""
-        return str(self) if self.kind is ChainOperationKind.BACKWARD else f"F {self.stage}"
+    def computation(self) -> str | None:
+        """What it computes: the same for every kind of forward of one stage; None for a drop."""
+        match self.kind:
+            case ChainOperationKind.DROP:
+                return None
+            case ChainOperationKind.BACKWARD:
+                return str(self)
+            case _:
+                return f"F {self.stage}"
+
+    @property
+    def least_stage(self) -> int:
+        """The first stage that it may name."""
+        return 0 if self.kind is ChainOperationKind.DROP else 1
 
     def apply_to(self, contents: ChainContents) -> Effect:
         """Run it on what is in memory."""
@@ -60,6 +81,8 @@ class ChainOperation:
                 return contents.forward_none(self.stage)
             case ChainOperationKind.BACKWARD:
                 return contents.backward(self.stage)
+            case ChainOperationKind.DROP:
+                return contents.drop(self.stage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +98,11 @@ class ChainSchedule:
         its overhead. A missing input is recorded, and the replay goes on as if it were there. An
         output that is in memory already is computed into fresh memory and replaces the old copy.
 
-        The schedule class is ``persistent`` if no value is dropped by ``F_none`` that had been
-        saved: a value counts as saved once it is the input of ``F_ck`` or ``F_all``, and every
-        :math:`\bar a` is saved.
+        The schedule class is ``persistent`` if there is no ``D``, and no value is dropped by
+        ``F_none`` that had been saved: a value counts as saved once it is the input of ``F_ck`` or
+        ``F_all``, and every :math:`\bar a` is saved. Else it is ``persistent with drops`` if the
+        sequence keeps the four rules of `DropRules`, else ``table-1`` if there is no ``D``, and
+        else that of all schedules.
 
         Parameters
         ----------
@@ -103,16 +128,19 @@ class _ChainReplay:
         self._contents = ChainContents(
             chain, lambda rule, tensor: self._recorder.broken(rule, self._operation, tensor)
         )
+        self._rules = DropRules()
+        self._is_table_1 = True
 
     def run(self, operations: tuple[ChainOperation, ...]) -> Replay:
         for operation in operations:
             self._operation = str(operation)
-            if not 1 <= operation.stage <= len(self._chain):
+            if not operation.least_stage <= operation.stage <= len(self._chain):
                 self._recorder.broken(
                     Rule.UNKNOWN_OPERATION, self._operation, f"stage {operation.stage}"
                 )
                 self._record(0, 0, self._recorder.stored_bytes, "nothing", None)
                 continue
+            self._watch(operation)
             effect = operation.apply_to(self._contents)
             self._record(
                 effect.duration_ns,
@@ -123,9 +151,29 @@ class _ChainReplay:
             )
         for number in range(self._contents.gradient, 0, -1):
             self._recorder.broken_at_end(Rule.UNFINISHED, f"B {number} is missing")
-        return self._recorder.verdict(
-            ScheduleClass.PERSISTENT if self._contents.is_persistent else ScheduleClass.ALL
-        )
+        return self._recorder.verdict(self._schedule_class())
+
+    def _watch(self, operation: ChainOperation) -> None:
+        number = operation.stage
+        match operation.kind:
+            case ChainOperationKind.BACKWARD:
+                self._rules.backward(number)
+            case ChainOperationKind.DROP:
+                self._rules.drop(number, self._contents)
+                self._is_table_1 = False
+            case ChainOperationKind.FORWARD_ALL:
+                self._rules.forward(number, self._contents, Reading.SAVES)
+            case ChainOperationKind.FORWARD_CHECKPOINT:
+                self._rules.forward(number, self._contents, Reading.KEEPS)
+            case ChainOperationKind.FORWARD_NONE:
+                self._rules.forward(number, self._contents, Reading.DROPS)
+
+    def _schedule_class(self) -> ScheduleClass:
+        if self._contents.is_persistent:
+            return ScheduleClass.PERSISTENT
+        if self._rules.kept:
+            return ScheduleClass.PERSISTENT_WITH_DROPS
+        return ScheduleClass.TABLE_1 if self._is_table_1 else ScheduleClass.ALL
 
     def _record(
         self,

@@ -295,7 +295,7 @@ class FluidReplay:
         phase.clock += self._duration(item)
 
     def _steps(self, items: Sequence[_Computation]) -> Iterator[Step]:
-        seen: set[str] = set()
+        seen: set[str | None] = set()
         for item in items:
             computation = item.operation.computation
             yield Step(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from jettison.instances.chain import Chain
 from jettison.instances.link import Link
 from jettison.instances.remat_offload_chain import Transfers
 from jettison.schedules.at_once_replay import AtOnceReplay
-from jettison.schedules.chain_schedule import ChainOperation, ChainSchedule
+from jettison.schedules.chain_contents import Tensor, TensorKind
+from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind, ChainSchedule
 from jettison.schedules.fluid_replay import FluidReplay, has_two_phases
 from jettison.schedules.replay import Replay
 from jettison.schedules.transfer_operation import TransferOperation
@@ -16,9 +18,16 @@ from jettison.schedules.transfer_operation import TransferOperation
 
 @dataclass(frozen=True, slots=True)
 class OffloadSchedule:
-    """Computations and transfers on a chain, in the order in which they are issued."""
+    r"""Computations and transfers on a chain, in the order in which they are issued.
+
+    Transfers tell :math:`a^\ell` and :math:`\bar a^\ell` apart, and so does a drop here: one of a
+    `ChainSchedule` becomes the drop of the tensor that is there.
+    """
 
     operations: tuple[ChainOperation | TransferOperation, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "operations", tuple(_with_named_drops(self.operations)))
 
     @property
     def computations(self) -> ChainSchedule:
@@ -58,3 +67,27 @@ class OffloadSchedule:
         if transfers is Transfers.FLUID and has_two_phases(self.operations):
             return FluidReplay(chain, link, memory_bytes).run(self.operations)
         return AtOnceReplay(chain, link, memory_bytes).run(self.operations)
+
+
+def _with_named_drops(
+    operations: Iterable[ChainOperation | TransferOperation],
+) -> Iterator[ChainOperation | TransferOperation]:
+    """Yield the operations, with the tensor of each drop named."""
+    saved: set[int] = set()
+    for item in operations:
+        named = item
+        if item.kind is ChainOperationKind.DROP:
+            kind = TensorKind.SAVED if item.stage in saved else TensorKind.PLAIN
+            named = TransferOperation.drop(Tensor(kind, item.stage))
+        if isinstance(named, TransferOperation):
+            if named.tensor.kind is TensorKind.SAVED and named.kind.is_prefetch:
+                saved.add(named.stage)
+            elif named.tensor.kind is TensorKind.SAVED and named.kind.is_drop:
+                saved.discard(named.stage)
+        elif named.kind is ChainOperationKind.FORWARD_ALL:
+            saved.add(named.stage)
+        elif named.kind is ChainOperationKind.FORWARD_NONE:
+            saved.discard(named.stage - 1)
+        elif named.kind is ChainOperationKind.BACKWARD:
+            saved.discard(named.stage)
+        yield named

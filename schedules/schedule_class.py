@@ -10,6 +10,13 @@ class ScheduleClass(StrEnum):
 
     ``persistent``
         On chains: what is checkpointed stays until its backward operation (RR-9302, Section 4.1).
+        Nothing is dropped but by running an operation.
+    ``persistent with drops``
+        On chains: persistent, or persistent but for checkpoints that are dropped, for nothing,
+        while all that the stage behind them saved stays (`DropRules` has the four rules).
+    ``table-1``
+        On chains: the sequences of the operations of RR-9302's Table 1, persistent or not. Memory
+        is freed only by running one of them.
     ``pofo``
         On chains with a link: the operations are persistent, where an offloaded value counts as
         there; each value moves to the host at most once, and back at most once; before the backward
@@ -30,6 +37,8 @@ class ScheduleClass(StrEnum):
     """
 
     PERSISTENT = "persistent"
+    PERSISTENT_WITH_DROPS = "persistent with drops"
+    TABLE_1 = "table-1"
     POFO = "pofo"
     STAGED = "staged"
     KIWI_REDUCED = "kiwi-reduced"
@@ -38,8 +47,12 @@ class ScheduleClass(StrEnum):
 
     def covers(self, other: ScheduleClass) -> bool:
         """Tell whether every schedule of class `other` belongs to this class."""
-        if self is ScheduleClass.IN_ORDER:
-            return other in {self, ScheduleClass.STAGED, ScheduleClass.KIWI_REDUCED}
-        if self is ScheduleClass.STAGED:
-            return other in {self, ScheduleClass.KIWI_REDUCED}
-        return self is ScheduleClass.ALL or self is other
+        return self in {ScheduleClass.ALL, other} or other in _WITHIN.get(self, frozenset())
+
+
+_WITHIN = {
+    ScheduleClass.PERSISTENT_WITH_DROPS: frozenset({ScheduleClass.PERSISTENT}),
+    ScheduleClass.TABLE_1: frozenset({ScheduleClass.PERSISTENT}),
+    ScheduleClass.STAGED: frozenset({ScheduleClass.KIWI_REDUCED}),
+    ScheduleClass.IN_ORDER: frozenset({ScheduleClass.STAGED, ScheduleClass.KIWI_REDUCED}),
+}

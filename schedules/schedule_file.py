@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +41,10 @@ Instance = Chain | Graph | ShardedGraph | StrategyGraph | MultiModel
 def save_schedule(schedule: Schedule, instance: Instance, path: str | Path) -> None:
     """Write a schedule for an instance; the file appears complete or not at all.
 
-    A chain operation is written as ``["F_all", 3]``, a transfer as ``["O_all", 3]``, a graph
-    operation as ``["compute", "conv1"]``, an event of a cycle as ``["prefetch", 3, 1200]``, a
-    strategy of a sharded graph by its name, a choice of strategies as ``{"conv1": 2}``, an
-    operation on the second sub-array of a unit as ``["F2", "conv1"]``.
+    A chain operation is written as ``["F_all", 3]``, a drop as ``["D", 3]``, a transfer as
+    ``["O_all", 3]``, a graph operation as ``["compute", "conv1"]``, an event of a cycle as
+    ``["prefetch", 3, 1200]``, a strategy of a sharded graph by its name, a choice of strategies as
+    ``{"conv1": 2}``, an operation on the second sub-array of a unit as ``["F2", "conv1"]``.
 
     Raises
     ------
@@ -143,30 +144,27 @@ def load_schedule(path: str | Path, instance: Instance) -> Schedule:
 
 
 def _chain_schedule(entries: list[list[Any]], chain: Chain) -> ChainSchedule:
-    return ChainSchedule(
-        tuple(
-            ChainOperation(
-                _CHAIN_KINDS[kind],
-                _checked_stage(f"operations[{position}][1]", stage, least=1, most=len(chain)),
-            )
-            for position, (kind, stage) in enumerate(entries)
-        )
-    )
+    operations = tuple(ChainOperation(_CHAIN_KINDS[kind], stage) for kind, stage in entries)
+    _check_stages(operations, chain)
+    return ChainSchedule(operations)
 
 
 def _offload_schedule(entries: list[list[Any]], chain: Chain) -> OffloadSchedule:
-    operations: list[ChainOperation | TransferOperation] = []
-    for position, (kind, stage) in enumerate(entries):
-        if kind in _CHAIN_KINDS:
-            _checked_stage(f"operations[{position}][1]", stage, least=1, most=len(chain))
-            operations.append(ChainOperation(_CHAIN_KINDS[kind], stage))
-        else:
-            operation = TransferOperation(_TRANSFER_KINDS[kind], stage)
-            _checked_stage(
-                f"operations[{position}][1]", stage, least=operation.least_stage, most=len(chain)
-            )
-            operations.append(operation)
-    return OffloadSchedule(tuple(operations))
+    # A drop is one of the transfers: it says which of the two tensors of a stage goes.
+    operations = tuple(
+        TransferOperation(_TRANSFER_KINDS[kind], stage)
+        if kind in _TRANSFER_KINDS
+        else ChainOperation(_CHAIN_KINDS[kind], stage)
+        for kind, stage in entries
+    )
+    _check_stages(operations, chain)
+    return OffloadSchedule(operations)
+
+
+def _check_stages(operations: Sequence[ChainOperation | TransferOperation], chain: Chain) -> None:
+    for position, item in enumerate(operations):
+        field = f"operations[{position}][1]"
+        _checked_stage(field, item.stage, least=item.least_stage, most=len(chain))
 
 
 def _cyclic_schedule(period_ns: int, entries: list[list[Any]], chain: Chain) -> CyclicSchedule:

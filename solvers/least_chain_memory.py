@@ -17,6 +17,7 @@ _KINDS = (
     ChainOperationKind.FORWARD_CHECKPOINT,
     ChainOperationKind.FORWARD_NONE,
     ChainOperationKind.BACKWARD,
+    ChainOperationKind.DROP,
 )
 
 

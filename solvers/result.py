@@ -215,11 +215,12 @@ class Result:
     def status(self) -> str:
         """The answer in one word, with the class of schedules where it is not all of them.
 
-        ``optimal``, ``optimal-persistent``, ``optimal-in-order``, ``optimal-staged``,
-        ``optimal-kiwi-reduced``, ``feasible``, ``infeasible``, ``infeasible-persistent``,
-        ``infeasible-staged``, ``infeasible-kiwi-reduced``; without a
-        schedule or a proof of none ``bounded`` (the method proved a bound), ``not-found`` (its
-        schedule does not fit) or ``unknown`` (it hit a limit).
+        ``optimal``, ``optimal-persistent``, ``optimal-persistent-with-drops``,
+        ``optimal-in-order``, ``optimal-staged``, ``optimal-kiwi-reduced``, ``feasible``,
+        ``infeasible``, ``infeasible-persistent``, ``infeasible-staged``,
+        ``infeasible-kiwi-reduced`` and so on; without a schedule or a proof of none ``bounded``
+        (the method proved a bound), ``not-found`` (its schedule does not fit) or ``unknown`` (it
+        hit a limit).
         """
         schedule_class = ScheduleClass.ALL
         if self.answer is Answer.INFEASIBLE and self.infeasibility is not None:
@@ -230,8 +231,8 @@ class Result:
             if any(bound.method == self.method for bound in self.bounds):
                 return "bounded"
             return "not-found" if self.termination.is_regular else "unknown"
-        suffix = "" if schedule_class is ScheduleClass.ALL else f"-{schedule_class}"
-        return f"{self.answer}{suffix}"
+        suffix = "" if schedule_class is ScheduleClass.ALL else f" {schedule_class}"
+        return f"{self.answer}{suffix}".replace(" ", "-")
 
     def with_bounds(self, bounds: tuple[Bound, ...]) -> Result:
         """Return the same result judged against more bounds of the same problem."""

@@ -44,7 +44,6 @@ def random_sequence(
 def _random_forward(
     number: int, gradient: int, count: int, memory: set[Tensor], generator: random.Random
 ) -> ChainOperation:
-    plain, saved = (Tensor(kind, number) for kind in (TensorKind.PLAIN, TensorKind.SAVED))
     kinds = [Kind.FORWARD_ALL]
     if number < gradient:
         kinds.append(Kind.FORWARD_CHECKPOINT)
@@ -52,14 +51,23 @@ def _random_forward(
         if number > 1 and count < CAREFREE:
             kinds.append(Kind.FORWARD_NONE)
     kind = generator.choice(kinds)
+    _run_forward(kind, number, memory)
+    return ChainOperation(kind, number)
+
+
+def _run_forward(kind: Kind, number: int, memory: set[Tensor]) -> None:
+    plain, saved = _outputs(number)
     if kind is Kind.FORWARD_ALL:
         memory.discard(plain)
         memory.add(saved)
     elif saved not in memory:
         memory.add(plain)
     if kind is Kind.FORWARD_NONE:
-        memory -= {Tensor(kind, number - 1) for kind in (TensorKind.PLAIN, TensorKind.SAVED)}
-    return ChainOperation(kind, number)
+        memory.difference_update(_outputs(number - 1))
+
+
+def _outputs(number: int) -> tuple[Tensor, Tensor]:
+    return Tensor(TensorKind.PLAIN, number), Tensor(TensorKind.SAVED, number)
 
 
 def _random_transfer(
@@ -79,3 +87,39 @@ def _random_transfer(
         return [TransferOperation.drop(tensor)]
     host.add(tensor)
     return [TransferOperation.offload(tensor)]
+
+
+def random_sequence_with_drops(
+    stages: int, generator: random.Random, *, orderly: bool
+) -> list[ChainOperation]:
+    """Walk at random by the rules of Table 1, and drop now and then what can be made again.
+
+    An orderly walk goes on from the newest value below the gradient, and drops the inputs of what
+    is saved.
+    """
+    memory = set(_outputs(0)[:1])
+    operations: list[ChainOperation] = []
+    gradient = stages
+    while gradient:
+        below = {tensor.stage for tensor in memory if tensor.stage < gradient}
+        saved = {tensor.stage for tensor in memory if tensor.kind is TensorKind.SAVED}
+        # An orderly walk drops the inputs of what is saved, and no other.
+        loose = {
+            tensor.stage
+            for tensor in memory
+            if not orderly or (tensor.stage + 1 in saved and tensor.stage not in saved)
+        } - {0}
+        if loose and len(operations) < CAREFREE and generator.random() < 0.3:
+            number = generator.choice(sorted(loose))
+            operations.append(ChainOperation(Kind.DROP, number))
+            memory.difference_update(_outputs(number))
+            continue
+        if gradient in saved and gradient - 1 in below and (orderly or generator.random() < 0.9):
+            operations.append(ChainOperation(Kind.BACKWARD, gradient))
+            memory -= {_outputs(gradient)[1], _outputs(gradient - 1)[0]}
+            gradient -= 1
+            continue
+        newest = orderly or generator.random() < 0.8
+        number = (max(below) if newest else generator.choice(sorted(below))) + 1
+        operations.append(_random_forward(number, gradient, len(operations), memory, generator))
+    return operations

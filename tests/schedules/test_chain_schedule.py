@@ -216,11 +216,14 @@ def test_an_output_that_is_in_memory_already_is_written_beside_the_old_copy() ->
         # F_none 2 consumes a^1, which no operation had kept.
         ("F_ck 1, F_none 2, F_all 3, B 3, F_all 1, F_all 2, B 2, B 1", ScheduleClass.PERSISTENT),
         # F_ck 2 kept a^1 before F_none 2 consumes it.
-        ("F_ck 1, F_ck 2, F_none 2, F_all 3, B 3, F_all 1, F_all 2, B 2, B 1", ScheduleClass.ALL),
+        (
+            "F_ck 1, F_ck 2, F_none 2, F_all 3, B 3, F_all 1, F_all 2, B 2, B 1",
+            ScheduleClass.TABLE_1,
+        ),
         # F_all 2 kept a^1 before F_none 2 consumes it.
-        ("F_ck 1, F_all 2, F_none 2, F_all 3, B 3, F_all 1, B 2, B 1", ScheduleClass.ALL),
+        ("F_ck 1, F_all 2, F_none 2, F_all 3, B 3, F_all 1, B 2, B 1", ScheduleClass.TABLE_1),
         # F_none 2 consumes ā^1.
-        ("F_all 1, F_none 2, F_all 3, B 3, F_all 1, F_all 2, B 2, B 1", ScheduleClass.ALL),
+        ("F_all 1, F_none 2, F_all 3, B 3, F_all 1, F_all 2, B 2, B 1", ScheduleClass.TABLE_1),
         # The a^1 that F_none 2 consumes was never kept; the second a^1 is, until B 2.
         (
             "F_ck 1, F_none 2, F_all 3, B 3, F_ck 1, F_all 2, B 2, F_all 1, B 1",

@@ -125,7 +125,7 @@ def test_a_memory_too_small_for_persistent_schedules_may_do() -> None:
     result = solve(RematChain(LARGER_IF_PERSISTENT, 3), "unrestricted", gap=0)
     assert result.status == "optimal"
     assert result.replay is not None
-    assert result.replay.schedule_class is ScheduleClass.ALL
+    assert result.replay.schedule_class is ScheduleClass.TABLE_1
     refused = solve(RematChain(LARGER_IF_PERSISTENT, 2), "unrestricted", gap=0)
     assert refused.infeasibility is not None
     assert refused.infeasibility.valid_for is ScheduleClass.ALL
