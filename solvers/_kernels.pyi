@@ -100,6 +100,14 @@ def pofo_program(
     exact: bool,
     time_limit_s: float | None = None,
 ) -> tuple[int | None, int | None, list[tuple[int, int]], list[tuple[int, bool]], int, int]: ...
+def least_memory_with_drops(
+    forward_ns: NDArray[np.int64],
+    backward_ns: NDArray[np.int64],
+    input_bytes: NDArray[np.int64],
+    saved_bytes: NDArray[np.int64],
+    forward_all_need: NDArray[np.int64],
+    forward_none_need: NDArray[np.int64],
+) -> tuple[int, list[tuple[int, int]]]: ...
 
 class PersistentSearch:
     def __init__(

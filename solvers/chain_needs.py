@@ -54,10 +54,10 @@ class ChainNeeds:
         return np.array([stage.forward_overhead_bytes for stage in self.chain], dtype=np.int64)
 
     @cached_property
-    def forward_all(self) -> NDArray[np.int64]:
-        """:math:`m_{all}(s,t)` in bytes, shape (N, N); entries with t < s have no meaning."""
+    def backward_bytes(self) -> NDArray[np.int64]:
+        """What the backward of each stage needs beside the stage's input, shape (N,)."""
         chain = self.chain
-        backward = np.array(
+        return np.array(
             [
                 stage.output_bytes
                 + stage.saved_bytes
@@ -67,9 +67,13 @@ class ChainNeeds:
             ],
             dtype=np.int64,
         )
+
+    @cached_property
+    def forward_all(self) -> NDArray[np.int64]:
+        """:math:`m_{all}(s,t)` in bytes, shape (N, N); entries with t < s have no meaning."""
         saving = self.saved_bytes + self._forward_overhead_bytes
         needs: NDArray[np.int64] = np.maximum(
-            self.output_bytes[None, :] + saving[:, None], backward[:, None]
+            self.output_bytes[None, :] + saving[:, None], self.backward_bytes[:, None]
         )
         return needs
 

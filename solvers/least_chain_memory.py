@@ -63,16 +63,26 @@ def least_memory_of_any_schedule(chain: Chain) -> int:
 def persistent_infeasibility(chain: Chain, memory_bytes: int) -> Infeasibility | None:
     """Return the proof that no persistent schedule fits, or None if one does.
 
-    The proof covers all schedules where the memory is below what any schedule needs. The least
-    memory it names is that of persistent schedules: so much does suffice.
+    The least memory it names is that of persistent schedules: so much does suffice.
     """
-    least = least_persistent_memory(chain)[0]
-    if memory_bytes >= least:
+    return infeasibility_below(
+        least_persistent_memory(chain)[0], ScheduleClass.PERSISTENT, chain, memory_bytes
+    )
+
+
+def infeasibility_below(
+    least_bytes: int, valid_for: ScheduleClass, chain: Chain, memory_bytes: int
+) -> Infeasibility | None:
+    """Return the proof from the least memory of a class of schedules, or None if one fits.
+
+    It covers all schedules where the memory is below what any schedule needs.
+    """
+    if memory_bytes >= least_bytes:
         return None
     beyond_all = memory_bytes < least_memory_of_any_schedule(chain)
     return Infeasibility(
-        valid_for=ScheduleClass.ALL if beyond_all else ScheduleClass.PERSISTENT,
-        least_memory_bytes=least,
+        valid_for=ScheduleClass.ALL if beyond_all else valid_for,
+        least_memory_bytes=least_bytes,
         is_exact=True,
     )
 

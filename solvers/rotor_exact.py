@@ -253,13 +253,15 @@ def _start(
 def _first_slots(needs: ChainNeeds, available: int, most_bytes: int) -> int:
     """Return a number of slots such that an input of mean size takes two of them, if few will do.
 
-    Two tables with so many, 4 bytes an entry, take at most three quarters of the memory.
+    Two tables with so many, 4 bytes an entry, take at most three quarters of the memory, and four
+    times as many if there are four kinds of sub-problems.
     """
     count = len(needs.chain)
+    kinds = needs.forward_all.size // count**2
     total = int(needs.input_bytes.sum(dtype=object))
     wanted = SLOTS_PER_INPUT * count * available // max(total, 1)
     wanted = max(FEWEST_SLOTS, min(wanted, int(SLOTS_PER_STAGE * count)))
-    return max(1, min(wanted, 3 * most_bytes // (16 * count * (count + 1))))
+    return max(1, min(wanted, 3 * most_bytes // (16 * kinds * count * (count + 1))))
 
 
 def _bracket(search: _kernels.PersistentSearch, before: Search) -> Search:

@@ -28,6 +28,10 @@ using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <typename T>
 using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
+// One matrix per kind of sub-problem.
+template <typename T>
+using Matrices = nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
 using Sequence = std::vector<std::pair<int, int>>;
 
 template <typename T>
@@ -41,6 +45,14 @@ std::vector<T> copy(const Vector<T>& array, std::size_t expected, const char* na
 template <typename T>
 std::vector<T> copy(const Matrix<T>& array, std::size_t expected, const char* name) {
     if (array.shape(0) != expected || array.shape(1) != expected) {
+        throw std::invalid_argument(std::string(name) + ": wrong shape");
+    }
+    return {array.data(), array.data() + array.size()};
+}
+
+template <typename T>
+std::vector<T> copy(const Matrices<T>& array, std::size_t expected, const char* name) {
+    if (array.shape(0) != 4 || array.shape(1) != expected || array.shape(2) != expected) {
         throw std::invalid_argument(std::string(name) + ": wrong shape");
     }
     return {array.data(), array.data() + array.size()};

@@ -11,7 +11,7 @@
 
 namespace jettison {
 
-// C(s,t,.) never grows with the memory, so that it is a step function. It is built from those of
+// The time of a sub-problem never grows with the memory, so that it is a step function. It is built from those of
 // its parts, for the memory sizes and the choices that the grid has left, and a corner is dropped
 // if its time and the least outside bound of the sizes up to the next corner reach the best time
 // known: no faster tree has it. A function that is asked above its sizes answers with its last
@@ -31,22 +31,22 @@ public:
     // Returns whether it came to the end of the program within the limits.
     bool solve(const Limits& limits, const Poll& poll);
 
-    // After `solve`: the time of a tree of s..t in this memory, or infinite_ns.
-    std::int64_t time_ns(std::int32_t s, std::int32_t t, std::int64_t memory_bytes) const;
+    // After `solve`: the time of a tree of a sub-problem in this memory, or infinite_ns.
+    std::int64_t time_ns(const SubProblem& sub, std::int64_t memory_bytes) const;
 
     std::int64_t corners_visited() const { return visited_; }
     std::int64_t corners_kept() const { return kept_; }
 
 private:
-    void build(std::int32_t s, std::int32_t t);
-    void add(std::int32_t s, std::int32_t t, const PrunedGrid::Choice& choice, Window window);
-    void keep(std::int32_t s, std::int32_t t, std::int64_t last_byte);
+    void build(const SubProblem& sub);
+    void add(const SubProblem& sub, const PrunedGrid::Choice& choice, Window window);
+    void keep(const SubProblem& sub, std::int64_t last_byte);
 
     const Recurrence& recurrence_;
     const PrunedGrid& grid_;
     std::int64_t best_ns_;
     std::vector<StepFunction> functions_;  // by cell
-    StepFunction envelope_, sum_, room_;   // of the cell at hand
+    StepFunction envelope_, sum_, room_;   // of the sub-problem at hand
     std::int64_t visited_ = 0;
     std::int64_t kept_ = 0;
 };

@@ -28,7 +28,7 @@ constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
 
 ExactSearch::ExactSearch(ExactChain chain, std::int64_t available_bytes,
                          std::int64_t known_time_ns, const SearchLimits& limits)
-    : recurrence_(std::move(chain), available_bytes),
+    : recurrence_(std::move(chain), available_bytes, [] {}),
       limits_(limits),
       unit_ns_(known_time_ns / largest_finite + 1),
       time_ns_(known_time_ns) {}
@@ -49,7 +49,7 @@ void ExactSearch::refine(const Poll& poll) {
     slots_ = grid->slots().count;
     states_ += grid->states() - states_before;
     const std::int64_t bound =
-        grid->inside_ns(1, recurrence_.stages(), recurrence_.available_bytes(), 0);
+        grid->inside_ns(recurrence_.root(), recurrence_.available_bytes(), 0);
     lower_bound_ns_ = std::max(lower_bound_ns_, std::min(bound, time_ns_));
     improve(*grid, poll);
     if (complete()) return;
@@ -65,8 +65,8 @@ bool ExactSearch::can_refine(const PrunedGrid& grid) const {
 void ExactSearch::improve(const PrunedGrid& grid, const Poll& poll) {
     for (const std::int64_t handicap : handicaps) {
         try_schedule(
-            [&](std::int32_t s, std::int32_t t, std::int64_t m) {
-                return grid.inside_ns(s, t, m, handicap);
+            [&](const SubProblem& sub, std::int64_t m) {
+                return grid.inside_ns(sub, m, handicap);
             },
             poll);
     }
@@ -90,16 +90,15 @@ void ExactSearch::finish(const PrunedGrid& grid, const Poll& poll) {
     states_ += program.corners_kept();
     if (!solved) return;
     const std::int64_t optimum =
-        program.time_ns(1, recurrence_.stages(), recurrence_.available_bytes());
+        program.time_ns(recurrence_.root(), recurrence_.available_bytes());
     lower_bound_ns_ = std::min(optimum, time_ns_);
     try_schedule(
-        [&](std::int32_t s, std::int32_t t, std::int64_t m) { return program.time_ns(s, t, m); },
-        poll);
+        [&](const SubProblem& sub, std::int64_t m) { return program.time_ns(sub, m); }, poll);
 }
 
 template <typename Estimate>
 void ExactSearch::try_schedule(const Estimate& estimate, const Poll& poll) {
-    std::optional<Solution> found = descend(recurrence_, estimate, poll);
+    std::optional<Solution> found = descend(recurrence_, recurrence_.available_bytes(), estimate, poll);
     if (!found || found->time_ns >= time_ns_) return;
     time_ns_ = found->time_ns;
     steps_ = std::move(found->steps);

@@ -19,32 +19,37 @@ JETTISON_INLINE std::int64_t below(std::int64_t threshold, std::int64_t m) {
     return std::clamp<std::int64_t>(threshold - m, 0, chunk);
 }
 
-// The chunk of a row at m - distance; what begins before the row is infinite.
+// The chunk of a row of so many chunks at m - distance; what begins before the row is infinite.
 template <typename Time>
-JETTISON_INLINE const Time* chunk_before(const Time* row, std::int64_t m, std::int64_t distance) {
-    return row + std::max(m - distance, -chunk);
+JETTISON_INLINE const Time* chunk_before(const Time* row, std::int64_t chunks, std::int64_t m,
+                                         std::int64_t distance) {
+    return row + std::clamp(m - distance, -chunk, chunks * chunk);
 }
 
 // ends[c]: the best sum of all splits at the end of chunk c of the group. Keeps that of each block.
 template <typename Time>
 JETTISON_INLINE void sum_samples(const Cell<Time>& cell, std::int64_t group, Time* ends) {
-    const Time* right = cell.right.samples + group;
-    const Time* left = cell.left.samples + group;
     Time* block_least = cell.block_least;
     Time least[chunk];
     for (int c = 0; c < chunk; ++c) least[c] = infinite<Time>;
-    for (std::int64_t first = 0; first < cell.splits; first += block) {
-        const std::int64_t last = std::min(first + block, cell.splits);
-        Time here[chunk];
-        for (int c = 0; c < chunk; ++c) here[c] = infinite<Time>;
-        for (std::int64_t split = first; split < last; ++split) {
-            for (int c = 0; c < chunk; ++c) here[c] = smaller<Time>(here[c], right[c] + left[c]);
-            right += cell.sample_stride;
-            left += cell.sample_stride;
+    for (const Splits<Time>& list : cell.lists) {
+        const Time* right = list.right.samples + group;
+        const Time* left = list.left.samples + group;
+        for (std::int64_t first = 0; first < list.count; first += block) {
+            const std::int64_t last = std::min(first + block, list.count);
+            Time here[chunk];
+            for (int c = 0; c < chunk; ++c) here[c] = infinite<Time>;
+            for (std::int64_t split = first; split < last; ++split) {
+                for (int c = 0; c < chunk; ++c) {
+                    here[c] = smaller<Time>(here[c], right[c] + left[c]);
+                }
+                right += cell.sample_stride;
+                left += cell.sample_stride;
+            }
+            for (int c = 0; c < chunk; ++c) block_least[c] = here[c];
+            for (int c = 0; c < chunk; ++c) least[c] = smaller(least[c], here[c]);
+            block_least += chunk;
         }
-        for (int c = 0; c < chunk; ++c) block_least[c] = here[c];
-        for (int c = 0; c < chunk; ++c) least[c] = smaller(least[c], here[c]);
-        block_least += chunk;
     }
     for (int c = 0; c < chunk; ++c) ends[c] = least[c];
 }
@@ -53,18 +58,20 @@ JETTISON_INLINE void sum_samples(const Cell<Time>& cell, std::int64_t group, Tim
 template <typename Time>
 JETTISON_INLINE void relax_splits(const Cell<Time>& cell, std::int64_t m, const Time* block_least,
                                   Time limit, Time* out) {
-    const Time* right = cell.right.values + m / chunk * cell.right.stride;
-    const Time* left = cell.left.values + m / chunk * cell.left.stride;
     Time best[chunk];
     for (int j = 0; j < chunk; ++j) best[j] = limit;
-    for (std::int64_t first = 0; first < cell.splits; first += block) {
-        // The first of the best sums is the largest.
-        if (block_least[first / block * chunk] >= best[0]) continue;
-        const std::int64_t last = std::min(first + block, cell.splits);
-        for (std::int64_t split = first; split < last; ++split) {
-            const Time* x = right + split * chunk;
-            const Time* y = left + split * chunk;
-            for (int j = 0; j < chunk; ++j) best[j] = smaller<Time>(best[j], x[j] + y[j]);
+    for (const Splits<Time>& list : cell.lists) {
+        const Time* right = list.right.values + m / chunk * list.right.stride;
+        const Time* left = list.left.values + m / chunk * list.left.stride;
+        for (std::int64_t first = 0; first < list.count; first += block, block_least += chunk) {
+            // The first of the best sums is the largest.
+            if (*block_least >= best[0]) continue;
+            const std::int64_t last = std::min(first + block, list.count);
+            for (std::int64_t split = first; split < last; ++split) {
+                const Time* x = right + split * chunk;
+                const Time* y = left + split * chunk;
+                for (int j = 0; j < chunk; ++j) best[j] = smaller<Time>(best[j], x[j] + y[j]);
+            }
         }
     }
     const Time prefix = cell.prefix;
@@ -76,7 +83,7 @@ JETTISON_INLINE void relax_splits(const Cell<Time>& cell, std::int64_t m, const 
 // The chunk at m where the first operation is F_all.
 template <typename Time>
 JETTISON_INLINE void relax_all(const Cell<Time>& cell, std::int64_t m, Time* out) {
-    const Time* after = chunk_before(cell.after_all, m, cell.saved_slots);
+    const Time* after = chunk_before(cell.after_all, cell.chunks, m, cell.saved_slots);
     const Time backward = cell.backward;
     Time saving[chunk];
     for (int j = 0; j < chunk; ++j) saving[j] = after[j] + backward;
@@ -106,27 +113,29 @@ JETTISON_INLINE void compute_row(const Cell<Time>& cell) {
             }
         }
     }
-    std::fill(cell.row + cell.saturation, cell.row + cell.chunks * chunk, cell.saturated);
+    Time* end = cell.row + cell.chunks * chunk;
+    std::fill(cell.row + cell.saturation, end, cell.saturated);
+    std::fill(end, end + chunk, end[-1]);
 }
 
 template <typename Time>
 JETTISON_INLINE void publish(const Cell<Time>& cell) {
-    Time* left = cell.left.values + cell.splits * chunk;
-    Time* right = cell.right.values - chunk;
-    Time* left_samples = cell.left.samples + cell.splits * cell.sample_stride;
-    Time* right_samples = cell.right.samples - cell.sample_stride;
+    for (std::int64_t c = 0; c < cell.chunks; ++c) {
+        const Time* shifted =
+            chunk_before<Time>(cell.row, cell.chunks, c * chunk, cell.input_slots);
+        std::copy(shifted, shifted + chunk, cell.as_right.values + c * cell.as_right.stride);
+        cell.as_right.samples[c] = shifted[chunk - 1];
+    }
+    std::fill(cell.as_right.samples + cell.chunks, cell.as_right.samples + cell.sample_stride,
+              infinite<Time>);
+    if (cell.as_left.values == nullptr) return;
     for (std::int64_t c = 0; c < cell.chunks; ++c) {
         const Time* row = cell.row + c * chunk;
-        const Time* shifted = chunk_before<Time>(cell.row, c * chunk, cell.input_slots);
-        std::copy(row, row + chunk, left);
-        std::copy(shifted, shifted + chunk, right);
-        left_samples[c] = row[chunk - 1];
-        right_samples[c] = shifted[chunk - 1];
-        left += cell.left.stride;
-        right += cell.right.stride;
+        std::copy(row, row + chunk, cell.as_left.values + c * cell.as_left.stride);
+        cell.as_left.samples[c] = row[chunk - 1];
     }
-    std::fill(left_samples + cell.chunks, left_samples + cell.sample_stride, infinite<Time>);
-    std::fill(right_samples + cell.chunks, right_samples + cell.sample_stride, infinite<Time>);
+    std::fill(cell.as_left.samples + cell.chunks, cell.as_left.samples + cell.sample_stride,
+              infinite<Time>);
 }
 
 }  // namespace

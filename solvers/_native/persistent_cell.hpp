@@ -1,4 +1,4 @@
-// One cell of the persistent program's table: a sub-chain s..t in every number of slots.
+// One cell of a persistent program's table: a sub-problem in every number of slots.
 #pragma once
 
 #include <cstdint>
@@ -24,34 +24,42 @@ struct Parts {
     Time* samples;        // [splits][sample_stride]
 };
 
-// E(s,t) takes its place beside its parts, so that larger cells find it among theirs.
+// First parts and second parts that belong together.
+template <typename Time>
+struct Splits {
+    std::int64_t count;
+    Parts<Time> left;
+    Parts<Time> right;  // each shifted by its input
+};
+
+// The row takes its place beside those of its parts, so that larger cells find it among theirs.
 template <typename Time>
 struct Cell {
-    std::int64_t splits;
     std::int64_t chunks;
     std::int64_t sample_stride;
-    Parts<Time> left;          // E(s,s) ... E(s,t-1); then E(s,t)
-    Parts<Time> right;         // E(s+1,t) ... E(t,t), each shifted by its input; before, E(s,t)
-    std::int64_t input_slots;  // of s, by which E(s,t) is shifted
+    Splits<Time> lists[2];  // without drops, the second one is empty
+    Parts<Time> as_left;    // where the row becomes a first part; nowhere if there are no values
+    Parts<Time> as_right;   // and a second part
+    std::int64_t input_slots;  // by which it is shifted then
     Time prefix;
     std::int64_t none_need;
 
-    const Time* after_all;  // E(s+1,t), behind a chunk of infinities
-    std::int64_t saved_slots;
+    const Time* after_all;  // of s+1, between two chunks: infinities, and its last value
+    std::int64_t saved_slots;  // may be negative: the input goes as what is saved comes
     Time backward;
     std::int64_t all_need;
 
     std::int64_t saturation;  // from here on the value is `saturated`
     Time saturated;
 
-    Time* row;          // E(s,t), behind a chunk of infinities
-    Time* block_least;  // scratch, [blocks of splits][chunk]
+    Time* row;          // between two such chunks
+    Time* block_least;  // scratch, [blocks of splits of both lists][chunk]
 };
 
 // Computes
 //
-//   E(s,t)[m] = min( [m >= all_need]  backward + E(s+1,t)[m - saved_slots],
-//                    [m >= none_need] min over the splits of right[m] + left[m] - prefix ).
+//   row[m] = min( [m >= all_need]  backward + after_all[m - saved_slots],
+//                 [m >= none_need] min over the splits of right[m] + left[m] - prefix ).
 //
 // No row increases with m, and neither does a sum of two. So the best sum at the end of each chunk
 // is found first, from the samples. It bounds the chunk that follows from above; and a block of

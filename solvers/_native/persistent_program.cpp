@@ -6,91 +6,70 @@
 #include <numeric>
 #include <utility>
 
-#include "least_memory.hpp"
+#include "descent.hpp"
 #include "persistent_table.hpp"
+#include "recurrence.hpp"
 
 namespace jettison {
 namespace {
 
 constexpr std::int64_t none = infinite<std::int64_t>;
 
-std::size_t index(std::int32_t value) { return static_cast<std::size_t>(value); }
+std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+// The same chain with slots in place of bytes, and the input counted in what E needs.
+ExactChain widened(const SlottedChain& chain) {
+    const auto wide = [](const std::vector<std::int32_t>& sizes) {
+        return std::vector<std::int64_t>(sizes.begin(), sizes.end());
+    };
+    ExactChain found{chain.stages,
+                     chain.tables == Tables::one ? 1 : 4,
+                     chain.forward_ns,
+                     chain.backward_ns,
+                     wide(chain.input_slots),
+                     wide(chain.saved_slots),
+                     wide(chain.forward_all_need),
+                     wide(chain.forward_none_need)};
+    const std::size_t row = index(chain.stages);
+    for (const Kind kind : {Kind::dropping, Kind::dropping_saved}) {
+        if (found.kinds == 1) break;
+        for (std::size_t s = 0; s < row; ++s) {
+            for (std::size_t t = 0; t < row; ++t) {
+                const std::size_t at = (index(static_cast<int>(kind)) * row + s) * row + t;
+                found.forward_all_need[at] += found.input_bytes[s];
+                found.forward_none_need[at] += found.input_bytes[s];
+            }
+        }
+    }
+    return found;
+}
 
 // The choices are found again from the values, which costs O(N) per operation emitted and saves a
 // second table.
 template <typename Time>
-class Backtracking {
-public:
-    Backtracking(const SlottedChain& chain, const PersistentTable<Time>& table)
-        : chain_(chain), table_(table), prefix_(index(chain.stages) + 1, 0) {
-        for (std::int32_t s = 1; s <= chain.stages; ++s) {
-            prefix_[index(s)] = prefix_[index(s - 1)] + chain.forward_ns[index(s - 1)];
-        }
-    }
-
-    std::vector<Step> run(std::int32_t budget) const {
-        struct Task {
-            std::int32_t s, t;  // t == 0 stands for "emit the backward of s"
-            std::int64_t m;
-        };
-        std::vector<Step> steps;
-        std::vector<Task> tasks{{1, chain_.stages, budget}};
-        while (!tasks.empty()) {
-            const auto [s, t, m] = tasks.back();
-            tasks.pop_back();
-            if (t == 0) {
-                steps.push_back({Operation::backward, s});
-                continue;
-            }
-            const std::int64_t target = table_.time(s, t, m);
-            assert(target < none);
-            if (saving_time(s, t, m) == target) {
-                steps.push_back({Operation::forward_all, s});
-                tasks.push_back({s, 0, 0});
-                if (s < t) tasks.push_back({s + 1, t, m - chain_.saved_slots[index(s - 1)]});
-                continue;
-            }
-            std::int32_t split = s + 1;
-            while (split_time(s, split, t, m) != target) {
-                ++split;
-                assert(split <= t);
-            }
-            steps.push_back({Operation::forward_checkpoint, s});
-            for (std::int32_t k = s + 1; k < split; ++k) {
-                steps.push_back({Operation::forward_none, k});
-            }
-            tasks.push_back({s, split - 1, m});
-            tasks.push_back({split, t, m - chain_.input_slots[index(split - 1)]});
-        }
-        return steps;
-    }
-
-private:
-    std::size_t pair(std::int32_t s, std::int32_t t) const {
-        return index(s - 1) * index(chain_.stages) + index(t - 1);
-    }
-
-    std::int64_t saving_time(std::int32_t s, std::int32_t t, std::int64_t m) const {
-        if (m < chain_.forward_all_need[pair(s, t)]) return none;
-        const std::int64_t own = chain_.forward_ns[index(s - 1)] + chain_.backward_ns[index(s - 1)];
-        if (s == t) return own;
-        const std::int64_t rest = table_.time(s + 1, t, m - chain_.saved_slots[index(s - 1)]);
-        return rest >= none ? none : own + rest;
-    }
-
-    std::int64_t split_time(std::int32_t s, std::int32_t split, std::int32_t t,
-                            std::int64_t m) const {
-        if (m < chain_.forward_none_need[pair(s, t)]) return none;
-        const std::int64_t right = table_.time(split, t, m - chain_.input_slots[index(split - 1)]);
-        const std::int64_t left = table_.time(s, split - 1, m);
-        if (right >= none || left >= none) return none;
-        return prefix_[index(split - 1)] - prefix_[index(s - 1)] + right + left;
-    }
-
-    const SlottedChain& chain_;
-    const PersistentTable<Time>& table_;
-    std::vector<std::int64_t> prefix_;
-};
+Solution backtracked(const Grammar& grammar, Tables tables, const PersistentTable<Time>& table,
+                     std::int32_t budget) {
+    const auto attained = [&](const SubProblem& sub, std::int64_t m) {
+        // Where E is not kept, it begins with F_all.
+        if (sub.s == sub.t || (drops_input(sub.kind) && tables == Tables::two)) return sub.s;
+        const std::int64_t target = table.time(sub, m);
+        assert(target < none);
+        std::int32_t chosen = 0;
+        grammar.for_each_choice(sub, [&](std::int32_t choice) {
+            if (chosen != 0) return;
+            const Grammar::Rule rule = grammar.open(sub, choice);
+            if (m < rule.need) return;
+            const std::int64_t right = table.time(rule.right, m - rule.width);
+            const std::int64_t left = rule.has_left ? table.time(rule.left, m) : 0;
+            if (right >= none || left >= none) return;
+            const std::int64_t time = Grammar::time(grammar.times(), sub, choice) + right + left;
+            if (time == target) chosen = choice;
+        });
+        assert(chosen != 0);
+        return chosen;
+    };
+    return *emit(grammar, budget, attained, [] {});
+}
 
 template <typename Time>
 std::vector<std::optional<Solution>> solve(const SlottedChain& chain,
@@ -99,36 +78,34 @@ std::vector<std::optional<Solution>> solve(const SlottedChain& chain,
                                            std::int32_t threads) {
     PersistentTable<Time> table(chain, *std::max_element(budgets.begin(), budgets.end()));
     table.fill(poll, threads);
-    const Backtracking<Time> backtracking(chain, table);
+    const Grammar grammar(widened(chain));
     std::vector<std::optional<Solution>> solutions;
     for (const std::int32_t budget : budgets) {
-        const std::int64_t time_ns = table.time(1, chain.stages, budget);
+        const std::int64_t time_ns = table.time(grammar.root(), budget);
         solutions.emplace_back();
         if (time_ns >= none) continue;
-        solutions.back().emplace();
+        if (wanted == Wanted::schedules) {
+            solutions.back() = backtracked(grammar, chain.tables, table, budget);
+        } else {
+            solutions.back().emplace();
+        }
         solutions.back()->time_ns = time_ns;
-        if (wanted == Wanted::schedules) solutions.back()->steps = backtracking.run(budget);
     }
     return solutions;
 }
 
-// In how many slots there is a schedule at all.
+// In how many slots there is a schedule at all. Without tables of E a bit more may be needed: what
+// is left in doubt is asked again.
 std::int64_t least_slots(const SlottedChain& chain, const std::function<void()>& poll) {
-    const auto widened = [](const std::vector<std::int32_t>& sizes) {
-        return std::vector<std::int64_t>(sizes.begin(), sizes.end());
-    };
-    const PersistentNeeds needs = persistent_needs(
-        {chain.stages, widened(chain.input_slots), widened(chain.saved_slots),
-         widened(chain.forward_all_need), widened(chain.forward_none_need)},
-        poll);
-    return needs.need[index(chain.stages - 1)];
+    const Recurrence recurrence(widened(chain), infinite_ns, poll);
+    return recurrence.least(recurrence.root());
 }
 
 }  // namespace
 
 // A table of 32 bits takes half the memory and half the time. Sums that it cannot hold count as
 // infeasible there. On the way to a schedule of time T no entry exceeds T, because
-// E(s',t) <= E(s,t) for every part, and no sum exceeds T plus a forward pass. So an answer of that
+// what a table holds for a part is no more than what it holds for the whole, and no sum exceeds T plus a forward pass. So an answer of that
 // table is the fastest if it leaves room for a forward pass, and "none" is true where the memory
 // does not suffice for any. What is left in doubt is asked again in 64 bits.
 std::vector<std::optional<Solution>> solve_persistent(const SlottedChain& chain,

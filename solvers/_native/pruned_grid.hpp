@@ -1,4 +1,4 @@
-// A grid over the part of the persistent program that can still hold a faster schedule.
+// A grid over the part of a persistent program that can still hold a faster schedule.
 #pragma once
 
 #include <cstddef>
@@ -12,34 +12,33 @@
 namespace jettison {
 
 // Memory sizes are taken together in slots; see `Slots`. A solution of the recurrence is a tree of
-// sub-chains with memory sizes, and its time is the sum of what its choices add. For a sub-chain
-// s..t and a slot q two bounds hold for every tree that has s..t with a size in that slot:
+// sub-problems with memory sizes, and its time is the sum of what its choices add. For a
+// sub-problem x and a slot q two bounds hold for every tree that has x with a size in that slot:
 //
-//   inside(s,t,q)    is at most the time of the tree below s..t,
-//   outside(s,t,q)   is at most the time of all the rest of the tree.
+//   inside(x,q)    is at most the time of the tree below x,
+//   outside(x,q)   is at most the time of all the rest of the tree.
 //
-// With times rounded down to units and w = size rounded down to slots,
+// With times rounded down to units, and w = the width of a choice rounded down to slots,
 //
-//   inside(s,t,q)  = min( own(s) + inside(s+1, t, q - w(saved)),
-//                         min_k run(s,k) + inside(k, t, q - w(input)) + inside(s, k-1, q) )
+//   inside(x,q)  = min over its choices of  time + inside(right, q - w) + inside(left, q)
 //
-// where a choice is open if a size of the slot meets its threshold: a size in slot q, less x bytes,
-// lies in slot q - w(x) or q - w(x) - 1, and inside never grows with q. From the root, whose size
-// is known, a choice k of s..t in slot q hands on
+// where a choice is open if a size of the slot meets its threshold: a size in slot q, less b bytes,
+// lies in slot q - w(b) or q - w(b) - 1, and inside never grows with q. From the root, whose size
+// is known, a choice of x in slot q hands on
 //
-//   to s..k-1 in q                  outside(s,t,q) + run(s,k) + inside(k, t, q - w),
-//   to k..t in q - w and q - w - 1  outside(s,t,q) + run(s,k) + inside(s, k-1, q),
+//   to left in q                       outside(x,q) + time + inside(right, q - w),
+//   to right in q - w and q - w - 1    outside(x,q) + time + inside(left, q),
 //
-// and the least that a sub-chain is handed is its outside bound. `prune` drops
+// and the least that a sub-problem is handed is its outside bound. `prune` drops
 //
-//   (1) s..t in slot q, if outside + inside reaches the best time known: every tree that has it
+//   (1) x in slot q, if outside + inside reaches the best time known: every tree that has it
 //       takes at least that long;
-//   (2) a choice in slot q, if outside(s,t,q) plus what the choice adds plus the inside bounds of
+//   (2) a choice in slot q, if outside(x,q) plus what the choice adds plus the inside bounds of
 //       its parts does, for the same reason;
-//   (3) all choices of s..t in a slot whose every size holds all that the stages save: there, each
+//   (3) all choices of x in a slot whose every size holds all that the stages save: there, each
 //       stage takes its own times, and no choice is better.
 //
-// Slots are dropped from both ends of a sub-chain, or of a choice: what is kept is a range. A
+// Slots are dropped from both ends of a sub-problem, or of a choice: what is kept is a range. A
 // choice that is kept in slot q keeps its parts in slots q and q - w, by the same sum. Every tree
 // that is faster than the best time known is kept whole, down to where (3) ends it, so that a finer
 // grid needs to look at what is left only. There, inside bounds are for the trees that are left:
@@ -70,23 +69,29 @@ public:
     void prune(std::int64_t best_ns, const Poll& poll);
 
     const Slots& slots() const { return slots_; }
-    // A bound on C(s,t,m), `handicap` slots below m where there are so many; infinite_ns where
+    // A bound on the time of a sub-problem, `handicap` slots below m where there are so many; infinite_ns where
     // nothing is left. The bounds of a handicap are none: they only guide.
-    std::int64_t inside_ns(std::int32_t s, std::int32_t t, std::int64_t memory_bytes,
+    std::int64_t inside_ns(const SubProblem& sub, std::int64_t memory_bytes,
                            std::int64_t handicap) const;
-    // After `prune`: a bound on the time outside of s..t, over the slots of these sizes.
-    std::int64_t outside_ns(std::int32_t s, std::int32_t t, std::int64_t from_bytes,
+    // After `prune`: a bound on the time outside of a sub-problem, over the slots of these sizes.
+    std::int64_t outside_ns(const SubProblem& sub, std::int64_t from_bytes,
                             std::int64_t to_bytes) const;
-    // The first and the last size of s..t that is left, in bytes; the first is larger if none is.
-    std::int64_t first_byte(std::int32_t s, std::int32_t t) const;
-    std::int64_t last_byte(std::int32_t s, std::int32_t t) const;
+    // The first and the last size that is left, in bytes; the first is larger if none is.
+    std::int64_t first_byte(const SubProblem& sub) const;
+    std::int64_t last_byte(const SubProblem& sub) const;
 
-    // After `prune`: calls `visit(choice)` for each choice of s..t that is left, s < t.
+    // Calls `visit(choice)` for each choice that is left, s < t.
     template <typename Visit>
-    void for_each_choice(std::int32_t s, std::int32_t t, const Visit& visit) const {
-        const SubChain& part = sub_chain(s, t);
-        const auto& row = choices_[index(t)];
-        for (std::size_t k = 0; k < part.choice_count; ++k) visit(row[part.choices + k]);
+    void for_each_choice(const SubProblem& sub, const Visit& visit) const {
+        const Cell& cell = cell_of(sub);
+        if (!pruned_) {
+            recurrence_.for_each_choice(sub, [&](std::int32_t choice) {
+                visit(Choice{choice, cell.first, cell.last});
+            });
+            return;
+        }
+        const auto& row = choices_[index(sub.t)];
+        for (std::size_t k = 0; k < cell.choice_count; ++k) visit(row[cell.choices + k]);
     }
 
     std::int64_t bytes() const;
@@ -95,7 +100,7 @@ public:
     std::int64_t open_work() const { return open_work_; }    // slots of all choices that are left
 
 private:
-    struct SubChain {
+    struct Cell {
         std::int32_t first = 1, last = 0;  // slots that are left
         std::size_t values = 0;            // where the row of `first` begins
         std::size_t choices = 0;
@@ -104,29 +109,27 @@ private:
 
     // Parts of one choice, and the slots in which all of it is there.
     struct Parts {
-        const SubChain* right = nullptr;
-        const SubChain* left = nullptr;  // none for the choice s
+        const Cell* right = nullptr;
+        const Cell* left = nullptr;  // none for the choice s
         std::int64_t width = 0;          // slots that the right part has less
         std::int32_t time = 0;
         std::int64_t from = 0, to = -1;
     };
 
     static std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
-    SubChain& sub_chain(std::int32_t s, std::int32_t t) { return cells_[Recurrence::cell(s, t)]; }
-    const SubChain& sub_chain(std::int32_t s, std::int32_t t) const {
-        return cells_[Recurrence::cell(s, t)];
-    }
-    static std::int32_t* row(std::vector<std::int32_t>& values, const SubChain& part,
+    Cell& cell_of(const SubProblem& sub) { return cells_[recurrence_.cell(sub)]; }
+    const Cell& cell_of(const SubProblem& sub) const { return cells_[recurrence_.cell(sub)]; }
+    static std::int32_t* row(std::vector<std::int32_t>& values, const Cell& cell,
                              std::int64_t slot) {
-        return values.data() + static_cast<std::ptrdiff_t>(part.values) + (slot - part.first);
+        return values.data() + static_cast<std::ptrdiff_t>(cell.values) + (slot - cell.first);
     }
-    std::int32_t own_units(std::int32_t s, std::int32_t t) const;
-    std::int64_t first_plenty(std::int32_t s, std::int32_t t) const;
+    std::int32_t own_units(const SubProblem& sub) const;
+    std::int64_t first_plenty(const SubProblem& sub) const;
     void lay_out();
-    void bound(std::int32_t s, std::int32_t t);
-    bool narrow(SubChain& part, std::int32_t limit);
-    Parts parts(std::int32_t s, std::int32_t t, const Choice& choice) const;
-    void prune_choice(std::int32_t s, std::int32_t t, const Choice& choice, std::int32_t limit,
+    void bound(const SubProblem& sub);
+    bool narrow(Cell& cell, std::int32_t limit);
+    Parts parts(const SubProblem& sub, const Choice& choice) const;
+    void prune_choice(const SubProblem& sub, const Choice& choice, std::int32_t limit,
                       std::vector<Choice>& kept);
     void check_memory(std::int64_t more_bytes) const;
 
@@ -134,9 +137,8 @@ private:
     Slots slots_;
     std::int64_t unit_ns_;
     std::int64_t most_bytes_;
-    std::vector<std::int64_t> forward_;  // prefix sums in units
-    std::vector<std::int64_t> own_;
-    std::vector<SubChain> cells_;
+    StageTimes times_;  // in units
+    std::vector<Cell> cells_;
     std::vector<std::vector<Choice>> choices_;  // by t
     std::vector<std::int32_t> inside_;
     std::vector<std::int32_t> outside_;

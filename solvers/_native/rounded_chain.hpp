@@ -27,6 +27,7 @@ inline SlottedChain rounded_chain(const ExactChain& exact, const Slots& slots,
     const auto up = [&](std::int64_t size) { return slots.rounded_up(size); };
     SlottedChain chain;
     chain.stages = exact.stages;
+    if (exact.kinds > 1) chain.tables = Tables::four;
     for (const std::int64_t time_ns : exact.forward_ns) {
         chain.forward_ns.push_back(time_ns / unit_ns);
     }
@@ -37,6 +38,14 @@ inline SlottedChain rounded_chain(const ExactChain& exact, const Slots& slots,
     chain.saved_slots = rounded(exact.saved_bytes, down);
     chain.forward_all_need = rounded(exact.forward_all_need, up);
     chain.forward_none_need = rounded(exact.forward_none_need, up);
+    // The tables of E do not count the input.
+    const auto row = static_cast<std::size_t>(exact.stages);
+    for (std::size_t at = 0; at < chain.forward_all_need.size(); ++at) {
+        if (!drops_input(static_cast<Kind>(at / row / row))) continue;
+        const std::int32_t input = chain.input_slots[at / row % row];
+        chain.forward_all_need[at] -= input;
+        chain.forward_none_need[at] -= input;
+    }
     return chain;
 }
 
