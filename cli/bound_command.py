@@ -34,6 +34,7 @@ from jettison.cli.exit_status import ExitStatus
 from jettison.cli.output import ProgressLine, print_json, print_pairs
 from jettison.cli.posed_problem import make_problem
 from jettison.cli.replay_picture import draw_replay
+from jettison.instances.errors import InputError
 from jettison.schedules.schedule_file import load_schedule
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.posed_problem import Resources
@@ -83,6 +84,12 @@ def bound(
     """
     posed = make_problem(problem, instance, Resources(memory, alpha, bandwidth, transfers, models))
     checked_picture(plot)
+    if plot is not None and schedule is None:
+        raise InputError(
+            f"{plot} would show the memory of a schedule, and none is given",
+            field="plot",
+            expected="add --schedule FILE, or leave it out",
+        )
     if certificate is not None:
         check_certificate_option(problem, certificate)
     given = None if schedule is None else load_schedule(schedule, posed.instance)
@@ -140,6 +147,6 @@ def _describe(verdict: Verdict) -> Rows:
         rows += [("broken rule", str(violation)) for violation in replay.violations]
     infeasible = verdict.infeasible
     proof = None if infeasible is None else infeasible.infeasibility
-    rows += limit_rows(proof, verdict.found_bound, verdict.gap)
+    rows += limit_rows(proof, verdict.found_bound, verdict.bound_of_all, verdict.gap)
     rows.append(("seconds", f"{verdict.seconds:.3f}"))
     return rows

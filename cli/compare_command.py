@@ -25,6 +25,7 @@ from jettison.cli.output import ProgressLine, percent, print_json, print_table
 from jettison.cli.posed_problem import make_problem
 from jettison.instances.errors import InputError
 from jettison.instances.units import format_bytes, format_ns
+from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Evidence
 from jettison.solvers.certified import with_certified_bounds
 from jettison.solvers.methods import find_method, methods_of
@@ -128,6 +129,11 @@ def compare(
 def _print(results: list[Result], *, with_certified: bool) -> None:
     first = results[0].problem
     has_link = link_of(first) is not None
+    # A bound for a class of schedules, however large, does not hide what is known of all.
+    has_classes = any(
+        result.bound is not None and result.bound.valid_for is not ScheduleClass.ALL
+        for result in results
+    )
     rows = [
         [
             f"{result.problem.memory or 'of the instance'}",
@@ -139,6 +145,7 @@ def _print(results: list[Result], *, with_certified: bool) -> None:
             "-" if result.peak_bytes is None else format_bytes(result.peak_bytes),
             "-" if result.lower_bound_ns is None else format_ns(result.lower_bound_ns, _DIGITS),
             "-" if result.bound is None else str(result.bound.valid_for),
+            *([_of_all(result)] if has_classes else []),
             *([_certified(result)] if with_certified else []),
             percent(result.gap),
             result.status,
@@ -156,6 +163,7 @@ def _print(results: list[Result], *, with_certified: bool) -> None:
         " peak",
         " bound",
         "valid for",
+        *([" all schedules"] if has_classes else []),
         *([" certified"] if with_certified else []),
         " gap",
         "status",
@@ -164,6 +172,12 @@ def _print(results: list[Result], *, with_certified: bool) -> None:
     base = format_ns(compared_ns(first), _DIGITS)
     title = f"{first.problem} {first.instance.name}, {base} without {baseline(first)}"
     print_table(columns, rows, title=title)
+
+
+def _of_all(result: Result) -> str:
+    """Write the bound for all schedules."""
+    bound = result.bound_of_all
+    return "-" if bound is None else format_ns(bound.time_ns, _DIGITS)
 
 
 def _certified(result: Result) -> str:

@@ -56,8 +56,10 @@ def baseline(problem: Problem) -> str:
 def duration(problem: Problem, time_ns: int) -> str:
     """Write the time of a step, to the nanosecond, and what it has over what it is compared to."""
     base_ns = compared_ns(problem)
-    overhead = percent(time_ns / base_ns - 1 if base_ns else 0.0)
-    return span(time_ns, f"+{overhead} over no {baseline(problem)}")
+    overhead = time_ns / base_ns - 1 if base_ns else 0.0
+    # A schedule that breaks rules can be faster than the step itself.
+    sign = "" if overhead < 0 else "+"
+    return span(time_ns, f"{sign}{percent(overhead)} over no {baseline(problem)}")
 
 
 def problem_rows(problem: Problem) -> Rows:
@@ -82,8 +84,16 @@ def overhead_rows(problem: Problem, replay: Replay | None) -> Rows:
     ]
 
 
-def limit_rows(infeasibility: Infeasibility | None, bound: Bound | None, gap: float | None) -> Rows:
-    """Say what is impossible: any schedule in this memory, or a faster one than the bound."""
+def limit_rows(
+    infeasibility: Infeasibility | None,
+    bound: Bound | None,
+    bound_of_all: Bound | None,
+    gap: float | None,
+) -> Rows:
+    """Say what is impossible: any schedule in this memory, or a faster one than the bound.
+
+    Where the bound is for a class of schedules, the one for all of them stands beside it.
+    """
     if infeasibility is not None:
         if infeasibility.least_memory_bytes is None:
             rows = [("least memory", "none would do: what is forbidden leaves no choice")]
@@ -97,8 +107,13 @@ def limit_rows(infeasibility: Infeasibility | None, bound: Bound | None, gap: fl
         return rows
     if bound is None:
         return []
-    return [
+    rows = [
         ("lower bound", span(bound.time_ns, bound.method)),
         ("valid for", f"{bound.valid_for}, by {bound.evidence}"),
         ("gap", percent(gap)),
     ]
+    if bound_of_all is not None and bound.valid_for is not bound_of_all.valid_for:
+        rows.append(
+            ("all schedules", f"at least {span(bound_of_all.time_ns, bound_of_all.method)}")
+        )
+    return rows

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -116,6 +118,9 @@ def solve(
         )
     checked_output(output)
     checked_output(table)
+    wanted = {"output": output, "plot": plot, "grid": grid, "table": table}
+    if chosen.promise is Promise.BOUND:
+        _refuse_without_schedules(chosen.name, wanted)
     line = ProgressLine(f"{chosen.name} on {posed.instance.name}")
     options = SolveOptions(
         time_limit_s=time_limit, gap=gap, threads=threads, seed=seed, on_progress=line
@@ -130,11 +135,31 @@ def solve(
         _draw(result, plot, grid)
         if table is not None:
             _write_table(result, table)
+    else:
+        for path in filter(None, wanted.values()):
+            sys.stderr.write(f"note: {path} is not written: there is no schedule\n")
     if json:
         print_json(result.to_json())
     else:
         print_pairs(_describe(result))
     raise typer.Exit(status_of(result, wants_schedule=chosen.promise is not Promise.BOUND))
+
+
+def _refuse_without_schedules(method: str, wanted: Mapping[str, Path | None]) -> None:
+    """Refuse what only a schedule could be written to.
+
+    Raises
+    ------
+    InputError
+        If a file is wanted.
+    """
+    for field, path in wanted.items():
+        if path is not None:
+            raise InputError(
+                f"{method} proves a bound and makes no schedule for {path}",
+                field=field,
+                expected="leave it out, or choose a method that makes schedules",
+            )
 
 
 def _describe(result: Result) -> Rows:
@@ -146,7 +171,7 @@ def _describe(result: Result) -> Rows:
             ("peak", size(result.peak_bytes)),
         ]
     rows += overhead_rows(result.problem, result.replay)
-    rows += limit_rows(result.infeasibility, result.bound, result.gap)
+    rows += limit_rows(result.infeasibility, result.bound, result.bound_of_all, result.gap)
     if result.note:
         rows.append(("note", result.note))
     rows.append(("seconds", f"{result.seconds:.3f}"))

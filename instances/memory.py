@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
 from jettison.instances.errors import InputError
-from jettison.instances.units import checked_amount, format_bytes, parse_bytes
+from jettison.instances.units import BYTE_UNITS, checked_amount, format_bytes, parse_bytes
 
 _EXPECTED = "write an amount (4GiB), a share of the no-saving peak (60%) or alpha=0.2"
 _LARGEST_SHARE = 4
+# A plain number up to here looks like a percentage, and no step that is measured fits in as few
+# bytes; the tiny instances by which one checks a program by hand do.
+_LARGEST_PERCENTAGE = 100
+_LEAST_MEASURED_BYTES = BYTE_UNITS["MiB"]
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
@@ -67,17 +72,34 @@ class Alpha:
 Memory = Amount | Share | Alpha
 
 
-def parse_memory(memory: str | int | Memory) -> Memory:
+def parse_memory(memory: str | int | Memory, peak_bytes: Callable[[], int] | None = None) -> Memory:
     """Read how much memory there is; an ``int`` is a number of bytes, a text has its unit.
+
+    Parameters
+    ----------
+    memory
+        As it was given.
+    peak_bytes
+        The no-saving peak, asked for where a number from 1 to 100 may be a percentage without its
+        sign: beside a peak of a mebibyte and more. None where it is not known.
 
     Raises
     ------
     InputError
-        If the text is none of the three forms, or has no unit.
+        If the text is none of the three forms, or has no unit; or a plain number looks like a
+        percentage. `Amount` says that bytes are meant.
     """
     if isinstance(memory, Amount | Share | Alpha):
         return memory
     if isinstance(memory, int) and not isinstance(memory, bool):
+        is_small = 0 < memory <= _LARGEST_PERCENTAGE
+        peak = peak_bytes() if is_small and peak_bytes is not None else 0
+        if peak >= _LEAST_MEASURED_BYTES:
+            raise InputError(
+                f"{memory} is a number of bytes, of a step that takes {format_bytes(peak)}",
+                field="memory",
+                expected=f'write "{memory}%" for a share of that, or "{memory} B" for bytes',
+            )
         return Amount(memory)
     if not isinstance(memory, str):
         raise InputError(f"{memory!r} is not text", field="memory", expected=_EXPECTED)

@@ -54,7 +54,7 @@ class MultiModelTraining:
                 field="instance",
                 expected="multi-model needs models to train",
             )
-        memory = parse_memory(self.memory)
+        memory = parse_memory(self.memory, self._least_fused_peak_bytes)
         if isinstance(memory, Alpha):
             raise InputError(
                 f"{memory} is defined for chains only",
@@ -109,6 +109,10 @@ class MultiModelTraining:
             case Share(of_peak):
                 return int(of_peak * self.instance.sub_array(self.count).store_all_peak_bytes)
         raise AssertionError(self.memory)
+
+    def _least_fused_peak_bytes(self) -> int:
+        """Return the no-saving peak of the smallest sub-array of the instance."""
+        return self.instance.sub_array(min(self.instance.sizes)).store_all_peak_bytes
 
     @cached_property
     def link(self) -> Link:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from types import MappingProxyType
 
 from jettison.instances.errors import InputError
+from jettison.instances.frozen_mapping import FrozenMapping
 from jettison.instances.parameter_gradients import ParameterGradients
 
 Scalar = str | int | float | bool | None
@@ -60,7 +60,7 @@ class Provenance:
 
     def __post_init__(self) -> None:
         for name in ("libraries", "model_arguments", "spread"):
-            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+            object.__setattr__(self, name, FrozenMapping(getattr(self, name)))
         if self.device_kind not in {None, "cpu", "cuda"}:
             raise InputError(
                 f"{self.device_kind!r} is not a kind of device",

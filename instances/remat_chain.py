@@ -40,7 +40,9 @@ class RematChain:
                 field="instance",
                 expected="remat-chain needs a chain; for a graph use remat-graph",
             )
-        object.__setattr__(self, "memory", parse_memory(self.memory))
+        object.__setattr__(
+            self, "memory", parse_memory(self.memory, lambda: self.instance.store_all_peak_bytes)
+        )
 
     @cached_property
     def memory_bytes(self) -> int:

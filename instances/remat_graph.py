@@ -40,7 +40,7 @@ class RematGraph:
                 field="instance",
                 expected="remat-graph needs a graph; turn a chain into one with chain_to_graph",
             )
-        memory = parse_memory(self.memory)
+        memory = parse_memory(self.memory, lambda: self.instance.store_all_peak_bytes)
         if isinstance(memory, Alpha):
             raise InputError(
                 f"{memory} is defined for chains only",

@@ -65,7 +65,9 @@ class RematOffloadChain:
                 field="instance",
                 expected="remat-offload-chain needs a chain",
             )
-        object.__setattr__(self, "memory", parse_memory(self.memory))
+        object.__setattr__(
+            self, "memory", parse_memory(self.memory, lambda: self.instance.store_all_peak_bytes)
+        )
         object.__setattr__(self, "bandwidth", parse_link(self.bandwidth))
         if self.transfers not in list(Transfers):
             raise InputError(

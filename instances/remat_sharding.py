@@ -43,7 +43,7 @@ class RematSharding:
                 field="instance",
                 expected="remat-sharding needs a sharded graph",
             )
-        memory = parse_memory(self.memory)
+        memory = parse_memory(self.memory, self._fastest_peak_bytes)
         if isinstance(memory, Alpha):
             raise InputError(
                 f"{memory} is defined for chains only",
@@ -65,6 +65,11 @@ class RematSharding:
             case Amount(size_bytes):
                 return size_bytes
             case Share(of_peak):
-                fastest = with_strategies(self.instance, self.instance.fastest)
-                return int(of_peak * fastest.store_all_peak_bytes)
+                return int(of_peak * self._fastest_peak_bytes())
         raise AssertionError(self.memory)
+
+    def _fastest_peak_bytes(self) -> int:
+        """Return the no-saving peak of the fastest plan, or 0 where the graph does not name it."""
+        if not self.instance.fastest:
+            return 0
+        return with_strategies(self.instance, self.instance.fastest).store_all_peak_bytes

@@ -52,7 +52,7 @@ class Sharding:
                     expected=_EXPECTED,
                 )
             return
-        memory = parse_memory(self.memory)
+        memory = parse_memory(self.memory, lambda: self.instance.store_all_peak_bytes)
         if isinstance(memory, Alpha):
             raise InputError(
                 f"{memory} is defined for chains only", field="memory", expected=_EXPECTED

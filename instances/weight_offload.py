@@ -51,7 +51,9 @@ class WeightOffload:
                 field="instance",
                 expected="weight-offload needs a chain",
             )
-        object.__setattr__(self, "memory", parse_memory(self.memory))
+        object.__setattr__(
+            self, "memory", parse_memory(self.memory, lambda: self.cycle.no_offload_peak_bytes)
+        )
         if isinstance(self.memory, Alpha):
             raise InputError(
                 f"{self.memory} is a ratio between two ways to recompute",

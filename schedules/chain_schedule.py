@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from jettison.instances.chain import Chain
 from jettison.schedules.chain_contents import ChainContents, Effect
+from jettison.schedules.checked_operations import checked_operations
 from jettison.schedules.drop_rules import DropRules, Reading
 from jettison.schedules.recorder import Recorder
 from jettison.schedules.replay import Replay, Rule
@@ -87,9 +88,19 @@ class ChainOperation:
 
 @dataclass(frozen=True, slots=True)
 class ChainSchedule:
-    """A sequence of operations on a chain, one after the other."""
+    """A sequence of operations on a chain, one after the other.
+
+    Raises
+    ------
+    InputError
+        If something is no operation of a chain.
+    """
 
     operations: tuple[ChainOperation, ...]
+
+    def __post_init__(self) -> None:
+        checked = checked_operations(self.operations, (ChainOperation,))
+        object.__setattr__(self, "operations", checked)
 
     def replay(self, chain: Chain, memory_bytes: int | None = None) -> Replay:
         r"""Execute the sequence in exact integers and name every broken rule.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from jettison.instances.errors import InputError
 from jettison.instances.link import Link
 from jettison.instances.weight_cycle import WeightCycle
+from jettison.schedules.checked_operations import checked_operations
 from jettison.schedules.cyclic_event import CyclicEvent
 from jettison.schedules.cyclic_replay import CyclicReplay
 from jettison.schedules.replay import Replay
@@ -32,13 +33,15 @@ class CyclicSchedule:
     Raises
     ------
     InputError
-        If a time is out of range or the times descend.
+        If something is no event, a time is out of range, or the times descend.
     """
 
     period_ns: int
     events: tuple[CyclicEvent, ...]
 
     def __post_init__(self) -> None:
+        checked = checked_operations(self.events, (CyclicEvent,), field="events")
+        object.__setattr__(self, "events", checked)
         if not 0 <= self.period_ns <= _LATEST_NS:
             raise InputError(
                 f"{self.period_ns} ns", field="period_ns", expected="write a time of at least 0"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from jettison.instances.graph import Graph
+from jettison.schedules.checked_operations import checked_operations
 from jettison.schedules.recorder import Recorder
 from jettison.schedules.replay import Replay, Rule
 from jettison.schedules.schedule_class import ScheduleClass
@@ -29,9 +30,19 @@ class GraphOperation:
 
 @dataclass(frozen=True, slots=True)
 class GraphSchedule:
-    """A sequence of operations on a graph, one after the other."""
+    """A sequence of operations on a graph, one after the other.
+
+    Raises
+    ------
+    InputError
+        If something is no operation of a graph.
+    """
 
     operations: tuple[GraphOperation, ...]
+
+    def __post_init__(self) -> None:
+        checked = checked_operations(self.operations, (GraphOperation,))
+        object.__setattr__(self, "operations", checked)
 
     @classmethod
     def from_computations(cls, graph: Graph, computations: Sequence[int]) -> GraphSchedule:

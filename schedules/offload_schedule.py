@@ -11,6 +11,7 @@ from jettison.instances.remat_offload_chain import Transfers
 from jettison.schedules.at_once_replay import AtOnceReplay
 from jettison.schedules.chain_contents import Tensor, TensorKind
 from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind, ChainSchedule
+from jettison.schedules.checked_operations import checked_operations
 from jettison.schedules.fluid_replay import FluidReplay, has_two_phases
 from jettison.schedules.replay import Replay
 from jettison.schedules.transfer_operation import TransferOperation
@@ -22,12 +23,18 @@ class OffloadSchedule:
 
     Transfers tell :math:`a^\ell` and :math:`\bar a^\ell` apart, and so does a drop here: one of a
     `ChainSchedule` becomes the drop of the tensor that is there.
+
+    Raises
+    ------
+    InputError
+        If something is no operation of a chain and no transfer.
     """
 
     operations: tuple[ChainOperation | TransferOperation, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "operations", tuple(_with_named_drops(self.operations)))
+        checked = checked_operations(self.operations, (ChainOperation, TransferOperation))
+        object.__setattr__(self, "operations", tuple(_with_named_drops(checked)))
 
     @property
     def computations(self) -> ChainSchedule:

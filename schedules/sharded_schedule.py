@@ -9,6 +9,7 @@ from jettison.instances.chosen_strategies import with_strategies
 from jettison.instances.graph import Graph, Node
 from jettison.instances.operator import Role
 from jettison.instances.sharded_graph import ShardedGraph
+from jettison.schedules.checked_operations import checked_operations
 from jettison.schedules.graph_schedule import GraphOperation, GraphOperationKind, GraphSchedule
 from jettison.schedules.reduced_recomputation import is_reduced
 from jettison.schedules.replay import Replay, Rule, Violation
@@ -25,10 +26,19 @@ class ShardedSchedule:
         For each operator the place of its strategy; it is the same in every computation.
     operations
         As in `GraphSchedule`.
+
+    Raises
+    ------
+    InputError
+        If something is no operation of a graph.
     """
 
     strategies: tuple[int, ...]
     operations: tuple[GraphOperation, ...]
+
+    def __post_init__(self) -> None:
+        checked = checked_operations(self.operations, (GraphOperation,))
+        object.__setattr__(self, "operations", checked)
 
     @classmethod
     def from_computations(

@@ -169,6 +169,11 @@ class Result:
             [bound for bound in self.bounds if bound.evidence is Evidence.CERTIFICATE]
         )
 
+    @cached_property
+    def bound_of_all(self) -> Bound | None:
+        """The best bound that holds for all schedules, of whatever class the schedule is."""
+        return best_bound(self.bounds, ScheduleClass.ALL)
+
     def _largest(self, bounds: Sequence[Bound]) -> Bound | None:
         if self.replay is not None:
             return best_bound(bounds, self.replay.schedule_class)
@@ -259,6 +264,7 @@ class Result:
             "bound_method": None if self.bound is None else self.bound.method,
             "evidence": None if self.bound is None else str(self.bound.evidence),
             "valid_for": None if self.bound is None else str(self.bound.valid_for),
+            **bound_of_all_keys(self.bound_of_all),
             **certified_keys(self.certified_bound),
             "gap": self.gap,
             "idle_gap": self.idle_gap,
@@ -276,6 +282,14 @@ class Result:
 def versions_key(solvers: Mapping[str, str]) -> dict[str, str]:
     """Return what JSON says of versions: of jettison, and of the solvers that ran."""
     return {"jettison": metadata.version("jettison"), **solvers}
+
+
+def bound_of_all_keys(bound: Bound | None) -> dict[str, object]:
+    """Return what JSON says of the bound for all schedules, beside the bound that counts."""
+    return {
+        "all_schedules_lower_bound_ns": None if bound is None else bound.time_ns,
+        "all_schedules_bound_method": None if bound is None else bound.method,
+    }
 
 
 def certified_keys(bound: Bound | None) -> dict[str, object]:

@@ -6,13 +6,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from jettison.schedules.replay import Replay
-from jettison.solvers.bound import Bound, Evidence, largest_bound
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.bound import Bound, Evidence, best_bound, largest_bound
 from jettison.solvers.certified import certificate_for, certified_bound, proof_to_certify
 from jettison.solvers.outcome import Problem, SolveOptions
 from jettison.solvers.result import (
     Result,
     base_time_bound,
     base_time_of,
+    bound_of_all_keys,
     certified_keys,
     link_of,
     overheads_of,
@@ -67,6 +69,11 @@ class Verdict:
     def bound(self) -> Bound | None:
         """The best bound that holds for the schedule; without one, the largest of all."""
         return largest_bound(self.bounds)
+
+    @property
+    def bound_of_all(self) -> Bound | None:
+        """The best bound that holds for all schedules, whatever class the given one is of."""
+        return best_bound(self.bounds, ScheduleClass.ALL)
 
     @property
     def found_bound(self) -> Bound | None:
@@ -145,6 +152,7 @@ class Verdict:
             "evidence": None if self.bound is None else str(self.bound.evidence),
             "valid_for": None if self.bound is None else str(self.bound.valid_for),
             "schedule_class": None if self.replay is None else str(self.replay.schedule_class),
+            **bound_of_all_keys(self.bound_of_all),
             **certified_keys(self.certified_bound),
             "gap": self.gap,
             **overheads_of(self.problem, self.replay),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -82,10 +82,10 @@ def checkpoint_sequential_optimal(
     Raises
     ------
     InputError
-        If the model cannot be measured (see `profile_chain`), or no schedule fits: the message has
-        the least memory that would do, where it is known.
+        If the model is no sequence of modules or cannot be measured (see `profile_chain`), or no
+        schedule fits: the message has the least memory that would do, where it is known.
     """
-    sequential = model if isinstance(model, nn.Sequential) else nn.Sequential(*model)
+    sequential = _as_sequential(model)
     if chain is None:
         if sample_input is None:
             raise InputError(
@@ -114,6 +114,29 @@ def checkpoint_sequential_optimal(
     if not isinstance(result.schedule, ChainSchedule | OffloadSchedule):
         raise no_schedule_error(problem, result)
     return CheckpointedSequential(sequential, problem, result.schedule, loss=loss)
+
+
+def _as_sequential(model: nn.Sequential | Sequence[nn.Module]) -> nn.Sequential:
+    """Return the stages as one module.
+
+    Raises
+    ------
+    InputError
+        If there is no order in which they run.
+    """
+    if isinstance(model, nn.Sequential):
+        return model
+    stages = list(model) if isinstance(model, Iterable) else []
+    # A list of modules has an order, a module of one's own any forward method that one likes.
+    is_sequence = isinstance(model, Sequence | nn.ModuleList)
+    if not is_sequence or not all(isinstance(stage, nn.Module) for stage in stages):
+        raise InputError(
+            f"a {type(model).__name__}",
+            field="model",
+            expected="give an nn.Sequential, or a list of modules that run one after the other; "
+            "any other module can be profiled as a graph (profile_graph)",
+        )
+    return nn.Sequential(*stages)
 
 
 class _LossOfSample(nn.Module):

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
+import jettison as jt
 from jettison.instances.errors import InputError
 from jettison.instances.memory import Alpha, Amount, Memory, Share, parse_memory
 
@@ -88,3 +91,24 @@ def test_a_share_beyond_what_the_models_hold_is_refused() -> None:
 )
 def test_memory_is_written_as_people_write_it(memory: Memory, text: str) -> None:
     assert str(memory) == text
+
+
+@pytest.mark.parametrize(
+    ("problem", "instance", "link"),
+    [
+        (jt.RematChain, "resnet18-b4-224-cpu", {}),
+        (jt.RematOffloadChain, "resnet18-b4-224-cpu", {"bandwidth": "12GB/s"}),
+        (jt.WeightOffload, "resnet18-b4-224-cpu", {"bandwidth": "12GB/s"}),
+        (jt.RematGraph, "resnet18-graph-b8-64-cpu", {}),
+        (jt.RematSharding, "encoder-4l-mesh1x4", {}),
+        (jt.MultiModelTraining, "vit-x8", {}),
+    ],
+)
+def test_a_percentage_without_its_sign_is_not_taken_for_bytes(
+    problem: Callable[..., Any], instance: str, link: dict[str, str]
+) -> None:
+    loaded = jt.load(instance)
+    with pytest.raises(InputError, match=r'memory: 50 is a number of bytes.*write "50%" for'):
+        problem(loaded, memory=50, **link)
+    assert problem(loaded, memory="50 B", **link).memory_bytes == 50
+    assert problem(loaded, memory=101, **link).memory_bytes == 101

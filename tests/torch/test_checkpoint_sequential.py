@@ -157,6 +157,12 @@ def test_neither_a_sample_nor_a_chain_is_an_error() -> None:
         executor.checkpoint_sequential_optimal(wide_model(), memory="60%")
 
 
+@pytest.mark.parametrize("model", [nn.Bilinear(2, 2, 2), [nn.ReLU(), "relu"], 3])
+def test_a_model_without_an_order_of_stages_is_an_error(model: Any) -> None:
+    with pytest.raises(InputError, match=r"^model: an? .*give an nn\.Sequential, or a list"):
+        executor.checkpoint_sequential_optimal(model, memory="80%", sample_input=torch.zeros(2, 2))
+
+
 def test_arguments_of_the_loss_are_measured_and_passed_on() -> None:
     model, x, labels = wide_model(), torch.randn(8, 32), torch.randint(8, (8,))
     scheduled = executor.checkpoint_sequential_optimal(

@@ -1,0 +1,67 @@
+"""The bound for a class of schedules does not hide what is proved of all of them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import jettison as jt
+from jettison.cli.describe import duration
+from jettison.cli.main import main
+from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.bound import Bound, Evidence
+from jettison.solvers.outcome import Outcome
+from jettison.solvers.result import Result
+from jettison.solvers.status import Termination
+from tests.tiny import UNIFORM
+
+COMMAND = ["compare", "remat-chain", "resnet18-b4-224-cpu", "--memory", "60%"]
+METHODS = ["--methods", "rotor-exact,cut-bound"]
+
+
+def test_each_row_of_a_comparison_has_the_bound_for_all_schedules_beside_its_own(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        main([*COMMAND, *METHODS, "--json"])
+    rotor, cut = json.loads(capsys.readouterr().out)["results"]
+    # The cut bound is the one method of the two that speaks of all schedules.
+    assert rotor["valid_for"] == "persistent"
+    assert rotor["all_schedules_lower_bound_ns"] == cut["lower_bound_ns"] < rotor["lower_bound_ns"]
+    assert rotor["all_schedules_bound_method"] == "cut-bound"
+    with pytest.raises(SystemExit):
+        main([*COMMAND, *METHODS])
+    header = next(line for line in capsys.readouterr().out.splitlines() if "valid for" in line)
+    assert header.split("valid for")[1].split() == ["all", "schedules", "gap", "status", "seconds"]
+
+
+def test_a_table_of_bounds_for_all_schedules_says_it_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        main([*COMMAND, "--methods", "cut-bound"])
+    header = next(line for line in capsys.readouterr().out.splitlines() if "valid for" in line)
+    assert header.split("valid for")[1].split() == ["gap", "status", "seconds"]
+
+
+def test_the_smaller_bound_for_all_is_kept_beside_a_larger_one_for_a_class() -> None:
+    problem = jt.RematChain(UNIFORM, memory="100%")
+    bounds = tuple(
+        Bound(time_ns=time_ns, valid_for=valid_for, evidence=Evidence.EXACT, method=method)
+        for time_ns, valid_for, method in (
+            (UNIFORM.base_time_ns + 7, ScheduleClass.PERSISTENT, "narrow"),
+            (UNIFORM.base_time_ns + 6, ScheduleClass.ALL, "wide"),
+        )
+    )
+    outcome = Outcome(termination=Termination.TIME_LIMIT, bounds=bounds)
+    result = Result.from_outcome(problem, "narrow", outcome, 0.0)
+    assert (result.bound, result.bound_of_all) == bounds
+
+
+def test_a_schedule_faster_than_the_step_has_one_sign() -> None:
+    # A schedule that breaks rules may leave operations out.
+    problem = jt.RematChain(UNIFORM, memory="100%")
+    half_ns = UNIFORM.base_time_ns // 2
+    assert "(-50.00 % over no recomputation" in duration(problem, half_ns)
+    assert "(+50.00 % over no recomputation" in duration(problem, UNIFORM.base_time_ns + half_ns)
