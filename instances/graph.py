@@ -34,11 +34,16 @@ class Node:
         True for an operation of the backward pass.
     keep
         True if the value must be in memory at the end: a weight gradient, say.
+    result_of
+        The operator of which this value is one result, where it has several: it is taken from the
+        operator's value in no time, and made again by running the operator. None for a node that
+        runs an operator itself.
 
     Raises
     ------
     InputError
-        If a field is not a non-negative integer, the name is empty, or an input is named twice.
+        If a field is not a non-negative integer, the name is empty, an input is named twice, or a
+        result takes time or a workspace or reads anything but its operator.
     """
 
     name: str
@@ -48,6 +53,7 @@ class Node:
     workspace_bytes: int = 0
     backward: bool = False
     keep: bool = False
+    result_of: str | None = None
 
     def __post_init__(self) -> None:
         checked_name(self.name, "name")
@@ -61,6 +67,43 @@ class Node:
                     field=f"inputs[{position}]",
                     expected="name each input once",
                 )
+        if self.result_of is not None:
+            self._check_result()
+
+    def _check_result(self) -> None:
+        checked_name(self.result_of, "result_of")
+        if self.inputs != (self.result_of,):
+            reads = ", ".join(map(repr, self.inputs)) or "nothing"
+            raise InputError(
+                f"a result of {self.result_of!r} reads {reads}",
+                field="inputs",
+                expected="give the operator as the only input",
+            )
+        for field_name, amount in (
+            ("duration_ns", self.duration_ns),
+            ("workspace_bytes", self.workspace_bytes),
+        ):
+            if amount:
+                raise InputError(
+                    f"{amount} for a result of {self.result_of!r}",
+                    field=field_name,
+                    expected="write 0: the operator has the time and the workspace",
+                )
+
+    def to_json(self) -> dict[str, object]:
+        """Return the node as it stands in a file; a node that is no result does not mention it."""
+        entry: dict[str, object] = {
+            "name": self.name,
+            "duration_ns": self.duration_ns,
+            "output_bytes": self.output_bytes,
+            "inputs": list(self.inputs),
+            "workspace_bytes": self.workspace_bytes,
+            "backward": self.backward,
+            "keep": self.keep,
+        }
+        if self.result_of is not None:
+            entry["result_of"] = self.result_of
+        return entry
 
 
 @dataclass(frozen=True)
@@ -83,7 +126,8 @@ class Graph:
     ------
     InputError
         If there is no node, a name occurs twice, an input is unknown, the inputs form a cycle
-        (which is named), or a node comes before one of its inputs.
+        (which is named), a node comes before one of its inputs, or a node is a result of one that
+        is a result itself.
     """
 
     kind = "graph"
@@ -99,6 +143,7 @@ class Graph:
             raise InputError("the graph is empty", field="nodes", expected="give at least one node")
         checked_unique([node.name for node in self.nodes], "nodes")
         check_inputs({node.name: node.inputs for node in self.nodes}, "nodes", "a node")
+        self._check_results()
         self._check_repeated_blocks()
         total = sum(node.output_bytes + node.workspace_bytes for node in self.nodes)
         if max(total, self.base_time_ns * len(self.nodes)) >= 2**60:
@@ -107,6 +152,16 @@ class Graph:
                 field="nodes",
                 expected="check their units: bytes and nanoseconds",
             )
+
+    def _check_results(self) -> None:
+        for position, operator in enumerate(self.operators):
+            of = self.nodes[operator].result_of
+            if of is not None:
+                raise InputError(
+                    f"{self.nodes[operator].name!r} is a result itself, of {of!r}",
+                    field=f"nodes[{position}].result_of",
+                    expected="name the node that runs the operator",
+                )
 
     def _check_repeated_blocks(self) -> None:
         taken: set[str] = set()
@@ -140,6 +195,14 @@ class Graph:
         """For each node, the positions of its inputs, ascending."""
         return tuple(
             tuple(sorted(self.position_of[name] for name in node.inputs)) for node in self.nodes
+        )
+
+    @cached_property
+    def operators(self) -> tuple[int, ...]:
+        """For each node, the position of the one that runs to make its value: often itself."""
+        return tuple(
+            position if node.result_of is None else self.position_of[node.result_of]
+            for position, node in enumerate(self.nodes)
         )
 
     @cached_property
@@ -221,18 +284,7 @@ class Graph:
             "kind": self.kind,
             "version": 1,
             "name": self.name,
-            "nodes": [
-                {
-                    "name": node.name,
-                    "duration_ns": node.duration_ns,
-                    "output_bytes": node.output_bytes,
-                    "inputs": list(node.inputs),
-                    "workspace_bytes": node.workspace_bytes,
-                    "backward": node.backward,
-                    "keep": node.keep,
-                }
-                for node in self.nodes
-            ],
+            "nodes": [node.to_json() for node in self.nodes],
         }
         if self.repeated_blocks:
             document["repeated_blocks"] = [

@@ -78,6 +78,22 @@ METHODS = (
         "graph_dtr:solve_dtr",
     ),
     Method(
+        "dtr-eq",
+        "remat-graph",
+        Promise.HEURISTIC,
+        "Kirisame et al., ICLR 2021, arXiv:2006.09616 (h_DTR^eq)",
+        "the same with components of what is evicted in place of the exact neighbourhood",
+        "graph_dtr:solve_dtr_eq",
+    ),
+    Method(
+        "dtr-local",
+        "remat-graph",
+        Promise.HEURISTIC,
+        "Kirisame et al., ICLR 2021, arXiv:2006.09616 (h_local)",
+        "the same without what is evicted around a value",
+        "graph_dtr:solve_dtr_local",
+    ),
+    Method(
         "lp-rounding",
         "remat-graph",
         Promise.HEURISTIC,

@@ -25,7 +25,8 @@ class WorkingGraph:
     """
 
     def __init__(self, graph: Graph) -> None:
-        self.nodes: list[Node] = list(graph.nodes)
+        # An operator may be merged with others: what is left of it has no results of its own.
+        self.nodes: list[Node] = [replace(node, result_of=None) for node in graph.nodes]
         self.inputs = [set(inputs) for inputs in graph.inputs]
         self.users = [set(users) for users in graph.users]
         count = len(graph)

@@ -60,6 +60,7 @@ def traced_graph(
             workspace_bytes=operation.unread_bytes,
             backward=operation.backward,
             keep=operation.keep,
+            result_of=operation.inputs[0] if operation.is_selection else None,
         )
         for operation, spread in zip(traced.operations, spreads, strict=True)
     )

@@ -22,7 +22,8 @@ which are kept, are an operation of their own. Otherwise the gradient of a convo
 be kept with that of its weights. And where the backward pass reads some results of a forward
 operation (the statistics of a normalisation, the mask of a dropout) and others not, a *selection*
 follows it, which takes no time and holds those: the others are free when the forward pass has read
-them. While both are there, what the selection holds is counted twice, though it is there once.
+them. The graph marks it as a result of the operation (`Node.result_of`). While both are there, what
+the selection holds is counted twice, though it is there once.
 """
 
 from __future__ import annotations

@@ -77,6 +77,7 @@ READERS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
         "chain.json": _read_instance,
         "cycle.json": _read_instance,
         "graph.json": _read_instance,
+        "results.json": _read_instance,
         "sharded-graph.json": _read_instance,
         "strategy-graph.json": _read_instance,
         "multi-model.json": _read_instance,

@@ -20,6 +20,7 @@ from jettison.instances.sharding import Sharding
 from jettison.schedules.schedule_file import save_schedule
 from jettison.solvers.outcome import Problem
 from jettison.studies.result_folder import ResultFolder
+from tests.result_graphs import graph_with_results
 from tests.studies.tiny_study import job_of, small_chain
 from tests.tiny import DIAMOND, EQUAL_LAYERS, RING, UNEVEN
 from tests.tiny_models import MULTI_MODELS
@@ -75,6 +76,7 @@ def write_instances_and_schedules() -> None:
         "cycle": jt.WeightOffload(EQUAL_LAYERS, "100%", "1GB/s"),
         "offload": jt.RematOffloadChain(UNEVEN, "100%", "1GB/s"),
     }
+    jt.save(graph_with_results(2), FOLDER / "results.json")
     for name, problem in problems.items():
         if name != "offload":
             jt.save(problem.instance, FOLDER / f"{name}.json")

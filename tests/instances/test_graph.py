@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -109,6 +110,50 @@ def test_an_unknown_input_is_named_with_its_place() -> None:
     assert str(info.value) == (
         "nodes[1].inputs[1]: 'q' is not a node of the graph; name a node of this graph"
     )
+
+
+def _result(**fields: object) -> Node:
+    given = {"name": "r", "duration_ns": 0, "output_bytes": 1, "inputs": ("y",), "result_of": "y"}
+    return Node(**{**given, **fields})  # type: ignore[arg-type]
+
+
+def test_a_result_says_which_operator_makes_it() -> None:
+    graph = Graph("g", (*GRAPH.nodes, _result()))
+    assert graph.operators == (0, 1, 2, 1)
+    found = Graph.from_json(json.loads(json.dumps(graph.to_json())))
+    assert found == graph
+    assert found.nodes[3].result_of == "y"
+    unmarked = Graph("g", (*GRAPH.nodes, _result(result_of=None)))
+    assert graph.sha256 != unmarked.sha256
+    assert all("result_of" not in node.to_json() for node in unmarked.nodes)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"duration_ns": 3}, "duration_ns: 3 for a result of 'y'; write 0: the operator has the"),
+        ({"workspace_bytes": 3}, "workspace_bytes: 3 for a result of 'y'; write 0"),
+        ({"inputs": ("y", "x")}, "inputs: a result of 'y' reads 'y', 'x'; give the operator as "),
+        ({"inputs": ()}, "inputs: a result of 'y' reads nothing; give the operator as the only"),
+        ({"result_of": "x"}, "inputs: a result of 'x' reads 'y'; give the operator as the only"),
+        ({"result_of": ""}, "result_of: '' cannot be a name"),
+        ({"result_of": 3}, "result_of: 3 is not text; write 1 to 200"),
+    ],
+)
+def test_a_result_only_reads_its_operator_and_takes_no_time(
+    fields: dict[str, object], message: str
+) -> None:
+    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
+        _result(**fields)
+
+
+def test_a_result_of_a_result_is_refused() -> None:
+    second = _result(name="s", inputs=("r",), result_of="r")
+    with pytest.raises(
+        InputError,
+        match=r"^nodes\[4\].result_of: 'r' is a result itself, of 'y'; name the node that runs the",
+    ):
+        Graph("g", (*GRAPH.nodes, _result(), second))
 
 
 def test_a_cycle_is_spelt_out() -> None:

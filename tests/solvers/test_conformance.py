@@ -66,6 +66,8 @@ MAKES_ANOTHER_PLAN = {
     ("weight-offload", "bound-guided"),
     # What it evicts, and with it all that follows, depends on the memory.
     ("remat-graph", "dtr"),
+    ("remat-graph", "dtr-eq"),
+    ("remat-graph", "dtr-local"),
     # Another relaxation is rounded for another memory.
     ("remat-graph", "lp-rounding"),
     # Their random changes depend on the memory.

@@ -26,6 +26,8 @@ SEARCHES = {"anneal", "orders"}
 STORE_ALL_IN_PLENTY = {
     "store-all",
     "dtr",
+    "dtr-eq",
+    "dtr-local",
     "chen-greedy",
     "ap-chen-greedy",
     "linearized-griewank",

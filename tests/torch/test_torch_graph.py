@@ -173,6 +173,8 @@ def test_the_output_of_a_normalisation_is_free_when_it_is_rectified() -> None:
     assert nodes[name].output_bytes == 1152 + 64
     assert (nodes[f"{name}.saved"].output_bytes, nodes[f"{name}.saved"].inputs) == (64, (name,))
     assert nodes[f"{name}.saved"].duration_ns == 0
+    assert nodes[f"{name}.saved"].result_of == name
+    assert {node.name for node in graph.nodes if node.result_of} == {f"{name}.saved"}
     readers = [node.name for node in graph.nodes if name in node.inputs]
     assert readers == [f"{name}.saved", "relu"]
     assert f"{name}.saved" in nodes["native_batch_norm_backward"].inputs
