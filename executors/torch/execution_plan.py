@@ -29,7 +29,8 @@ class ExecutionPlan:
         they give back.
     movable
         For each operation, whether it is an ``F_all`` of which something leaves memory before
-        ``B``: :math:`\bar a^\ell`, or the input that its graph has read.
+        ``B``: :math:`\bar a^\ell`, or the input that its graph has read. The graph must not keep
+        an input that is dropped: the backward operation is given the one that is made again.
     repeated
         The stages that run forward more than once.
     delivery
@@ -83,15 +84,17 @@ def _is_movable(operations: Sequence[Operation], place: int) -> bool:
     number = start.stage
     saved = Tensor(TensorKind.SAVED, number)
     inputs = {Tensor(TensorKind.PLAIN, number - 1), Tensor(TensorKind.SAVED, number - 1)}
+    dropping = {
+        ChainOperation(ChainOperationKind.FORWARD_NONE, number),
+        ChainOperation(ChainOperationKind.DROP, number - 1),
+    }
     for operation in operations[place + 1 :]:
         if isinstance(operation, TransferOperation):
             if operation.tensor == saved or operation.tensor in inputs:
                 return True
         elif operation == ChainOperation(ChainOperationKind.BACKWARD, number):
             return False
-        elif _is_forward(operation, number - 1) or operation == ChainOperation(
-            ChainOperationKind.FORWARD_NONE, number
-        ):
+        elif _is_forward(operation, number - 1) or operation in dropping:
             # The input is dropped or computed again: the graph must not keep the old one.
             return True
     return False
@@ -125,7 +128,10 @@ def _releases(
             in_flight.add(operation.tensor)
         elif operation.kind.is_drop:
             contents.send_away(operation.tensor)
-            late = [operation.tensor]
+            if operation.tensor in in_flight:
+                late = [operation.tensor]
+            else:
+                stays_bytes = -operation.tensor.size_bytes(chain)
         else:
             contents.bring_back(operation.tensor)
             taken_bytes = stays_bytes = operation.tensor.size_bytes(chain)

@@ -175,6 +175,9 @@ class ScheduleRun:
 
     def _compute(self, operation: ChainOperation, *, movable: bool) -> None:
         number = operation.stage
+        if operation.kind is ChainOperationKind.DROP:
+            self._drop(number)
+            return
         for name in (
             Name(TensorKind.PLAIN, number - 1),
             Name(TensorKind.SAVED, number - 1),
@@ -188,8 +191,7 @@ class ScheduleRun:
                 self._forward_plain(number)
             case ChainOperationKind.FORWARD_NONE:
                 self._forward_plain(number)
-                self._plain.pop(number - 1, None)
-                self._drop_saved(number - 1)
+                self._drop(number - 1)
             case ChainOperationKind.BACKWARD:
                 self._backward(number)
 
@@ -273,6 +275,10 @@ class ScheduleRun:
         else:
             graph = self._saved[number] = self._hosted[number]
             graph.arrive(self._copies.prefetch(name))
+
+    def _drop(self, number: int) -> None:
+        self._plain.pop(number, None)
+        self._drop_saved(number)
 
     def _drop_saved(self, number: int) -> None:
         """Drop a graph, if there is one; what can come back from the host keeps its nodes."""

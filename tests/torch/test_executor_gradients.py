@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from jettison.instances.link import Link
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_offload_chain import RematOffloadChain
-from jettison.schedules.chain_schedule import ChainSchedule
+from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind, ChainSchedule
 from jettison.schedules.offload_schedule import OffloadSchedule
 from jettison.solvers.solve import solve
 from tests.executor_steps import MODELS, Step, build, squares, twin, unit_chain
-from tests.random_sequences import random_sequence
+from tests.random_sequences import random_sequence, random_sequence_with_drops
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 executor: Any = pytest.importorskip("jettison.torch", exc_type=ImportError)
@@ -71,6 +71,37 @@ def test_any_sequence_that_the_replay_accepts_gives_the_plain_step(
 ) -> None:
     chain = unit_chain(build(name)[0])
     operations = random_sequence(len(chain), random.Random(seed), transfers=False)
+    compare(name, RematChain(chain, 10**6), ChainSchedule(tuple(operations)), inside=inside)
+
+
+# a^2 comes back through F_all 2, whose own input a^1 has been dropped and comes back through
+# F_all 1; ā^4 is dropped whole, and made again.
+NESTED = (
+    "F_ck 1, F_none 2, F_all 3, D 2, F_all 4, D 3, F_ck 1, F_ck 2, F_all 3, D 2, F_all 4, D 1, "
+    "F_all 5, F_all 6, B 6, B 5, B 4, F_ck 1, F_all 2, D 1, B 3, F_all 1, B 2, B 1"
+)
+
+
+@EACH_MODEL
+@pytest.mark.parametrize("inside", [False, True], ids=["loss outside", "loss as a stage"])
+def test_nested_drops_of_inputs_give_the_plain_step(name: str, inside: bool) -> None:
+    schedule = ChainSchedule(
+        tuple(
+            ChainOperation(ChainOperationKind(kind), int(stage))
+            for kind, stage in (word.split() for word in NESTED.split(", "))
+        )
+    )
+    compare(name, RematChain(unit_chain(build(name)[0]), 10**6), schedule, inside=inside)
+
+
+@EACH_MODEL
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**32), inside=st.booleans(), orderly=st.booleans())
+def test_any_sequence_with_drops_gives_the_plain_step(
+    name: str, seed: int, inside: bool, orderly: bool
+) -> None:
+    chain = unit_chain(build(name)[0])
+    operations = random_sequence_with_drops(len(chain), random.Random(seed), orderly=orderly)
     compare(name, RematChain(chain, 10**6), ChainSchedule(tuple(operations)), inside=inside)
 
 
