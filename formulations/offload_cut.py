@@ -9,7 +9,9 @@ time. It knows nothing of persistence, of stages or of phases.
 Assumed are the operations of Table 1 of POFO, one at a time; each :math:`B` once; gradients stay on
 the device; each direction of the link carries :math:`\beta` at most; what an operation puts out can
 leave when the operation has ended; what it reads has arrived when it starts; :math:`a^0` is on the
-device when the step begins, and nothing computes it.
+device when the step begins, and nothing computes it. Nothing is assumed of how memory is freed:
+whatever is on the device or on the host may be dropped at any time, for nothing, whether there is
+another copy of it or not. Only a part of :math:`\bar a^k` does not become a plain :math:`a^k`.
 
 Notation as in `chain_cut`. :math:`A, P, Q` of the moment are those of `offload_moments`;
 :math:`f_k` and :math:`b_k` are the times of :math:`F^1, \dots, F^k` and :math:`B^1, \dots, B^k`;

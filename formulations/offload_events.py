@@ -1,7 +1,9 @@
 r"""A chain that may offload, from the first start of each operation to the next: one model for all.
 
 Source: the event bound that is used beside POFO (NeurIPS 2021), with the end of each operation as
-a moment of its own. It relaxes every schedule, under the assumptions of `offload_cut`.
+a moment of its own. It relaxes every schedule, under the assumptions of `offload_cut`: what is on
+the device or on the host may be dropped at any time, which is why (device) and (host) bound from
+above only.
 
 Intervals and states are those of `offload_intervals`: odd intervals are the :math:`2N` operations
 that every schedule runs, even ones the gaps before them, in which forward operations run again or

@@ -149,14 +149,17 @@ class AtOnceReplay:
 
     def _drop(self, operation: TransferOperation) -> None:
         tensor = self._expect_in_memory(operation)
-        hosted_ns = self._expect_on_host(tensor)
-        if tensor in self._contents.tensors:
+        if tensor not in self._contents.tensors:
+            return
+        if tensor in self._hosted_ns:
             self._contents.send_away(tensor)
             self._pofo.drop()
-            self._give_back(
-                max(self._started_ns, self._busy_ns.get(tensor, 0), hosted_ns),
-                tensor.size_bytes(self._chain),
-            )
+        else:
+            self._contents.give_up(tensor)
+        self._give_back(
+            max(self._started_ns, self._busy_ns.get(tensor, 0), self._hosted_ns.get(tensor, 0)),
+            tensor.size_bytes(self._chain),
+        )
 
     def _prefetch(self, operation: TransferOperation) -> None:
         tensor = operation.tensor

@@ -152,8 +152,7 @@ class ChainContents:
         drops = self._present(plain, saved)
         if not drops:
             self._broken(Rule.NOT_IN_MEMORY, str(plain))
-        self.is_persistent = False
-        self._checkpointed.discard(number)
+        self._lose(number)
         return self._apply(
             Effect(
                 duration_ns=0,
@@ -165,6 +164,11 @@ class ChainContents:
             )
         )
 
+    def give_up(self, tensor: Tensor) -> None:
+        """Take a tensor out of memory that is held nowhere else, for nothing."""
+        self.tensors.discard(tensor)
+        self._lose(tensor.stage)
+
     def send_away(self, tensor: Tensor) -> None:
         """Take a tensor out of memory that is held elsewhere: it is not lost."""
         self.tensors.discard(tensor)
@@ -174,6 +178,10 @@ class ChainContents:
         """Put a tensor back into memory that was held elsewhere."""
         self._away.discard(tensor)
         self.tensors.add(tensor)
+
+    def _lose(self, number: int) -> None:
+        self.is_persistent = False
+        self._checkpointed.discard(number)
 
     def _forward_plain(self, number: int, drops: tuple[Tensor, ...]) -> Effect:
         output = Tensor(TensorKind.PLAIN, number)

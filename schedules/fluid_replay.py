@@ -2,7 +2,7 @@ r"""The replay of a chain's operations where memory follows transfers byte by by
 
 POFO's model, for sequences of two phases: tensors are offloaded and dropped before the first
 backward, and brought back after the last first forward. All offloads end before the second phase
-starts, and no prefetch starts before it does.
+starts, and no prefetch starts before it does. What is dropped without a copy is gone at once.
 
 In the first phase transfers run one after the other, each as early as possible, and a computation
 waits while memory is short. Memory is checked when a computation starts: while it runs, what is on
@@ -29,27 +29,31 @@ from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind
 from jettison.schedules.findings import Findings
 from jettison.schedules.replay import Replay, Rule, Step, Transfer
 from jettison.schedules.schedule_class import ScheduleClass
-from jettison.schedules.transfer_operation import TransferOperation
+from jettison.schedules.transfer_operation import TransferOperation, drops_without_copy
 
 Operations = Sequence[ChainOperation | TransferOperation]
 
 
 def has_two_phases(operations: Operations) -> bool:
-    """Tell whether all offloads and drops come before all backwards and prefetches, once each.
+    """Tell whether what is copied leaves before all backwards and prefetches, once each.
 
-    A prefetch behind the last computation, in whose memory it would count, is none of these.
+    What has no copy may be dropped in either phase. A prefetch behind the last computation, in
+    whose memory it would count, belongs to neither.
     """
     second = second_phase(operations)
-    first_moves = [item for item in operations[:second] if isinstance(item, TransferOperation)]
-    last_moves = [item for item in operations[second:] if isinstance(item, TransferOperation)]
-    offloads = [item.tensor for item in first_moves if item.kind.is_offload]
-    drops = [item.tensor for item in first_moves if item.kind.is_drop]
-    prefetches = [item.tensor for item in last_moves if item.kind.is_prefetch]
+    free = drops_without_copy(operations)
+    moves = [
+        (position >= second, item)
+        for position, item in enumerate(operations)
+        if isinstance(item, TransferOperation) and position not in free
+    ]
+    offloads = [item.tensor for late, item in moves if item.kind.is_offload and not late]
+    drops = [item.tensor for late, item in moves if item.kind.is_drop and not late]
+    prefetches = [item.tensor for late, item in moves if item.kind.is_prefetch and late]
     return (
         len(offloads) == len(drops) == len(prefetches) == len(set(offloads))
         and set(offloads) == set(drops) == set(prefetches)
-        and len(first_moves) == 2 * len(offloads)
-        and len(last_moves) == len(offloads)
+        and len(moves) == 3 * len(offloads)
         and not (operations and isinstance(operations[-1], TransferOperation))
     )
 
@@ -208,7 +212,8 @@ class FluidReplay:
                 ready = self._ready.get(tensor, 0)
                 shipped[tensor] = phase.ship(str(operation), size, ready, pinned=True)
             elif tensor not in shipped:
-                self._findings.broken(Rule.NO_COPY, str(tensor))
+                self._contents.give_up(tensor)
+                stored -= self._units(tensor.size_bytes(self._chain))
             else:
                 shipped[tensor].is_pinned = False
                 self._contents.send_away(tensor)
@@ -230,11 +235,17 @@ class FluidReplay:
                     items.append(item)
                 continue
             tensor = operation.tensor
-            if not self._is_known(operation) or tensor in self._contents.tensors:
-                self._findings.broken(Rule.IN_MEMORY_ALREADY, str(tensor))
+            is_there = tensor in self._contents.tensors
+            if not self._is_known(operation) or is_there is operation.kind.is_prefetch:
+                rule = Rule.IN_MEMORY_ALREADY if is_there else Rule.NOT_IN_MEMORY
+                self._findings.broken(rule, str(tensor))
+                continue
+            size = self._units(tensor.size_bytes(self._chain))
+            if operation.kind.is_drop:
+                self._contents.give_up(tensor)
+                stored -= size
                 continue
             self._contents.bring_back(tensor)
-            size = self._units(tensor.size_bytes(self._chain))
             stored, returned = stored + size, returned + size
             items.append(operation)
         phase = _Phase()

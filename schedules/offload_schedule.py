@@ -14,7 +14,7 @@ from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind
 from jettison.schedules.checked_operations import checked_operations
 from jettison.schedules.fluid_replay import FluidReplay, has_two_phases
 from jettison.schedules.replay import Replay
-from jettison.schedules.transfer_operation import TransferOperation
+from jettison.schedules.transfer_operation import TransferOperation, drops_without_copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,15 @@ class OffloadSchedule:
 
     @property
     def computations(self) -> ChainSchedule:
-        """The computations alone, in order."""
+        """The computations in order, with the drops of what has no copy on the host."""
+        lost = drops_without_copy(self.operations)
+        drop = ChainOperationKind.DROP
         return ChainSchedule(
-            tuple(item for item in self.operations if isinstance(item, ChainOperation))
+            tuple(
+                ChainOperation(drop, item.stage) if isinstance(item, TransferOperation) else item
+                for position, item in enumerate(self.operations)
+                if isinstance(item, ChainOperation) or position in lost
+            )
         )
 
     def replay(

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class ScheduleClass(StrEnum):
-    """A set of schedules over which a statement holds.
+    r"""A set of schedules over which a statement holds.
 
     ``persistent``
         On chains: what is checkpointed stays until its backward operation (RR-9302, Section 4.1).
@@ -33,7 +33,9 @@ class ScheduleClass(StrEnum):
         On graphs: first computations follow the order of the instance, and nodes are recomputed as
         often, and in whatever order, as inputs allow. Staged schedules are among them.
     ``all schedules``
-        Every valid schedule of the problem.
+        Every valid schedule of the problem. On chains, with a link or without, whatever is in
+        memory may be dropped at any time for nothing; :math:`\bar a^\ell` is held, dropped and
+        moved as a whole.
     """
 
     PERSISTENT = "persistent"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -14,7 +15,8 @@ class TransferOperationKind(StrEnum):
     ``O``, ``O_all``
         Offload: copy :math:`a^\ell`, or :math:`\bar a^\ell`, to the host. It stays in memory.
     ``D``, ``D_all``
-        Drop it from memory, as soon as the copy is complete and nothing reads it any more.
+        Drop it from memory, as soon as nothing reads or copies it any more. What has a copy on the
+        host can come back from there; anything else is lost, and has to be computed again.
     ``P``, ``P_all``
         Prefetch: bring it back into memory. The copy on the host stays.
     """
@@ -90,3 +92,17 @@ class TransferOperation:
         cls, tensor: Tensor, plain: TransferOperationKind, saved: TransferOperationKind
     ) -> TransferOperation:
         return cls(saved if tensor.kind is TensorKind.SAVED else plain, tensor.stage)
+
+
+def drops_without_copy(operations: Iterable[object]) -> frozenset[int]:
+    """Return where a sequence drops what has not been offloaded before."""
+    copied: set[Tensor] = set()
+    found: list[int] = []
+    for position, item in enumerate(operations):
+        if not isinstance(item, TransferOperation):
+            continue
+        if item.kind.is_offload:
+            copied.add(item.tensor)
+        elif item.kind.is_drop and item.tensor not in copied:
+            found.append(position)
+    return frozenset(found)

@@ -1,9 +1,9 @@
 r"""A lower bound on the time of every schedule of a chain that may offload, in exact integers.
 
 It is the least deadline :math:`D` that no cut of the chain rules out (`offload_cuts`): any schedule
-that recomputes, offloads and brings back at any time takes at least so long. The deadline is found
-by doubling and halving. A deadline that is ruled out is a proof by itself, so that the search can
-stop at any time. It stops when the part of the time that is left open is the gap that was asked
+that recomputes, offloads, brings back and drops at any time takes at least so long. The deadline is
+found by doubling and halving. A deadline that is ruled out is a proof by itself, so that the search
+can stop at any time. It stops when the part of the time that is left open is the gap that was asked
 for, or a millionth.
 
 Where transfers are at once, the cuts are first searched as if transfers were fluid, which is faster

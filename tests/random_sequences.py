@@ -14,16 +14,19 @@ CAREFREE = 60
 
 
 def random_sequence(
-    stages: int, generator: random.Random, *, transfers: bool
+    stages: int, generator: random.Random, *, transfers: bool, drops: bool = False
 ) -> list[ChainOperation | TransferOperation]:
-    """Walk at random: what is in memory is kept as a set, by the rules of Table 1."""
+    """Walk at random: what is in memory is kept as a set, by the rules of Table 1.
+
+    With `drops`, some of what has no copy on the host is dropped instead of copied.
+    """
     memory = {Tensor(TensorKind.PLAIN, 0)}
     host: set[Tensor] = set()
     operations: list[ChainOperation | TransferOperation] = []
     gradient = stages
     while gradient:
         if transfers and len(operations) < CAREFREE and generator.random() < 0.4:
-            operations += _random_transfer(memory, host, gradient, generator)
+            operations += _random_transfer(memory, host, gradient, generator, drops=drops)
         below = {tensor.stage for tensor in memory if tensor.stage < gradient}
         if not below:
             away = Tensor(TensorKind.PLAIN, 0)
@@ -71,7 +74,12 @@ def _outputs(number: int) -> tuple[Tensor, Tensor]:
 
 
 def _random_transfer(
-    memory: set[Tensor], host: set[Tensor], gradient: int, generator: random.Random
+    memory: set[Tensor],
+    host: set[Tensor],
+    gradient: int,
+    generator: random.Random,
+    *,
+    drops: bool,
 ) -> list[TransferOperation]:
     there = sorted(memory, key=str)
     away = sorted((item for item in host - memory if item.stage <= gradient), key=str)
@@ -83,6 +91,9 @@ def _random_transfer(
         return []
     tensor = generator.choice(there)
     if tensor in host:
+        memory.discard(tensor)
+        return [TransferOperation.drop(tensor)]
+    if drops and tensor.stage and generator.random() < 0.5:
         memory.discard(tensor)
         return [TransferOperation.drop(tensor)]
     host.add(tensor)

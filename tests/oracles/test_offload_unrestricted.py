@@ -6,9 +6,12 @@ import random
 from fractions import Fraction
 
 from jettison.instances.chain import Chain
+from jettison.instances.link import Link
+from jettison.schedules.offload_schedule import OffloadSchedule
 from jettison.solvers.least_offload_memory import least_memory_with_offloading
 from tests.oracles.chain_brute_force import fastest
 from tests.oracles.offload_unrestricted import OffloadSearch
+from tests.random_sequences import random_sequence
 from tests.strategies import random_chain
 from tests.tiny import chain_of
 
@@ -68,3 +71,30 @@ def test_a_schedule_exists_exactly_where_each_operation_fits_alone() -> None:
         assert search(chain, least, 1) is not None
         if least:
             assert search(chain, least - 1, 1) is None
+
+
+def test_a_drop_without_a_copy_is_among_the_moves() -> None:
+    # a^1 is dropped under ā^2 and made again for B 2, in 4 forwards of 1 ns and 3 backwards of 1:
+    # a copy would take 10 ms. Without that move 40 bytes are too few (tests/schedules/test_drops).
+    chain = chain_of(0, (1, 10, 10, 0, 0), (1, 10, 10, 20, 0), (1, 0, 0, 0, 15))
+    assert search(chain, 40, Fraction(1, 10**6)) == 7
+    assert fastest(chain, 41) is None
+
+
+def test_no_valid_schedule_with_drops_is_faster_than_the_search() -> None:
+    generator = random.Random(3)
+    met = 0
+    for _ in range(60):
+        chain = random_chain(generator, 2, largest_output_bytes=2)
+        link = Link(generator.choice((5 * 10**8, 10**9)))
+        for _ in range(6):
+            operations = random_sequence(2, generator, transfers=True, drops=True)
+            schedule = OffloadSchedule(tuple(operations))
+            memory_bytes = schedule.replay(chain, link).peak_bytes
+            replay = schedule.replay(chain, link, memory_bytes=memory_bytes)
+            assert replay.valid
+            fastest_ns = search(chain, memory_bytes, link.bytes_per_ns)
+            assert fastest_ns is not None
+            assert fastest_ns <= replay.time_ns
+            met += fastest_ns == replay.time_ns
+    assert met > 5

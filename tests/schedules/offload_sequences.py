@@ -12,8 +12,8 @@ def sequence(text: str) -> OffloadSchedule:
     operations: list[ChainOperation | TransferOperation] = []
     for word in text.split(","):
         kind, stage = word.split()
-        if kind in list(ChainOperationKind):
-            operations.append(ChainOperation(ChainOperationKind(kind), int(stage)))
-        else:
+        if kind in list(TransferOperationKind):
             operations.append(TransferOperation(TransferOperationKind(kind), int(stage)))
+        else:
+            operations.append(ChainOperation(ChainOperationKind(kind), int(stage)))
     return OffloadSchedule(tuple(operations))

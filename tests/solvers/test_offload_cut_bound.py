@@ -13,7 +13,9 @@ from jettison.instances.chain import Chain
 from jettison.instances.link import Link
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
+from jettison.schedules.offload_schedule import OffloadSchedule
 from jettison.schedules.schedule_class import ScheduleClass
+from jettison.schedules.transfer_operation import drops_without_copy
 from jettison.solvers.bound import Evidence
 from jettison.solvers.chain_cut_bound import bound_chain_cut
 from jettison.solvers.offload_cut_bound import bound_offload_cut
@@ -24,6 +26,7 @@ from jettison.solvers.solve import solve
 from jettison.solvers.status import Termination
 from tests.oracles.judged_offload import JudgedOffload, judged_offloads
 from tests.oracles.offload_unrestricted import OffloadSearch
+from tests.random_sequences import random_sequence, random_sequence_with_drops
 from tests.strategies import random_chain
 from tests.tiny import chain_of
 
@@ -90,6 +93,30 @@ def test_a_delay_of_part_of_a_nanosecond_is_not_rounded_up() -> None:
 def test_no_schedule_is_faster(transfers: Transfers) -> None:
     for item, found_ns in bounds_of(transfers):
         assert item.chain.base_time_ns <= found_ns <= item.fastest_ns, item
+
+
+@EACH_WAY
+def test_no_schedule_that_drops_what_has_no_copy_is_faster(transfers: Transfers) -> None:
+    generator = random.Random(7)
+    dropped = delayed = 0
+    for _ in range(120):
+        stages = generator.randint(2, 6)
+        chain = random_chain(generator, stages)
+        link = Link(generator.choice((5 * 10**8, 10**9)))
+        moves = generator.random() < 0.5
+        operations = random_sequence(stages, generator, transfers=moves, drops=True)
+        if not moves:
+            operations = [*random_sequence_with_drops(stages, generator, orderly=True)]
+        schedule = OffloadSchedule(tuple(operations))
+        memory_bytes = schedule.replay(chain, link, transfers).peak_bytes
+        replay = schedule.replay(chain, link, transfers, memory_bytes)
+        assert replay.valid
+        found_ns = bound_ns(RematOffloadChain(chain, memory_bytes, link, transfers))
+        assert found_ns <= replay.time_ns
+        dropped += bool(drops_without_copy(schedule.operations))
+        delayed += found_ns > chain.base_time_ns
+    assert dropped > 40
+    assert delayed > 5
 
 
 def test_nearly_all_of_the_delay_is_proved_where_transfers_are_at_once() -> None:
