@@ -27,7 +27,7 @@ for several times. It runs once for all of them, and is counted once here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from typing import Protocol
 
@@ -156,15 +156,17 @@ class NeighbourhoodCost:
 class ComponentCost:
     r"""The operators of the components that touch a value: :math:`h_{DTR}^{eq}`.
 
-    A component is a node of a union-find forest that counts, by operator, its evicted values. Each
-    eviction adds an element, which stays when its value is made again. Merging moves the smaller
-    count into the larger one: :math:`O((n + k) \log (n + k))` moves for `k` evictions.
+    A component is a root of a union-find forest with the duration of its operators; of those with
+    several results it counts the evicted ones, so that none is paid for twice. Each eviction adds
+    an element, which stays when its value is made again. Merging moves the smaller count into the
+    larger one.
     """
 
     def __init__(self, dependencies: Dependencies) -> None:
         self._of = dependencies
         self._above: list[int] = []
-        self._counts: list[Counter[int]] = []
+        self._duration_ns: list[int] = []
+        self._shared: list[Counter[int]] = []
         # The element of each evicted value.
         self._element: dict[int, int] = {}
 
@@ -173,36 +175,40 @@ class ComponentCost:
         element = self._element.pop(value, None)
         if element is None:
             return
-        counts = self._counts[self._root(element)]
-        operator = self._of.operators[value]
-        counts[operator] -= 1
-        if not counts[operator]:
-            del counts[operator]
+        root, operator = self._root(element), self._of.operators[value]
+        if self._of.results[operator]:
+            self._shared[root][operator] -= 1
+            if self._shared[root][operator]:
+                return
+            del self._shared[root][operator]
+        self._duration_ns[root] -= self._of.durations_ns[value]
 
     def evicted(self, value: int) -> None:
         """Make a component of the value, merged with all that it touches."""
-        element = len(self._above)
+        element, operator = len(self._above), self._of.operators[value]
         self._above.append(element)
-        self._counts.append(Counter([self._of.operators[value]]))
+        self._duration_ns.append(self._of.durations_ns[value])
+        self._shared.append(Counter([operator] if self._of.results[operator] else []))
         for root in self._touching(value):
-            self._merge(root, element)
+            self._merge(root, self._root(element))
         self._element[value] = element
 
     def cost_ns(self, value: int, most_ns: int | None) -> int:
-        """Add up the operators of the components that touch the value."""
-        operators = {self._of.operators[value]}
+        """Add up the components that touch the value; operators in several of them once."""
+        operator = self._of.operators[value]
         cost_ns = self._of.durations_ns[value]
+        counted: set[int] = {operator} if self._of.results[operator] else set()
         for root in self._touching(value):
-            for operator in self._counts[root]:
-                if operator not in operators:
-                    operators.add(operator)
-                    cost_ns += self._of.durations_ns[operator]
+            shared = self._shared[root].keys()
+            twice = counted & shared
+            counted |= shared
+            cost_ns += self._duration_ns[root] - sum(self._of.durations_ns[one] for one in twice)
             if most_ns is not None and cost_ns > most_ns:
-                return cost_ns
+                break
         return cost_ns
 
     def _touching(self, value: int) -> list[int]:
-        neighbours: Sequence[int] = (*self._of.parents[value], *self._of.children[value])
+        neighbours = (*self._of.parents[value], *self._of.children[value])
         return list(
             dict.fromkeys(
                 self._root(self._element[other]) for other in neighbours if other in self._element
@@ -216,10 +222,10 @@ class ComponentCost:
         return element
 
     def _merge(self, first: int, second: int) -> None:
-        smaller, larger = sorted(
-            (self._root(first), self._root(second)), key=lambda root: len(self._counts[root])
-        )
-        if smaller != larger:
-            self._above[smaller] = larger
-            self._counts[larger].update(self._counts[smaller])
-            self._counts[smaller].clear()
+        smaller, larger = sorted((first, second), key=lambda root: len(self._shared[root]))
+        twice = self._shared[smaller].keys() & self._shared[larger].keys()
+        self._above[smaller] = larger
+        self._duration_ns[larger] += self._duration_ns[smaller]
+        self._duration_ns[larger] -= sum(self._of.durations_ns[one] for one in twice)
+        self._shared[larger].update(self._shared[smaller])
+        self._shared[smaller].clear()
