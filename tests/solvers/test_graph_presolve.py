@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -19,11 +20,13 @@ from jettison.solvers.graph_presolve import Presolved, presolve
 from jettison.solvers.highs import solve_model
 from jettison.solvers.highs_options import HighsOptions
 from jettison.solvers.outcome import SolveOptions
+from jettison.solvers.solve import solve_with
 from tests.oracles.graph_brute_force import (
     least_in_order_time_ns,
     least_staged_time_ns,
     least_time_ns,
 )
+from tests.result_graphs import graph_with_results
 from tests.tiny import LADDER
 
 STAGED, IN_ORDER, ALL = ScheduleClass.STAGED, ScheduleClass.IN_ORDER, ScheduleClass.ALL
@@ -329,3 +332,30 @@ def test_classes_and_known_times_that_cannot_be_are_refused() -> None:
         presolve(problem, (ScheduleClass.PERSISTENT,))
     with pytest.raises(InputError, match="known_time_ns"):
         presolve(problem, known_time_ns=LADDER.base_time_ns - 1)
+
+
+def unmarked(graph: Graph) -> Graph:
+    """Return the graph with results as nodes like any other."""
+    return replace(graph, nodes=tuple(replace(node, result_of=None) for node in graph.nodes))
+
+
+def test_results_of_operators_are_reduced_and_solved_as_the_nodes_that_they_are() -> None:
+    for seed in range(24):
+        graph = graph_with_results(seed, 4)
+        memory_bytes = (graph.least_peak_bound_bytes + graph.store_all_peak_bytes) // 2
+        problem = RematGraph(graph, memory_bytes)
+        left, plain = (
+            presolve(RematGraph(given, memory_bytes)).problem.instance
+            for given in (graph, unmarked(graph))
+        )
+        assert unmarked(left) == plain
+        if len(graph) <= 7:
+            result = solve_with(problem, "exact", SolveOptions())
+            valid_for = result.bound.valid_for if result.bound else STAGED
+            assert result.time_ns == LEAST_TIME_NS[valid_for](graph, memory_bytes)
+            for method in ("dtr", "dtr-eq", "dtr-local"):
+                other = solve_with(problem, method, SolveOptions())
+                if other.time_ns is not None:
+                    least_ns = least_time_ns(graph, memory_bytes)
+                    assert least_ns is not None
+                    assert least_ns <= other.time_ns
