@@ -34,6 +34,8 @@ highspy = lazy.load("highspy")
 
 __all__ = ["HighsOptions", "ModelSolution", "Progress", "solve_model"]
 
+# As many as HiGHS itself takes to complete a start.
+_NODES_FOR_A_START = 500
 _SECONDS_BETWEEN_LOGS = 0.5
 # What HiGHS holds integer columns to unless `feasibility_tolerance` says otherwise.
 _INTEGRALITY_TOLERANCE = 1e-6
@@ -164,6 +166,7 @@ class _Run:
 
     def _solve(self) -> _Ending:
         require_sound_highs()
+        self._complete_start()
         highs = self._prepared_highs()
         highs.cbMipLogging.subscribe(self._report_progress)
         highs.cbMipImprovingSolution.subscribe(self._report_incumbent)
@@ -177,6 +180,28 @@ class _Run:
         if status == highspy.HighsModelStatus.kOptimal:
             status = highspy.HighsModelStatus.kUnbounded
         return _Ending(status, ending.info, ending.solution)
+
+    def _complete_start(self) -> None:
+        """Find the integers that the start leaves open; drop it where they cannot be found.
+
+        HiGHS would do that itself, in a model in which the others are fixed, and report the bound
+        of that model as if it were one of this.
+        """
+        start, model = self.start, self.model
+        if start is None or not np.isnan(start[model.integer]).any():
+            return
+        known = ~np.isnan(start)
+        self.start = None
+        if not known[model.integer].any():
+            return
+        self.lp.col_lower_ = np.where(known, start, model.column_lower)
+        self.lp.col_upper_ = np.where(known, start, model.column_upper)
+        highs = self._prepared_highs()
+        _set_option(highs, "mip_max_nodes", _NODES_FOR_A_START)
+        ending = _run(highs)
+        if ending.info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
+            self.start = np.array(ending.solution.col_value, dtype=float)
+        self.lp.col_lower_, self.lp.col_upper_ = model.column_lower, model.column_upper
 
     def _prepared_highs(self) -> Any:
         # A new Highs for each run: the clock of an old one runs on, and its time limit with it.

@@ -158,6 +158,18 @@ def test_a_start_may_leave_values_open_and_a_useless_one_is_ignored() -> None:
         assert solve_model(model, HighsOptions(start=start)).objective == 2
 
 
+def test_a_start_that_leaves_integers_open_proves_nothing() -> None:
+    # HiGHS completes it in a model without items 0 to 39, and would report the bound of that one.
+    model = knapsack()
+    start = [0.0] * 40 + [math.nan] * 20
+    seen: list[Progress] = []
+    solution = solve_model(model, HighsOptions(start=start, node_limit=0), seen.append)
+    assert solution.objective is not None
+    assert solution.objective < -10_000
+    # The optimum is above every bound.
+    assert all(item.dual_bound is None or item.dual_bound <= -25830 for item in seen)
+
+
 def test_a_start_that_does_not_fit_is_refused() -> None:
     with pytest.raises(InputError, match="start: a start of shape"):
         solve_model(knapsack(), HighsOptions(start=[1.0]))
