@@ -105,6 +105,7 @@ import lazy_loader as lazy
 
 from jettison.formulations.integer_scale import IntegerScale
 from jettison.formulations.recomputation import AnyNode, Recomputation
+from jettison.formulations.watched_writing import Watch, unwatched, watched_problem
 from jettison.instances.graph import Graph
 from jettison.instances.remat_graph import RematGraph
 
@@ -199,9 +200,9 @@ class Checkmate:
     objective: Time | Peak = field(default_factory=Time)
     recomputation: Recomputation = field(default_factory=AnyNode)
 
-    def build(self, problem: RematGraph) -> CheckmateModel:
-        """Build the model; about 10 µs for each coefficient."""
-        return _Writer(self, problem).model()
+    def build(self, problem: RematGraph, watch: Watch = unwatched) -> CheckmateModel:
+        """Build the model; about 10 µs for each coefficient. `watch` may end that."""
+        return _Writer(self, problem, watch).model()
 
     def estimated_coefficients(self, graph: Graph) -> int:
         """Return how many coefficients the disaggregated model has at most, in :math:`O(n + |E|)`.
@@ -221,7 +222,7 @@ class Checkmate:
 class _Writer:
     """Adds the columns and the rows, in the order of the docstring."""
 
-    def __init__(self, options: Checkmate, problem: RematGraph) -> None:
+    def __init__(self, options: Checkmate, problem: RematGraph, watch: Watch) -> None:
         graph = problem.instance
         self.options = options
         self.graph = graph
@@ -231,7 +232,7 @@ class _Writer:
         # The last node is never recomputed.
         self.time_scale = IntegerScale.of(node.duration_ns for node in graph.nodes[:-1])
         self.outputs = [self.memory_scale.to_model(node.output_bytes) for node in graph.nodes]
-        self.pulp = pulp.LpProblem("checkmate", pulp.LpMinimize)
+        self.pulp = watched_problem("checkmate", watch)
         self._add_columns(problem)
 
     def model(self) -> CheckmateModel:

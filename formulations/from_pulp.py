@@ -16,6 +16,7 @@ import lazy_loader as lazy
 from jettison.formulations.array_model_builder import ArrayModelBuilder
 from jettison.formulations.lp_names import as_lp_names
 from jettison.formulations.translated_model import Sense, TranslatedModel
+from jettison.formulations.watched_writing import Watch, unwatched
 from jettison.instances.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,12 +25,19 @@ else:
     pulp = lazy.load("pulp")
 
 
-def from_pulp(problem: pulp.LpProblem) -> TranslatedModel:
+def from_pulp(problem: pulp.LpProblem, watch: Watch = unwatched) -> TranslatedModel:
     """Translate a PuLP problem; a missing objective is 0.
 
     Columns are PuLP's variables in PuLP's order, which is by name, and rows its constraints as they
     were added. Names that an LP file can hold stay as they are, others change as `as_lp_names`
     says; constraints without a name are called ``_C1``, ``_C2`` and so on, as PuLP does.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    watch
+        Called at every column and row; it may raise, which ends the translation.
 
     Raises
     ------
@@ -53,21 +61,22 @@ def from_pulp(problem: pulp.LpProblem) -> TranslatedModel:
 
     variables = problem.variables()
     names = as_lp_names(variable.name for variable in variables)
-    column_of = {
-        variable: model.add_column(
+    column_of: dict[pulp.LpVariable, int] = {}
+    for variable, name in zip(variables, names, strict=True):
+        watch()
+        column_of[variable] = model.add_column(
             name,
             lower=-math.inf if variable.lowBound is None else variable.lowBound,
             upper=math.inf if variable.upBound is None else variable.upBound,
             cost=sense * objective.get(variable, 0),
             integer=variable.cat == pulp.LpInteger,
         )
-        for variable, name in zip(variables, names, strict=True)
-    }
 
     # Some releases of PuLP 3.3 hold the constraints in a dictionary, later ones return a list.
     held = problem.constraints
     constraints = list(held() if callable(held) else held.values())
     for name, constraint in zip(_row_names(constraints), constraints, strict=True):
+        watch()
         lower, upper = constraint.getLb(), constraint.getUb()
         model.add_row(
             name,

@@ -80,7 +80,13 @@ from typing import Any
 
 from jettison.formulations.integer_scale import IntegerScale
 from jettison.formulations.products import Bilinear, Products
-from jettison.formulations.sharding_columns import ShardingColumns, Term, chosen_strategies
+from jettison.formulations.sharding_columns import (
+    ShardingColumns,
+    Term,
+    chosen_strategies,
+    strategies_of_plan,
+)
+from jettison.formulations.watched_writing import Watch, unwatched
 from jettison.instances.operator import Role
 from jettison.instances.remat_sharding import RematSharding
 from jettison.instances.sharded_graph import ShardedGraph
@@ -148,6 +154,31 @@ class KiwiFullModel:
         strategies = chosen_strategies(self.sharded, values)
         return ShardedSchedule.from_computations(self.sharded, strategies, computations)
 
+    def point(self, plan: ShardedSchedule) -> dict[str, float]:
+        """Return what the columns s, A and B say of a staged plan, by their names."""
+        values = strategies_of_plan(self.sharded, plan.strategies)
+        values |= {f"A_{t}_{i}": 0.0 for t, i in self.concrete.A}
+        values |= {f"B_{t}_{i}": 0.0 for t, i in self.concrete.B}
+        computed_in: dict[int, int] = {}
+        stage = 0
+
+        def store(i: int, until: int) -> None:
+            for t in range(computed_in[i] + 1, until + 1):
+                values[f"B_{t}_{i}"] = 1.0
+
+        for i in plan.computations:
+            for j in self.sharded.inputs[i]:
+                store(j, stage)
+            if i in computed_in:
+                values[f"A_{stage}_{i}"] = 1.0
+            computed_in[i] = stage
+            # The first computation of an operator ends the stage that has its number.
+            stage += i == stage
+        for i, item in enumerate(self.sharded.operators):
+            if item.keep:
+                store(i, len(self.sharded) - 1)
+        return values
+
 
 @dataclass(frozen=True)
 class KiwiFull:
@@ -164,9 +195,9 @@ class KiwiFull:
     products: Products = field(default_factory=Bilinear)
     printed: frozenset[PrintedRow] = frozenset()
 
-    def build(self, problem: RematSharding) -> KiwiFullModel:
-        """Build the model; about 20 µs for each coefficient."""
-        return _Writer(self, problem).model()
+    def build(self, problem: RematSharding, watch: Watch = unwatched) -> KiwiFullModel:
+        """Build the model; about 20 µs for each coefficient. `watch` may end that."""
+        return _Writer(self, problem, watch).model()
 
     def estimated_products(self, sharded: ShardedGraph) -> int:
         """Return about how many products the model has, in :math:`O(n + |E|)`."""
@@ -189,10 +220,11 @@ class KiwiFull:
 class _Writer:
     """Adds the columns and the rows, in the order of the docstring."""
 
-    def __init__(self, options: KiwiFull, problem: RematSharding) -> None:
+    def __init__(self, options: KiwiFull, problem: RematSharding, watch: Watch) -> None:
         import pyomo.environ as pyo
 
         self.pyo = pyo
+        self.watch = watch
         self.printed = options.printed
         self.problem = problem
         self.sharded = sharded = problem.instance
@@ -265,6 +297,7 @@ class _Writer:
         return inputs if PrintedRow.FREED in self.printed else (*inputs, k)
 
     def _times(self, factor: Any, terms: list[Term]) -> Any:
+        self.watch()
         if isinstance(factor, int):
             return factor * sum(amount * column for column, amount in terms)
         return self.products.times(factor, terms)
@@ -280,6 +313,7 @@ class _Writer:
         constraint = self.pyo.Constraint(list(kept))
         setattr(self.concrete, name, constraint)
         for index, left in kept.items():
+            self.watch()
             constraint.add(index, left <= 0)
 
     def _add_stages(self) -> None:
@@ -333,6 +367,7 @@ class _Writer:
     def _add_freeing(self) -> None:
         low, high = {}, {}
         for t, i, k in self.freeing:
+            self.watch()
             reasons = [1 - self.A(t, k), self.B(t + 1, i)]
             reasons += [self.A(t, j) for j in self.sharded.users[i] if k < j <= t]
             F, h = self.concrete.F[t, i, k], sum(reasons)

@@ -68,6 +68,7 @@ Size: :math:`O(n k + |E| k^2)` columns; the rows (memory) have :math:`O(n^2 k)` 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never
@@ -78,7 +79,7 @@ from jettison.formulations.array_model import ArrayModel
 from jettison.formulations.array_model_builder import ArrayModelBuilder
 from jettison.formulations.checkmate import Peak, Time
 from jettison.formulations.integer_scale import IntegerScale
-from jettison.formulations.sharding_columns import chosen_strategies
+from jettison.formulations.sharding_columns import chosen_strategies, strategies_of_plan
 from jettison.formulations.strategy_columns import StrategyColumns
 from jettison.instances.remat_sharding import RematSharding
 from jettison.instances.sharded_graph import ShardedGraph
@@ -110,6 +111,14 @@ class KiwiReducedCompactModel:
         moments = ReducedRecomputation(self.sharded)
         again = [i for i in moments.recomputable if values[f"m_{i}"] < 0.5]
         return ShardedSchedule(chosen_strategies(self.sharded, values), moments.operations(again))
+
+    def point(self, plan: ShardedSchedule) -> dict[str, float]:
+        """Return what the columns s and m say of a plan of the reduced problem, by their names."""
+        values = strategies_of_plan(self.sharded, plan.strategies)
+        times = Counter(plan.computations)
+        for i in ReducedRecomputation(self.sharded).recomputable:
+            values[f"m_{i}"] = float(times[i] == 1)
+        return values
 
 
 @dataclass(frozen=True)

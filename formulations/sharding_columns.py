@@ -24,7 +24,7 @@ Corrections of the print
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from jettison.formulations.allowed_strategies import (
@@ -133,6 +133,15 @@ def chosen_strategies(sharded: ShardedGraph, values: Mapping[str, float]) -> tup
         for i, places in allowed_strategies(sharded).items()
     }
     return tuple(of_leader[leader] for leader in sharded.leader)
+
+
+def strategies_of_plan(sharded: ShardedGraph, strategies: Sequence[int]) -> dict[str, float]:
+    """Return the values of the columns ``s_i_k`` that name these strategies."""
+    return {
+        f"s_{i}_{k}": float(k == strategies[i])
+        for i, places in allowed_strategies(sharded).items()
+        for k in places
+    }
 
 
 def _row(relation: Callable[[Any, Any], Any], left: list[Any], right: Any) -> Any:

@@ -128,6 +128,7 @@ from typing import TYPE_CHECKING
 
 import lazy_loader as lazy
 
+from jettison.formulations.watched_writing import Watch, unwatched, watched_problem
 from jettison.formulations.weight_offload_scale import WeightOffloadScale
 from jettison.instances.weight_offload import WeightOffload
 
@@ -193,9 +194,9 @@ class WeightOffloadMilp:
     printed: frozenset[PrintedRow] = frozenset()
     cuts: frozenset[Cut] = field(default_factory=frozenset)
 
-    def build(self, problem: WeightOffload) -> WeightOffloadMilpModel:
-        """Build the model; about 10 µs for each coefficient."""
-        return _Writer(self, problem).model()
+    def build(self, problem: WeightOffload, watch: Watch = unwatched) -> WeightOffloadMilpModel:
+        """Build the model; about 10 µs for each coefficient. `watch` may end that."""
+        return _Writer(self, problem, watch).model()
 
     def estimated_coefficients(self, problem: WeightOffload) -> int:
         """Return about how many coefficients the model without fixed columns has."""
@@ -210,14 +211,14 @@ Columns = Mapping[tuple[int, int], "pulp.LpVariable"]
 class _Writer:
     """Adds the columns and the rows, in the order of the docstring."""
 
-    def __init__(self, options: WeightOffloadMilp, problem: WeightOffload) -> None:
+    def __init__(self, options: WeightOffloadMilp, problem: WeightOffload, watch: Watch) -> None:
         self.options = options
         self.cycle = problem.cycle
         self.scale = WeightOffloadScale.of(problem)
         self.w = dict(enumerate(self.scale.weights, start=1))
         self.count = len(self.cycle)
         self.layers = [i for i in self.w if self.w[i]]
-        self.pulp = pulp.LpProblem("weight_offload", pulp.LpMinimize)
+        self.pulp = watched_problem("weight_offload", watch)
         self._add_columns()
 
     def model(self) -> WeightOffloadMilpModel:

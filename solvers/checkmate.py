@@ -39,7 +39,7 @@ from jettison.solvers.checkmate_highs import (
 )
 from jettison.solvers.clock import Clock
 from jettison.solvers.graph_memory_floor import memory_for_everything, too_little_memory
-from jettison.solvers.highs import solve_model
+from jettison.solvers.highs_in_time import solve_in_time
 from jettison.solvers.least_graph_memory import staged_memory_bound, with_least_staged_memory
 from jettison.solvers.model_solution import ModelSolution
 from jettison.solvers.model_solution import Progress as ModelProgress
@@ -78,9 +78,11 @@ def bound_checkmate_lp(problem: Problem, options: SolveOptions) -> Outcome:
     settled = too_little_memory(problem) or declined(problem, options)
     if settled is not None:
         return settled
-    built = Checkmate().build(problem)
-    model = from_pulp(built.problem).model.relaxed()
-    solution = solve_model(model, highs_options(options, clock, gap=0))
+    try:
+        built, model = _written(problem, clock)
+    except TimeoutError:
+        return _unwritten(problem)
+    solution = solve_in_time(model.relaxed(), highs_options(options, clock, gap=0))
     outcome = Outcome(termination=solution.termination, work=_work(model, solution))
     if solution.answer is Answer.INFEASIBLE:
         least_bytes = staged_memory_bound(
@@ -120,6 +122,27 @@ def declined(problem: RematGraph, options: SolveOptions) -> Outcome | None:
     return None
 
 
+def _written(problem: RematGraph, clock: Clock) -> tuple[CheckmateModel, ArrayModel]:
+    """Write the model down.
+
+    Raises
+    ------
+    TimeoutError
+        When the time is up.
+    """
+    built = Checkmate().build(problem, clock.require_time)
+    return built, from_pulp(built.problem, clock.require_time).model
+
+
+def _unwritten(problem: RematGraph) -> Outcome:
+    coefficients = Checkmate().estimated_coefficients(problem.instance)
+    return Outcome(
+        termination=Termination.TIME_LIMIT,
+        note=f"Checkmate's model of this graph has about {coefficients:,} coefficients, and the "
+        "time ended before it was written down; allow several times as much, or use another method",
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class _Solved:
     """A model and how it was solved."""
@@ -137,7 +160,10 @@ class _Solved:
 
 
 def _search(problem: RematGraph, options: SolveOptions, clock: Clock) -> Outcome:
-    first = last = _solved(problem, options, clock)
+    try:
+        first = last = _solved(problem, options, clock)
+    except TimeoutError:
+        return _unwritten(problem)
     work = _work(first.model, first.solution)
     if first.solution.answer is Answer.INFEASIBLE:
         return replace(_infeasible(problem, first.built, options, clock), work=work)
@@ -154,7 +180,10 @@ def _search(problem: RematGraph, options: SolveOptions, clock: Clock) -> Outcome
         if less_bytes >= problem.instance.least_peak_bound_bytes and not interrupted:
             # Its bounds do not hold for the problem, and so nobody gets to see them.
             unseen = replace(options, on_progress=None)
-            last = _solved(RematGraph(problem.instance, less_bytes), unseen, clock)
+            try:
+                last = _solved(RematGraph(problem.instance, less_bytes), unseen, clock)
+            except TimeoutError:
+                break
             schedule = last.schedule()
 
     outcome = Outcome(termination=last.solution.termination, schedule=schedule, work=work)
@@ -180,8 +209,7 @@ def _search(problem: RematGraph, options: SolveOptions, clock: Clock) -> Outcome
 
 def _solved(problem: RematGraph, options: SolveOptions, clock: Clock) -> _Solved:
     """Solve the model for this memory, to the gap between times that was asked for."""
-    built = Checkmate().build(problem)
-    model = from_pulp(built.problem).model
+    built, model = _written(problem, clock)
     base_ns = problem.instance.base_time_ns
     stop = threading.Event()
     close_enough = False
@@ -202,7 +230,7 @@ def _solved(problem: RematGraph, options: SolveOptions, clock: Clock) -> _Solved
 
     # HiGHS measures the gap without the constant part of the time, which is stricter than what was
     # asked for; `watch` ends the run when the gap between times is small enough.
-    solution = solve_model(model, highs_options(options, clock, options.gap), watch, stop=stop)
+    solution = solve_in_time(model, highs_options(options, clock, options.gap), watch, stop=stop)
     if close_enough and solution.termination is Termination.INTERRUPTED:
         solution = replace(solution, termination=Termination.GAP_REACHED)
     return _Solved(built, model, solution)

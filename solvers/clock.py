@@ -39,6 +39,17 @@ class Clock:
         """Seconds until the limit, not below 0; infinite without one."""
         return max(0.0, self._limit_s - self.seconds)
 
+    def require_time(self) -> None:
+        """Go on if there is time left.
+
+        Raises
+        ------
+        TimeoutError
+            If there is none.
+        """
+        if self.seconds >= self._limit_s:
+            raise TimeoutError
+
 
 def _cpu_seconds() -> float:
     return sum(os.times()[:4])

@@ -45,7 +45,7 @@ _THRESHOLDS = tuple(k / 100 for k in range(5, 100, 10))
 _DRAWS = 50
 _PERCENT_OF_MEMORY = (100, 90, 80, 70, 60)
 _WORD = 2**32
-# Nothing ends the writing of a model, and a busy machine takes up to three times the estimate.
+# A busy machine takes up to three times the estimate.
 _SHARE_OF_WRITING = 1 / 3
 
 Shares = tuple[dict[int, float], ...]
@@ -116,8 +116,12 @@ class _Relaxations:
             self.termination = Termination.TIME_LIMIT
             return None
         began_s = self._clock.seconds
-        built = Checkmate().build(RematGraph(graph, memory_bytes))
-        model = from_pulp(built.problem).model.relaxed()
+        try:
+            built = Checkmate().build(RematGraph(graph, memory_bytes), self._clock.require_time)
+            model = from_pulp(built.problem, self._clock.require_time).model.relaxed()
+        except TimeoutError:
+            self.termination = Termination.TIME_LIMIT
+            return None
         self._writing_s = self._clock.seconds - began_s
         solution = solve_in_time(model, highs_options(self._options, self._clock, gap=0))
         if not solution.termination.is_regular:

@@ -18,13 +18,15 @@ from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.checkmate_highs import highs_options
 from jettison.solvers.clock import Clock
 from jettison.solvers.fastest_sharding import fastest_sharding
-from jettison.solvers.kiwi_search import KiwiSearch
+from jettison.solvers.kiwi_search import SHARE_OF_THE_FASTEST, KiwiSearch
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.sharded_memory_floor import settled_by_the_fastest, too_little_memory
 from jettison.solvers.status import Termination
 
 # With so many Pyomo takes some ten seconds to write the model, and HiGHS does not solve it.
 _MOST_PRODUCTS = 50_000
+# Of the seconds that Pyomo takes to write a model down, what it takes to compile it; measured.
+SHARE_OF_COMPILING = 0.7
 
 
 def solve_kiwi_full(problem: Problem, options: SolveOptions) -> Outcome:
@@ -37,7 +39,8 @@ def solve_kiwi_full(problem: Problem, options: SolveOptions) -> Outcome:
     refused = too_little_memory(problem)
     if refused is not None:
         return refused
-    fastest = fastest_sharding(problem.instance, highs_options(options, clock, gap=0))
+    share = Clock(SHARE_OF_THE_FASTEST * clock.left_s)
+    fastest = fastest_sharding(problem.instance, highs_options(options, share, gap=0))
     settled = settled_by_the_fastest(problem, fastest, options.gap)
     if settled is not None:
         return settled
@@ -55,10 +58,17 @@ def solve_kiwi_full(problem: Problem, options: SolveOptions) -> Outcome:
         return replace(known, termination=Termination.MEMORY_LIMIT, note=note)
     if fastest.termination is Termination.INTERRUPTED or not clock.left_s:
         return known
-    found = KiwiSearch("kiwi-full", ScheduleClass.STAGED, _build).run(problem, options, clock)
+    found = KIWI_FULL.run_after_baselines(problem, options, clock)
     return replace(found, bounds=(*known.bounds, *found.bounds))
 
 
-def _build(problem: RematSharding) -> tuple[KiwiFullModel, ArrayModel]:
-    built = KiwiFull(Linearised()).build(problem)
+def _build(problem: RematSharding, clock: Clock) -> tuple[KiwiFullModel, ArrayModel]:
+    before_s = clock.seconds
+    built = KiwiFull(Linearised()).build(problem, clock.require_time)
+    # Nothing can end Pyomo's compiler.
+    if clock.left_s < SHARE_OF_COMPILING * (clock.seconds - before_s):
+        raise TimeoutError
     return built, from_pyomo(built.concrete).model
+
+
+KIWI_FULL = KiwiSearch("kiwi-full", ScheduleClass.STAGED, _build)

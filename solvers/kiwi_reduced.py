@@ -8,7 +8,9 @@ none, the time that is left goes into the least memory in which there is one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from jettison.formulations.array_model import ArrayModel
 from jettison.formulations.checkmate import Peak
@@ -19,11 +21,12 @@ from jettison.formulations.kiwi_reduced_compact import (
 from jettison.instances.remat_sharding import RematSharding
 from jettison.schedules.reduced_recomputation import has_reduced_problem
 from jettison.schedules.schedule_class import ScheduleClass
+from jettison.schedules.sharded_schedule import ShardedSchedule
 from jettison.solvers.checkmate_highs import highs_options
 from jettison.solvers.clock import Clock
 from jettison.solvers.fastest_sharding import fastest_sharding
 from jettison.solvers.highs_in_time import solve_in_time
-from jettison.solvers.kiwi_search import KiwiSearch
+from jettison.solvers.kiwi_search import SHARE_OF_THE_FASTEST, KiwiSearch
 from jettison.solvers.outcome import Infeasibility, Outcome, Problem, SolveOptions
 from jettison.solvers.sharded_memory_floor import settled_by_the_fastest, too_little_memory
 from jettison.solvers.status import Answer, Termination
@@ -41,11 +44,28 @@ def solve_kiwi_reduced(problem: Problem, options: SolveOptions) -> Outcome:
         none have no reduced problem; the note says so.
     """
     assert isinstance(problem, RematSharding)
+    return _find(problem, options, KIWI_REDUCED.run_after_baselines)
+
+
+def find_reduced(
+    problem: RematSharding, options: SolveOptions, known: ShardedSchedule | None
+) -> Outcome:
+    """Do the same from a plan that is known, if it is one of the reduced problem, and no other."""
+    start = KIWI_REDUCED.of_the_class(problem, known)
+    return _find(problem, options, partial(KIWI_REDUCED.run, known=start))
+
+
+def _find(
+    problem: RematSharding,
+    options: SolveOptions,
+    run: Callable[[RematSharding, SolveOptions, Clock], Outcome],
+) -> Outcome:
     clock = Clock(options.time_limit_s)
     refused = too_little_memory(problem)
     if refused is not None:
         return refused
-    fastest = fastest_sharding(problem.instance, highs_options(options, clock, gap=0))
+    share = Clock(SHARE_OF_THE_FASTEST * clock.left_s)
+    fastest = fastest_sharding(problem.instance, highs_options(options, share, gap=0))
     settled = settled_by_the_fastest(problem, fastest, options.gap)
     if settled is not None:
         return settled
@@ -59,17 +79,19 @@ def solve_kiwi_reduced(problem: Problem, options: SolveOptions) -> Outcome:
         return replace(known, termination=Termination.COMPLETED, note=note)
     if fastest.termination is Termination.INTERRUPTED or not clock.left_s:
         return known
-    found = KiwiSearch("kiwi-reduced", ScheduleClass.KIWI_REDUCED, _build).run(
-        problem, options, clock
-    )
+    found = run(problem, options, clock)
     if found.infeasibility is not None:
         found = _with_least_memory(found, found.infeasibility, problem, options, clock)
     return replace(found, bounds=(*known.bounds, *found.bounds))
 
 
-def _build(problem: RematSharding) -> tuple[KiwiReducedCompactModel, ArrayModel]:
+def _build(problem: RematSharding, clock: Clock) -> tuple[KiwiReducedCompactModel, ArrayModel]:
+    clock.require_time()
     built = KiwiReducedCompact().build(problem)
     return built, built.model
+
+
+KIWI_REDUCED = KiwiSearch("kiwi-reduced", ScheduleClass.KIWI_REDUCED, _build)
 
 
 def _with_least_memory(

@@ -5,10 +5,14 @@ counts 1024, and sizes that span more than eight orders of magnitude are rounded
 can then be some bytes above the limit. In that case the model is solved again for less memory, each
 time by more than twice as much less, until the replay accepts the schedule. The bound remains that
 of the first model: tolerance makes it weaker, not wrong.
+
+The baselines that are of the class of the model come first (`baselines_first`): HiGHS starts from
+the fastest of their plans, and where it finds none that is faster, that one is the answer.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -18,6 +22,7 @@ from jettison.formulations.integer_scale import IntegerScale
 from jettison.instances.remat_sharding import RematSharding
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.schedules.sharded_schedule import ShardedSchedule
+from jettison.solvers.baselines_first import schedules_of_baselines
 from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.checkmate_highs import highs_options
 from jettison.solvers.clock import Clock
@@ -29,6 +34,10 @@ from jettison.solvers.outcome import Infeasibility, Outcome, Progress, SolveOpti
 from jettison.solvers.sizes_that_matter import with_sizes_that_matter
 from jettison.solvers.solver_tolerance import left_open
 from jettison.solvers.status import Answer, Termination
+
+# Of all time, for the fastest strategies without a limit.
+SHARE_OF_THE_FASTEST = 0.3
+_NOT_BUILT = "the time ended before the model was built"
 
 
 class KiwiModel(Protocol):
@@ -45,6 +54,9 @@ class KiwiModel(Protocol):
     def schedule(self, values: Mapping[str, float]) -> ShardedSchedule:
         """Return the schedule of a point."""
 
+    def point(self, plan: ShardedSchedule) -> Mapping[str, float]:
+        """Return what some columns say of a plan of the class, by their names."""
+
 
 @dataclass(frozen=True)
 class KiwiSearch:
@@ -57,16 +69,54 @@ class KiwiSearch:
     valid_for
         The schedules that the model's points are.
     build
-        Returns the model of a problem, as it was built and as HiGHS takes it.
+        Returns the model of a problem, as it was built and as HiGHS takes it; raises
+        `TimeoutError` when the time is up.
     """
 
     method: str
     valid_for: ScheduleClass
-    build: Callable[[RematSharding], tuple[KiwiModel, ArrayModel]]
+    build: Callable[[RematSharding, Clock], tuple[KiwiModel, ArrayModel]]
 
-    def run(self, problem: RematSharding, options: SolveOptions, clock: Clock) -> Outcome:
-        """Find the fastest schedule of the class, with a bound for the class."""
-        first = last = self._solved(problem, options, clock)
+    def run_after_baselines(
+        self, problem: RematSharding, options: SolveOptions, clock: Clock
+    ) -> Outcome:
+        """Do as `run` does, from the best of the baselines."""
+        known: ShardedSchedule | None = None
+        for plan in schedules_of_baselines(problem, self.method, options, clock):
+            assert isinstance(plan, ShardedSchedule)
+            known = _faster(problem, known, self.of_the_class(problem, plan))
+        return self.run(problem, options, clock, known)
+
+    def of_the_class(
+        self, problem: RematSharding, plan: ShardedSchedule | None
+    ) -> ShardedSchedule | None:
+        """Return a plan if it is a point of the model; None otherwise."""
+        if plan is None:
+            return None
+        found = plan.replay(problem.instance, problem.memory_bytes)
+        is_point = found.valid and found.schedule_class is not None
+        return plan if is_point and self.valid_for.covers(found.schedule_class) else None
+
+    def run(
+        self,
+        problem: RematSharding,
+        options: SolveOptions,
+        clock: Clock,
+        known: ShardedSchedule | None = None,
+    ) -> Outcome:
+        """Find the fastest schedule of the class, with a bound for the class.
+
+        Parameters
+        ----------
+        problem, options, clock
+            Of the method.
+        known
+            A plan of the class that fits, to start from.
+        """
+        try:
+            first = last = self._solved(problem, options, clock, known)
+        except TimeoutError:
+            return Outcome(termination=Termination.TIME_LIMIT, schedule=known, note=_NOT_BUILT)
         work = {
             "rows": first.model.num_rows,
             "columns": first.model.num_columns,
@@ -74,6 +124,9 @@ class KiwiSearch:
             "nodes": first.solution.nodes,
         }
         if first.solution.answer is Answer.INFEASIBLE:
+            if known is not None:
+                note = "HiGHS calls a model infeasible that has a point"
+                return Outcome(termination=Termination.ERROR, schedule=known, work=work, note=note)
             return Outcome(
                 termination=Termination.COMPLETED,
                 infeasibility=self._infeasibility(problem, first.built),
@@ -92,8 +145,12 @@ class KiwiSearch:
             if less_bytes >= problem.instance.least_peak_bound_bytes and not interrupted:
                 # Its bounds do not hold for the problem, and so nobody gets to see them.
                 unseen = replace(options, on_progress=None)
-                last = self._solved(RematSharding(problem.instance, less_bytes), unseen, clock)
+                try:
+                    last = self._solved(RematSharding(problem.instance, less_bytes), unseen, clock)
+                except TimeoutError:
+                    break
                 schedule = last.schedule()
+        schedule = _faster(problem, schedule, known)
         outcome = Outcome(termination=last.solution.termination, schedule=schedule, work=work)
         if schedule is None:
             note = "no schedule was found before the end of the search"
@@ -119,8 +176,14 @@ class KiwiSearch:
             return replace(outcome, termination=Termination.GAP_REACHED)
         return left_open(outcome)
 
-    def _solved(self, problem: RematSharding, options: SolveOptions, clock: Clock) -> _Solved:
-        built, model = self.build(with_sizes_that_matter(problem))
+    def _solved(
+        self,
+        problem: RematSharding,
+        options: SolveOptions,
+        clock: Clock,
+        known: ShardedSchedule | None = None,
+    ) -> _Solved:
+        built, model = self.build(with_sizes_that_matter(problem), clock)
 
         def watch(progress: ModelProgress) -> None:
             if options.on_progress is None:
@@ -134,6 +197,10 @@ class KiwiSearch:
             options.on_progress(Progress(clock.seconds, time_ns, bound_ns))
 
         run_options = highs_options(options, clock, options.gap)
+        if known is not None:
+            point = built.point(known)
+            start = [point.get(name, math.nan) for name in model.column_names]
+            run_options = replace(run_options, start=start)
         return _Solved(built, model, solve_in_time(model, run_options, watch))
 
     def _infeasibility(self, problem: RematSharding, built: KiwiModel) -> Infeasibility:
@@ -145,6 +212,15 @@ class KiwiSearch:
             is_exact=False,
             evidence=Evidence.SOLVER,
         )
+
+
+def _faster(
+    problem: RematSharding, plan: ShardedSchedule | None, other: ShardedSchedule | None
+) -> ShardedSchedule | None:
+    """Return the faster one of two plans that fit; the first one if they are equally fast."""
+    if plan is None or other is None:
+        return plan or other
+    return min(plan, other, key=lambda item: item.replay(problem.instance).time_ns)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from jettison.formulations.array_model import ArrayModel
 from jettison.formulations.checkmate import Checkmate, CheckmateModel, Peak
 from jettison.formulations.from_pulp import from_pulp
 from jettison.instances.graph import Graph
@@ -27,7 +28,7 @@ from jettison.solvers.checkmate_highs import (
 )
 from jettison.solvers.clock import Clock
 from jettison.solvers.graph_baselines import store_all_schedule
-from jettison.solvers.highs import solve_model
+from jettison.solvers.highs_in_time import solve_in_time
 from jettison.solvers.least_peak_anneal import least_peak_by_annealing
 from jettison.solvers.outcome import Outcome, SolveOptions
 from jettison.solvers.status import Termination
@@ -141,9 +142,11 @@ def least_staged_memory(
     is_too_large = coefficients > min(MOST_COEFFICIENTS, clock.left_s / SECONDS_PER_COEFFICIENT)
     if known.is_exact or is_interrupted or is_too_large:
         return known
-    built = _least_peak_model(graph, known)
-    model = from_pulp(built.problem).model
-    solution = solve_model(model, highs_options(options, clock, gap=0))
+    try:
+        built, model = _least_peak_model(graph, known, clock)
+    except TimeoutError:
+        return known
+    solution = solve_in_time(model, highs_options(options, clock, gap=0))
     schedule, peak_bytes, lower_bytes = known.schedule, known.peak_bytes, known.lower_bytes
     if solution.values is not None:
         computations = built.computations(solution.by_name(model))
@@ -169,9 +172,11 @@ def staged_memory_bound(
     known = _known(graph, not_below_bytes)
     if known.is_exact:
         return known.lower_bytes
-    built = _least_peak_model(graph, known)
-    model = from_pulp(built.problem).model.relaxed()
-    solution = solve_model(model, highs_options(options, clock, gap=0))
+    try:
+        built, model = _least_peak_model(graph, known, clock)
+    except TimeoutError:
+        return known.lower_bytes
+    solution = solve_in_time(model.relaxed(), highs_options(options, clock, gap=0))
     if solution.dual_bound is None:
         return known.lower_bytes
     bound_bytes = built.memory_scale.bound_from_model(solution.dual_bound)
@@ -189,6 +194,10 @@ def _known(graph: Graph, not_below_bytes: int) -> LeastMemory:
     )
 
 
-def _least_peak_model(graph: Graph, known: LeastMemory) -> CheckmateModel:
+def _least_peak_model(
+    graph: Graph, known: LeastMemory, clock: Clock
+) -> tuple[CheckmateModel, ArrayModel]:
     objective = Peak(at_least_bytes=known.lower_bytes)
-    return Checkmate(objective=objective).build(RematGraph(graph, known.peak_bytes))
+    problem = RematGraph(graph, known.peak_bytes)
+    built = Checkmate(objective=objective).build(problem, clock.require_time)
+    return built, from_pulp(built.problem, clock.require_time).model

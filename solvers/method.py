@@ -49,6 +49,9 @@ class Method:
     curve_entry
         The same for a list of problems that differ in their memory only, and returns one outcome
         each; None where solving them together saves nothing.
+    baselines
+        Names of methods of the same problem, in the order of their cost, whose schedules it starts
+        from (`baselines_first`): its own is no worse.
     """
 
     name: str
@@ -58,6 +61,7 @@ class Method:
     summary: str
     entry: str
     curve_entry: str | None = None
+    baselines: tuple[str, ...] = ()
 
     def run(self, problem: Problem, options: SolveOptions) -> Outcome:
         """Run the method.

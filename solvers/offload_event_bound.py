@@ -21,7 +21,7 @@ from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.clock import Clock
 from jettison.solvers.exact_dual_bound import exact_dual_bound
-from jettison.solvers.highs import solve_model
+from jettison.solvers.highs_in_time import solve_in_time
 from jettison.solvers.highs_options import HighsOptions
 from jettison.solvers.least_offload_memory import offload_infeasibility
 from jettison.solvers.model_solution import ModelSolution
@@ -69,7 +69,7 @@ def bound_offload_events(problem: Problem, options: SolveOptions) -> Outcome:
     relaxed = built.model.relaxed()
     work = {"rows": relaxed.num_rows, "columns": relaxed.num_columns, "nodes": 0}
     try:
-        solution = solve_model(relaxed, _highs_options(options, clock))
+        solution = solve_in_time(relaxed, _highs_options(options, clock))
     except SolverError as failed:
         note = f"the linear relaxation: {failed}"
         return Outcome(termination=Termination.ERROR, work=work, note=note)
@@ -92,7 +92,7 @@ def bound_offload_events(problem: Problem, options: SolveOptions) -> Outcome:
         strict = replace(
             _highs_options(options, clock), feasibility_tolerance=_FEASIBILITY_TOLERANCE
         )
-        solution = solve_model(built.model, strict)
+        solution = solve_in_time(built.model, strict)
     except SolverError as failed:
         # HiGHS 1.15 gives up on a few of these models, in a way that depends on its seed.
         note = f"with binaries: {failed}; the bound is that of the relaxation"

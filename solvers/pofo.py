@@ -6,9 +6,9 @@ links are timed anew (`pofo_at_once`), beside `autocapper`. Either way two bound
 floor of the program, valid for the schedules of POFO's class, whose transfers at once are a special
 case of fluid ones; and the cut bound, valid for all schedules.
 
-Short chains are solved exactly. On longer ones memory is counted in 50 slots, as in the paper, then
-in 100, 200, ... while the gap is open and time is left: the paper found 50 to be enough, and here
-they are not on the longest chains (``notebooks/pofo.py``).
+Short chains are solved exactly, and the baselines (`baselines_first`) are asked where that leaves
+the gap open. On longer chains they come first; the brackets of `pofo_brackets` have the rest of the
+time. With transfers at once, plans from finer and finer grids are timed until the time is up.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from fractions import Fraction
+from functools import partial
+from itertools import chain
 
 from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
-from jettison.schedules.offload_plan import OffloadPlan
+from jettison.schedules.offload_schedule import OffloadSchedule
 from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.autocapper import offer_autocapper, offer_capped
+from jettison.solvers.autocapper import offer_capped
+from jettison.solvers.baselines_first import schedules_of_baselines
 from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.chain_baselines import store_all_schedule
 from jettison.solvers.clock import Clock
@@ -31,131 +33,17 @@ from jettison.solvers.offload_everything import offload_everything
 from jettison.solvers.offload_incumbent import OffloadIncumbent
 from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
 from jettison.solvers.pofo_at_once import offer_at_once, offer_plans
-from jettison.solvers.pofo_program import (
-    PofoBracket,
-    Recomputation,
-    pofo_bracket,
-    pofo_exact,
-)
+from jettison.solvers.pofo_brackets import FIRST_SLOTS, MOST_SLOTS, PofoBrackets
+from jettison.solvers.pofo_program import PofoBracket, Recomputation
 from jettison.solvers.status import Termination
 
-# Up to so many stages the exact program takes about a second.
-MOST_STAGES_EXACT = 30
-EXACT_LABELS = 20_000
-FIRST_SLOTS = 50
-MOST_SLOTS = 800
 # With transfers at once the bracket of the fluid model is not the answer: it gets this share of the
 # time, and the cut bound as much.
 SHARE_OF_BRACKET = 0.3
 SHARE_OF_CUTS = 0.3
-# With fluid transfers the brackets get this share of what is left: on long chains not even the
-# first may end in time, and the other plans are all that there is.
+# With fluid transfers the brackets of a short chain get this share of what is left; the baselines
+# come after them.
 SHARE_OF_FLUID = 0.7
-
-
-class PofoBrackets:
-    """Brackets of the optimum of POFO on one chain, finer and finer.
-
-    Parameters
-    ----------
-    problem
-        Chain, memory and link.
-    recomputation
-        Whether values may be computed again.
-    """
-
-    def __init__(self, problem: RematOffloadChain, recomputation: Recomputation) -> None:
-        self._problem = problem
-        self._recomputation = recomputation
-        self.best = PofoBracket(None, None, None, False, 0, 0)
-        self.slots = 0
-
-    def refine(self, options: SolveOptions, clock: Clock) -> Iterator[PofoBracket]:
-        """Yield brackets with more and more slots until one is closed.
-
-        The best floor and the best plan of all of them are kept in `best`.
-
-        Raises
-        ------
-        TimeoutError, MemoryError
-            Where the next bracket would take more than there is.
-        """
-        problem, last_s = self._problem, 0.0
-        self.slots = FIRST_SLOTS
-        while True:
-            started_s = clock.seconds
-            found = self.bracket(
-                problem.memory_bytes, problem.link.bytes_per_s, self.slots, clock.left_s
-            )
-            last_s = clock.seconds - started_s
-            if found.floor_ns is None:
-                # No schedule of POFO's class fits.
-                return
-            self._keep(found)
-            yield self.best
-            if self.best.is_exact or self._is_exactly_solved or self.slots >= MOST_SLOTS:
-                return
-            if self._gap <= options.gap:
-                return
-            # Twice the slots take up to four times as long.
-            if clock.left_s <= 4 * last_s:
-                raise TimeoutError
-            self.slots *= 2
-
-    def plan(self, memory_bytes: int, bytes_per_s: int, clock: Clock) -> OffloadPlan | None:
-        """Return the plan for other resources, on the first grid."""
-        return self.bracket(memory_bytes, bytes_per_s, FIRST_SLOTS, clock.left_s).plan
-
-    def bracket(
-        self, memory_bytes: int, bytes_per_s: int, slots: int, time_limit_s: float
-    ) -> PofoBracket:
-        """Return one bracket: the exact program on short chains, else the one on a grid."""
-        chain = self._problem.instance
-        limit_s = None if math.isinf(time_limit_s) else time_limit_s
-        if self._is_exactly_solved:
-            return pofo_exact(
-                chain,
-                memory_bytes,
-                bytes_per_s,
-                recomputation=self._recomputation,
-                most_labels=EXACT_LABELS,
-                time_limit_s=limit_s,
-            )
-        return pofo_bracket(
-            chain,
-            memory_bytes,
-            bytes_per_s,
-            slots,
-            recomputation=self._recomputation,
-            time_limit_s=limit_s,
-        )
-
-    @property
-    def _is_exactly_solved(self) -> bool:
-        return len(self._problem.instance) <= MOST_STAGES_EXACT
-
-    @property
-    def _gap(self) -> float:
-        if self.best.plan_ns is None or self.best.floor_ns is None:
-            return 1.0
-        if self.best.plan_ns == 0:
-            return 0.0
-        return float((self.best.plan_ns - self.best.floor_ns) / self.best.plan_ns)
-
-    def _keep(self, found: PofoBracket) -> None:
-        best = self.best
-        floor_ns = max(best.floor_ns or Fraction(0), found.floor_ns or Fraction(0))
-        plan, plan_ns = best.plan, best.plan_ns
-        if found.plan_ns is not None and (plan_ns is None or found.plan_ns < plan_ns):
-            plan, plan_ns = found.plan, found.plan_ns
-        self.best = PofoBracket(
-            floor_ns,
-            plan,
-            plan_ns,
-            plan_ns == floor_ns,
-            best.labels + found.labels,
-            best.states + found.states,
-        )
 
 
 def solve_pofo(problem: Problem, options: SolveOptions) -> Outcome:
@@ -176,17 +64,28 @@ def solve_pofo(problem: Problem, options: SolveOptions) -> Outcome:
     incumbent = OffloadIncumbent(problem)
     # Something always fits: nobody is left without a schedule where no plan does, or on Ctrl-C.
     incumbent.offer(offload_everything(problem.instance))
-    cuts = bound_offload_cut(problem, _share_of(options, SHARE_OF_CUTS))
-    if cuts.termination is Termination.INTERRUPTED:
-        return replace(cuts, schedule=incumbent.schedule)
+    cuts = Outcome(termination=Termination.COMPLETED)
+
+    def bound() -> Iterator[None]:
+        nonlocal cuts
+        share = _share_of(options, SHARE_OF_CUTS)
+        if share.time_limit_s is not None:
+            share = replace(share, time_limit_s=max(min(share.time_limit_s, clock.left_s), 1e-3))
+        cuts = bound_offload_cut(problem, share)
+        if cuts.termination is Termination.INTERRUPTED:
+            raise KeyboardInterrupt
+        yield
+
+    baselines = _offer_baselines(incumbent, options, clock)
+    plans = _offers(incumbent, brackets, options, clock, baselines)
+    # Of a short chain it takes no time.
+    offers = (bound(), plans) if brackets.is_solved_exactly else (baselines, bound(), plans)
+    outcome = incumbent.search(chain.from_iterable(offers), options, clock, "no schedule fits")
     bounds = cuts.bounds
-    capped = offer_autocapper(incumbent, options, clock)
-    offers = _offers(incumbent, brackets, options, clock, capped)
-    outcome = incumbent.search(offers, options, clock, "no schedule fits")
     if brackets.best.floor_ns is not None:
         bounds = (*bounds, _floor(brackets.best))
     return replace(
-        outcome,
+        _with_the_reason(outcome, brackets, incumbent, options),
         bounds=bounds,
         work={
             **outcome.work,
@@ -209,7 +108,8 @@ def solve_offload_only(problem: Problem, options: SolveOptions) -> Outcome:
     incumbent = OffloadIncumbent(problem)
     greedy = _offer_greedy(incumbent)
     offers = _offers(incumbent, brackets, options, clock, greedy)
-    return incumbent.search(offers, options, clock, "no plan without recomputation fits")
+    outcome = incumbent.search(offers, options, clock, "no plan without recomputation fits")
+    return _with_the_reason(outcome, brackets, incumbent, options)
 
 
 def _offers(
@@ -219,15 +119,16 @@ def _offers(
     clock: Clock,
     others: Iterator[None],
 ) -> Iterator[None]:
-    """Offer plans, and `others` where the plans need not be the best.
+    """Offer plans, and `others`, if they are not over, where the plans need not be the best.
 
     With transfers at once they come before the plans for other resources.
     """
     if incumbent.problem.transfers is Transfers.FLUID:
         stopped: TimeoutError | MemoryError | None = None
-        share = Clock(None if math.isinf(clock.left_s) else clock.left_s * SHARE_OF_FLUID)
+        share = SHARE_OF_FLUID if brackets.is_solved_exactly else 1.0
+        until = Clock(None if math.isinf(clock.left_s) else clock.left_s * share)
         try:
-            yield from _offer_fluid(incumbent, brackets, options, clock, share)
+            yield from _offer_fluid(incumbent, brackets, options, clock, until)
         except (TimeoutError, MemoryError) as error:
             stopped = error
         # Rounding may have cost the program its best plans, or all of them.
@@ -238,7 +139,36 @@ def _offers(
         return
     yield from _offer_first(incumbent, brackets, options)
     yield from others
-    yield from offer_plans(incumbent, lambda memory, rate: brackets.plan(memory, rate, clock))
+    slots = FIRST_SLOTS
+    while True:
+        yield from offer_plans(incumbent, partial(brackets.plan, slots=slots, clock=clock), slots)
+        slots *= 2
+        # Of a short chain the plans depend on no grid, and without a limit one round is enough.
+        if brackets.is_solved_exactly or math.isinf(clock.left_s) or slots > MOST_SLOTS:
+            return
+
+
+def _offer_baselines(
+    incumbent: OffloadIncumbent, options: SolveOptions, clock: Clock
+) -> Iterator[None]:
+    for schedule in schedules_of_baselines(incumbent.problem, "pofo", options, clock):
+        assert isinstance(schedule, OffloadSchedule)
+        incumbent.offer(schedule)
+        yield
+
+
+def _with_the_reason(
+    outcome: Outcome, brackets: PofoBrackets, incumbent: OffloadIncumbent, options: SolveOptions
+) -> Outcome:
+    """Say why the bracket of the fluid model stayed open, where that is the question asked."""
+    if incumbent.problem.transfers is not Transfers.FLUID or brackets.why_open is None:
+        return outcome
+    if incumbent.is_optimal or _is_closed(incumbent, brackets, options):
+        return replace(outcome, termination=Termination.COMPLETED)
+    termination = outcome.termination
+    if termination is Termination.COMPLETED:
+        termination = Termination.NODE_LIMIT
+    return replace(outcome, termination=termination, note=outcome.note or brackets.why_open)
 
 
 def _offer_greedy(incumbent: OffloadIncumbent) -> Iterator[None]:

@@ -19,15 +19,17 @@ from jettison.solvers.offload_executor import execute_gaps
 from jettison.solvers.offload_incumbent import OffloadIncumbent
 from jettison.solvers.tensor_lifetimes import TensorLifetimes
 
-# The memory of a plan in parts of what there is: POFO's 50 slots, less up to 8 of them.
+# The memory of a plan in parts of what there is: on POFO's grid of 50 slots up to 8 of them less.
 SLOTS = 50
-FEWEST_SLOTS = SLOTS - 8
+MOST_LESS = Fraction(8, SLOTS)
 SPEEDS = (Fraction(1), Fraction(3, 4), Fraction(1, 2))
 
 PlanSource = Callable[[int, int], OffloadPlan | None]
 
 
-def offer_plans(incumbent: OffloadIncumbent, plans: PlanSource) -> Iterator[None]:
+def offer_plans(
+    incumbent: OffloadIncumbent, plans: PlanSource, slots: int = SLOTS
+) -> Iterator[None]:
     """Offer the plans for a little less memory and for slower links.
 
     Parameters
@@ -37,8 +39,10 @@ def offer_plans(incumbent: OffloadIncumbent, plans: PlanSource) -> Iterator[None
     plans
         Returns the plan for so many bytes of memory and bytes per second, or None if it has none.
         It may raise `TimeoutError` or `MemoryError`, which end the search.
+    slots
+        Into how many parts the memory is divided.
     """
-    for memory_bytes, bytes_per_s in plan_resources(incumbent.problem):
+    for memory_bytes, bytes_per_s in plan_resources(incumbent.problem, slots):
         offer_at_once(incumbent, plans(memory_bytes, bytes_per_s))
         yield
 
@@ -60,14 +64,14 @@ def offer_at_once(incumbent: OffloadIncumbent, plan: OffloadPlan | None) -> None
         incumbent.offer(execution.schedule)
 
 
-def plan_resources(problem: RematOffloadChain) -> list[tuple[int, int]]:
+def plan_resources(problem: RematOffloadChain, slots: int = SLOTS) -> list[tuple[int, int]]:
     """Return memories and bandwidths for plans: all pairs but the one that there is."""
     return [
         (
-            problem.memory_bytes * slots // SLOTS,
+            problem.memory_bytes * part // slots,
             max(int(problem.link.bytes_per_s * speed), 1),
         )
-        for slots in range(SLOTS, FEWEST_SLOTS - 1, -1)
+        for part in range(slots, slots - int(slots * MOST_LESS) - 1, -1)
         for speed in SPEEDS
-        if slots < SLOTS or speed < 1
+        if part < slots or speed < 1
     ]

@@ -12,6 +12,14 @@ METHODS = (
         "POFO, NeurIPS 2021, Appendix B",
         "the best persistent schedule with offloading before the loss, timed at once or fluid",
         "pofo:solve_pofo",
+        baselines=(
+            "store-all",
+            "offload-all",
+            "opportunist",
+            "rotor",
+            "autocapper",
+            "offload-only",
+        ),
     ),
     Method(
         "offload-only",

@@ -12,6 +12,12 @@ METHODS = (
         "KIWI, NeurIPS'23 workshop, equations (1) and (12) to (23)",
         "strategies and recomputation together; models of few cuts, more where plans exceed memory",
         "sharded_exact:solve_sharded_exact",
+        baselines=(
+            "alpa",
+            "alpa-checkpoint-dots",
+            "alpa-selective",
+            "alpa-recompute-all",
+        ),
     ),
     Method(
         "kiwi-reduced",
@@ -20,6 +26,12 @@ METHODS = (
         "KIWI, Section 3.2; compact linearisation",
         "the best plan under KIWI's three simplifications; hundreds of operators",
         "kiwi_reduced:solve_kiwi_reduced",
+        baselines=(
+            "alpa",
+            "alpa-checkpoint-dots",
+            "alpa-selective",
+            "alpa-recompute-all",
+        ),
     ),
     Method(
         "kiwi-full",
@@ -28,6 +40,12 @@ METHODS = (
         "KIWI, Section 3.1 and Appendix 7.1",
         "Checkmate's stages with strategies in one ILP; about a dozen operators",
         "kiwi_full:solve_kiwi_full",
+        baselines=(
+            "alpa",
+            "alpa-checkpoint-dots",
+            "alpa-selective",
+            "alpa-recompute-all",
+        ),
     ),
     Method(
         "alpa",

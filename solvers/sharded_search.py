@@ -3,9 +3,8 @@ r"""Rounds of cuts and slots that bring a bound and a plan of a sharded graph to
 The models are those of `formulations.windowed_sharding`. The search
 
 1. solves the choice of strategies alone, with what each operator needs in memory, and where its
-   plan does not fit, looks for the best ones that compute nothing again, everything but products
-   (`strategies_of_computations`), or what KIWI's reduced problem allows (`kiwi_reduced`); where
-   that choice is a large problem, before it;
+   plan does not fit, asks the baselines (`baselines_first`) and looks for the best plan that KIWI's
+   reduced problem allows (`kiwi_reduced`); where that choice is a large problem, before it;
 2. brings the point to a plan (`WindowedShardingModel`), replays it, and makes operators where it
    exceeds the memory most, at the price of a byte there (`eviction_cost`), cuts; where only
    recomputations exceed it, slots. In between it anneals what is computed again, with the
@@ -21,13 +20,14 @@ each relaxation are a bound in exact arithmetic.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 from jettison.formulations.windowed_sharding import WindowedSharding
 from jettison.formulations.windowed_sharding_model import WindowedShardingModel
+from jettison.schedules.any_schedule import Schedule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.schedules.sharded_schedule import ShardedSchedule
+from jettison.solvers.baselines_first import schedules_of_baselines
 from jettison.solvers.bound import Evidence
 from jettison.solvers.clock import Clock
 from jettison.solvers.cut_rows import CutRows, RunShare
@@ -35,17 +35,15 @@ from jettison.solvers.eviction_cost import eviction_costs
 from jettison.solvers.graph_bounds import GraphBounds
 from jettison.solvers.graph_model_runs import GraphModelRuns, KnownPoint
 from jettison.solvers.highs_options import IntegerSearch
-from jettison.solvers.kiwi_reduced import solve_kiwi_reduced
+from jettison.solvers.kiwi_reduced import find_reduced
 from jettison.solvers.model_solution import ModelSolution
 from jettison.solvers.outcome import Infeasibility, Outcome, Progress, SolveOptions
 from jettison.solvers.priced_graph import priced_graph
-from jettison.solvers.sharded_baselines import all_but_products, recomputing
 from jettison.solvers.sharded_incumbent import ShardedIncumbent
 from jettison.solvers.sharded_presolve import PresolvedSharding
 from jettison.solvers.solver_tolerance import BELOW_TOLERANCE
 from jettison.solvers.stage_excess import StageExcess
 from jettison.solvers.status import Answer, Termination
-from jettison.solvers.strategies_of_computations import strategies_of_computations
 
 _MOST_COLUMNS = 200_000
 # Of a larger first model the first point takes long, and plans of restricted problems do not wait.
@@ -132,14 +130,16 @@ class ShardedSearch:
             if model.num_columns(self.problem.instance) > _MOST_COLUMNS:
                 self.note = f"a model of more than {_MOST_COLUMNS:,} columns was not built"
                 return Termination.MEMORY_LIMIT
+            if self._is_early and model.num_columns(self.problem.instance) > _MANY_COLUMNS:
+                self._find_early_plans()
+                if self.is_settled or not self.clock.left_s:
+                    break
             built = model.build(self.problem)
             relaxed = self._runs.relaxation(built, share.seconds)
             if rows.valid_for is ScheduleClass.IN_ORDER:
                 self._runs.prove(built, relaxed.row_duals)
             if self.is_settled or not self.clock.left_s:
                 break
-            if self._is_early and built.model.num_columns > _MANY_COLUMNS:
-                self._find_early_plans()
             solution = self._solve(built, relaxed, rows.valid_for, share.seconds)
             if solution.termination in {Termination.INTERRUPTED, Termination.ERROR}:
                 return solution.termination
@@ -162,47 +162,34 @@ class ShardedSearch:
         return self._why_it_ended()
 
     def _find_early_plans(self) -> None:
-        """Look for plans of restricted problems, at one part in a thousand, in a tenth each.
+        """Ask the baselines, then KIWI's reduced problem: a good plan lets models lose columns.
 
-        While there is no plan at all each may take two fifths of what is left. One computes
-        nothing again, one everything but products, which may be chains that the third, KIWI's
-        reduced problem, does not allow. A good plan early lets models lose columns.
+        The reduced problem is solved to one part in a thousand, in a tenth of the time, or in two
+        fifths of it as long as there is no plan at all.
         """
         self._is_early = False
-        for find in (self._without_recomputation, self._all_but_products, self._reduced):
-            if self.is_settled or not self.clock.left_s:
+        if self.is_settled:
+            return
+        for plan in schedules_of_baselines(self.problem, "exact", self.options, self.clock):
+            self._improve_from(plan)
+            if self.is_settled:
                 return
-            share = _SHARE_OF_THE_FIRST_PLAN if self.incumbent.plan is None else _EARLY_SHARE
-            limit_s = None if math.isinf(self.clock.left_s) else share * self.clock.left_s
-            gap = max(self.options.gap, _EARLY_GAP)
-            plan = find(replace(self.options, gap=gap, time_limit_s=limit_s, on_progress=None))
-            if plan is not None:
-                self.incumbent.improve_from(
-                    plan.strategies, plan.computations, self.bounds.largest_ns
-                )
-                self.report()
-
-    def _without_recomputation(self, options: SolveOptions) -> ShardedSchedule | None:
-        return self._with_computations(range(len(self.problem.instance)), options)
-
-    def _all_but_products(self, options: SolveOptions) -> ShardedSchedule | None:
-        dropped = all_but_products(self.problem.instance)
-        if isinstance(dropped, str):
-            return None
-        return self._with_computations(recomputing(self.problem.instance, dropped), options)
-
-    def _with_computations(
-        self, computations: Sequence[int], options: SolveOptions
-    ) -> ShardedSchedule | None:
-        clock = Clock(options.time_limit_s)
-        return strategies_of_computations(self.problem, computations, options, clock).plan
-
-    def _reduced(self, options: SolveOptions) -> ShardedSchedule | None:
-        found = solve_kiwi_reduced(self.problem, options)
+        if not self.clock.left_s:
+            return
+        share = _SHARE_OF_THE_FIRST_PLAN if self.incumbent.plan is None else _EARLY_SHARE
+        limit_s = None if math.isinf(self.clock.left_s) else share * self.clock.left_s
+        gap = max(self.options.gap, _EARLY_GAP)
+        options = replace(self.options, gap=gap, time_limit_s=limit_s, on_progress=None)
+        found = find_reduced(self.problem, options, self.incumbent.plan)
         if found.termination is Termination.INTERRUPTED:
             raise KeyboardInterrupt
-        assert found.schedule is None or isinstance(found.schedule, ShardedSchedule)
-        return found.schedule
+        if found.schedule is not None:
+            self._improve_from(found.schedule)
+
+    def _improve_from(self, plan: Schedule) -> None:
+        assert isinstance(plan, ShardedSchedule)
+        self.incumbent.improve_from(plan.strategies, plan.computations, self.bounds.largest_ns)
+        self.report()
 
     def _why_it_ended(self) -> Termination:
         if not self.is_settled:

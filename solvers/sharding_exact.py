@@ -2,7 +2,8 @@ r"""The cheapest choice of strategies, proved.
 
 1. The problem is reduced (`sharding_presolve`); often little is left.
 2. Messages and multipliers prove a bound in exact arithmetic (`sharding_messages`), and suggest
-   choices, which annealing betters.
+   choices. Where those are far above it the baselines (`baselines_first`) are asked for better
+   ones; elsewhere they are asked if the rest leaves the answer open.
 3. What is in no choice cheaper than a *target* is forbidden, and the problem is reduced again. The
    target is the cost of the best choice; where that is far above the bound, it is a little above
    the bound, on a copy: a choice below the target is the cheapest of all if it is the cheapest of
@@ -22,9 +23,10 @@ from __future__ import annotations
 import copy
 
 from jettison.instances.sharding import Sharding
+from jettison.schedules.strategy_choice import StrategyChoice
+from jettison.solvers.baselines_first import schedules_of_baselines
 from jettison.solvers.clock import Clock
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
-from jettison.solvers.sharding_heuristics import anneal, start_from
 from jettison.solvers.sharding_incumbent import ShardingIncumbent
 from jettison.solvers.sharding_infeasible import no_choice
 from jettison.solvers.sharding_lagrangian import look
@@ -43,9 +45,11 @@ _TARGET_GROWTH = 4
 _MOST_PAIRS_RELAXED = 20_000
 # Tightening goes on while it removes this share of all pairs.
 _LEAST_REDUCTION = 0.1
-_ANNEALING_ROUNDS = 1
 # The first reduction, and then the first bound, have this much of the time that is left.
 _SHARE = 0.4
+# Of the time that is left, where the best choice is a good target: what the model leaves open is
+# bettered by the baselines.
+_SHARE_OF_THE_MODEL = 0.7
 
 
 def solve_sharding_exact(problem: Problem, options: SolveOptions) -> Outcome:
@@ -111,19 +115,32 @@ class _Run:
         state = presolve(self._problem, Clock(_SHARE * clock.left_s))
         size = Size.of(state)
         self.work["nodes_left"], self.work["pairs_left"] = size.nodes, size.pairs
+        most_ns = self._problem.instance.cost_sum_ns + 1
+        look(state, most_ns, incumbent, Clock(_SHARE * clock.left_s), self.work)
+        if self._is_over:
+            return
+        if not self._has_good_target:
+            self._ask_baselines()
+            self._search_for_the_best(state)
+            return
+        # A model of what is left is solved at once, as a rule.
+        whole, self._clock = clock, Clock(_SHARE_OF_THE_MODEL * clock.left_s)
+        self._search_for_the_best(state)
+        self._clock = whole
+        if not (self._is_over or self.is_refuted):
+            self._ask_baselines()
+
+    def _ask_baselines(self) -> None:
+        for choice in schedules_of_baselines(self._problem, "exact", self._options, self._clock):
+            assert isinstance(choice, StrategyChoice)
+            self.incumbent.take(choice.strategies)
+            if self.incumbent.is_settled:
+                return
+
+    def _search_for_the_best(self, state: ShardingState) -> None:
+        incumbent = self.incumbent
         # More than any choice costs.
         most_ns = self._problem.instance.cost_sum_ns + 1
-        seen = look(state, most_ns, incumbent, Clock(_SHARE * clock.left_s), self.work)
-        if not self._has_good_target and not self._is_over:
-            anneal(
-                state,
-                start_from(state, incumbent) or seen.chosen,
-                incumbent,
-                clock,
-                self._options.seed,
-                _ANNEALING_ROUNDS,
-                self.work,
-            )
         is_small = Size.of(state).pairs <= _MOST_PAIRS_RELAXED
         beyond_ns = 1 + int(_GOOD_TARGET * incumbent.believed_ns)
         while not (self._is_over or self.is_refuted):

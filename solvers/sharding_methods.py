@@ -12,6 +12,10 @@ METHODS = (
         "Alpa's integer program, OSDI 2022; reductions and messages in exact arithmetic",
         "reductions, a bound by messages, what cannot be better forbidden; HiGHS on the rest",
         "sharding_exact:solve_sharding_exact",
+        baselines=(
+            "greedy",
+            "local-search",
+        ),
     ),
     Method(
         "lagrangian",

@@ -31,7 +31,7 @@ from jettison.formulations.weight_offload_aggregated import Aggregated, Aggregat
 from jettison.instances.weight_offload import WeightOffload
 from jettison.solvers.bound import Bound
 from jettison.solvers.clock import Clock
-from jettison.solvers.highs import solve_model
+from jettison.solvers.highs_in_time import solve_in_time
 from jettison.solvers.highs_options import HighsOptions
 from jettison.solvers.least_weight_memory import weight_infeasibility
 from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
@@ -175,7 +175,7 @@ class _Search:
                 time_limit_s=seconds, threads=self.options.threads, seed=self.options.seed
             )
             try:
-                solution = solve_model(wanted, options)
+                solution = solve_in_time(wanted, options)
             except SolverError:
                 # A model less is a selection less; the others remain.
                 continue

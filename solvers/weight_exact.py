@@ -52,6 +52,9 @@ Where sizes share no divisor a walk that takes a nanosecond more than T can rais
 time. After `MOST_ROUNDS` the question is asked at other cuts, where another transfer is under way
 or none; if none has an answer it stays open. A "no" for a longer period answers it as well.
 
+Where nothing is left that could be proved, the rest of the time goes into better steps
+(`weight_starts`), and the note says what was left open.
+
 Estimate
 --------
 A lower bound on the end of a walk from a label: operations run in order; absent weights come one
@@ -67,7 +70,9 @@ method.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.cyclic_schedule import CyclicSchedule
@@ -83,9 +88,15 @@ from jettison.solvers.weight_beginnings import Beginning, CutCycle, best_cut, cu
 from jettison.solvers.weight_closed_form import closed_form_ns
 from jettison.solvers.weight_local_search import solve_local_search
 from jettison.solvers.weight_recut import improve_by_cuts
+from jettison.solvers.weight_starts import steps_from_new_starts
 from jettison.solvers.weight_sweep import Sweep, SweepEnd, seek_step
 
 MOST_BEGINNINGS = 200_000
+# Where no cut has so few, four times as many are tried, and so on; about 300 bytes each.
+MORE_BEGINNINGS = 4
+MOST_BEGINNINGS_OF_ALL = 4_000_000
+# Starts of the search for better steps where no limit of time ends it.
+STARTS_WITHOUT_LIMIT = 20
 FEW_BEGINNINGS = 2_000
 # About 200 bytes each; the first questions get fewer.
 MOST_LABELS = 8_000_000
@@ -102,6 +113,7 @@ class _Bracket:
     schedule: CyclicSchedule
     lower_ns: int
     labels: int = 0
+    why_open: str | None = None
 
     @property
     def is_closed(self) -> bool:
@@ -152,25 +164,85 @@ def solve_weight_exact(problem: Problem, options: SolveOptions) -> Outcome:
         schedule=bracket.schedule,
         bounds=(bound,),
         work={"labels": bracket.labels},
+        note=None if bracket.is_closed else _why_it_ended(bracket, termination),
     )
+
+
+def _why_it_ended(bracket: _Bracket, termination: Termination) -> str | None:
+    """Say what kept the bracket open, and what the time went into after that."""
+    if bracket.why_open is None:
+        return None
+    if termination is Termination.TIME_LIMIT and not bracket.why_open.startswith("the time"):
+        return f"{bracket.why_open}; better steps were sought until the time ended"
+    return bracket.why_open
 
 
 def _close(problem: WeightOffload, bracket: _Bracket) -> Termination:
     """Search until the bracket is closed or a limit is hit."""
     bracket.report()
     if problem.cycle.num_layers > _kernels.MOST_OFFLOADED_LAYERS:
+        bracket.why_open = (
+            f"at most {_kernels.MOST_OFFLOADED_LAYERS} layers are swept, and there are "
+            f"{problem.cycle.num_layers}"
+        )
         _search_locally(problem, bracket)
     else:
+        before_s = bracket.clock.seconds
         found = best_cut(problem, MOST_BEGINNINGS)
+        listing_s = bracket.clock.seconds - before_s
         if found is None or len(found[1]) > FEW_BEGINNINGS:
             _search_locally(problem, bracket)
             _improve(problem, bracket)
+        if found is None and not bracket.is_closed:
+            found = _best_of_many(problem, bracket, listing_s)
         if found is not None:
             _ask_for_periods(bracket, *found)
+    if not bracket.is_closed:
+        _start_again(problem, bracket)
     if not bracket.is_closed:
         return Termination.TIME_LIMIT if bracket.clock.left_s == 0 else Termination.NODE_LIMIT
     is_exact = bracket.lower_ns == bracket.schedule.period_ns
     return Termination.COMPLETED if is_exact else Termination.GAP_REACHED
+
+
+def _best_of_many(
+    problem: WeightOffload, bracket: _Bracket, listing_s: float
+) -> tuple[CutCycle, list[Beginning]] | None:
+    """Look for a cut with more states than are tried at first, as far as there is time to.
+
+    Parameters
+    ----------
+    problem, bracket
+        What is sought, and what is known.
+    listing_s
+        How long it took to list the states up to the first limit, at every cut.
+    """
+    most = MOST_BEGINNINGS
+    while most < MOST_BEGINNINGS_OF_ALL:
+        # Nothing ends the listing.
+        if bracket.clock.left_s < 2 * MORE_BEGINNINGS * listing_s:
+            break
+        most = min(most * MORE_BEGINNINGS, MOST_BEGINNINGS_OF_ALL)
+        before_s = bracket.clock.seconds
+        found = best_cut(problem, most)
+        listing_s = bracket.clock.seconds - before_s
+        if found is not None:
+            return found
+    bracket.why_open = f"wherever the step is cut, it can be in more than {most:,} states there"
+    return None
+
+
+def _start_again(problem: WeightOffload, bracket: _Bracket) -> None:
+    """Spend what is left of the time on schedules: nothing else is left that could be proved."""
+    steps = steps_from_new_starts(problem, bracket.lower_ns, bracket.options.seed, bracket.clock)
+    if math.isinf(bracket.clock.left_s):
+        steps = islice(steps, STARTS_WITHOUT_LIMIT)
+    for schedule in steps:
+        if schedule.period_ns < bracket.schedule.period_ns:
+            bracket.schedule = schedule
+            bracket.report()
+        if bracket.is_closed or not bracket.clock.left_s:
+            return
 
 
 def _search_locally(problem: WeightOffload, bracket: _Bracket) -> None:
@@ -221,6 +293,7 @@ def _ask_for_periods(bracket: _Bracket, cut: CutCycle, beginnings: list[Beginnin
         elif bracket.lower_ns < open_ns:
             period_ns = (bracket.lower_ns + open_ns - 1) // 2
         else:
+            bracket.why_open = f"for some periods {MOST_ROUNDS} rounds at every cut gave no answer"
             return
         sweep = _ask(bracket, cut, beginnings, period_ns, most_labels)
         if sweep.end is SweepEnd.ROUNDS:
@@ -235,6 +308,7 @@ def _ask_for_periods(bracket: _Bracket, cut: CutCycle, beginnings: list[Beginnin
             open_ns = max(open_ns, bracket.lower_ns)
             stride_ns = max(2 * stride_ns, bracket.lower_ns // 1000, 1)
         elif bracket.clock.left_s == 0:
+            bracket.why_open = f"the time ended while a period of {period_ns} ns was sought"
             return
         elif sweep.end is SweepEnd.ROUNDS:
             open_ns = period_ns
@@ -244,6 +318,7 @@ def _ask_for_periods(bracket: _Bracket, cut: CutCycle, beginnings: list[Beginnin
         elif most_labels < MOST_LABELS:
             most_labels *= 4
         else:
+            bracket.why_open = f"a period of {period_ns} ns takes more than {MOST_LABELS:,} labels"
             return
         bracket.report()
 

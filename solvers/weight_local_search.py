@@ -6,16 +6,19 @@ soon as this order allows. A change moves a transfer in the order, which also de
 uploads and the cut, or makes, drops or swaps choices. It is accepted if the period grows by no more
 than a threshold that falls to nothing over a round of changes; each round starts from the best
 plan. The search ends at a lower bound, that of the relaxation of AGG in exact arithmetic, or when
-many changes were in vain.
+many changes were in vain and none of the other methods (`baselines_first`) knows a better one.
 
-The result is the same for a seed if no time limit ends it.
+The result is the same for a seed if no time limit ends it, or the models of `bound-guided`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from jettison.instances.weight_offload import WeightOffload
+from jettison.schedules.cyclic_schedule import CyclicSchedule
+from jettison.solvers.baselines_first import schedules_of_baselines
 from jettison.solvers.clock import Clock
 from jettison.solvers.least_weight_memory import weight_infeasibility
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
@@ -23,8 +26,8 @@ from jettison.solvers.status import Termination
 from jettison.solvers.weight_aggregated_bound import relaxed_fluid_ns
 from jettison.solvers.weight_incumbent import run_to_its_end
 from jettison.solvers.weight_margin import MarginSweep
-from jettison.solvers.weight_scheduler import Discount, PlanSearch, WeightScheduler
-from jettison.solvers.weight_selection import select_choices
+from jettison.solvers.weight_scheduler import Discount, WeightScheduler
+from jettison.solvers.weight_selection import Choice, select_choices
 
 # How many changes may be in vain for each layer, and how many come between two looks at the clock
 # and the progress.
@@ -72,18 +75,33 @@ class WeightSearch:
         # In the least memory and more, all choices together are enough.
         assert choices is not None
         incumbent.offer(scheduler.schedule(choices, Discount.NOT_USED, self._clock.left_s))
-        search = scheduler.search(
-            self.sweep.choices or choices, incumbent.floor_ns, self._options.seed
-        )
+        if self._has_changed_in_vain(scheduler, self.sweep.choices or choices):
+            # The cheap ones have been tried above. The one that takes longest to ask, which solves
+            # models, comes when the changes have nothing more to give.
+            for schedule in schedules_of_baselines(
+                self._problem, "local-search", self._options, self._clock
+            ):
+                assert isinstance(schedule, CyclicSchedule)
+                incumbent.offer(schedule)
+                if self._is_over():
+                    return
+
+    def _has_changed_in_vain(self, scheduler: WeightScheduler, choices: Sequence[Choice]) -> bool:
+        """Search from a selection, until nothing more is to be expected; tell if time is left."""
+        incumbent = self.sweep.incumbent
+        search = scheduler.search(choices, incumbent.floor_ns, self._options.seed)
+        tried_before = self.changes
         try:
             while search.tried_in_vain < MOST_IN_VAIN * len(self._problem.instance):
                 search.run(CHANGES, self._clock.left_s)
                 if search.period_ns < incumbent.period_ns:
                     incumbent.offer(search.schedule)
                 if self._is_over():
-                    return
+                    return False
         finally:
-            self._keep(search)
+            self.changes = tried_before + search.tried
+            incumbent.offer(search.schedule)
+        return True
 
     def _raise_floor(self) -> None:
         """Prove how good the best schedule can be: the search ends there, and reports it."""
@@ -91,10 +109,6 @@ class WeightSearch:
         unseen = replace(self._options, on_progress=None)
         floor_ns = relaxed_fluid_ns(self._problem, unseen, clock)
         self.sweep.incumbent.raise_floor(floor_ns, "agg")
-
-    def _keep(self, search: PlanSearch) -> None:
-        self.changes = search.tried
-        self.sweep.incumbent.offer(search.schedule)
 
     def _is_over(self) -> bool:
         incumbent = self.sweep.incumbent

@@ -60,8 +60,10 @@ def bound_weight_milp(problem: Problem, options: SolveOptions) -> Outcome:
     if coefficients * _SECONDS_PER_COEFFICIENT > clock.left_s:
         return replace(declined, termination=Termination.TIME_LIMIT)
     try:
-        built = milp.build(problem)
-        model = from_pulp(built.problem).model
+        built = milp.build(problem, clock.require_time)
+        model = from_pulp(built.problem, clock.require_time).model
+    except TimeoutError:
+        return replace(declined, termination=Termination.TIME_LIMIT)
     except KeyboardInterrupt:
         return Outcome(termination=Termination.INTERRUPTED)
     return bound_by_model(model, built.scale, "milp", options, clock)

@@ -13,7 +13,7 @@ from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.clock import Clock
 from jettison.solvers.exact_dual_bound import exact_dual_bound
-from jettison.solvers.highs import solve_model
+from jettison.solvers.highs_in_time import solve_in_time
 from jettison.solvers.highs_options import HighsOptions, LinearAlgorithm
 from jettison.solvers.least_weight_memory import weight_infeasibility
 from jettison.solvers.model_solution import ModelSolution
@@ -122,11 +122,11 @@ def solve_relaxation(
     """Solve the relaxation; what its multipliers prove does not depend on tolerances."""
     relaxed = model.relaxed()
     loose = replace(_highs_options(options, clock), feasibility_tolerance=None)
-    solution = solve_model(relaxed, replace(loose, linear_algorithm=algorithm))
+    solution = solve_in_time(relaxed, replace(loose, linear_algorithm=algorithm))
     if solution.termination is not Termination.ERROR or algorithm is LinearAlgorithm.CHOOSE:
         return solution
     left_s = _highs_options(options, clock).time_limit_s
-    return solve_model(relaxed, replace(loose, time_limit_s=left_s))
+    return solve_in_time(relaxed, replace(loose, time_limit_s=left_s))
 
 
 def relaxed_bound_ns(
@@ -175,7 +175,7 @@ def solve_for_bound(
             stop.set()
 
     try:
-        solution = solve_model(model, _highs_options(options, clock), watch, stop=stop)
+        solution = solve_in_time(model, _highs_options(options, clock), watch, stop=stop)
     except SolverError as failed:
         return ModelBound(known_ns, Termination.ERROR, note=str(failed))
     time_ns = known_ns

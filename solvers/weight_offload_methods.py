@@ -12,6 +12,13 @@ METHODS = (
         "changes to the best schedule of the methods below",
         "random changes of what is absent and of the order of transfers; the best of all methods",
         "weight_local_search:solve_local_search",
+        baselines=(
+            "l2l",
+            "greedy",
+            "greedy-no-discount",
+            "margin-sweep",
+            "bound-guided",
+        ),
     ),
     Method(
         "margin-sweep",

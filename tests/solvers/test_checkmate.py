@@ -83,7 +83,7 @@ def answering(
     def changed(model: ArrayModel, options: HighsOptions, *_: Any, **__: Any) -> ModelSolution:
         return change(solve_model(model, options))
 
-    monkeypatch.setattr(checkmate, "solve_model", changed)
+    monkeypatch.setattr(checkmate, "solve_in_time", changed)
 
 
 def test_the_cheapest_recomputation_is_found_and_proved() -> None:
@@ -98,7 +98,7 @@ def test_the_cheapest_recomputation_is_found_and_proved() -> None:
 
 
 def test_where_everything_fits_the_solver_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkmate, "solve_model", None)
+    monkeypatch.setattr(checkmate, "solve_in_time", None)
     result = solved(SKIP, 8)
     assert (result.time_ns, result.status) == (5, "optimal")
     relaxed = bounded(SKIP, 8)
@@ -108,7 +108,7 @@ def test_where_everything_fits_the_solver_is_not_asked(monkeypatch: pytest.Monke
 def test_what_no_schedule_can_do_is_proved_from_sizes_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(checkmate, "solve_model", None)
+    monkeypatch.setattr(checkmate, "solve_in_time", None)
     # b needs 7 bytes. That they are enough is shown by a schedule, which a bound does not look for.
     for result, is_exact in ((solved(SKIP, 6), True), (bounded(SKIP, 6), False)):
         assert result.status == "infeasible"
@@ -187,7 +187,7 @@ def test_a_run_is_stopped_when_the_gap_between_times_is_reached(
             dual_bound=bound,
         )
 
-    monkeypatch.setattr(checkmate, "solve_model", slow)
+    monkeypatch.setattr(checkmate, "solve_in_time", slow)
     # Recomputation takes 2 ns, of which 1 ns is proved; the step takes 7: a gap of 1 / 7.
     result = solved(SKIP, 7, replace(EXACT, gap=0.15))
     assert stopped_at == [1.0]
@@ -299,7 +299,7 @@ def test_a_run_that_stopped_at_the_gap_with_too_large_a_schedule_is_not_the_last
         assert stop.is_set()
         return replace(solution, termination=Termination.INTERRUPTED)
 
-    monkeypatch.setattr(checkmate, "solve_model", stopping)
+    monkeypatch.setattr(checkmate, "solve_in_time", stopping)
     # Nobody pressed Ctrl-C: the first schedule, a byte too large, is replaced as in the test above.
     assert solved(_skip(2**45, more=1), 8 * 2**45).time_ns == 7
 

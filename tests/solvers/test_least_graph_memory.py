@@ -43,7 +43,7 @@ def test_the_least_memory_is_found_and_proved() -> None:
 def test_a_bound_that_the_schedule_without_recomputation_meets_needs_no_solver(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(least_graph_memory, "solve_model", None)
+    monkeypatch.setattr(least_graph_memory, "solve_in_time", None)
     found = least(KEPT, not_below_bytes=14)
     assert found.is_exact
     assert found.peak_bytes == KEPT.store_all_peak_bytes == 14
@@ -62,7 +62,7 @@ def test_a_search_that_is_cut_short_leaves_a_lower_bound(
             seconds=0,
         )
 
-    monkeypatch.setattr(least_graph_memory, "solve_model", cut_short)
+    monkeypatch.setattr(least_graph_memory, "solve_in_time", cut_short)
     found = least(KEPT)
     assert (found.lower_bytes, found.peak_bytes) == (lower_bytes, 13)
     assert not found.is_exact

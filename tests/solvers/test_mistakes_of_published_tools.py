@@ -75,7 +75,7 @@ def test_binaries_are_rounded_and_not_cut_off(monkeypatch: pytest.MonkeyPatch) -
         return replace(solution, values=np.asarray(solution.values) * 0.9999999)
 
     expected = solve_with(RematGraph(skip(1), 7), "checkmate", EXACT)
-    monkeypatch.setattr(checkmate, "solve_model", just_below)
+    monkeypatch.setattr(checkmate, "solve_in_time", just_below)
     found = solve_with(RematGraph(skip(1), 7), "checkmate", EXACT)
     assert found.schedule == expected.schedule
     assert found.time_ns == 7

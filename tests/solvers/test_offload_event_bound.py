@@ -104,7 +104,7 @@ def test_a_solver_that_breaks_down_at_once_leaves_a_note(monkeypatch: pytest.Mon
     def fails(*arguments: object) -> ModelSolution:
         raise SolverError("HiGHS fails: Solve error")
 
-    monkeypatch.setattr(offload_event_bound, "solve_model", fails)
+    monkeypatch.setattr(offload_event_bound, "solve_in_time", fails)
     outcome = bound_offload_events(RematOffloadChain(TIGHT, 10, 10**9), OPTIONS)
     assert outcome.termination is Termination.ERROR
     assert outcome.note == "the linear relaxation: HiGHS fails: Solve error"
@@ -113,7 +113,7 @@ def test_a_solver_that_breaks_down_at_once_leaves_a_note(monkeypatch: pytest.Mon
 
 def test_a_solver_that_denies_a_point_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     denied = ModelSolution(termination=Termination.COMPLETED, answer=Answer.INFEASIBLE, seconds=0.0)
-    monkeypatch.setattr(offload_event_bound, "solve_model", lambda *_: denied)
+    monkeypatch.setattr(offload_event_bound, "solve_in_time", lambda *_: denied)
     outcome = bound_offload_events(RematOffloadChain(TIGHT, 10, 10**9), OPTIONS)
     assert outcome.termination is Termination.ERROR
     assert outcome.infeasibility is None
@@ -162,7 +162,7 @@ def test_what_is_proved_stands_where_the_solver_breaks_down(
             raise SolverError("HiGHS fails: Solve error")
         return solve_model(model, options)
 
-    monkeypatch.setattr(offload_event_bound, "solve_model", failing)
+    monkeypatch.setattr(offload_event_bound, "solve_in_time", failing)
     outcome = bound_offload_events(RematOffloadChain(TIGHT, 10, 10**9), OPTIONS)
     assert outcome.termination is Termination.ERROR
     assert [bound.evidence for bound in outcome.bounds] == [Evidence.EXACT]

@@ -108,7 +108,7 @@ def test_where_no_plan_fits_everything_is_moved() -> None:
 
 @pytest.mark.parametrize("transfers", Transfers)
 def test_an_interrupt_keeps_the_best_so_far(transfers: Transfers) -> None:
-    with patch("jettison.solvers.pofo.pofo_exact", side_effect=KeyboardInterrupt):
+    with patch("jettison.solvers.pofo_brackets.pofo_exact", side_effect=KeyboardInterrupt):
         found = _solve(UNEVEN, UNEVEN.store_all_peak_bytes - 1, 10**9, transfers)
     assert found.termination is Termination.INTERRUPTED
     assert found.schedule is not None
@@ -123,7 +123,7 @@ def test_an_interrupt_of_the_bound_leaves_a_schedule_too() -> None:
 
 
 def test_a_limit_is_not_said_to_prove_that_nothing_fits() -> None:
-    with patch("jettison.solvers.pofo.pofo_exact", side_effect=TimeoutError):
+    with patch("jettison.solvers.pofo_brackets.pofo_exact", side_effect=TimeoutError):
         found = solve(RematOffloadChain(UNEVEN, 30, 1), "offload-only")
     assert found.schedule is None
     assert found.note == "stopped before a schedule that fits was found"
@@ -133,7 +133,7 @@ def test_where_no_bracket_ends_in_time_the_other_plans_are_tried() -> None:
     chain = random_chain(random.Random(3), 40, largest_output_bytes=20)
     memory_bytes = (least_memory_with_offloading(chain) + chain.store_all_peak_bytes) // 2
     problem = RematOffloadChain(chain, memory_bytes, 10**9, Transfers.FLUID)
-    with patch("jettison.solvers.pofo.pofo_bracket", side_effect=TimeoutError):
+    with patch("jettison.solvers.pofo_brackets.pofo_bracket", side_effect=TimeoutError):
         found = solve_with(problem, "pofo", EXACT)
     capped = solve(problem, "autocapper")
     assert found.termination is Termination.TIME_LIMIT
@@ -147,7 +147,7 @@ def test_long_chains_are_counted_in_more_slots_while_the_gap_is_open() -> None:
     chain = random_chain(generator, 33, largest_output_bytes=1000)
     memory_bytes = (chain.recompute_all_peak_bytes + chain.store_all_peak_bytes) // 2
     problem = RematOffloadChain(chain, memory_bytes, 10**9, Transfers.FLUID)
-    with patch("jettison.solvers.pofo.MOST_SLOTS", 200):
+    with patch("jettison.solvers.pofo_brackets.MOST_SLOTS", 200):
         found = solve_with(problem, "pofo", SolveOptions(gap=0, time_limit_s=None))
     assert found.work["slots"] in {50, 100, 200}
     floor = next(bound for bound in found.bounds if bound.method == "pofo")

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from itertools import islice
 
 import pytest
 
 from jettison.instances.chain import Chain, Stage
 from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.cyclic_schedule import CyclicSchedule
-from jettison.solvers import weight_exact
+from jettison.solvers import weight_exact, weight_local_search, weight_starts
+from jettison.solvers.clock import Clock
 from jettison.solvers.layer_to_layer import layer_to_layer
 from jettison.solvers.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.solve import solve_with
 from jettison.solvers.status import Termination
 from jettison.solvers.weight_closed_form import closed_form_ns
 from jettison.solvers.weight_exact import solve_weight_exact
+from jettison.solvers.weight_starts import steps_from_new_starts
 from tests.oracles.cyclic_referee import CyclicReferee
 from tests.oracles.weight_offload_brute_force import least_period_ns
 from tests.oracles.weight_offload_samples import sample
 from tests.weight_layers import layers_in
 
+WITHOUT_LIMIT = SolveOptions(gap=0, time_limit_s=None)
 EXACT = SolveOptions(time_limit_s=20, gap=0)
 
 
@@ -131,17 +135,68 @@ def test_ctrl_c_leaves_the_best_schedule_and_a_bound(monkeypatch: pytest.MonkeyP
     assert outcome.bounds[0].time_ns >= problem.instance.base_time_ns
 
 
-def test_too_many_layers_get_the_schedule_and_the_bound_of_the_local_search() -> None:
+def test_too_many_layers_get_no_worse_than_the_local_search_and_its_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(weight_local_search, "schedules_of_baselines", lambda *_: ())
+    monkeypatch.setattr(weight_exact, "STARTS_WITHOUT_LIMIT", 1)
+    for module in (weight_local_search, weight_starts):
+        monkeypatch.setattr(module, "MOST_IN_VAIN", 50)
     problem = drawn(random.Random(6), 40)
-    result = solve_with(problem, "exact", EXACT)
+    result = solve_with(problem, "exact", WITHOUT_LIMIT)
     assert result.termination is Termination.NODE_LIMIT
+    assert result.note == "at most 15 layers are swept, and there are 40"
     assert result.replay is not None
     assert result.replay.valid
-    searched = solve_with(problem, "local-search", EXACT)
-    assert (result.time_ns, result.lower_bound_ns) == (searched.time_ns, searched.lower_bound_ns)
+    searched = solve_with(problem, "local-search", WITHOUT_LIMIT)
+    assert result.time_ns is not None
+    assert searched.time_ns is not None
+    assert result.time_ns <= searched.time_ns
+    assert result.lower_bound_ns == searched.lower_bound_ns
     assert searched.lower_bound_ns is not None
     # The relaxation of AGG proves more here than the closed form.
     assert searched.lower_bound_ns > closed_form_ns(problem)
+
+
+def test_where_the_states_are_too_many_at_first_more_are_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(weight_local_search, "schedules_of_baselines", lambda *_: ())
+    problem = drawn(random.Random(9), 5)
+    best_ns = period_ns(solve_weight_exact(problem, EXACT))
+    # At its best cut the step can be in 11 to 640 states.
+    monkeypatch.setattr(weight_exact, "MOST_BEGINNINGS", 10)
+    solved = solve_weight_exact(problem, WITHOUT_LIMIT)
+    assert solved.termination is Termination.COMPLETED
+    assert solved.note is None
+    assert period_ns(solved) == best_ns
+
+
+def test_a_step_in_too_many_states_ends_with_a_note_and_what_new_starts_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(weight_exact, "best_cut", lambda *_: None)
+    monkeypatch.setattr(weight_exact, "STARTS_WITHOUT_LIMIT", 2)
+    problem = drawn(random.Random(5), 5)
+    monkeypatch.setattr(weight_exact, "_search_locally", lambda *_: None)
+    monkeypatch.setattr(weight_exact, "_improve", lambda *_: None)
+    open_ended = solve_weight_exact(problem, WITHOUT_LIMIT)
+    assert open_ended.termination is Termination.NODE_LIMIT
+    note = "wherever the step is cut, it can be in more than 4,000,000 states there"
+    assert open_ended.note == note
+    # Nothing but the new starts has bettered L2L.
+    assert period_ns(open_ended) < layer_to_layer(problem).period_ns
+
+
+def test_new_starts_are_valid_steps_and_the_same_for_a_seed() -> None:
+    problem = drawn(random.Random(3), 6)
+    floor_ns = closed_form_ns(problem)
+    first = list(islice(steps_from_new_starts(problem, floor_ns, 1, Clock(None)), 4))
+    again = list(islice(steps_from_new_starts(problem, floor_ns, 1, Clock(None)), 4))
+    assert first == again
+    for schedule in first:
+        assert schedule.replay(problem.cycle, problem.link, problem.memory_bytes).valid
+    assert not list(steps_from_new_starts(problem, floor_ns, 1, Clock(0)))
 
 
 def test_too_little_memory_is_refused_with_what_would_do() -> None:
