@@ -74,11 +74,20 @@ def report(
             expected="end the name with .html, or write --table for a table",
         )
     folder = ResultFolder(results)
-    runs, frame = load_runs(folder)
+    loaded = load_runs(folder)
     if table is not None:
-        write_frame(frame, table)
+        write_frame(loaded.frame, table)
+        for fault in loaded.left_out:
+            sys.stderr.write(f"not in the table: {fault}\n")
     if output is not None:
         name = title or study_title(folder)
-        left_out = write_report(runs, folder, output, title=name, most_timelines=timelines)
+        left_out = write_report(
+            loaded.runs,
+            folder,
+            output,
+            title=name,
+            most_timelines=timelines,
+            damaged=loaded.left_out,
+        )
         for sentence in left_out:
             sys.stderr.write(f"left out: {sentence}\n")

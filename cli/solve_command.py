@@ -33,6 +33,7 @@ from jettison.cli.posed_problem import make_problem
 from jettison.cli.replay_picture import draw_replay
 from jettison.instances.atomic_file import replacing
 from jettison.instances.chain import Chain
+from jettison.instances.csv_text import csv_text
 from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph
 from jettison.instances.multi_model_training import MultiModelTraining
@@ -185,7 +186,7 @@ def _write_table(result: Result, path: Path) -> None:
     assert isinstance(instance, ShardedGraph)
     assert isinstance(plan, ShardedSchedule)
     with replacing(path) as stream:
-        stream.write(plan_table(instance, plan).to_csv(index=False).encode())
+        stream.write(csv_text(plan_table(instance, plan), with_index=False).encode())
 
 
 def _draw(result: Result, plot: Path | None, grid: Path | None) -> None:

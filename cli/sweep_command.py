@@ -59,7 +59,8 @@ def sweep(
 
     Each runs in a process of its own with hard limits. Results are one file for each job: a run
     that was stopped, or killed, goes on where it was when it is started again, and several may work
-    on one folder. Failures are recorded with their reason and do not stop the rest.
+    on one folder. A record, schedule or instance that a disk has damaged is set aside and made
+    again. Failures are recorded with their reason and do not stop the rest.
 
     Exit status: 0 if every job has a result, 4 if some failed, 5 if all did.
 
@@ -102,6 +103,8 @@ def sweep(
             sys.stderr.write(f"{reached} of {running.state.total} jobs have a record; ")
             sys.stderr.write("the same command goes on with the rest\n")
             raise
+    for fault in state.set_aside:
+        sys.stderr.write(f"set aside in {folder.path / 'damaged'}, and made again: {fault}\n")
     _print_state(declared, plan, folder, state, as_json=json)
     if state.failed:
         raise typer.Exit(ExitStatus.LIMIT_WITH_SCHEDULE if state.done else ExitStatus.NO_SCHEDULE)
@@ -130,6 +133,8 @@ def _print_plan(
         sys.stdout.write(f"{job.label}, at most {job.time_limit_s:g} s, seed {job.seed}\n")
     for cell, error in plan.refused:
         sys.stdout.write(f"left out: {cell.problem} {cell.instance}: {error}\n")
+    for fault in plan.damaged.values():
+        sys.stdout.write(f"to be set aside, and made again: {fault}\n")
     print_pairs(
         [
             ("study", study.name),
@@ -163,6 +168,7 @@ def _print_state(
                 "done": state.done,
                 "failed": state.failed,
                 "left_out": len(plan.refused),
+                "set_aside": [str(fault) for fault in state.set_aside],
                 "median_gap": summary.median,
                 "failures": dict(summary.failures),
             }

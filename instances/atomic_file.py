@@ -1,4 +1,9 @@
-"""Files that appear complete or not at all.
+"""Files that appear complete or not at all, also where the power fails.
+
+What was written lies in the memory of the system until it is asked to put it on the disk, and the
+name of a file is part of its folder. A file is therefore put on the disk before it gets its name,
+and its folder after that: a file that was reported as written is there, whole, whatever happens
+next, and its name never leads to a part of it.
 
 Renaming puts the file in the place of whatever has its name. Where that is a device, such as
 ``/dev/null`` for somebody who may write everywhere, it would be lost, so anything but a file is
@@ -42,6 +47,18 @@ def _check_no_other_thing(path: Path) -> None:
         )
 
 
+def put_on_disk(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk."""
+    if os.name != "posix":
+        # Elsewhere folders cannot be opened, and names are written with their files.
+        return
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Open a temporary file beside `path`, to be renamed to it when the block ends well.
@@ -63,11 +80,14 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         ) as stream:
             temporary = Path(stream.name)
             yield stream
-        # A temporary file is private to its owner; the result gets the usual permissions.
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
+            # A temporary file is private to its owner; the result gets the usual permissions.
+            mask = os.umask(0)
+            os.umask(mask)
+            temporary.chmod(0o666 & ~mask)
+            stream.flush()
+            os.fsync(stream.fileno())
         temporary.replace(target)
+        put_on_disk(target.parent)
     except OSError as error:
         reason = error.strerror or "unknown reason"
         raise InputError(

@@ -34,7 +34,8 @@ class Estimate:
     def of(cls, study: Study, plan: Plan, folder: ResultFolder) -> Estimate:
         """Look at all records of the folder, those of other studies included."""
         seconds: defaultdict[tuple[str, ...], list[float]] = defaultdict(list)
-        for record in folder.records() if (folder.path / "jobs").is_dir() else ():
+        known_records = folder.survey().records if (folder.path / "jobs").is_dir() else {}
+        for record in known_records.values():
             job = record["job"]
             if record["state"] == "done":
                 method = (job["problem"], job["method"])

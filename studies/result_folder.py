@@ -6,22 +6,29 @@
 ``instances/SHA256.json``   an instance
 ``studies/NAME-SHA12.toml`` a study that was run into this folder, as it was written
 ``claims/KEY``              locked while a job runs; the system unlocks it if its owner dies
+``damaged/...``             records, schedules and instances that could not be read, set aside
 =========================== ==================================================================
 
 Any number of processes may work on one folder, on several machines if its file system has locks:
 a job that another one has claimed is left to it. Only the owner of a claim writes the files of its
 key, and it first removes what an earlier owner left unfinished.
+
+A disk can damage any of these files. Whoever reads the folder goes on with the rest and says which
+file it is; a sweep sets it aside and makes it again.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jettison.instances.atomic_file import put_on_disk
 from jettison.instances.catalog import Instance, load, save
 from jettison.instances.errors import InputError
 from jettison.instances.json_file import (
@@ -37,6 +44,23 @@ _KIND = "study-record"
 # The first is made first: a folder that has it is one of results.
 _FOLDERS = ("jobs", "schedules", "instances", "studies", "claims")
 _WAIT_S = 0.05
+_MADE_AGAIN = "start the sweep again: it sets damaged files aside and makes them again"
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """All records of a folder.
+
+    Attributes
+    ----------
+    records
+        Those that can be read, by key.
+    damaged
+        What is wrong with the others, by key.
+    """
+
+    records: Mapping[str, dict[str, Any]]
+    damaged: Mapping[str, InputError]
 
 
 class ResultFolder:
@@ -69,6 +93,8 @@ class ResultFolder:
                 )
             for name in _FOLDERS:
                 (self.path / name).mkdir(parents=True, exist_ok=True)
+            for folder in (self.path, self.path.absolute().parent):
+                put_on_disk(folder)
         except OSError as error:
             raise InputError(
                 f"cannot make the folder: {error.strerror or error}",
@@ -101,29 +127,70 @@ class ResultFolder:
         check_header(document, {_KIND: 1}, str(path))
         check_schema(document, "jettison.studies", f"{_KIND}.schema.json", str(path))
         if document["key"] != key:
-            raise InputError(
-                "the record of another job", source=str(path), expected="delete it, and resume"
-            )
+            raise InputError("the record of another job", source=str(path), expected=_MADE_AGAIN)
         found: dict[str, Any] = document
         return found
 
-    def records(self) -> Iterator[dict[str, Any]]:
-        """Yield all records, by key.
+    def sound_record(self, key: str) -> dict[str, Any]:
+        """Return the record of a job, if the schedule that it speaks of is there as well.
 
         Raises
         ------
         InputError
-            If there is no such folder, or a record cannot be read.
+            As `record` does, or if the schedule is missing or empty.
+        """
+        record = self.record(key)
+        schedule = self.schedule_path(key)
+        if (record.get("result") or {}).get("time_ns") is not None and not (
+            schedule.is_file() and schedule.stat().st_size
+        ):
+            raise InputError(
+                "the schedule of a record is missing", source=str(schedule), expected=_MADE_AGAIN
+            )
+        return record
+
+    def survey(self) -> Survey:
+        """Read all records.
+
+        Raises
+        ------
+        InputError
+            If there is no such folder.
         """
         jobs = self.path / "jobs"
         if not jobs.is_dir():
             raise InputError(
                 "no results", source=str(self.path), expected="give the folder of a sweep"
             )
+        records, damaged = {}, {}
         for path in sorted(jobs.glob("*.json")):
             # A name with a dot in front is a file that is being written.
-            if not path.name.startswith("."):
-                yield self.record(path.stem)
+            if path.name.startswith("."):
+                continue
+            try:
+                records[path.stem] = self.record(path.stem)
+            except InputError as error:
+                damaged[path.stem] = error
+        return Survey(records, damaged)
+
+    def set_aside(self, key: str) -> None:
+        """Move the record of a job and its schedule where nobody reads them.
+
+        Nothing happens while another process works on the job.
+        """
+        with self.claimed(key) as ours:
+            if ours:
+                self._set_aside(self.record_path(key))
+                self._set_aside(self.schedule_path(key))
+
+    def _set_aside(self, path: Path) -> None:
+        if not path.exists():
+            return
+        damaged = self.path / "damaged"
+        damaged.mkdir(exist_ok=True)
+        taken = {entry.name for entry in damaged.iterdir()}
+        names = (f"{path.parent.name}-{path.stem}-{number}.json" for number in itertools.count(1))
+        path.rename(damaged / next(name for name in names if name not in taken))
 
     def write(self, key: str, content: Mapping[str, object]) -> None:
         """Write the record of a job; a present one is replaced."""
@@ -170,16 +237,31 @@ class ResultFolder:
         """Return where an instance is."""
         return self.path / "instances" / f"{sha256}.json"
 
-    def add_instance(self, instance: Instance) -> None:
-        """Keep an instance beside the results."""
-        path = self.instance_path(instance.sha256)
-        while not path.exists():
-            with self.claimed(instance.sha256) as ours:
-                if ours and not path.exists():
+    def add_instance(self, instance: Instance) -> InputError | None:
+        """Keep an instance beside the results; return what was wrong with the file that was there.
+
+        Such a file is set aside.
+        """
+        path, sha256 = self.instance_path(instance.sha256), instance.sha256
+        fault = None
+        while (found := self._fault_of_instance(sha256)) or not path.exists():
+            with self.claimed(sha256) as ours:
+                if ours:
+                    fault = found
+                    self._set_aside(path)
                     save(instance, path)
             if not ours:
                 # Another process is writing it.
                 time.sleep(_WAIT_S)
+        return fault
+
+    def _fault_of_instance(self, sha256: str) -> InputError | None:
+        if self.instance_path(sha256).exists():
+            try:
+                self.instance(sha256)
+            except InputError as error:
+                return error
+        return None
 
     def instance(self, sha256: str) -> Instance:
         """Return an instance.
@@ -195,6 +277,6 @@ class ResultFolder:
             raise InputError(
                 f"its SHA-256 is {found.sha256}",
                 source=str(path),
-                expected="the file was changed: delete it, and start the sweep again",
+                expected=_MADE_AGAIN,
             )
         return found

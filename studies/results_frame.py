@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jettison.instances.atomic_file import replacing
+from jettison.instances.csv_text import csv_text
 from jettison.instances.errors import InputError, MissingExtraError
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.studies.result_folder import ResultFolder
@@ -44,7 +45,7 @@ _WHOLE = (
 
 
 def results_frame(folder: ResultFolder) -> pd.DataFrame:
-    """Return all records of a folder, one row each.
+    """Return all records of a folder that can be read, one row each.
 
     Returns
     -------
@@ -62,9 +63,19 @@ def results_frame(folder: ResultFolder) -> pd.DataFrame:
     InputError
         If the folder holds no results.
     """
+    return frame_of(list(folder.survey().records.values()), folder)
+
+
+def frame_of(records: Sequence[Mapping[str, Any]], folder: ResultFolder) -> pd.DataFrame:
+    """Return some records of a folder, one row each; see `results_frame`.
+
+    Raises
+    ------
+    InputError
+        If there are none.
+    """
     import pandas as pd
 
-    records = list(folder.records())
     if not records:
         raise InputError(
             "no results yet", source=str(folder.path), expected="run jettison sweep first"
@@ -91,7 +102,7 @@ def write_frame(frame: pd.DataFrame, path: Path) -> None:
     match path.suffix:
         case ".csv":
             with replacing(path) as stream:
-                stream.write(frame.to_csv().encode("utf-8"))
+                stream.write(csv_text(frame).encode("utf-8"))
         case ".parquet":
             try:
                 import pyarrow  # noqa: F401

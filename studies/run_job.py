@@ -15,6 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from jettison.instances.errors import InputError
 from jettison.studies.child import Child
 from jettison.studies.job import Job
 from jettison.studies.result_folder import ResultFolder
@@ -77,9 +78,10 @@ def run_job(request: Request) -> JobState:
     with folder.claimed(job.key) as ours:
         if not ours:
             return JobState.BUSY
-        # Another process may have finished it before this one got the claim.
+        # Another process may have finished it before this one got the claim. What cannot be read
+        # is left to the sweep, which looks at every record and says what it sets aside.
         if folder.has(job.key):
-            return JobState(folder.record(job.key)["state"])
+            return _state_of(folder, job.key)
         # The schedule of a job that was killed before it had a record.
         folder.schedule_path(job.key).unlink(missing_ok=True)
         started = time.time()
@@ -96,6 +98,13 @@ def run_job(request: Request) -> JobState:
         }
         folder.write(job.key, record)
         return state
+
+
+def _state_of(folder: ResultFolder, key: str) -> JobState:
+    try:
+        return JobState(folder.record(key)["state"])
+    except InputError:
+        return JobState.DONE
 
 
 def stop_jobs(sweep: str) -> None:

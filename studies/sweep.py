@@ -43,6 +43,9 @@ class Plan:
         Keys of jobs that failed and are to run again.
     refused
         Cells that are no jobs, each with the reason: a problem that does not go with an instance.
+    damaged
+        What is wrong with records that cannot be read, or lack their schedule, by key: they are set
+        aside, and their jobs run again.
     """
 
     jobs: Mapping[str, Job]
@@ -50,6 +53,7 @@ class Plan:
     present: frozenset[str]
     repeated: frozenset[str]
     refused: tuple[tuple[Cell, InputError], ...]
+    damaged: Mapping[str, InputError]
 
     @property
     def missing(self) -> list[str]:
@@ -83,13 +87,18 @@ def plan_study(study: Study, folder: ResultFolder, *, repeats_failures: bool = F
         instances[instance.sha256] = instance
     if not jobs:
         raise refused[0][1]
-    present = {key for key in jobs if folder.has(key)}
-    repeated = {
-        key
-        for key in (present if repeats_failures else ())
-        if folder.record(key)["state"] == JobState.FAILED
-    }
-    return Plan(jobs, instances, frozenset(present - repeated), frozenset(repeated), tuple(refused))
+    present: set[str] = set()
+    repeated: set[str] = set()
+    damaged: dict[str, InputError] = {}
+    for key in filter(folder.has, jobs):
+        try:
+            record = folder.sound_record(key)
+        except InputError as error:
+            damaged[key] = error
+            continue
+        is_repeated = repeats_failures and record["state"] == JobState.FAILED
+        (repeated if is_repeated else present).add(key)
+    return Plan(jobs, instances, frozenset(present), frozenset(repeated), tuple(refused), damaged)
 
 
 @dataclass
@@ -106,6 +115,8 @@ class SweepState:
         Labels of jobs that a worker has, by key.
     gaps
         Of the schedules so far.
+    set_aside
+        What was wrong with each file that the sweep set aside, and made again.
     """
 
     total: int
@@ -113,6 +124,7 @@ class SweepState:
     failed: int = 0
     running: dict[str, str] = field(default_factory=dict)
     gaps: list[float] = field(default_factory=list)
+    set_aside: list[InputError] = field(default_factory=list)
 
 
 class Sweep:
@@ -142,6 +154,7 @@ class Sweep:
         self._waiting = deque(plan.missing)
         self._resting: deque[tuple[float, str]] = deque()
         self._futures: dict[Future[JobState], str] = {}
+        self._made_again: set[str] = set()
         self.state = SweepState(len(plan.jobs))
         for key in plan.present:
             self._count(key)
@@ -158,7 +171,11 @@ class Sweep:
         """
         self._pool.check(self._folder)
         for instance in self._plan.instances.values():
-            self._folder.add_instance(instance)
+            fault = self._folder.add_instance(instance)
+            if fault is not None:
+                self.state.set_aside.append(fault)
+        for key, fault in self._plan.damaged.items():
+            self._set_aside(key, fault)
         for key in self._plan.repeated:
             self._folder.discard_failure(key)
         try:
@@ -212,8 +229,21 @@ class Sweep:
             state = self._fail(key, f"{type(error).__name__}: {' '.join(str(error).split())}")
         if state in {JobState.BUSY, JobState.STOPPED}:
             self._resting.append((time.monotonic() + _BUSY_S, key))
-        else:
+            return
+        try:
             self._count(key)
+        except InputError as fault:
+            # Another process has left it so. A disk that damages the same record again is left to
+            # whoever reads the message.
+            if key in self._made_again:
+                raise
+            self._set_aside(key, fault)
+            self._waiting.append(key)
+
+    def _set_aside(self, key: str, fault: InputError) -> None:
+        self._made_again.add(key)
+        self._folder.set_aside(key)
+        self.state.set_aside.append(fault)
 
     def _fail(self, key: str, reason: str) -> JobState:
         """Record what no worker could, unless there is a record by now."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from jettison.instances.catalog import Instance
+from jettison.instances.errors import InputError
 from jettison.instances.json_file import read_text
 from jettison.studies.report import words
 from jettison.studies.report.markup import Markup, element, joined
@@ -29,26 +30,32 @@ class Origins:
         One entry for each instance.
     files
         Text of each file, by hash, where the page does not lie in the folder of the results.
+    left_out
+        What is wrong with instances whose file cannot be read.
     """
 
     section: Markup
     files: dict[str, str]
+    left_out: tuple[str, ...]
 
 
 def describe_origins(panels: Sequence[Panel], folder: ResultFolder, page: Path) -> Origins:
     """Describe the instances; link their files where the page lies beside them, else carry them.
 
-    Raises
-    ------
-    InputError
-        If an instance is not there, or was changed.
+    Of an instance whose file is missing, or was changed, no more is said than what the jobs say.
     """
     beside = _lies_within(page, folder.path)
-    entries, files = [], {}
+    entries, files, left_out = [], {}, []
     size = 0
     for sha256 in dict.fromkeys(panel.instance_sha256 for panel in panels):
         path = folder.instance_path(sha256)
-        instance = folder.instance(sha256)
+        shown = [panel for panel in panels if panel.instance_sha256 == sha256]
+        try:
+            instance = folder.instance(sha256)
+        except InputError as error:
+            left_out.append(str(error))
+            entries.append(_entry_without_file(sha256, shown))
+            continue
         if beside:
             target = Path(os.path.relpath(path.resolve(), page.resolve().parent))
             file = element("a", f"{sha256[:12]}….json", href=quote(target.as_posix()))
@@ -71,9 +78,8 @@ def describe_origins(panels: Sequence[Panel], folder: ResultFolder, page: Path) 
                         " in the results; too large to be part of this page",
                     ]
                 )
-        shown = [panel for panel in panels if panel.instance_sha256 == sha256]
         entries.append(_entry(instance, shown, file))
-    return Origins(joined(entries), files)
+    return Origins(joined(entries), files, tuple(left_out))
 
 
 def _lies_within(page: Path, folder: Path) -> bool:
@@ -90,6 +96,20 @@ def _entry(instance: Instance, panels: Sequence[Panel], file: Markup) -> Markup:
         ("file", file),
         *((key.replace("_", " "), _written(value)) for key, value in provenance.items()),
     ]
+    return _card(instance.name, instance.sha256, panels, facts)
+
+
+def _entry_without_file(sha256: str, panels: Sequence[Panel]) -> Markup:
+    facts: list[tuple[str, str | Markup]] = [
+        ("SHA-256", element("code", sha256, class_="hash")),
+        ("file", "missing or damaged; the sweep makes it again"),
+    ]
+    return _card(panels[0].instance, sha256, panels, facts)
+
+
+def _card(
+    name: str, sha256: str, panels: Sequence[Panel], facts: Sequence[tuple[str, str | Markup]]
+) -> Markup:
     solved = joined(
         piece
         for place, panel in enumerate(panels)
@@ -100,15 +120,15 @@ def _entry(instance: Instance, panels: Sequence[Panel], file: Markup) -> Markup:
     )
     return element(
         "article",
-        element("h3", instance.name),
+        element("h3", name),
         element("p", "in ", solved),
         element(
             "dl",
-            *(joined([element("dt", name), element("dd", value)]) for name, value in facts),
+            *(joined([element("dt", term), element("dd", value)]) for term, value in facts),
             class_="facts",
         ),
         class_="card",
-        id=f"instance-{instance.sha256}",
+        id=f"instance-{sha256}",
     )
 
 

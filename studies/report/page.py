@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from jettison.instances.atomic_file import check_replaceable, replacing
-from jettison.instances.errors import MissingExtraError
+from jettison.instances.errors import InputError, MissingExtraError
 from jettison.studies.report import overview
 from jettison.studies.report.job_table import job_columns
 from jettison.studies.report.markup import Markup, element, escaped
@@ -50,6 +51,7 @@ def write_report(
     *,
     title: str,
     most_timelines: int | None = None,
+    damaged: Sequence[InputError] = (),
 ) -> tuple[str, ...]:
     """Write the page.
 
@@ -65,6 +67,8 @@ def write_report(
         What the study is called.
     most_timelines
         How many schedules to show; None for the best of each cell.
+    damaged
+        What is wrong with records that are not among `runs`.
 
     Returns
     -------
@@ -76,7 +80,7 @@ def write_report(
     MissingExtraError
         If plotly is not installed.
     InputError
-        If the page cannot be written, or an instance is missing.
+        If the page cannot be written.
     """
     check_replaceable(path)
     plotly = plotly_script()
@@ -90,7 +94,12 @@ def write_report(
         "jobs": job_columns(panels),
         "files": origins.files,
     }
-    left_out = (*timelines.left_out, *sections.left_out)
+    left_out = (
+        *map(str, damaged),
+        *origins.left_out,
+        *timelines.left_out,
+        *sections.left_out,
+    )
     failures = overview.failures(runs)
     page = _filled(
         _template("page.html"),

@@ -11,7 +11,7 @@ from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.narrow_class import narrow_class
 from jettison.studies.job import Job
 from jettison.studies.result_folder import ResultFolder
-from jettison.studies.results_frame import results_frame
+from jettison.studies.results_frame import frame_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,30 +96,50 @@ class Run:
         return self.infeasible_for is not None
 
 
-def load_runs(folder: ResultFolder) -> tuple[list[Run], pd.DataFrame]:
-    """Read all results of a folder, in the order of their table, and the table.
+class LoadedRuns(NamedTuple):
+    """The results of a folder.
+
+    Attributes
+    ----------
+    runs
+        In the order of the table.
+    frame
+        Their table.
+    left_out
+        What is wrong with the records that are in neither.
+    """
+
+    runs: list[Run]
+    frame: pd.DataFrame
+    left_out: tuple[InputError, ...]
+
+
+def load_runs(folder: ResultFolder) -> LoadedRuns:
+    """Read all results of a folder.
 
     Raises
     ------
     InputError
-        If there are none, or one cannot be read.
+        If there are none.
     """
+    survey = folder.survey()
+    left_out = list(survey.damaged.values())
     records = {}
-    for record in folder.records():
+    for key, record in survey.records.items():
         try:
-            records[record["key"]] = record, _Said.of(record)
+            records[key] = record, _Said.of(record)
         except (KeyError, TypeError, ValueError) as error:
-            raise InputError(
-                f"not a record that this version reads: {type(error).__name__}: {error}",
-                source=str(folder.record_path(record["key"])),
-                expected="delete it, and start the sweep again",
-            ) from None
-    frame = results_frame(folder)
+            left_out.append(
+                InputError(
+                    f"not a record that this version reads: {type(error).__name__}: {error}",
+                    source=str(folder.record_path(key)),
+                    expected="delete it, and start the sweep again",
+                )
+            )
+    frame = frame_of([record for record, _ in records.values()], folder)
     rows = frame.astype(object).where(frame.notna(), None).to_dict("index")
-    # A sweep may still be running: what came meanwhile is left to the next page.
-    return [
-        _run(str(key), row, *records[str(key)]) for key, row in rows.items() if key in records
-    ], frame
+    runs = [_run(str(key), row, *records[str(key)]) for key, row in rows.items()]
+    return LoadedRuns(runs, frame, tuple(left_out))
 
 
 class _Said(NamedTuple):

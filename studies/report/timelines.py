@@ -61,10 +61,19 @@ def show_timelines(
     ]
     wanted = best if most is None else [*best, *rest][:most]
     documents: dict[str, dict[str, Any]] = {}
-    reasons: list[str] = []
+    # What its record promises is missed whether or not the page would show it.
+    missing = [run for run in (*best, *rest) if not folder.schedule_path(run.key).is_file()]
+    reasons = [
+        f"{run.job.label}: its schedule, {folder.schedule_path(run.key)}, is missing; start the "
+        "sweep again, which makes it again"
+        for run in missing
+    ]
+    lost = {run.key for run in missing}
     loaded: dict[str, Instance] = {}
     size, crowded = 0, 0
     for run in wanted:
+        if run.key in lost:
+            continue
         if size > MOST_BYTES:
             crowded += 1
             continue

@@ -35,7 +35,7 @@ def test_a_study_runs_and_its_results_lie_beside_it(terminal: Terminal, study: s
     assert (found["jobs"], found["done"], found["failed"], found["left_out"]) == (4, 4, 0, 0)
     folder = terminal.folder / "study"
     assert found["folder"] == str(folder)
-    assert len(list(ResultFolder(folder).records())) == 4
+    assert len(list(ResultFolder(folder).survey().records)) == 4
     assert [path.read_text() for path in (folder / "studies").iterdir()] == [STUDY]
     code, out, err = terminal.run("sweep", study)
     assert (code, err) == (0, "")

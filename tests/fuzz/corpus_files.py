@@ -57,7 +57,7 @@ def _read_record(path: Path) -> object:
     folder = ResultFolder(path.parent / "results")
     folder.create()
     folder.record_path(RECORD_KEY).write_bytes(path.read_bytes())
-    return [Job.from_json(record["job"]).label for record in folder.records()]
+    return Job.from_json(folder.record(RECORD_KEY)["job"]).label
 
 
 def _read_set(name: str) -> Callable[[Path], object]:

@@ -74,7 +74,7 @@ def test_its_report_opens_in_a_browser_without_errors_or_requests(
     near: Path, tmp_path: Path
 ) -> None:
     folder, path = ResultFolder(near), tmp_path / "report.html"
-    runs = load_runs(folder)[0]
+    runs = load_runs(folder).runs
     assert len(runs) == JOBS
     write_report(runs, folder, path, title="the example")
     with chromium() as browser:

@@ -37,7 +37,7 @@ def test_a_record_comes_back_as_it_was_written(folder: ResultFolder) -> None:
     record = folder.record(KEY)
     assert record["failed"] == "a reason"
     assert record["key"] == KEY
-    assert [item["key"] for item in folder.records()] == [KEY]
+    assert [item["key"] for item in folder.survey().records.values()] == [KEY]
     assert unfinished(folder.path) == []
 
 
@@ -83,7 +83,7 @@ def test_what_a_killed_writer_left_goes_with_the_next_claim(folder: ResultFolder
     half.write_text("{")
     other = folder.path / "schedules" / f".{'1' * 64}.json.abc"
     other.write_text("{")
-    assert list(folder.records()) == []
+    assert list(folder.survey().records) == []
     with folder.claimed(KEY):
         assert unfinished(folder.path) == [other]
 
@@ -154,7 +154,7 @@ def test_a_record_that_was_changed_is_bad_input(
     path = folder.record_path(KEY)
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     with pytest.raises(InputError) as caught:
-        list(folder.records())
+        folder.record(KEY)
     assert (caught.value.field, caught.value.source) == (field, str(path))
 
 
@@ -167,4 +167,4 @@ def test_the_record_of_another_job_is_bad_input(folder: ResultFolder) -> None:
 
 def test_a_folder_without_results_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no results"):
-        list(ResultFolder(tmp_path).records())
+        ResultFolder(tmp_path).survey()

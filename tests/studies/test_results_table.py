@@ -95,7 +95,7 @@ def test_a_folder_without_records_has_no_table(tmp_path: Path) -> None:
 
 
 def test_the_summary_counts_what_was_found_and_why_jobs_failed(folder: ResultFolder) -> None:
-    summary = GapSummary.of(folder, [record["key"] for record in folder.records()])
+    summary = GapSummary.of(folder, [record["key"] for record in folder.survey().records.values()])
     assert (summary.schedules, summary.infeasible) == (2, 0)
     assert summary.failures == {"out of memory": 1}
     assert summary.largest is not None

@@ -38,7 +38,7 @@ def test_every_job_gets_one_record_and_the_instance_and_schedule_lie_beside(tmp_
     assert (state.total, state.done, state.failed) == (3, 3, 0)
     folder = ResultFolder(tmp_path / "results")
     # A bound has no schedule.
-    assert len(list(folder.records())) == 3
+    assert len(list(folder.survey().records)) == 3
     assert len(list((folder.path / "schedules").iterdir())) == 2
     assert folder.instance(job_of().instance_sha256).name == "small"
     assert list((folder.path / "claims").iterdir()) == []

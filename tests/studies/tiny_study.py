@@ -84,7 +84,7 @@ def request_of(
 def answers(folder: Path) -> dict[str, Any]:
     """Return what each job found, without what differs between two runs; schedules to the byte."""
     found: dict[str, Any] = {}
-    for record in ResultFolder(folder).records():
+    for record in ResultFolder(folder).survey().records.values():
         result = {
             key: value
             for key, value in record["result"].items()

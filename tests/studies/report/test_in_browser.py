@@ -34,7 +34,7 @@ def browser() -> Iterator[Any]:
 def report(tiny_results: TinyResults, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "report.html"
     folder = ResultFolder(tiny_results.path)
-    write_report(load_runs(folder)[0], folder, path, title=HOSTILE)
+    write_report(load_runs(folder).runs, folder, path, title=HOSTILE)
     return path
 
 

@@ -142,7 +142,7 @@ def test_a_schedule_that_was_changed_is_left_out_and_named(
     assert "left out" in said
 
 
-def test_a_record_of_another_form_is_one_error_that_names_its_file(
+def test_a_record_of_another_form_is_named_and_the_rest_is_shown(
     tiny_results: TinyResults, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = shutil.copytree(tiny_results.path, tmp_path / "copy")
@@ -150,6 +150,8 @@ def test_a_record_of_another_form_is_one_error_that_names_its_file(
     record = json.loads(path.read_text(encoding="utf-8"))
     del record["job"]["memory_bytes"]
     path.write_text(json.dumps(record), encoding="utf-8")
-    assert run(folder, "-o", tmp_path / "r.html") == 2
-    assert str(path) in capsys.readouterr().err
-    assert not (tmp_path / "r.html").exists()
+    table = tmp_path / "r.csv"
+    assert run(folder, "-o", tmp_path / "r.html", "--table", table) == 0
+    assert f"left out: {path}: job: 'memory_bytes'" in capsys.readouterr().err
+    assert tiny_results.failed_key not in table.read_text(encoding="utf-8")
+    assert str(path) in (tmp_path / "r.html").read_text(encoding="utf-8")
