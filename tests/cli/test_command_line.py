@@ -85,6 +85,33 @@ def test_a_saved_schedule_is_judged_valid_with_the_same_time(terminal: Terminal)
     assert judged["gap"] == 0
 
 
+def test_a_schedule_with_a_drop_is_judged_and_drawn(terminal: Terminal) -> None:
+    terminal.run("solve", "remat-chain", "chain.json", "--memory", "100%", "-o", "s.json")
+    path = terminal.folder / "s.json"
+    document = json.loads(path.read_text())
+    stages = len(document["operations"]) // 2
+    # The output of stage 1 is dropped under what stage 2 has saved, and made again.
+    document["operations"] = [
+        *(["F_ck", 1], ["F_all", 2], ["D", 1]),
+        *(["F_all", stage] for stage in range(3, stages + 1)),
+        *(["B", stage] for stage in range(stages, 2, -1)),
+        *(["F_all", 1], ["B", 2], ["B", 1]),
+    ]
+    path.write_text(json.dumps(document))
+    judged = terminal.json(
+        *("bound", "remat-chain", "chain.json", "--memory", "100%"),
+        *("--schedule", "s.json", "--plot", "p.png"),
+    )
+    assert judged["status"] == "valid"
+    assert judged["schedule_class"] == "persistent with drops"
+    assert (terminal.folder / "p.png").stat().st_size
+    document["operations"].insert(3, ["D", 1])
+    path.write_text(json.dumps(document))
+    code, _, err = terminal.run("verify", "s.json", "--instance", "chain.json")
+    assert code == 2
+    assert "operation 3 (D 1): not in memory: a^1" in err
+
+
 def test_a_broken_schedule_ends_with_2_and_names_the_rule(terminal: Terminal) -> None:
     terminal.run("solve", "remat-chain", "chain.json", "--memory", "50%", "-o", "s.json")
     path = terminal.folder / "s.json"

@@ -86,6 +86,10 @@ READERS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
         "set/planted-m2-v100-s0-0.lp": _read_set("planted-m2-v100-s0-0.lp"),
         "set/index.json": _read_set("index.json"),
         "chain.schedule.json": _read_schedule("remat-chain", "chain.json", Resources("50%")),
+        "drops.schedule.json": _read_schedule("remat-chain", "chain.json", Resources("80%")),
+        "offload-drops.schedule.json": _read_schedule(
+            "remat-offload-chain", "chain.json", Resources("80%", None, "1GB/s")
+        ),
         "offload.schedule.json": _read_schedule(
             "remat-offload-chain", "chain.json", Resources("50%", None, "1GB/s")
         ),

@@ -21,6 +21,7 @@ from jettison.schedules.schedule_file import save_schedule
 from jettison.solvers.outcome import Problem
 from jettison.studies.result_folder import ResultFolder
 from tests.result_graphs import graph_with_results
+from tests.schedules.offload_sequences import sequence
 from tests.studies.tiny_study import job_of, small_chain
 from tests.tiny import DIAMOND, EQUAL_LAYERS, RING, UNEVEN
 from tests.tiny_models import MULTI_MODELS
@@ -85,6 +86,20 @@ def write_instances_and_schedules() -> None:
         save_schedule(result.schedule, problem.instance, FOLDER / f"{name}.schedule.json")
 
 
+def write_schedules_with_drops() -> None:
+    """Write one of the chain alone, and one in which what is copied and what is not is dropped."""
+    text = "F_ck 1, F_all 2, {} F_all 3, F_all 4, {} F_all 5, B 5, {} B 4, B 3, F_all 1, B 2, B 1"
+    for name, moves in (
+        ("drops", ("D 1,", "", "")),
+        ("offload-drops", ("D 1, O 0,", "D 0,", "P 0,")),
+    ):
+        schedule = sequence(text.format(*moves))
+        alone = name == "drops"
+        save_schedule(
+            schedule.computations if alone else schedule, UNEVEN, FOLDER / f"{name}.schedule.json"
+        )
+
+
 def write_certificate() -> None:
     """Write a claim that needs no multiplier: no schedule is faster than without recomputation."""
     graph = DIAMOND
@@ -131,6 +146,7 @@ def write_all() -> None:
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()
     write_instances_and_schedules()
+    write_schedules_with_drops()
     write_certificate()
     write_certificates()
     (FOLDER / "study.toml").write_text(STUDY)
