@@ -19,7 +19,8 @@ from jettison.solvers.outcome import Problem, SolveOptions
 from jettison.solvers.result import replay_schedule
 from jettison.solvers.status import Termination
 
-# Of the time that is left, for each.
+# Of the time that is left, for each: as long as none has found a schedule, and after that.
+_SHARE_OF_THE_FIRST = 0.6
 _SHARE = 0.4
 
 
@@ -44,13 +45,15 @@ def schedules_of_baselines(
     KeyboardInterrupt
         On Ctrl-C, after the schedule that the baseline had by then.
     """
+    share = _SHARE_OF_THE_FIRST
     for name in find_method(problem.problem, method).baselines:
         if not clock.left_s:
             return
-        limit_s = None if math.isinf(clock.left_s) else _SHARE * clock.left_s
+        limit_s = None if math.isinf(clock.left_s) else share * clock.left_s
         asked = replace(options, time_limit_s=limit_s, on_progress=None)
         outcome = find_method(problem.problem, name).run(problem, asked)
         if outcome.schedule is not None and replay_schedule(problem, outcome.schedule).valid:
+            share = _SHARE
             yield outcome.schedule
         if outcome.termination is Termination.INTERRUPTED:
             raise KeyboardInterrupt

@@ -159,10 +159,10 @@ def solve_for_bound(
         A bound that is known already.
     """
     stop = threading.Event()
-    reached = False
+    why: Termination | None = None
 
     def watch(progress: ModelProgress) -> None:
-        nonlocal reached
+        nonlocal why
         bound_ns = known_ns
         if progress.dual_bound is not None:
             bound_ns = max(bound_ns, scale.time_from_solver_ns(progress.dual_bound))
@@ -170,8 +170,11 @@ def solve_for_bound(
             options.on_progress(Progress(clock.seconds, None, bound_ns))
         if progress.objective is not None:
             most_ns = scale.time_ns(progress.objective)
-            reached = most_ns - bound_ns <= options.gap * most_ns
-        if reached:
+            if most_ns <= bound_ns:
+                why = Termination.COMPLETED
+            elif most_ns - bound_ns <= options.gap * most_ns:
+                why = Termination.GAP_REACHED
+        if why is not None:
             stop.set()
 
     try:
@@ -182,8 +185,8 @@ def solve_for_bound(
     if solution.dual_bound is not None:
         time_ns = max(time_ns, scale.time_from_solver_ns(solution.dual_bound))
     termination = solution.termination
-    if reached and termination is Termination.INTERRUPTED:
-        termination = Termination.GAP_REACHED
+    if why is not None and termination is Termination.INTERRUPTED:
+        termination = why
     return ModelBound(time_ns, termination, solution.nodes)
 
 

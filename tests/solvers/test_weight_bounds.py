@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Callable
 from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
 
+from jettison.formulations.array_model import ArrayModel
+from jettison.formulations.weight_offload_aggregated import Aggregated, Layers
 from jettison.instances.catalog import load
 from jettison.instances.chain import Chain, Stage
 from jettison.instances.generators.published_transformers import PUBLISHED_ROWS, PublishedRow
 from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Evidence
+from jettison.solvers.clock import Clock
+from jettison.solvers.highs_options import HighsOptions
 from jettison.solvers.methods import find_method
+from jettison.solvers.model_solution import ModelSolution
+from jettison.solvers.model_solution import Progress as ModelProgress
 from jettison.solvers.outcome import Outcome, Progress, SolveOptions
-from jettison.solvers.status import Termination
+from jettison.solvers.status import Answer, Termination
 from jettison.solvers.weight_closed_form import closed_form_ns, least_sum
+from jettison.solvers.weight_model_bound import solve_for_bound
 from tests.oracles.weight_offload_brute_force import least_period_ns
 from tests.oracles.weight_offload_samples import sample
 from tests.tiny import EQUAL_LAYERS
@@ -149,6 +158,30 @@ def test_an_interrupt_leaves_what_has_been_proved(method: str) -> None:
     found = bounds(problem, method, SolveOptions(on_progress=interrupt))
     assert found.termination is Termination.INTERRUPTED
     assert found.bounds[0].time_ns >= problem.instance.base_time_ns
+
+
+@pytest.mark.parametrize(
+    ("objective", "dual_bound", "termination"),
+    [(3.0, 3.0, Termination.COMPLETED), (1000.0, 500.0, Termination.GAP_REACHED)],
+)
+def test_a_run_that_is_ended_because_nothing_is_open_has_not_merely_reached_a_gap(
+    objective: float, dual_bound: float, termination: Termination
+) -> None:
+    built = Aggregated(Layers.FLUID).build(layers(7, 2, 2, 2))
+
+    def runs(
+        model: ArrayModel, options: HighsOptions, watch: Callable[..., None], **_: object
+    ) -> ModelSolution:
+        watch(ModelProgress(0.1, objective, dual_bound, 0))
+        return ModelSolution(
+            termination=Termination.INTERRUPTED, answer=Answer.FEASIBLE, seconds=0.1
+        )
+
+    with patch("jettison.solvers.weight_model_bound.solve_in_time", runs):
+        found = solve_for_bound(
+            built.model, built.scale, SolveOptions(gap=0.9), Clock(None), known_ns=0
+        )
+    assert found.termination is termination
 
 
 def test_progress_never_falls() -> None:
