@@ -33,6 +33,8 @@ from jettison.solvers.weight_selection import Choice, select_choices
 # and the progress.
 MOST_IN_VAIN = 1_000
 CHANGES = 1_000
+# Without a limit `bound-guided` would solve its models to the end, which can take hours.
+MOST_FOR_BASELINES_S = 20.0
 # Of the time that is left after the sweep, for a lower bound.
 SHARE_OF_BOUND = 0.2
 
@@ -78,8 +80,9 @@ class WeightSearch:
         if self._has_changed_in_vain(scheduler, self.sweep.choices or choices):
             # The cheap ones have been tried above. The one that takes longest to ask, which solves
             # models, comes when the changes have nothing more to give.
+            clock = Clock(min(self._clock.left_s, MOST_FOR_BASELINES_S))
             for schedule in schedules_of_baselines(
-                self._problem, "local-search", self._options, self._clock
+                self._problem, "local-search", self._options, clock
             ):
                 assert isinstance(schedule, CyclicSchedule)
                 incumbent.offer(schedule)
