@@ -94,7 +94,7 @@ sanitize:
 	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
 	  build/sanitize/bin/python -m pytest -k "not beyond_all_memory and not too_many_layers" \
 	  tests/solvers/test_kernels.py tests/solvers/test_rotor.py tests/solvers/test_rotor_exact.py \
-	  tests/solvers/test_revolve.py tests/solvers/test_subchain.py tests/solvers/test_drop_search.py \
+	  tests/solvers/test_revolve.py tests/solvers/test_subchain.py tests/solvers/test_drop_search.py tests/solvers/test_drop_grid.py \
 	  tests/solvers/test_least_chain_memory.py \
 	  tests/solvers/test_unrestricted.py tests/solvers/test_pofo_program.py \
 	  tests/solvers/test_offload_kernel.py tests/solvers/test_offload_cut_bound.py \

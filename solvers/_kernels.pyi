@@ -108,6 +108,30 @@ def least_memory_with_drops(
     forward_all_need: NDArray[np.int64],
     forward_none_need: NDArray[np.int64],
 ) -> tuple[int, list[tuple[int, int]]]: ...
+def program_with_drops(
+    tables: int,
+    forward_ns: NDArray[np.int64],
+    backward_ns: NDArray[np.int64],
+    input_slots: NDArray[np.int32],
+    saved_slots: NDArray[np.int32],
+    forward_all_need: NDArray[np.int32],
+    forward_none_need: NDArray[np.int32],
+    budgets: list[int],
+    time_limit_s: float | None = None,
+    threads: int = 1,
+) -> list[tuple[int, list[tuple[int, int]]] | None]: ...
+def times_with_drops(
+    tables: int,
+    forward_ns: NDArray[np.int64],
+    backward_ns: NDArray[np.int64],
+    input_slots: NDArray[np.int32],
+    saved_slots: NDArray[np.int32],
+    forward_all_need: NDArray[np.int32],
+    forward_none_need: NDArray[np.int32],
+    budgets: list[int],
+    time_limit_s: float | None = None,
+    threads: int = 1,
+) -> list[int | None]: ...
 
 class PersistentSearch:
     def __init__(

@@ -126,10 +126,10 @@ def fastest_with_drops(
     tuple of Search and Termination, or None
         None if no persistent schedule with drops fits.
     """
-    least, sparing = least_memory_with_drops(chain)
-    if memory_bytes < least:
-        return None
     if known is None:
+        least, sparing = least_memory_with_drops(chain)
+        if memory_bytes < least:
+            return None
         of_rotor, persistent = least_persistent_memory(chain)
         candidates = [sparing, persistent] if memory_bytes >= of_rotor else [sparing]
         known = min(candidates, key=lambda schedule: schedule.replay(chain).time_ns)

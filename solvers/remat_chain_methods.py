@@ -23,11 +23,20 @@ METHODS = (
         "rotor:solve_rotor_curve",
     ),
     Method(
+        "rotor-drops",
+        "remat-chain",
+        Promise.EXACT_PERSISTENT_WITH_DROPS,
+        "RR-9302's recurrence, widened here by drops of inputs",
+        "the best schedule that is persistent but for inputs dropped while what they led to stays",
+        "rotor_drops:solve_rotor_drops",
+        "rotor_drops:solve_rotor_drops_curve",
+    ),
+    Method(
         "unrestricted",
         "remat-chain",
-        Promise.EXACT,
+        Promise.EXACT_TABLE_1,
         "RR-9302, Section 4.1 poses the question; A* over memory contents",
-        "the fastest of all schedules, persistent or not, of a chain of at most 29 stages",
+        "the fastest of RR-9302's sequences, persistent or not, of a chain of at most 29 stages",
         "unrestricted:solve_unrestricted",
     ),
     Method(

@@ -40,7 +40,7 @@ bounds them but the time without recomputation.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -147,39 +147,88 @@ def persistent_curve(
     Time :math:`O(N^3 S)` for all memories together, memory :math:`2 N^2 S` bytes, or twice that
     where the times need 64 bits.
     """
-    if slots < 1:
-        raise InputError(f"{slots}", field="slots", expected="write at least 1")
     clock = Clock(time_limit_s)
-    available = [memory_bytes - chain.input_bytes for memory_bytes in memories_bytes]
-    budgets = sorted({amount for amount in available if amount >= 0})
-    if not budgets:
-        return [Bracket(None, None, True) for _ in available]
-    needs = ChainNeeds(chain)
-    largest = budgets[-1]
-    divisor = math.gcd(*budgets, *needs.input_bytes[1:].tolist(), *needs.saved_bytes.tolist())
-    is_exact = largest == 0 or largest // divisor <= slots
-    if is_exact:
-        slots = largest // divisor if largest else 0
-    if slots > most_slots(chain):
+    asked = AskedMemories.of(chain, memories_bytes, slots)
+    if not asked.budgets:
+        return asked.brackets({})
+    if asked.slots > most_slots(chain):
         raise MemoryError
-    grid = _Grid(largest, slots)
-    down = _arguments(needs, grid, budgets, rounds_up=False)
-    if is_exact:
+    needs, grid, budgets = ChainNeeds(chain), asked.grid, asked.budgets
+    down = kernel_arguments(needs, grid, budgets, rounds_up=False)
+    if asked.is_exact:
         ceilings = _kernels.persistent_program(*down, clock.left_s, threads)
         floors = [None if found is None else found[0] for found in ceilings]
     else:
         floors = _kernels.persistent_times(*down, clock.left_s, threads)
-        up = _arguments(needs, grid, budgets, rounds_up=True)
+        up = kernel_arguments(needs, grid, budgets, rounds_up=True)
         ceilings = _kernels.persistent_program(*up, clock.left_s, threads)
-    brackets = {
-        budget: Bracket(
-            floor,
-            None if ceiling is None else chain_schedule(ceiling[1]),
-            is_exact,
-        )
-        for budget, floor, ceiling in zip(budgets, floors, ceilings, strict=True)
-    }
-    return [brackets.get(amount, Bracket(None, None, True)) for amount in available]
+    return asked.brackets(dict(zip(budgets, zip(floors, ceilings, strict=True), strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class AskedMemories:
+    """Several memories of one chain, and the grid that they share.
+
+    Attributes
+    ----------
+    available_bytes
+        Of each memory, in the order given: what it holds beside the input.
+    budgets
+        The same, each once and ascending, but for those that do not hold the input.
+    slots
+        Of the largest budget.
+    is_exact
+        Whether the grid rounds nothing.
+    """
+
+    available_bytes: tuple[int, ...]
+    budgets: tuple[int, ...]
+    slots: int
+    is_exact: bool
+
+    @classmethod
+    def of(cls, chain: Chain, memories_bytes: Sequence[int], slots: int) -> AskedMemories:
+        """Take so many slots, or as many as are exact if that is fewer.
+
+        Raises
+        ------
+        InputError
+            If there is no slot.
+        """
+        if slots < 1:
+            raise InputError(f"{slots}", field="slots", expected="write at least 1")
+        available = tuple(memory_bytes - chain.input_bytes for memory_bytes in memories_bytes)
+        budgets = tuple(sorted({amount for amount in available if amount >= 0}))
+        if not budgets:
+            return cls(available, budgets, 0, is_exact=True)
+        needs = ChainNeeds(chain)
+        sizes = (*needs.input_bytes[1:].tolist(), *needs.saved_bytes.tolist())
+        divisor = math.gcd(*budgets, *sizes)
+        is_exact = budgets[-1] == 0 or budgets[-1] // divisor <= slots
+        if is_exact:
+            slots = budgets[-1] // divisor if budgets[-1] else 0
+        return cls(available, budgets, slots, is_exact)
+
+    @property
+    def grid(self) -> MemoryGrid:
+        """The grid of the largest budget."""
+        return MemoryGrid(self.budgets[-1], self.slots)
+
+    def brackets(
+        self, found: Mapping[int, tuple[int | None, tuple[int, list[tuple[int, int]]] | None]]
+    ) -> list[Bracket]:
+        """Return what was found of each budget, by memory in the order given."""
+        none = Bracket(None, None, is_exact=True)
+        return [
+            none
+            if amount not in found
+            else Bracket(
+                found[amount][0],
+                None if (ceiling := found[amount][1]) is None else chain_schedule(ceiling[1]),
+                self.is_exact,
+            )
+            for amount in self.available_bytes
+        ]
 
 
 def most_slots(chain: Chain) -> int:
@@ -249,8 +298,77 @@ def _refine(problem: Problem, options: SolveOptions, first: Bracket | None) -> O
         # Rounding up would lose this schedule where the memory just holds it.
         return Outcome(termination=Termination.COMPLETED, schedule=store_all_schedule(chain))
 
-    best = least_persistent_memory(chain)[1]
-    best_ns = best.replay(chain).time_ns
+    found = refine_on_grids(
+        lambda slots, left_s: persistent_bracket(
+            chain, memory_bytes, slots, left_s, options.threads
+        ),
+        chain,
+        least_persistent_memory(chain)[1],
+        first,
+        options,
+        clock,
+    )
+    bounds = (
+        Bound(
+            time_ns=found.floor_ns,
+            valid_for=ScheduleClass.PERSISTENT,
+            evidence=Evidence.EXACT,
+            method="rotor",
+        ),
+    )
+    outcome = Outcome(
+        termination=found.termination,
+        schedule=found.schedule,
+        bounds=bounds if found.floor_ns else (),
+        work={"slots": found.slots},
+    )
+    return with_cut_bound(outcome, problem, options, clock)
+
+
+@dataclass(frozen=True, slots=True)
+class Refined:
+    """What grids of more and more slots found for one memory.
+
+    Attributes
+    ----------
+    schedule
+        The fastest one.
+    floor_ns
+        The highest floor; 0 if there is none.
+    slots
+        Of the finest grid that was solved.
+    termination
+        Why there is no finer one.
+    """
+
+    schedule: ChainSchedule
+    floor_ns: int
+    slots: int
+    termination: Termination
+
+
+def refine_on_grids(
+    bracket_at: Callable[[int, float], Bracket],
+    chain: Chain,
+    known: ChainSchedule,
+    first: Bracket | None,
+    options: SolveOptions,
+    clock: Clock,
+) -> Refined:
+    """Double the slots while the gap is open, and while time and memory last.
+
+    Parameters
+    ----------
+    bracket_at
+        Solves with so many slots in so many seconds; ends as `persistent_curve` does.
+    chain, known
+        The instance, and a schedule that fits.
+    first
+        The bracket of 500 slots, where it is known already.
+    options, clock
+        Of the method, which is told after each grid; the clock was started with it.
+    """
+    best, best_ns = known, known.replay(chain).time_ns
     floor_ns = 0
     slots = FIRST_SLOTS
     last_s = 0.0
@@ -264,9 +382,7 @@ def _refine(problem: Problem, options: SolveOptions, first: Bracket | None) -> O
                     termination = Termination.TIME_LIMIT
                     break
                 try:
-                    bracket = persistent_bracket(
-                        chain, memory_bytes, slots, clock.left_s, options.threads
-                    )
+                    bracket = bracket_at(slots, clock.left_s)
                 except TimeoutError:
                     termination = Termination.TIME_LIMIT
                     break
@@ -292,25 +408,11 @@ def _refine(problem: Problem, options: SolveOptions, first: Bracket | None) -> O
             bracket = None
     except KeyboardInterrupt:
         termination = Termination.INTERRUPTED
-    bounds = (
-        Bound(
-            time_ns=floor_ns,
-            valid_for=ScheduleClass.PERSISTENT,
-            evidence=Evidence.EXACT,
-            method="rotor",
-        ),
-    )
-    outcome = Outcome(
-        termination=termination,
-        schedule=best,
-        bounds=bounds if floor_ns else (),
-        work={"slots": used_slots},
-    )
-    return with_cut_bound(outcome, problem, options, clock)
+    return Refined(best, floor_ns, used_slots, termination)
 
 
 @dataclass(frozen=True, slots=True)
-class _Grid:
+class MemoryGrid:
     """So many slots for so many bytes, the input excluded."""
 
     available_bytes: int
@@ -326,8 +428,8 @@ class _Grid:
         return np.where(sizes > most, self.slots + 1, count).astype(np.int32)
 
 
-def _arguments(
-    needs: ChainNeeds, grid: _Grid, budgets_bytes: Sequence[int], *, rounds_up: bool
+def kernel_arguments(
+    needs: ChainNeeds, grid: MemoryGrid, budgets_bytes: Sequence[int], *, rounds_up: bool
 ) -> tuple[
     NDArray[np.int64],
     NDArray[np.int64],
@@ -337,15 +439,25 @@ def _arguments(
     NDArray[np.int32],
     list[int],
 ]:
-    """Return what the kernel takes: times, sizes and thresholds in slots, budgets in slots."""
+    """Return what the kernel takes: times, sizes and thresholds in slots, budgets in slots.
+
+    Thresholds of four kinds of sub-problems are an array of four matrices. Those of the second and
+    the fourth count the input, which the tables of the kernel do not.
+    """
     times = np.array([(stage.forward_ns, stage.backward_ns) for stage in needs.chain], np.int64)
     budgets = grid.count(np.array(budgets_bytes, np.int64), rounds_up=not rounds_up)
+    inputs = grid.count(needs.input_bytes, rounds_up=rounds_up)
+    forward_all = grid.count(needs.forward_all, rounds_up=True)
+    forward_none = grid.count(needs.forward_none, rounds_up=True)
+    if forward_all.ndim == 3:
+        forward_all[1::2] -= inputs[:, None]
+        forward_none[1::2] -= inputs[:, None]
     return (
         np.ascontiguousarray(times[:, 0]),
         np.ascontiguousarray(times[:, 1]),
-        grid.count(needs.input_bytes, rounds_up=rounds_up),
+        inputs,
         grid.count(needs.saved_bytes, rounds_up=rounds_up),
-        grid.count(needs.forward_all, rounds_up=True),
-        grid.count(needs.forward_none, rounds_up=True),
+        forward_all,
+        forward_none,
         budgets.tolist(),
     )

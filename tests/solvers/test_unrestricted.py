@@ -77,7 +77,9 @@ def test_the_least_peak_is_that_of_the_brute_force() -> None:
 def test_any_small_chain_is_solved_or_refused_as_by_the_brute_force(problem: RematChain) -> None:
     result = solve(problem, "unrestricted", gap=0)
     assert result.time_ns == fastest(problem.instance, problem.memory_bytes)
-    assert result.status == ("infeasible" if result.time_ns is None else "optimal")
+    known = "infeasible" if result.time_ns is None else "optimal"
+    # The bound that counts is that of Table 1, unless no schedule at all can be better.
+    assert result.status in {known, f"{known}-table-1"}
     if result.infeasibility is not None:
         assert result.infeasibility.is_exact
         assert result.infeasibility.least_memory_bytes == least_memory(problem.instance)
@@ -93,7 +95,7 @@ def test_it_lies_between_the_bound_and_the_persistent_optimum_on_longer_chains()
         persistent = solve(problem, "rotor-exact", gap=0)
         best = solve(problem, "unrestricted", gap=0)
         cut = solve(problem, "cut-bound")
-        assert best.status == "optimal"
+        assert best.status in {"optimal", "optimal-table-1"}
         assert best.time_ns is not None
         assert cut.lower_bound_ns is not None
         assert cut.lower_bound_ns <= best.time_ns
@@ -123,7 +125,7 @@ def test_a_memory_too_small_for_persistent_schedules_may_do() -> None:
     # tests/oracles/test_chain_brute_force.py derives the 4 bytes and the 3.
     assert solve(RematChain(LARGER_IF_PERSISTENT, 3), "rotor-exact").status.startswith("infeasible")
     result = solve(RematChain(LARGER_IF_PERSISTENT, 3), "unrestricted", gap=0)
-    assert result.status == "optimal"
+    assert result.status in {"optimal", "optimal-table-1"}
     assert result.replay is not None
     assert result.replay.schedule_class is ScheduleClass.TABLE_1
     refused = solve(RematChain(LARGER_IF_PERSISTENT, 2), "unrestricted", gap=0)
@@ -171,7 +173,7 @@ def test_a_time_limit_leaves_the_persistent_schedule_and_a_bound() -> None:
     )
     assert outcome.termination is Termination.TIME_LIMIT
     assert outcome.schedule is not None
-    assert outcome.bounds[0].valid_for is ScheduleClass.ALL
+    assert outcome.bounds[0].valid_for is ScheduleClass.TABLE_1
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def best_persistent_ns(gap: PersistenceGap) -> int | None:
 
 def best_ns(gap: PersistenceGap) -> int | None:
     result = solve(RematChain(gap.chain, gap.memory_bytes), "unrestricted", gap=0)
-    assert result.status == "optimal"
+    assert result.status in {"optimal", "optimal-table-1"}
     return result.time_ns
 
 
