@@ -60,6 +60,16 @@ MOST_DIGITS = 400
 
 
 @dataclass(frozen=True, slots=True)
+class NotInteger:
+    """A number of the header that is written with a fraction or an exponent, as it is written."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """One line of a proof: its number from 1, its letter, and its other parts."""
 
@@ -181,7 +191,15 @@ def pairs(parts: list[str], line: int, separator: str = ":") -> list[tuple[int, 
 
 def _parsed_header(text: str) -> Mapping[str, Any]:
     try:
-        header = json.loads(text, object_pairs_hook=_distinct, parse_constant=_no_constant)
+        header = json.loads(
+            text,
+            object_pairs_hook=_distinct,
+            parse_constant=_no_constant,
+            parse_int=_short_integer,
+            parse_float=NotInteger,
+        )
+    except CertificateError:
+        raise
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise CertificateError(f"the header is not JSON: {reason}", 2) from None
@@ -195,6 +213,12 @@ def _distinct(items: list[tuple[str, object]]) -> dict[str, object]:
     if len(found) < len(items):
         raise CertificateError("a key of the header stands twice", 2)
     return found
+
+
+def _short_integer(text: str) -> int:
+    if len(text.removeprefix("-")) > MOST_DIGITS:
+        raise CertificateError(f"a number of the header has more than {MOST_DIGITS} digits", 2)
+    return int(text)
 
 
 def _no_constant(text: str) -> object:

@@ -40,13 +40,24 @@ class Proved:
 
     @property
     def statement(self) -> str:
-        """What was proved, for which instance, on one line."""
+        """What was proved, on one line; nobody but the file says what its instance is."""
+        return self.stated("named so by the file")
+
+    def stated(self, identity: str) -> str:
+        """Say what was proved, on one line.
+
+        Parameters
+        ----------
+        identity
+            What is known of the instance besides its name and its hash.
+        """
         claim = self.claim
         given = "".join(f", {key} {value}" for key, value in sorted(claim.resources.items()))
         name = on_one_line(str(claim.instance.get("name", "an instance without a name")))
+        proof = f"{claim.formulation['name']}, {self.size}"
         return (
             f"proved: {claim.statement}, of {claim.problem} {name}{given} "
-            f"(instance {claim.instance_sha256[:12]}, {claim.formulation['name']}, {self.size})"
+            f"(instance {claim.instance_sha256[:12]}, {identity}, {proof})"
         )
 
 

@@ -107,11 +107,14 @@ def instance_sha256(instance: Mapping[str, Any]) -> str:
     Raises
     ------
     CertificateError
-        If it nests too deeply.
+        If it nests too deeply, or holds a number with a fraction or an exponent.
     """
     content = {key: instance[key] for key in instance if key not in {"name", "provenance"}}
     try:
         text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     except RecursionError:
         raise CertificateError("the instance nests too deeply") from None
+    except TypeError:
+        # Of the types that the header is parsed to, JSON cannot write this one only.
+        raise CertificateError("a number of the instance is not an integer") from None
     return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -10,12 +10,23 @@ from .errors import CertificateError
 # Beyond what any instance holds: sums of such amounts stay small integers for a proof.
 _MOST = 1 << 80
 
+_OF_ANY_INSTANCE = {"format", "kind", "version", "name", "provenance"}
 
-def check_kind(instance: Mapping[str, Any], kind: str) -> None:
-    """Refuse an instance that is not of this kind, in its version 1."""
+
+def check_kind(instance: Mapping[str, Any], kind: str, known: set[str]) -> None:
+    """Refuse an instance of another kind, format or version than 1, or with an unknown field.
+
+    `known` are the fields besides those that every instance has.
+    """
     version = instance.get("version")
     if instance.get("kind") != kind or type(version) is not int or version != 1:
         raise CertificateError(f"the instance is not a {kind} of version 1")
+    if instance.get("format") != "jettison":
+        raise CertificateError(
+            f"the format of the instance is not jettison: {str(instance.get('format'))[:60]}"
+        )
+    text_field(instance, "name")
+    only_fields(instance, _OF_ANY_INSTANCE | known, "the instance")
 
 
 def integer_field(

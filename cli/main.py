@@ -29,8 +29,12 @@ from jettison.cli import (
     sweep_command,
     verify_command,
 )
-from jettison.instances.errors import InputError, JettisonError, MissingExtraError
-from jettison.solvers.highs_known_answer import UnsoundSolverError
+from jettison.instances.errors import (
+    InputError,
+    JettisonError,
+    MissingExtraError,
+    UnsoundSolverError,
+)
 
 HELP = """How fast can this model train in this much memory, and how far from the best is a plan?
 

@@ -10,28 +10,34 @@ from __future__ import annotations
 import stat
 import sys
 from collections.abc import Iterator
+from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from jettison.certificates.certificate_file import is_certificate
-from jettison.certificates.checker import check_certificate
 from jettison.certificates.errors import CertificateError, on_one_line
 from jettison.cli.arguments import (
     AlphaOption,
     BandwidthOption,
+    JsonOption,
     MemoryOption,
     ModelsOption,
     TransfersOption,
 )
 from jettison.cli.exit_status import ExitStatus
+from jettison.cli.finding import Finding
+from jettison.cli.output import print_json
+from jettison.cli.time_limit import TimeLimitError, check_time_limit, time_limit
+from jettison.cli.verify_certificate import verify_certificate
 from jettison.instances.errors import InputError
 
 if TYPE_CHECKING:
     from jettison.solvers.posed_problem import Resources
 
-Claims = Iterator[tuple[str, str]]
+Findings = Iterator[Finding]
+_REFUSALS = (InputError, CertificateError, MemoryError, TimeLimitError)
 
 
 def verify(
@@ -48,7 +54,8 @@ def verify(
         list[str] | None,
         typer.Option(
             metavar="INSTANCE",
-            help="What a schedule is for, where it is not bundled; may be given several times.",
+            help="What a schedule is for, where it is not bundled, and what a certificate has to "
+            "be about; may be given several times.",
         ),
     ] = None,
     memory: MemoryOption = None,
@@ -56,40 +63,64 @@ def verify(
     bandwidth: BandwidthOption = None,
     transfers: TransfersOption = None,
     models: ModelsOption = None,
+    limit_s: Annotated[
+        float | None,
+        typer.Option("--time-limit", metavar="SECONDS", help="Wall-clock limit of each file."),
+    ] = None,
+    json_: JsonOption = False,
 ) -> None:
     """Check certificates, schedules and generated instances, without a solver.
 
     All arithmetic is in exact integers; one line per file says what is proved. A certificate holds
-    its instance. A schedule names its own by a hash; it is replayed, in --memory if that is given.
-    Of a folder every byte is checked: a file that is missing, added or changed is an error. Every
-    file is looked at; the exit status is 0 if everything holds, else 2.
+    its instance: the line says whether that is a bundled one. With --instance, --memory or
+    --bandwidth it has to be about them. A schedule names its instance by a hash; it is replayed, in
+    --memory if that is given. Of a folder every byte is checked: a file that is missing, added or
+    changed is an error. Every file is looked at; the exit status is 0 if everything holds, 5 if
+    all that is missing is time, else 2.
 
     Example: jettison verify bound.cert.gz mine.json --memory 50%
     """
     from jettison.solvers.posed_problem import Resources
 
+    check_time_limit(limit_s)
     resources = Resources(memory, alpha, bandwidth, transfers, models)
-    status = ExitStatus.DONE
+    statuses = {ExitStatus.DONE}
+    found: list[dict[str, object]] = []
     for path in paths:
         try:
-            for name, claim in _claims(path, instance or [], resources):
-                sys.stdout.write(f"{on_one_line(f'{name}: {claim}')}\n")
-        except InputError as error:
-            status = _refused(str(error))
-        except CertificateError as error:
-            status = _refused(f"{path}: {error}")
-        except MemoryError:
-            status = _refused(f"{path}: checking it needs more memory than there is")
-    raise typer.Exit(status)
+            with time_limit(limit_s):
+                for finding in _findings(path, instance or [], resources):
+                    found.append(finding.to_json())
+                    if not json_:
+                        line = on_one_line(f"{finding.name}: {finding.statement}")
+                        sys.stdout.write(f"{line}\n")
+        except _REFUSALS as error:
+            reason = on_one_line(_reason(error, path))
+            sys.stderr.write(f"error: {reason}\n")
+            found.append({"name": str(path), "holds": False, "reason": reason})
+            is_late = isinstance(error, TimeLimitError)
+            statuses.add(ExitStatus.NO_SCHEDULE if is_late else ExitStatus.BAD_INPUT)
+    if json_:
+        print_json({"files": found})
+    # What is wrong weighs more than what is not known.
+    order = (ExitStatus.BAD_INPUT, ExitStatus.NO_SCHEDULE, ExitStatus.DONE)
+    raise typer.Exit(next(status for status in order if status in statuses))
 
 
-def _refused(reason: str) -> ExitStatus:
-    # Names of files may hold anything.
-    sys.stderr.write(f"error: {on_one_line(reason)}\n")
-    return ExitStatus.BAD_INPUT
+def _reason(error: Exception, path: Path) -> str:
+    """Say of a file why it does not hold; names of files may hold anything."""
+    match error:
+        case MemoryError():
+            return f"{path}: checking it needs more memory than there is"
+        case TimeLimitError():
+            return f"{path}: not checked in the time of --time-limit"
+        case CertificateError():
+            return f"{path}: {error}"
+        case _:
+            return str(error)
 
 
-def _claims(path: Path, instances: list[str], resources: Resources) -> Claims:
+def _findings(path: Path, instances: list[str], resources: Resources) -> Findings:
     """Yield what a file or folder proves, each with a name."""
     try:
         mode = path.stat().st_mode
@@ -101,7 +132,7 @@ def _claims(path: Path, instances: list[str], resources: Resources) -> Claims:
                 expected="write what a pipe or a device holds to a file first",
             )
         if stat.S_ISREG(mode) and is_certificate(path):
-            yield str(path), check_certificate(path).statement
+            yield verify_certificate(path, instances, resources)
             return
     except (OSError, ValueError) as error:
         if isinstance(error, InputError | CertificateError):
@@ -111,29 +142,29 @@ def _claims(path: Path, instances: list[str], resources: Resources) -> Claims:
         raise InputError(
             f"cannot read the file: {reason}", source=str(path), expected="check the path"
         ) from None
-    yield from _claims_of_json(path, instances, resources)
+    yield from _findings_of_json(path, instances, resources)
 
 
-def _claims_of_json(path: Path, instances: list[str], resources: Resources) -> Claims:
+def _findings_of_json(path: Path, instances: list[str], resources: Resources) -> Findings:
     from jettison.cli.verify_schedule import SCHEDULES, verify_schedule
     from jettison.cli.verify_set import read_three_partition, verify_set
     from jettison.instances.json_file import check_header, read_json
 
     if path.is_dir():
-        yield from verify_set(path)
+        yield from starmap(Finding, verify_set(path))
         return
     document: Any = read_json(path)
     kinds = ("three-partition", "instance-set", *SCHEDULES)
     kind = check_header(document, dict.fromkeys(kinds, 1), str(path))
     if kind == "three-partition":
-        yield str(path), read_three_partition(document, path)[1]
+        yield Finding(str(path), read_three_partition(document, path)[1])
     elif kind == "instance-set":
-        yield from _claims_of_index(path)
+        yield from _findings_of_index(path)
     else:
-        yield str(path), verify_schedule(document, path, instances, resources)
+        yield verify_schedule(document, path, instances, resources)
 
 
-def _claims_of_index(path: Path) -> Claims:
+def _findings_of_index(path: Path) -> Findings:
     from jettison.cli.instance_set import INDEX
     from jettison.cli.verify_set import verify_set
 
@@ -144,4 +175,4 @@ def _claims_of_index(path: Path) -> Claims:
             source=str(path),
             expected="give the folder of the set",
         )
-    yield from verify_set(path.parent)
+    yield from starmap(Finding, verify_set(path.parent))

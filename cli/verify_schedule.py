@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from jettison.cli.finding import Finding
 from jettison.instances.catalog import Instance, bundled_instances, bundled_with_hash, load
 from jettison.instances.chain import Chain
 from jettison.instances.chain_to_graph import chain_to_graph
@@ -46,7 +47,7 @@ _LINKED = {RematOffloadChain.problem, WeightOffload.problem, MultiModelTraining.
 
 def verify_schedule(
     document: Mapping[str, Any], path: Path, instances: Sequence[str], resources: Resources
-) -> str:
+) -> Finding:
     """Replay a schedule, and say what it takes.
 
     Without a memory nothing limits it but the instance; of the resources only those of its problem
@@ -95,9 +96,19 @@ def verify_schedule(
     has_limit = replay.limit_bytes is not None and (is_limited or problem_name == Sharding.problem)
     limit = f"the limit {replay.limit_bytes}" if has_limit else "no limit"
     word = "choice" if problem_name == Sharding.problem else "schedule"
-    return (
+    return Finding(
+        source,
         f"a valid {word} for {instance.name}: {replay.time_ns} ns, peak {replay.peak_bytes} bytes, "
-        f"{limit} ({problem_name}, instance {instance.sha256[:12]})"
+        f"{limit} ({problem_name}, instance {instance.sha256[:12]})",
+        {
+            "kind": document["kind"],
+            "problem": problem_name,
+            "instance": instance.name,
+            "instance_sha256": instance.sha256,
+            "time_ns": replay.time_ns,
+            "peak_bytes": replay.peak_bytes,
+            "limit_bytes": replay.limit_bytes if has_limit else None,
+        },
     )
 
 

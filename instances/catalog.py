@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from jettison.instances.bundled_entries import CatalogEntry, bundled_instances, data_file
 from jettison.instances.chain import Chain
 from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph
@@ -29,6 +26,16 @@ from jettison.instances.strategy_graph import StrategyGraph
 from jettison.instances.tensor_programs.program_on_mesh import ProgramOnMesh
 from jettison.instances.three_partition import ThreePartition
 
+__all__ = [
+    "CatalogEntry",
+    "Instance",
+    "bundled_instances",
+    "bundled_with_hash",
+    "instance_of",
+    "load",
+    "save",
+]
+
 Instance = Chain | Graph | ShardedGraph | StrategyGraph | ThreePartition | MultiModel
 
 _KINDS = (Chain, Graph, ShardedGraph, StrategyGraph, ThreePartition, MultiModel)
@@ -39,33 +46,6 @@ _READERS: Mapping[str, Callable[[Any], Instance]] = {
 }
 _VERSIONS = dict.fromkeys(_READERS, 1)
 _PACKAGE = "jettison.instances"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogEntry:
-    """What the index says of one bundled instance."""
-
-    name: str
-    kind: str
-    size: int
-    device: str
-    device_kind: str
-    model: str
-    batch: int
-    input_shape: tuple[int, ...]
-    source: str
-    file_sha256: str
-    instance_sha256: str
-
-
-@cache
-def bundled_instances() -> tuple[CatalogEntry, ...]:
-    """Return the entries of the bundled data set, by name."""
-    index = json.loads(_data_file("index.json").read_text(encoding="utf-8"))
-    return tuple(
-        CatalogEntry(**{**entry, "input_shape": tuple(entry["input_shape"])})
-        for entry in sorted(index["instances"], key=lambda entry: str(entry["name"]))
-    )
 
 
 def bundled_with_hash(instance_sha256: str) -> Instance | None:
@@ -92,7 +72,7 @@ def load(name_or_path: str | Path) -> Instance:
         return _read(Path(name_or_path))
     for entry in bundled_instances():
         if entry.name == text:
-            path = _data_file(f"{text}.json")
+            path = data_file(f"{text}.json")
             found = hashlib.sha256(path.read_bytes()).hexdigest()
             if found != entry.file_sha256:
                 raise InputError(
@@ -121,14 +101,25 @@ def save(instance: Instance, path: str | Path) -> None:
     write_text(text(instance.to_json()), Path(path))
 
 
-def _data_file(name: str) -> Path:
-    # The package is always unpacked on disk: it holds a native extension.
-    return Path(str(resources.files(_PACKAGE) / "data" / name))
-
-
 def _read(path: Path) -> Instance:
-    source = str(path)
-    document = read_json(path)
+    return instance_of(read_json(path), str(path))
+
+
+def instance_of(document: Any, source: str) -> Instance:
+    """Return the instance of a parsed JSON file.
+
+    Parameters
+    ----------
+    document
+        What was parsed.
+    source
+        Where it comes from, for messages.
+
+    Raises
+    ------
+    InputError
+        If it is not a valid instance; the message names the source, the field and the value.
+    """
     kind = check_header(document, _VERSIONS, source)
     check_schema(document, _PACKAGE, f"{kind}.schema.json", source)
     try:

@@ -51,3 +51,13 @@ class MissingExtraError(JettisonError, ImportError):
             f"{purpose} needs {package}, which is not installed; "
             f"install it with: pip install 'jettison[{extra}]'"
         )
+
+
+class UnsoundSolverError(JettisonError, ImportError):
+    """The installed HiGHS gives wrong answers; the message holds the command that mends it."""
+
+    def __init__(self, version: str, fault: str) -> None:
+        super().__init__(
+            f"highspy {version} is not used: {fault}; "
+            f"install another one with: pip install 'highspy>=1.15'"
+        )

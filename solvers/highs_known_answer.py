@@ -33,23 +33,13 @@ import numpy as np
 
 from jettison.formulations.array_model import ArrayModel
 from jettison.formulations.array_model_builder import ArrayModelBuilder
-from jettison.instances.errors import JettisonError
+from jettison.instances.errors import UnsoundSolverError
 
 highspy = lazy.load("highspy")
 
 KNOWN_OPTIMUM = 28.5
 REFUSED_VERSIONS = frozenset({"1.14.0"})
 _TOLERANCE = 1e-6
-
-
-class UnsoundSolverError(JettisonError, ImportError):
-    """The installed HiGHS gives wrong answers; the message holds the command that mends it."""
-
-    def __init__(self, version: str, fault: str) -> None:
-        super().__init__(
-            f"highspy {version} is not used: {fault}; "
-            f"install another one with: pip install 'highspy>=1.15'"
-        )
 
 
 def known_answer_model() -> ArrayModel:

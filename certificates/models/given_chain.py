@@ -7,9 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import CertificateError
-from ..header_fields import check_kind, flag_field, integer_field, list_field
+from ..header_fields import check_kind, flag_field, integer_field, list_field, only_fields
 
 _MOST_STAGES = 100_000
+_FIELDS = {"input_bytes", "stages", "backward_overhead_holds_gradient"}
+_STAGE_FIELDS = {
+    "name",
+    "forward_ns",
+    "backward_ns",
+    "output_bytes",
+    "saved_bytes",
+    "forward_overhead_bytes",
+    "backward_overhead_bytes",
+    "weight_bytes",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +61,15 @@ class GivenChain:
         Raises
         ------
         CertificateError
-            If it is no chain of version 1, a number is none, or a stage saves less than its
-            output.
+            If it is no chain of version 1, a field is unknown, a number is none, or a stage saves
+            less than its output.
         """
-        check_kind(document, "chain")
+        check_kind(document, "chain", _FIELDS)
         entries = list_field(document, "stages")
         if not 0 < len(entries) <= _MOST_STAGES or not all(isinstance(e, dict) for e in entries):
             raise CertificateError(f"a chain has 1 to {_MOST_STAGES} stages, each an object")
+        for number, entry in enumerate(entries, start=1):
+            only_fields(entry, _STAGE_FIELDS, f"stage {number}")
         stages = tuple(
             GivenStage(
                 forward_ns=integer_field(entry, "forward_ns"),

@@ -7,9 +7,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import CertificateError
-from ..header_fields import check_kind, flag_field, integer_field, list_field, text_field
+from ..header_fields import (
+    check_kind,
+    flag_field,
+    integer_field,
+    list_field,
+    only_fields,
+    text_field,
+)
 
 _MOST_NODES = 100_000
+# What is said of blocks, of the direction of a node and of its operator counts for no model.
+_FIELDS = {"nodes", "repeated_blocks"}
+_NODE_FIELDS = {
+    "name",
+    "duration_ns",
+    "output_bytes",
+    "inputs",
+    "workspace_bytes",
+    "backward",
+    "keep",
+    "result_of",
+}
 
 
 @dataclass(frozen=True)
@@ -37,15 +56,17 @@ class GivenGraph:
         Raises
         ------
         CertificateError
-            If it is no graph of version 1, a number is none, or a node reads one after it.
+            If it is no graph of version 1, a field is unknown, a number is none, or a node reads
+            one after it.
         """
-        check_kind(document, "graph")
+        check_kind(document, "graph", _FIELDS)
         nodes = list_field(document, "nodes")
         if not 0 < len(nodes) <= _MOST_NODES or not all(isinstance(node, dict) for node in nodes):
             raise CertificateError(f"a graph has 1 to {_MOST_NODES} nodes, each an object")
         position_of: dict[str, int] = {}
         inputs = []
         for position, node in enumerate(nodes):
+            only_fields(node, _NODE_FIELDS, f"node {position}")
             names = list_field(node, "inputs")
             if not all(isinstance(name, str) and name in position_of for name in names):
                 raise CertificateError(f"node {position} reads a node that is not before it")

@@ -14,6 +14,7 @@ from ..header_fields import (
     integer_field,
     list_field,
     object_field,
+    only_fields,
     text_field,
 )
 
@@ -22,6 +23,20 @@ ROLES = ("parameter", "input", "forward", "backward")
 Table = tuple[tuple[int | None, ...], ...]
 
 _MOST_OPERATORS = 100_000
+# The mesh, a fastest plan and what an operator computes where count for no model.
+_FIELDS = {"operators", "resharding", "mesh", "fastest"}
+_OPERATOR_FIELDS = {
+    "name",
+    "role",
+    "inputs",
+    "strategies",
+    "follows",
+    "keep",
+    "operation",
+    "scope",
+}
+_STRATEGY_FIELDS = {"name", "compute_ns", "communication_ns", "memory_bytes"}
+_TABLE_FIELDS = {"source", "target", "cost_ns"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +90,11 @@ class GivenShardedGraph:
         Raises
         ------
         CertificateError
-            If it is no sharded graph of version 1, a number is none, an operator names one that is
-            not before it, or a table has another shape than its operators.
+            If it is no sharded graph of version 1, a field is unknown, a number is none, an
+            operator names one that is not before it, or a table has another shape than its
+            operators.
         """
-        check_kind(document, "sharded-graph")
+        check_kind(document, "sharded-graph", _FIELDS)
         entries = list_field(document, "operators")
         if not 0 < len(entries) <= _MOST_OPERATORS or not all(isinstance(e, dict) for e in entries):
             raise CertificateError(f"a graph has 1 to {_MOST_OPERATORS} operators, each an object")
@@ -123,6 +139,7 @@ def _operator(
     entry: Mapping[str, Any], before: list[GivenOperator], position_of: Mapping[str, int]
 ) -> GivenOperator:
     position = len(before)
+    only_fields(entry, _OPERATOR_FIELDS, f"operator {position}")
     names = [*list_field(entry, "inputs")]
     follows = entry.get("follows")
     if follows is not None:
@@ -150,6 +167,7 @@ def _operator(
 
 
 def _strategy_ns(strategy: Mapping[str, Any]) -> int | None:
+    only_fields(strategy, _STRATEGY_FIELDS, "a strategy")
     if strategy.get("compute_ns") is None:
         return None
     communication_ns = integer_field(strategy, "communication_ns", default=0)
@@ -160,6 +178,7 @@ def _table(
     entry: object, operators: list[GivenOperator], position_of: Mapping[str, int]
 ) -> tuple[tuple[int, int], Table]:
     table = object_field({"resharding": entry}, "resharding")
+    only_fields(table, _TABLE_FIELDS, "a table")
     names = [text_field(table, "source"), text_field(table, "target")]
     if not all(name in position_of for name in names):
         raise CertificateError(f"a table names an unknown operator: {names[0][:60]!r}")

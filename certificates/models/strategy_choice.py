@@ -35,6 +35,10 @@ from ..integer_model import IntegerModel
 from .stated_model import StatedModel
 
 _MOST_NODES = 200_000
+# The memory is that of the resources.
+_FIELDS = {"nodes", "edges", "usage_limit_bytes"}
+_NODE_FIELDS = {"name", "interval", "costs_ns", "usages_bytes"}
+_EDGE_FIELDS = {"first", "second", "costs_ns"}
 # Nodes times rows of memory.
 _MOST_STEPS = 20_000_000
 
@@ -69,7 +73,7 @@ def strategy_choice(
     """
     only_fields(resources, {"memory_bytes"}, "resources")
     only_fields(options, set(), "the formulation")
-    check_kind(instance, "strategy-graph")
+    check_kind(instance, "strategy-graph", _FIELDS)
     nodes, position_of = _nodes(instance)
     model = IntegerModel()
     s: list[dict[int, int]] = []
@@ -91,6 +95,7 @@ def _nodes(instance: Mapping[str, Any]) -> tuple[list[_Node], dict[str, int]]:
     nodes: list[_Node] = []
     position_of: dict[str, int] = {}
     for entry in entries:
+        only_fields(entry, _NODE_FIELDS, f"node {len(nodes)}")
         name = text_field(entry, "name")
         if name in position_of:
             raise CertificateError(f"two nodes have the name {name[:60]!r}")
@@ -123,6 +128,7 @@ def _tables(
     tables: dict[tuple[int, int], Table] = {}
     for place, item in enumerate(list_field(instance, "edges")):
         entry = object_field({"edge": item}, "edge")
+        only_fields(entry, _EDGE_FIELDS, f"edge {place}")
         names = [text_field(entry, "first"), text_field(entry, "second")]
         if not all(name in position_of for name in names) or names[0] == names[1]:
             raise CertificateError(f"edge {place} does not join two nodes of the graph")

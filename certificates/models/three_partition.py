@@ -114,7 +114,7 @@ def _items(
     """Return the values and the target."""
     only_fields(resources, set(), "resources")
     only_fields(options, set(), "the formulation")
-    check_kind(instance, "three-partition")
+    check_kind(instance, "three-partition", {"values", "target"})
     target = integer_field(instance, "target", least=1)
     values = integers_field(instance, "values", target)
     if not values or len(values) % 3 or len(values) > _MOST_ITEMS:

@@ -122,7 +122,7 @@ def test_a_changed_certificate_is_refused_or_right(tmp_path: Path) -> None:
     for _ in range(CHANGES):
         magic, head, *lines = generator.choice(texts).splitlines()
         header = json.loads(head)
-        kind = _change(header, lines, generator)
+        kind = change(header, lines, generator)
         path.write_text("".join(f"{line}\n" for line in (magic, json.dumps(header), *lines)))
         try:
             claim = check_certificate(path).claim
@@ -137,7 +137,7 @@ def test_a_changed_certificate_is_refused_or_right(tmp_path: Path) -> None:
     assert sum(counts[name] for name in counts if name.endswith("accepted")) > 100
 
 
-def _change(header: dict[str, Any], lines: list[str], generator: random.Random) -> str:
+def change(header: dict[str, Any], lines: list[str], generator: random.Random) -> str:
     """Change something, and say what."""
     match generator.randrange(6):
         case 0 | 1 if lines:

@@ -88,7 +88,14 @@ def statements() -> Iterator[Statement]:
     )
     # The 6 lacks a 3 beside a 4, and the 10 a second 6.
     for values, target in (([4, 4, 4, 4, 4, 6], 13), ([6, 7, 7, 7, 7, 10], 22)):
-        items = {"kind": "three-partition", "version": 1, "values": values, "target": target}
+        items = {
+            "format": "jettison",
+            "kind": "three-partition",
+            "version": 1,
+            "name": "items",
+            "values": values,
+            "target": target,
+        }
         given.append(("three-partition", items, {}))
     for problem, instance, resources in given:
         for name, _, options in FORMULATIONS[problem]:

@@ -57,7 +57,13 @@ def gzip_bomb(path: Path) -> None:
 def graph_header() -> dict[str, object]:
     node = {"name": "a", "duration_ns": 1, "output_bytes": 1, "inputs": []}
     other = {"name": "b", "duration_ns": 1, "output_bytes": 1, "inputs": ["a"]}
-    instance = {"kind": "graph", "version": 1, "nodes": [node, other]}
+    instance = {
+        "format": "jettison",
+        "kind": "graph",
+        "version": 1,
+        "name": "two",
+        "nodes": [node, other],
+    }
     return {
         **header(THREE, 28, 17),
         "problem": "remat-graph",

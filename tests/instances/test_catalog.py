@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jettison.instances import catalog
+from jettison.instances import bundled_entries, catalog
 from jettison.instances.catalog import Instance, bundled_instances, load, save
 from jettison.instances.chain import Chain, Stage
 from jettison.instances.errors import InputError
@@ -171,7 +171,8 @@ def bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         "instance_sha256": CHAIN.sha256,
     }
     (tmp_path / "index.json").write_text(json.dumps({"instances": [entry]}), encoding="utf-8")
-    monkeypatch.setattr(catalog, "_data_file", lambda name: tmp_path / name)
+    for module in (bundled_entries, catalog):
+        monkeypatch.setattr(module, "data_file", lambda name: tmp_path / name)
     bundled_instances.cache_clear()
     yield tmp_path
     bundled_instances.cache_clear()

@@ -13,11 +13,11 @@ import pytest
 
 import jettison as jt
 from jettison.cli.main import main
+from jettison.instances.errors import UnsoundSolverError
 from jettison.solvers import highs_known_answer
 from jettison.solvers.highs import solve_model
 from jettison.solvers.highs_known_answer import (
     KNOWN_OPTIMUM,
-    UnsoundSolverError,
     known_answer_model,
     require_sound_highs,
 )

@@ -1,0 +1,167 @@
+"""Two checkers that share nothing say the same of stored, fresh and changed certificates."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from jettison.certificates.checker import check_certificate
+from jettison.certificates.claim import instance_sha256
+from jettison.certificates.errors import CertificateError
+from jettison.instances.remat_chain import RematChain
+from jettison.solvers.clock import Clock
+from jettison.solvers.proof.certificate import Certificate
+from jettison.solvers.proof.certify import certify
+from jettison.solvers.proof.statement import Statement
+from tests.certificates.second_checker import SCRIPT, verdicts
+from tests.certificates.test_changed_certificates import certificates, change
+from tests.order_graphs import tight
+from tests.strategies import random_chain
+
+DATA = Path(__file__).parent / "data"
+CHANGED = 600
+MOST_LINES = 600
+
+
+def first_says(path: Path) -> str:
+    try:
+        check_certificate(path)
+    except CertificateError:
+        return "refused"
+    return "proved"
+
+
+def test_it_is_short_enough_to_be_read() -> None:
+    lines = SCRIPT.read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= MOST_LINES
+    assert max(map(len, lines)) <= 100
+
+
+def test_stored_certificates_are_proved_by_both_or_not_known() -> None:
+    paths = sorted(DATA.glob("*.gz"))
+    for path, word in zip(paths, verdicts(paths), strict=True):
+        known = path.name.startswith(("remat-chain", "remat-graph"))
+        assert word == ("proved" if known else "not known"), path
+
+
+@cache
+def fresh() -> tuple[str, ...]:
+    """Return texts of certificates that solvers make here: of all formulations that both know."""
+    made = (*certificates(), *_with_slots(), *_of_cuts())
+    return tuple(gzip.decompress(certificate.compressed).decode("ascii") for certificate in made)
+
+
+def _with_slots() -> Iterator[Certificate]:
+    generator = random.Random(71)
+    count = 0
+    while count < 6:
+        problem = tight(generator, 6)
+        cut = generator.randrange(1, len(problem.instance) - 1)
+        statement = Statement(
+            "remat-graph",
+            problem.instance.to_json(),
+            {"memory_bytes": problem.memory_bytes},
+            {
+                "name": "windowed-frontier",
+                "version": 1,
+                "cuts": [cut - 1, cut],
+                "slots": [[cut, q] for q in range(cut)],
+            },
+        )
+        found = certify(statement, problem.instance.base_time_ns + 1, Clock(5))
+        if found is not None and found.time_ns != problem.instance.base_time_ns:
+            count += 1
+            yield found
+
+
+def _of_cuts() -> Iterator[Certificate]:
+    generator = random.Random(72)
+    count = 0
+    while count < 6:
+        problem = RematChain(random_chain(generator, 5), f"{generator.randrange(40, 90)}%")
+        statement = Statement(
+            "remat-chain",
+            problem.instance.to_json(),
+            {"memory_bytes": problem.memory_bytes},
+            {"name": "chain-cut", "version": 1, "stage": len(problem.instance) - 1},
+        )
+        found = certify(statement, problem.instance.base_time_ns + 1, Clock(5))
+        if found is not None and found.time_ns != problem.instance.base_time_ns:
+            count += 1
+            yield found
+
+
+def test_fresh_certificates_are_proved_by_both(tmp_path: Path) -> None:
+    paths = []
+    for number, text in enumerate(fresh()):
+        path = tmp_path / f"{number}"
+        path.write_text(text, encoding="ascii")
+        assert first_says(path) == "proved"
+        paths.append(path)
+    assert set(verdicts(paths)) == {"proved"}
+
+
+def test_the_same_is_said_of_changed_certificates(tmp_path: Path) -> None:
+    generator = random.Random(73)
+    paths = []
+    for number in range(CHANGED):
+        magic, head, *lines = generator.choice(fresh()).splitlines()
+        header = json.loads(head)
+        if header["formulation"]["name"] == "chain-cut" and generator.random() < 0.3:
+            header["formulation"]["stage"] += generator.choice([-1, 1])
+        else:
+            change(header, lines, generator)
+        path = tmp_path / f"{number}"
+        path.write_text("".join(f"{line}\n" for line in (magic, json.dumps(header), *lines)))
+        paths.append(path)
+    counts: Counter[str] = Counter()
+    for path, second in zip(paths, verdicts(paths), strict=True):
+        first = first_says(path)
+        assert (first == "proved") == (second == "proved"), path.read_text()
+        counts[first] += 1
+    assert min(counts["proved"], counts["refused"]) > 50
+
+
+def test_the_same_is_said_of_changed_bytes(tmp_path: Path) -> None:
+    generator = random.Random(74)
+    paths = []
+    for number in range(CHANGED // 2):
+        data = bytearray(generator.choice(fresh()).encode("ascii"))
+        for _ in range(generator.randint(1, 2)):
+            place = generator.randrange(len(data))
+            match generator.randrange(3):
+                case 0:
+                    data[place] = generator.choice(b'0123456789-:,"{}[] \n\r.eEpblfx|=\\\x80')
+                case 1:
+                    del data[place]
+                case _:
+                    data.insert(place, generator.choice(b"019- \n:"))
+        path = tmp_path / f"{number}"
+        path.write_bytes(data)
+        paths.append(path)
+    for path, second in zip(paths, verdicts(paths), strict=True):
+        assert (first_says(path) == "proved") == (second == "proved"), path.read_bytes()
+
+
+def test_the_same_is_said_of_texts_that_no_instance_has(tmp_path: Path) -> None:
+    """Hashes of names with any letters: both write the same canonical text."""
+    generator = random.Random(75)
+    letters = [chr(code) for code in (*range(0, 0x180), 0x2028, 0xD7FF, 0xE000, 0xFFFF, 0x1F600)]
+    source = next(text for text in fresh() if '"kind":"chain"' in text)
+    paths = []
+    for number in range(60):
+        magic, head, *lines = source.splitlines()
+        header = json.loads(head)
+        for stage in header["instance"]["stages"]:
+            stage["name"] = "".join(generator.choices(letters, k=9))
+        header["instance_sha256"] = instance_sha256(header["instance"])
+        path = tmp_path / f"{number}"
+        path.write_text("".join(f"{line}\n" for line in (magic, json.dumps(header), *lines)))
+        paths.append(path)
+        assert first_says(path) == "proved"
+    assert set(verdicts(paths)) == {"proved"}
