@@ -12,8 +12,8 @@ from jettison.solvers import certified
 from tests.cli.terminal import Terminal
 
 # The chain of the terminal: eight layers of 10 to 17 ns and 20 ns, 300 bytes saved each.
-# In 40 % persistent schedules take 361 ns, and so do all sequences of RR-9302's table 1, as a search
-# finds; no cut proves as much.
+# In 40 % persistent schedules take 361 ns, and so do all sequences of RR-9302's table 1, as a
+# search finds; no cut proves as much.
 CHAIN = ("remat-chain", "chain.json", "--memory", "40%")
 
 
