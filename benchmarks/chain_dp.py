@@ -21,6 +21,9 @@ programs are made beforehand; the kernel's sequence of operations is part of its
 ratios of one run, not seconds of two. The memory of the table is how much the largest resident size
 of a fresh process grows while the kernel runs.
 
+Drops. The program with drops on the same grid, in its form of two tables and in that of four, as
+multiples of the time of rotor's kernel, and how much of rotor's overhead is gone.
+
 The curve. Ten memories from alpha = 0.2 down to alpha = 0.02, each with a floor, a ceiling and
 its schedule, against the same for the largest memory alone; here everything counts, the arrays and
 the two programs included.
@@ -50,8 +53,10 @@ from numpy.typing import NDArray
 from jettison.instances.chain import Chain, Stage
 from jettison.instances.remat_chain import RematChain
 from jettison.solvers import _kernels
+from jettison.solvers.chain_drop_needs import DropNeeds
 from jettison.solvers.chain_needs import ChainNeeds
-from jettison.solvers.rotor import persistent_curve
+from jettison.solvers.drop_grid import Form
+from jettison.solvers.rotor import MemoryGrid, kernel_arguments, persistent_curve
 
 SLOTS = 500
 SEED = 1
@@ -304,6 +309,33 @@ def print_one_program(lengths: Sequence[int], plain_c: ctypes.CDLL | None) -> No
         print(f"{layers:>5} {kernel_s:>10.4f}{columns} {resident_bytes(layers) / 1e6:>9.1f}")
 
 
+def print_drops(lengths: Sequence[int]) -> None:
+    """Print the programs with drops, of two tables and of four, beside that of rotor."""
+    print(f"rotor-drops, one program, {SLOTS} slots: times beside that of rotor's kernel")
+    print(f"{'L':>5} {'rotor s':>10} {'two tables':>11} {'four tables':>12} {'gone %':>12}")
+    for layers in lengths:
+        chain = synthetic_chain(layers)
+        available = RematChain(chain, ALPHAS[0]).memory_bytes - chain.input_bytes
+        arguments = kernel_arguments(
+            DropNeeds(chain), MemoryGrid(available, SLOTS), [available], rounds_up=True
+        )
+        program = synthetic_program(layers)
+        two, four = (_kernels.times_with_drops(form, *arguments)[0] for form in Form)
+        rotor = program.kernel()
+        if two is None or four is None or not four <= two <= rotor:
+            raise SystemExit(f"L = {layers}: {four}, {two} and {rotor} stand in another order")
+        rotor_s, two_s, four_s = median_cpu_seconds(
+            program.kernel,
+            lambda: _kernels.program_with_drops(Form.TWO, *arguments),  # noqa: B023
+            lambda: _kernels.program_with_drops(Form.FOUR, *arguments),  # noqa: B023
+        )
+        gone = 100 * (rotor - four) / (rotor - chain.base_time_ns)
+        print(
+            f"{layers:>5} {rotor_s:>10.4f} {two_s / rotor_s:>10.1f}x {four_s / rotor_s:>11.1f}x"
+            f" {gone:>12.1f}"
+        )
+
+
 def print_curve(lengths: Sequence[int]) -> None:
     """Print what a curve over memory costs beside its most expensive point."""
     print(f"rotor, floor and ceiling in {len(ALPHAS)} memories, {SLOTS} slots for the largest")
@@ -333,6 +365,8 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         print_one_program(arguments.layers, build_plain_c(Path(folder)))
+    print()
+    print_drops(arguments.layers)
     print()
     print_curve(arguments.layers)
 

@@ -4,7 +4,8 @@ Run: ``python benchmarks/exact_search.py``, or with lengths, ``--seeds`` and ``-
 length L, seed and alpha, a chain of L layers and a loss: activations take 0.5 to 1.5 MiB, what a
 layer saves 2 to 8 times its activation, both drawn to the byte; times are 1 to 100 us, to the
 nanosecond. The memory lies at alpha between recomputing everything (0) and saving everything (1).
-``--bundled`` takes the bundled chains instead.
+``--bundled`` takes the bundled chains instead; ``--drops`` the search with drops, which starts from
+the least memory as well.
 
 Each search runs in a process of its own, on one thread, without a limit but its 2 GiB. A line
 gives its CPU seconds, by how much the peak resident memory of the process grew while it ran, the
@@ -26,6 +27,7 @@ import jettison as jt
 from jettison.instances.chain import Chain, Stage
 from jettison.instances.remat_chain import RematChain
 from jettison.solvers.chain_needs import ChainNeeds
+from jettison.solvers.drop_search import fastest_with_drops
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.rotor_exact import refine
 
@@ -99,14 +101,18 @@ class Bundled:
         return chain
 
 
-def measure(source: Generic | Bundled, alpha: str) -> Row:
+def measure(source: Generic | Bundled, alpha: str, drops: bool) -> Row:
     chain = source.chain()
     memory_bytes = RematChain(chain, f"alpha={alpha}").memory_bytes
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.process_time()
-    found, _, slots = refine(
-        ChainNeeds(chain), memory_bytes, SolveOptions(time_limit_s=None, gap=0)
-    )
+    options = SolveOptions(time_limit_s=None, gap=0)
+    if drops:
+        solved = fastest_with_drops(chain, memory_bytes, options)
+        assert solved is not None
+        found, slots = solved[0], solved[0].slots
+    else:
+        found, _, slots = refine(ChainNeeds(chain), memory_bytes, options)
     seconds = time.process_time() - started
     megabytes = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1000
     replay = found.schedule.replay(chain, memory_bytes)
@@ -116,10 +122,10 @@ def measure(source: Generic | Bundled, alpha: str) -> Row:
     return Row(seconds, megabytes, slots, found.states, found.time_ns, gap)
 
 
-def report(source: Generic | Bundled, alpha: str) -> None:
+def report(source: Generic | Bundled, alpha: str, drops: bool) -> None:
     # A new process starts from a small resident set; one that is forked keeps its parent's peak.
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        row = pool.apply(measure, (source, alpha))
+        row = pool.apply(measure, (source, alpha, drops))
     print(
         f"{source.name:>26} {alpha:>6} {row.seconds:>9.3f} {row.megabytes:>7.0f} {row.slots:>7} "
         f"{row.states:>11} {row.time_ns / 1e6:>12.3f} {100 * row.gap:>8.4f}",
@@ -133,6 +139,7 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="*", type=int, default=[1])
     parser.add_argument("--alphas", nargs="*", default=["0.1", "0.2", "0.4"])
     parser.add_argument("--bundled", action="store_true", help="the bundled chains instead")
+    parser.add_argument("--drops", action="store_true", help="persistent schedules with drops")
     arguments = parser.parse_args()
     print(
         f"{'chain':>26} {'alpha':>6} {'CPU s':>9} {'MB':>7} {'slots':>7} {'states':>11} "
@@ -143,7 +150,7 @@ def main() -> None:
         sources = [Generic(layers, seed) for layers in arguments.layers for seed in arguments.seeds]
     for source in sources:
         for alpha in arguments.alphas:
-            report(source, alpha)
+            report(source, alpha, arguments.drops)
 
 
 if __name__ == "__main__":
