@@ -71,7 +71,10 @@ TimeLimitOption = Annotated[
 GapOption = Annotated[
     float,
     typer.Option(
-        "--gap", metavar="SHARE", help="Stop at this relative gap: (time - bound) / time."
+        "--gap",
+        metavar="SHARE",
+        help="Stop where the bound leaves this share of the overhead open: (time - bound) / "
+        "(time - base time).",
     ),
 ]
 ThreadsOption = Annotated[int, typer.Option("--threads", metavar="N", help="Solver threads.")]

@@ -56,7 +56,7 @@ def bound(
     ] = None,
     method: MethodOption = None,
     time_limit: TimeLimitOption = 60.0,
-    gap: GapOption = 1e-4,
+    gap: GapOption = 0.0,
     threads: ThreadsOption = 1,
     seed: SeedOption = 0,
     plot: Annotated[

@@ -61,7 +61,7 @@ def compare(
         typer.Option(metavar="NAMES", help="Names separated by commas; all methods by default."),
     ] = None,
     time_limit: TimeLimitOption = 60.0,
-    gap: GapOption = 1e-4,
+    gap: GapOption = 0.0,
     threads: ThreadsOption = 1,
     seed: SeedOption = 0,
     certify: Annotated[

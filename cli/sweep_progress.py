@@ -54,6 +54,6 @@ class SweepProgress:
         ]
         if state.gaps:
             best, median = min(state.gaps), statistics.median(state.gaps)
-            lines.append(Text(f"gaps: best {percent(best)}, median {percent(median)}"))
+            lines.append(Text(f"own gaps: best {percent(best)}, median {percent(median)}"))
         lines += [Text(f"  {label}") for label in list(state.running.values())[:_MOST_RUNNING]]
         self._live.update(Group(*lines), refresh=True)

@@ -457,7 +457,9 @@ for label, file, memory, moccasin, gurobi in MARKS if folder else []:
             "memory (%)": round(100 * problem.memory_bytes / graph.store_all_peak_bytes),
             "overhead (%)": overhead(graph, result.time_ns),
             "bound (%)": overhead(graph, result.lower_bound_ns),
-            "gap (%)": None if result.gap is None else round(100 * result.gap, 4),
+            "gap (%)": None
+            if result.time_ns is None
+            else round(100 * (1 - result.lower_bound_ns / result.time_ns), 4),
             "seconds": round(time.perf_counter() - started, 1),
             "status": result.status,
             "MOCCASIN (%)": moccasin or "-",

@@ -66,7 +66,7 @@ def solve_through_graph(problem: RematChain, options: SolveOptions, *, runs: int
     on_graph = RematGraph(graph, graph_memory_bytes(chain, problem.memory_bytes))
     built = AscendingRuns(runs).build(on_graph)
     clock = Clock(options.time_limit_s)
-    solution = solve_model(built.model, highs_options(options, clock, options.gap))
+    solution = solve_model(built.model, highs_options(options, clock, gap=0))
     work = {"rows": built.model.num_rows, "columns": built.model.num_columns}
     beyond_ns = chain.base_time_ns + runs * min(stage.forward_ns for stage in chain)
     lower_ns = chain.base_time_ns

@@ -202,7 +202,7 @@ def _search(problem: RematGraph, options: SolveOptions, clock: Clock) -> Outcome
     time_ns = schedule.replay(problem.instance).time_ns
     if time_ns <= bound.time_ns:
         return replace(outcome, termination=Termination.COMPLETED)
-    if _close_enough(time_ns, bound.time_ns, options.gap):
+    if options.is_close_enough(time_ns, bound.time_ns, problem.instance.base_time_ns):
         return replace(outcome, termination=Termination.GAP_REACHED)
     return left_open(outcome)
 
@@ -224,12 +224,11 @@ def _solved(problem: RematGraph, options: SolveOptions, clock: Clock) -> _Solved
         if options.on_progress is not None:
             options.on_progress(Progress(clock.seconds, time_ns, bound_ns))
         if time_ns is not None and bound_ns is not None:
-            close_enough = _close_enough(time_ns, bound_ns, options.gap)
+            close_enough = options.is_close_enough(time_ns, bound_ns, base_ns)
         if close_enough:
             stop.set()
 
-    # HiGHS measures the gap without the constant part of the time, which is stricter than what was
-    # asked for; `watch` ends the run when the gap between times is small enough.
+    # HiGHS measures the gap in its floating-point objective, `watch` in whole times.
     solution = solve_in_time(model, highs_options(options, clock, options.gap), watch, stop=stop)
     if close_enough and solution.termination is Termination.INTERRUPTED:
         solution = replace(solution, termination=Termination.GAP_REACHED)
@@ -254,10 +253,6 @@ def _next_peak_bytes(built: CheckmateModel, problem: RematGraph) -> int:
     """Return the least number of bytes above the memory of the problem that a peak can have."""
     unit = built.memory_scale.unit
     return (problem.memory_bytes // unit + 1) * unit
-
-
-def _close_enough(time_ns: int, bound_ns: int, gap: float) -> bool:
-    return time_ns - bound_ns <= gap * time_ns
 
 
 def _bound(problem: RematGraph, method: str, extra_ns: int) -> Bound:

@@ -173,7 +173,7 @@ class GraphModelRuns:
                     most_ns = bounds.base_ns + scale.from_model(progress.objective)
                     if most_ns <= bound_ns:
                         why = Termination.COMPLETED
-                    elif most_ns - bound_ns <= self._options.gap * most_ns:
+                    elif self._options.is_close_enough(most_ns, bound_ns, bounds.base_ns):
                         why = Termination.GAP_REACHED
             self._report()
             if why is not None:

@@ -159,7 +159,7 @@ class OrderSearch:
         """Whether no schedule can be faster by more than the gap that was asked for."""
         if self.time_ns is None:
             return False
-        return self.time_ns - self.floor_ns <= self.options.gap * self.time_ns
+        return self.options.is_close_enough(self.time_ns, self.floor_ns, self.floor_ns)
 
     def _starts(self) -> list[OrderExcess]:
         """Return orders of little excess, the least one first."""

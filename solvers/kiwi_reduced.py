@@ -66,7 +66,7 @@ def _find(
         return refused
     share = Clock(SHARE_OF_THE_FASTEST * clock.left_s)
     fastest = fastest_sharding(problem.instance, highs_options(options, share, gap=0))
-    settled = settled_by_the_fastest(problem, fastest, options.gap)
+    settled = settled_by_the_fastest(problem, fastest, options)
     if settled is not None:
         return settled
     known = Outcome(

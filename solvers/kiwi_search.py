@@ -13,6 +13,7 @@ the fastest of their plans, and where it finds none that is faster, that one is 
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -169,10 +170,11 @@ class KiwiSearch:
         if schedule is None:
             return outcome
         time_ns = schedule.replay(problem.instance).time_ns
-        open_ns = time_ns - max(bound.time_ns, problem.instance.base_time_ns)
-        if open_ns <= 0:
+        base_ns = problem.instance.base_time_ns
+        bound_ns = max(bound.time_ns, base_ns)
+        if time_ns <= bound_ns:
             return replace(outcome, termination=Termination.COMPLETED)
-        if open_ns <= options.gap * time_ns:
+        if options.is_close_enough(time_ns, bound_ns, base_ns):
             return replace(outcome, termination=Termination.GAP_REACHED)
         return left_open(outcome)
 
@@ -185,23 +187,32 @@ class KiwiSearch:
     ) -> _Solved:
         built, model = self.build(with_sizes_that_matter(problem), clock)
 
+        scale, stop, reached = built.time_scale, threading.Event(), False
+
         def watch(progress: ModelProgress) -> None:
-            if options.on_progress is None:
-                return
-            scale = built.time_scale
+            nonlocal reached
             time_ns = bound_ns = None
             if progress.objective is not None:
                 time_ns = scale.from_model(progress.objective)
             if progress.dual_bound is not None:
                 bound_ns = proved_ns(scale, progress.dual_bound)
-            options.on_progress(Progress(clock.seconds, time_ns, bound_ns))
+            if options.on_progress is not None:
+                options.on_progress(Progress(clock.seconds, time_ns, bound_ns))
+            if options.gap and time_ns is not None and bound_ns is not None:
+                base_ns = problem.instance.base_time_ns
+                reached = options.is_close_enough(time_ns, max(bound_ns, base_ns), base_ns)
+            if reached:
+                stop.set()
 
-        run_options = highs_options(options, clock, options.gap)
+        run_options = highs_options(options, clock, gap=0)
         if known is not None:
             point = built.point(known)
             start = [point.get(name, math.nan) for name in model.column_names]
             run_options = replace(run_options, start=start)
-        return _Solved(built, model, solve_in_time(model, run_options, watch))
+        solution = solve_in_time(model, run_options, watch, stop=stop)
+        if reached and solution.termination is Termination.INTERRUPTED:
+            solution = replace(solution, termination=Termination.GAP_REACHED)
+        return _Solved(built, model, solution)
 
     def _infeasibility(self, problem: RematSharding, built: KiwiModel) -> Infeasibility:
         """Name the least amount above the memory of the problem that a peak can have."""

@@ -18,6 +18,7 @@ from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.clock import Clock
+from jettison.solvers.gap import most_open_ns
 from jettison.solvers.least_offload_memory import offload_infeasibility
 from jettison.solvers.offload_cuts import Delays, OffloadCuts
 from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
@@ -70,8 +71,10 @@ class DeadlineSearch:
                 return
             deadline_ns = min(self.bound_ns + step_ns, _LATEST_NS)
             step_ns *= 2
-        open_ns = max(self.bound_ns >> _OPEN_SHIFT, int(self.bound_ns * self._options.gap))
-        while deadline_ns - self.bound_ns > open_ns:
+        precise_ns, base_ns = self.bound_ns >> _OPEN_SHIFT, problem.instance.base_time_ns
+        while deadline_ns - self.bound_ns > max(
+            precise_ns, most_open_ns(self._options.gap, deadline_ns, base_ns)
+        ):
             middle_ns = (self.bound_ns + deadline_ns) // 2
             delays = self._delays(cuts, middle_ns, known)
             if delays is not None:

@@ -16,6 +16,7 @@ from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.any_schedule import Schedule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound, Evidence
+from jettison.solvers.gap import most_open_ns
 from jettison.solvers.status import Termination
 
 # A solver that starts more has no time left to solve.
@@ -67,7 +68,7 @@ class SolveOptions:
     time_limit_s
         Wall-clock seconds after which the method stops with the best so far; None for no limit.
     gap
-        Relative distance between schedule and bound at which it may stop: (time - bound) / time.
+        Share of the schedule's overhead that it may leave open: see `jettison.solvers.gap`.
     threads, seed
         For methods that use several threads, or chance.
     on_progress
@@ -80,7 +81,7 @@ class SolveOptions:
     """
 
     time_limit_s: float | None = 60.0
-    gap: float = 1e-4
+    gap: float = 0.0
     threads: int = 1
     seed: int = 0
     on_progress: Callable[[Progress], None] | None = None
@@ -100,6 +101,10 @@ class SolveOptions:
             )
         if not 0 <= self.seed <= LARGEST_SEED:
             raise InputError(f"{self.seed}", field="seed", expected=f"write 0 to {LARGEST_SEED}")
+
+    def is_close_enough(self, time_ns: int, bound_ns: int, base_ns: int) -> bool:
+        """Tell whether a bound is as close to a schedule's time as was asked for."""
+        return time_ns - bound_ns <= most_open_ns(self.gap, time_ns, base_ns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -198,7 +198,8 @@ def _is_closed(incumbent: OffloadIncumbent, brackets: PofoBrackets, options: Sol
     floor_ns, time_ns = brackets.best.floor_ns, incumbent.time_ns
     if floor_ns is None or time_ns is None:
         return False
-    return time_ns - math.ceil(floor_ns) <= options.gap * time_ns
+    base_ns = incumbent.problem.instance.base_time_ns
+    return options.is_close_enough(time_ns, math.ceil(floor_ns), base_ns)
 
 
 def _offer_first(

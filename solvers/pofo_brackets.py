@@ -178,9 +178,10 @@ class PofoBrackets:
     def _gap(self) -> float:
         if self.best.plan_ns is None or self.best.floor_ns is None:
             return 1.0
-        if self.best.plan_ns == 0:
+        base_ns = self._problem.instance.base_time_ns
+        if self.best.plan_ns <= base_ns:
             return 0.0
-        return float((self.best.plan_ns - self.best.floor_ns) / self.best.plan_ns)
+        return float((self.best.plan_ns - self.best.floor_ns) / (self.best.plan_ns - base_ns))
 
     def _keep(self, found: PofoBracket) -> None:
         best = self.best

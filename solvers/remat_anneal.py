@@ -113,7 +113,7 @@ def run_annealing(
             time_ns = search.time_ns
             if options.on_progress is not None:
                 options.on_progress(Progress(clock.seconds, time_ns, floor_ns))
-            if time_ns is not None and time_ns - floor_ns <= options.gap * time_ns:
+            if time_ns is not None and options.is_close_enough(time_ns, floor_ns, floor_ns):
                 return Termination.GAP_REACHED
     except TimeoutError:
         return Termination.TIME_LIMIT

@@ -29,6 +29,7 @@ from jettison.schedules.sharded_schedule import ShardedSchedule
 from jettison.schedules.strategy_choice import StrategyChoice
 from jettison.schedules.training_replay import TrainingReplay
 from jettison.solvers.bound import Bound, Evidence, best_bound, largest_bound
+from jettison.solvers.gap import gap_of
 from jettison.solvers.outcome import Infeasibility, Outcome, Problem
 from jettison.solvers.status import Answer, Termination
 
@@ -191,21 +192,13 @@ class Result:
 
     @property
     def gap(self) -> float | None:
-        """(time - bound) / time, or None where one of the two is missing."""
-        if self.time_ns is None or self.lower_bound_ns is None:
-            return None
-        return (self.time_ns - self.lower_bound_ns) / self.time_ns if self.time_ns else 0.0
+        """The share of the overhead that is open: see `jettison.solvers.gap`.
 
-    @property
-    def idle_gap(self) -> float | None:
-        """The gap as a share of what the schedule takes beyond the time without any waiting.
-
-        None where the time or the bound is missing; 0 where nothing is left to gain.
+        None where the time or the bound is missing.
         """
         if self.time_ns is None or self.lower_bound_ns is None:
             return None
-        beyond_ns = self.time_ns - base_time_of(self.problem)
-        return (self.time_ns - self.lower_bound_ns) / beyond_ns if beyond_ns else 0.0
+        return gap_of(self.time_ns, self.lower_bound_ns, base_time_of(self.problem))
 
     @property
     def answer(self) -> Answer:
@@ -267,7 +260,6 @@ class Result:
             **bound_of_all_keys(self.bound_of_all),
             **certified_keys(self.certified_bound),
             "gap": self.gap,
-            "idle_gap": self.idle_gap,
             **overheads_of(self.problem, self.replay),
             "least_memory_bytes": None if infeasible is None else infeasible.least_memory_bytes,
             "infeasible_for": None if infeasible is None else str(infeasible.valid_for),

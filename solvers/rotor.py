@@ -402,7 +402,7 @@ def refine_on_grids(
             if best_ns == floor_ns or bracket.is_exact:
                 termination = Termination.COMPLETED
                 break
-            if best_ns - floor_ns <= options.gap * best_ns:
+            if options.is_close_enough(best_ns, floor_ns, chain.base_time_ns):
                 termination = Termination.GAP_REACHED
                 break
             bracket = None

@@ -157,7 +157,7 @@ def search_persistent_optimum(
                 options.on_progress(Progress(clock.seconds, best.time_ns, best.lower_bound_ns))
             if best.is_complete:
                 return best, Termination.COMPLETED
-            if best.time_ns - best.lower_bound_ns <= options.gap * best.time_ns:
+            if options.is_close_enough(best.time_ns, best.lower_bound_ns, chain.base_time_ns):
                 return best, Termination.GAP_REACHED
             if stopped is not None:
                 return best, stopped

@@ -8,7 +8,7 @@ from jettison.instances.remat_sharding import RematSharding
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.schedules.sharded_schedule import ShardedSchedule
 from jettison.solvers.fastest_sharding import FastestSharding
-from jettison.solvers.outcome import Infeasibility, Outcome
+from jettison.solvers.outcome import Infeasibility, Outcome, SolveOptions
 from jettison.solvers.sharded_no_choice import no_choice
 from jettison.solvers.solver_tolerance import left_open
 from jettison.solvers.status import Answer, Termination
@@ -34,7 +34,7 @@ def too_little_memory(problem: RematSharding) -> Outcome | None:
 
 
 def settled_by_the_fastest(
-    problem: RematSharding, fastest: FastestSharding, gap: float
+    problem: RematSharding, fastest: FastestSharding, options: SolveOptions
 ) -> Outcome | None:
     """Return the fastest plan without recomputation if it fits.
 
@@ -50,10 +50,11 @@ def settled_by_the_fastest(
     if not replay.valid:
         return None
     outcome = Outcome(termination=Termination.COMPLETED, schedule=schedule, bounds=(fastest.bound,))
-    open_ns = replay.time_ns - max(fastest.bound.time_ns, sharded.base_time_ns)
-    if open_ns <= 0:
+    base_ns = sharded.base_time_ns
+    bound_ns = max(fastest.bound.time_ns, base_ns)
+    if replay.time_ns <= bound_ns:
         return outcome
-    if open_ns <= gap * replay.time_ns:
+    if options.is_close_enough(replay.time_ns, bound_ns, base_ns):
         return replace(outcome, termination=Termination.GAP_REACHED)
     # A larger model of the same amounts proves no more.
     return left_open(outcome)

@@ -99,7 +99,9 @@ class ShardedSearch:
         time_ns = self.incumbent.time_ns
         if time_ns is None:
             return False
-        return time_ns - self.bounds.largest_ns <= self.options.gap * time_ns
+        return self.options.is_close_enough(
+            time_ns, self.bounds.largest_ns, self.problem.instance.base_time_ns
+        )
 
     def outcome(self, termination: Termination) -> Outcome:
         """Return the best plan and the bounds so far."""

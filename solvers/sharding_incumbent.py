@@ -67,7 +67,8 @@ class ShardingIncumbent:
         """Whether the bound meets the best choice, or is as close to it as was asked for."""
         if self.cost_ns is None:
             return False
-        return self.cost_ns - self.believed_ns <= self._options.gap * self.cost_ns
+        base_ns = self._problem.instance.base_time_ns
+        return self._options.is_close_enough(self.cost_ns, self.believed_ns, base_ns)
 
     @property
     def end(self) -> Termination:

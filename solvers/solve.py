@@ -17,6 +17,7 @@ from jettison.solvers.methods import find_method, methods_of
 from jettison.solvers.outcome import Problem, SolveOptions, check_problem
 from jettison.solvers.result import (
     Result,
+    base_time_of,
     replay_schedule,
 )
 from jettison.solvers.solver_versions import solver_versions
@@ -26,13 +27,15 @@ from jettison.solvers.verdict import Verdict
 if TYPE_CHECKING:
     import pandas as pd
 
+_LIMITS = {Termination.TIME_LIMIT, Termination.NODE_LIMIT, Termination.MEMORY_LIMIT}
+
 
 def solve(
     problem: Problem,
     method: str | None = None,
     *,
     time_limit: float | None = 60.0,
-    gap: float = 1e-4,
+    gap: float = 0.0,
     threads: int = 1,
     seed: int = 0,
 ) -> Result:
@@ -47,7 +50,7 @@ def solve(
     time_limit
         Wall-clock seconds; None for no limit.
     gap
-        Relative gap at which the method may stop.
+        Share of the overhead that the method may leave open: see `jettison.solvers.gap`.
     threads, seed
         For methods that use them.
 
@@ -68,7 +71,20 @@ def solve_with(problem: Problem, method: str | None, options: SolveOptions) -> R
     with solver_versions() as versions:
         outcome = chosen.run(problem, options)
     seconds = time.perf_counter() - started
-    return Result.from_outcome(problem, chosen.name, outcome, seconds, versions)
+    result = Result.from_outcome(problem, chosen.name, outcome, seconds, versions)
+    return replace(result, termination=_end_of(result, options))
+
+
+def _end_of(result: Result, options: SolveOptions) -> Termination:
+    """Say why a method stopped: a limit that came when nothing was left to do was none."""
+    time_ns, bound_ns = result.time_ns, result.lower_bound_ns
+    if result.termination not in _LIMITS or time_ns is None or bound_ns is None:
+        return result.termination
+    if time_ns == bound_ns:
+        return Termination.COMPLETED
+    if options.is_close_enough(time_ns, bound_ns, base_time_of(result.problem)):
+        return Termination.GAP_REACHED
+    return result.termination
 
 
 def bound(
@@ -78,7 +94,7 @@ def bound(
     *,
     certify: bool = False,
     time_limit: float | None = 60.0,
-    gap: float = 1e-4,
+    gap: float = 0.0,
     threads: int = 1,
     seed: int = 0,
 ) -> Verdict:
@@ -141,7 +157,7 @@ def compare(
     *,
     certify: bool = False,
     time_limit: float | None = 60.0,
-    gap: float = 1e-4,
+    gap: float = 0.0,
     threads: int = 1,
     seed: int = 0,
 ) -> pd.DataFrame:

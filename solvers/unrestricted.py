@@ -59,6 +59,7 @@ from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.chain_cut_bound import ChainCuts
 from jettison.solvers.chain_needs import ChainNeeds
 from jettison.solvers.clock import Clock
+from jettison.solvers.gap import most_open_ns
 from jettison.solvers.least_chain_memory import (
     chain_schedule,
     least_memory_of_any_schedule,
@@ -207,7 +208,7 @@ def _search(
         known_ns = known.replay(chain).time_ns
         if known_ns == _cut_bound_ns(problem):
             return _without_search(problem, known, Termination.COMPLETED)
-        below_ns = known_ns - int(options.gap * known_ns)
+        below_ns = known_ns - most_open_ns(options.gap, known_ns, chain.base_time_ns)
     try:
         found = search_fastest(problem, below_ns, time_limit_s=_left(clock))
     except KeyboardInterrupt:

@@ -9,6 +9,7 @@ from jettison.schedules.replay import Replay
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound, Evidence, best_bound, largest_bound
 from jettison.solvers.certified import certificate_for, certified_bound, proof_to_certify
+from jettison.solvers.gap import gap_of
 from jettison.solvers.outcome import Problem, SolveOptions
 from jettison.solvers.result import (
     Result,
@@ -100,11 +101,10 @@ class Verdict:
 
     @property
     def gap(self) -> float | None:
-        """(time - bound) / time of a valid schedule."""
+        """The share of a valid schedule's overhead that is open: see `jettison.solvers.gap`."""
         if self.replay is None or not self.replay.valid or self.bound is None:
             return None
-        time_ns = self.replay.time_ns
-        return (time_ns - self.bound.time_ns) / time_ns if time_ns else 0.0
+        return gap_of(self.replay.time_ns, self.bound.time_ns, base_time_of(self.problem))
 
     @property
     def infeasible(self) -> Result | None:

@@ -92,7 +92,8 @@ class _Search:
     def is_close_enough(self) -> bool:
         """Whether schedule and bound are as close as was asked for."""
         period_ns = self.sweep.incumbent.period_ns
-        return period_ns - self.bound_ns <= self.options.gap * period_ns
+        base_ns = self.sweep.incumbent.problem.instance.base_time_ns
+        return self.options.is_close_enough(period_ns, self.bound_ns, base_ns)
 
     def report(self) -> None:
         """Say where the search stands."""

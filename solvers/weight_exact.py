@@ -112,6 +112,7 @@ class _Bracket:
     clock: Clock
     schedule: CyclicSchedule
     lower_ns: int
+    base_ns: int
     labels: int = 0
     why_open: str | None = None
 
@@ -119,7 +120,7 @@ class _Bracket:
     def is_closed(self) -> bool:
         """Whether the bound is as close as was asked for."""
         upper_ns = self.schedule.period_ns
-        return upper_ns - self.lower_ns <= int(self.options.gap * upper_ns)
+        return self.options.is_close_enough(upper_ns, self.lower_ns, self.base_ns)
 
     def report(self) -> None:
         if self.options.on_progress is not None:
@@ -146,6 +147,7 @@ def solve_weight_exact(problem: Problem, options: SolveOptions) -> Outcome:
         Clock(options.time_limit_s),
         layer_to_layer(problem),
         closed_form_ns(problem),
+        problem.instance.base_time_ns,
     )
     try:
         termination = _close(problem, bracket)

@@ -9,7 +9,7 @@ from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.cyclic_schedule import CyclicSchedule
 from jettison.solvers.clock import Clock
 from jettison.solvers.layer_to_layer import layer_to_layer
-from jettison.solvers.outcome import Progress
+from jettison.solvers.outcome import Progress, SolveOptions
 from jettison.solvers.status import Termination
 from jettison.solvers.weight_closed_form import closed_form_bound
 
@@ -66,9 +66,10 @@ class WeightIncumbent:
         if schedule is not None and schedule.period_ns < self.period_ns:
             self.schedule = schedule
 
-    def is_within(self, gap: float) -> bool:
+    def is_within(self, options: SolveOptions) -> bool:
         """Tell whether the best so far is as close to the floor as was asked for."""
-        return self.period_ns - self.floor_ns <= gap * self.period_ns
+        base_ns = self.problem.instance.base_time_ns
+        return options.is_close_enough(self.period_ns, self.floor_ns, base_ns)
 
     def progress(self, clock: Clock) -> Progress:
         """Return where the search stands."""

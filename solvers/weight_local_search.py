@@ -117,7 +117,7 @@ class WeightSearch:
         incumbent = self.sweep.incumbent
         if self._options.on_progress is not None:
             self._options.on_progress(incumbent.progress(self._clock))
-        if incumbent.is_within(self._options.gap):
+        if incumbent.is_within(self._options):
             return True
         if not self._clock.left_s:
             raise TimeoutError

@@ -91,7 +91,7 @@ def solve_margin_sweep(problem: Problem, options: SolveOptions) -> Outcome:
         for _ in sweep.run(clock):
             if options.on_progress is not None:
                 options.on_progress(sweep.incumbent.progress(clock))
-            if sweep.incumbent.is_within(options.gap):
+            if sweep.incumbent.is_within(options):
                 return
             if not clock.left_s:
                 raise TimeoutError

@@ -149,7 +149,7 @@ def solve_for_bound(
     """Solve a model with its integers, and return what its dual bound proves.
 
     The run ends when no point of the model is left that could raise the bound by more than the gap
-    that was asked for, as a share of the time of the best point.
+    that was asked for, of the idle time of the best point.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def solve_for_bound(
             most_ns = scale.time_ns(progress.objective)
             if most_ns <= bound_ns:
                 why = Termination.COMPLETED
-            elif most_ns - bound_ns <= options.gap * most_ns:
+            elif options.is_close_enough(most_ns, bound_ns, scale.problem.instance.base_time_ns):
                 why = Termination.GAP_REACHED
         if why is not None:
             stop.set()

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from jettison.studies.result_folder import ResultFolder
+from jettison.studies.results_frame import gaps_to_best
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,8 @@ class GapSummary:
     schedules, optimal, infeasible
         Results with a schedule, those of them with a bound that meets it, and proofs of none.
     median, largest
-        Of the gaps of all schedules; None without one.
+        Of the gaps of all schedules to the best bound that any job of the folder proved for them,
+        as in the report; None without one.
     failures
         How often jobs failed for each reason.
     """
@@ -34,6 +36,7 @@ class GapSummary:
     @classmethod
     def of(cls, folder: ResultFolder, keys: Iterable[str]) -> GapSummary:
         """Read the records of some jobs that have one."""
+        to_best = gaps_to_best(folder.records())
         gaps, failures, infeasible, schedules = [], Counter[str](), 0, 0
         for key in keys:
             record = folder.record(key)
@@ -43,8 +46,8 @@ class GapSummary:
                 continue
             schedules += result["time_ns"] is not None
             infeasible += result["least_memory_bytes"] is not None
-            if result["gap"] is not None:
-                gaps.append(result["gap"])
+            if key in to_best:
+                gaps.append(to_best[key])
         return cls(
             schedules=schedules,
             optimal=sum(gap == 0 for gap in gaps),

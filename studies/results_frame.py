@@ -10,6 +10,7 @@ from jettison.instances.atomic_file import replacing
 from jettison.instances.csv_text import csv_text
 from jettison.instances.errors import InputError, MissingExtraError
 from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.gap import gap_of
 from jettison.studies.result_folder import ResultFolder
 
 if TYPE_CHECKING:
@@ -200,6 +201,13 @@ def _row(
     row["best_bound_ns"] = bounds.get(ScheduleClass(kind) if kind else ScheduleClass.ALL)
     row["gap_to_best"] = None
     if kind is not None and time_ns is not None:
-        # The time without recomputation bounds every class.
-        row["gap_to_best"] = (time_ns - bounds[ScheduleClass(kind)]) / max(time_ns, 1)
+        row["gap_to_best"] = gap_of(time_ns, bounds[ScheduleClass(kind)], result["base_time_ns"])
     return row
+
+
+def gaps_to_best(records: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """Return, for each key of a job with a schedule, the gap to the best bound of any job."""
+    known = list(records)
+    best = _best_bounds(known)
+    rows = (_row(record, best) for record in known)
+    return {str(row["key"]): gap for row in rows if isinstance(gap := row["gap_to_best"], float)}

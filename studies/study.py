@@ -217,7 +217,7 @@ def _method(problem: str, name: str) -> str:
 def _options(grid: Mapping[str, Any]) -> list[SolveOptions]:
     axes = (
         values_of(grid, "time_limit_s", float, [60.0]),
-        values_of(grid, "gap", float, [1e-4]),
+        values_of(grid, "gap", float, [0.0]),
         values_of(grid, "threads", int, [1]),
         values_of(grid, "seeds", int, [0]),
     )

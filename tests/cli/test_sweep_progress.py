@@ -29,7 +29,7 @@ def test_a_terminal_shows_counts_gaps_and_what_runs(monkeypatch: pytest.MonkeyPa
     shown = text.getvalue()
     # 9 - 3 - 1 - 1 jobs are left.
     assert "mine: 3 done, 1 failed, 1 running, 4 to come" in shown
-    assert "gaps: best 0.00 %, median 25.00 %" in shown
+    assert "own gaps: best 0.00 %, median 25.00 %" in shown
     assert "remat-chain x rotor" in shown
 
 

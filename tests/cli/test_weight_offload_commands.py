@@ -68,11 +68,11 @@ def test_solve_finds_a_schedule_with_a_bound(weights: Terminal) -> None:
     assert found["valid_for"] == "all schedules"
 
 
-def test_the_idle_gap_is_the_share_of_the_waiting_that_may_be_avoidable(weights: Terminal) -> None:
+def test_the_gap_is_the_share_of_the_waiting_that_may_be_avoidable(weights: Terminal) -> None:
     found = weights.json("solve", *ARGUMENTS, "--memory", "60%", "--method", "l2l")
     # l2l: two transfers of 50 ns per layer.
     assert found["time_ns"] == BASE_NS + 600
-    assert found["idle_gap"] == (found["time_ns"] - found["lower_bound_ns"]) / 600
+    assert found["gap"] == (found["time_ns"] - found["lower_bound_ns"]) / 600
 
 
 def test_a_table_says_what_is_waited_for(weights: Terminal) -> None:

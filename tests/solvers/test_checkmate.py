@@ -188,20 +188,20 @@ def test_a_run_is_stopped_when_the_gap_between_times_is_reached(
         )
 
     monkeypatch.setattr(checkmate, "solve_in_time", slow)
-    # Recomputation takes 2 ns, of which 1 ns is proved; the step takes 7: a gap of 1 / 7.
-    result = solved(SKIP, 7, replace(EXACT, gap=0.15))
+    # Recomputation takes 2 ns, of which 1 ns is proved; the step takes 7: a gap of 1 / 2.
+    result = solved(SKIP, 7, replace(EXACT, gap=0.5))
     assert stopped_at == [1.0]
     assert (result.time_ns, result.lower_bound_ns) == (7, 6)
     assert result.termination is Termination.GAP_REACHED
 
 
-def test_a_gap_between_times_is_measured_with_their_constant_part(
+def test_a_gap_between_times_is_measured_without_their_constant_part(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     answering(monkeypatch, lambda solution: replace(solution, dual_bound=1.0))
-    # 7 ns, and a bound of 5 + 1: (7 - 6) / 7 = .143.
-    assert solved(SKIP, 7, replace(EXACT, gap=0.15)).termination is Termination.GAP_REACHED
-    result = solved(SKIP, 7, replace(EXACT, gap=0.14))
+    # 7 ns, and a bound of 5 + 1: (7 - 6) / (7 - 5).
+    assert solved(SKIP, 7, replace(EXACT, gap=0.5)).termination is Termination.GAP_REACHED
+    result = solved(SKIP, 7, replace(EXACT, gap=0.49))
     assert (result.time_ns, result.lower_bound_ns, result.status) == (7, 6, "feasible")
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from jettison.instances.errors import InputError
+from jettison.instances.graph import Graph, Node
 from jettison.instances.remat_chain import RematChain
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.chain_schedule import ChainSchedule
@@ -12,6 +15,7 @@ from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound, Evidence, best_bound
 from jettison.solvers.chain_baselines import recompute_all_schedule, store_all_schedule
+from jettison.solvers.method import Method
 from jettison.solvers.outcome import Infeasibility, Outcome, SolveOptions
 from jettison.solvers.result import (
     ContradictionError,
@@ -19,7 +23,7 @@ from jettison.solvers.result import (
     Result,
     replay_schedule,
 )
-from jettison.solvers.solve import compare_with, solve
+from jettison.solvers.solve import compare_with, solve, solve_with
 from jettison.solvers.status import Termination
 from tests.tiny import LADDER, UNIFORM
 
@@ -100,12 +104,47 @@ def test_a_persistent_bound_is_no_bound_for_a_schedule_that_is_not() -> None:
     assert best_bound(bounds, ScheduleClass.ALL) == bounds[1]
 
 
-def test_the_gap_is_relative_to_the_time() -> None:
+def test_the_gap_is_the_share_of_the_overhead_that_is_open() -> None:
     slow = recompute_all_schedule(UNIFORM)
-    time_ns = slow.replay(UNIFORM).time_ns
-    result = result_of(Outcome(termination=Termination.COMPLETED, schedule=slow))
-    assert result.gap == (time_ns - BASE_NS) / time_ns
-    assert result.status == "feasible"
+    over_ns = slow.replay(UNIFORM).time_ns - BASE_NS
+    nothing_proved = Outcome(termination=Termination.COMPLETED, schedule=slow)
+    assert result_of(nothing_proved).gap == 1
+    assert result_of(nothing_proved).status == "feasible"
+    one_proved = replace(nothing_proved, bounds=(bound_of(BASE_NS + 1, ScheduleClass.ALL),))
+    assert result_of(one_proved).gap == (over_ns - 1) / over_ns
+
+
+@pytest.mark.parametrize(
+    ("bound_ns", "gap", "termination"),
+    [
+        (8, 0.0, Termination.TIME_LIMIT),
+        (8, 0.5, Termination.GAP_REACHED),
+        (9, 0.0, Termination.COMPLETED),
+        # A share of the time, 1 / 9, would be reached; of the overhead of 2 ns it is not.
+        (8, 0.2, Termination.TIME_LIMIT),
+    ],
+)
+def test_a_run_that_came_as_close_as_was_asked_did_not_run_out_of_time(
+    monkeypatch: pytest.MonkeyPatch, bound_ns: int, gap: float, termination: Termination
+) -> None:
+    # 7 ns without recomputation, 9 with a computed twice.
+    graph = Graph(
+        name="three",
+        nodes=(
+            Node(name="a", duration_ns=2, output_bytes=1),
+            Node(name="b", duration_ns=3, output_bytes=1, inputs=("a",)),
+            Node(name="c", duration_ns=2, output_bytes=1, inputs=("a", "b")),
+        ),
+    )
+    schedule = GraphSchedule.from_computations(graph, (0, 1, 0, 2))
+    outcome = Outcome(
+        termination=Termination.TIME_LIMIT,
+        schedule=schedule,
+        bounds=(bound_of(bound_ns, ScheduleClass.ALL),),
+    )
+    monkeypatch.setattr(Method, "run", lambda *_: outcome)
+    result = solve_with(RematGraph(graph, 3), "exact", SolveOptions(gap=gap))
+    assert (result.time_ns, result.termination) == (9, termination)
 
 
 def test_more_bounds_judge_the_same_schedule_anew() -> None:

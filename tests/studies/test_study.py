@@ -47,7 +47,7 @@ def test_what_is_left_out_has_a_default(tmp_path: Path) -> None:
         None,
     )
     options = cell.options
-    assert (options.time_limit_s, options.gap, options.threads, options.seed) == (60.0, 1e-4, 1, 0)
+    assert (options.time_limit_s, options.gap, options.threads, options.seed) == (60.0, 0.0, 1, 0)
 
 
 def test_limits_and_name_are_those_of_the_file(tmp_path: Path) -> None:
