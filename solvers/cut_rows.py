@@ -1,4 +1,4 @@
-"""The cuts and slots of the next model of windows, and the time that a run of it has."""
+"""The cuts and slots of the next model of windows, and what a run of it may take."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.clock import Clock
+from jettison.solvers.highs_work import CHECK
 from jettison.solvers.stage_excess import Slot, StageExcess, cuts_beside
 
 _NEW_CUTS = 2
@@ -18,6 +19,9 @@ _LEAST_SHARE_S = 2.0
 _SHARE_OF_LEFT = 0.4
 # A model takes longer than the one before.
 _TIMES_THE_LAST = 3
+# Of one run where work is counted: at least so many moves, and some times what was done before.
+_LEAST_MOVES = 4_000_000
+_TIMES_ALL = 3
 
 
 @dataclass
@@ -93,3 +97,29 @@ class RunShare:
     def double(self) -> None:
         """Give twice as much to the same model, which did not end in its share."""
         self._least_s = 2 * self.seconds
+
+
+class WorkShare:
+    """How much work a run of HiGHS may do: three times what was done before it, but not too little.
+
+    Work is counted in moves of annealing that take about as long, which is what they share a
+    machine with.
+
+    Attributes
+    ----------
+    moves
+        The work so far.
+    """
+
+    def __init__(self) -> None:
+        self.moves = 0
+
+    def limit(self, columns: int) -> int:
+        """Return the most work of a run on a model of so many columns, as HiGHS's is counted."""
+        return max(_LEAST_MOVES, _TIMES_ALL * self.moves) * CHECK // max(1, columns)
+
+    def add(self, work: int, columns: int) -> int:
+        """Count work of HiGHS on a model of so many columns; return how many moves that is."""
+        moves = work * columns // CHECK
+        self.moves += moves
+        return moves

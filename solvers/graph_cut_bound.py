@@ -7,6 +7,7 @@ the best one out as well.
 from __future__ import annotations
 
 from jettison.instances.remat_graph import RematGraph
+from jettison.solvers.baseline_starts import BaselineStarts
 from jettison.solvers.clock import Clock
 from jettison.solvers.graph_cut_search import CutSearch
 from jettison.solvers.graph_memory_floor import too_little_memory
@@ -31,7 +32,8 @@ def bound_graph_cuts(problem: Problem, options: SolveOptions) -> Outcome:
     refused = too_little_memory(problem)
     if refused is not None:
         return refused
-    search = CutSearch(problem, options, clock, "cut-bound")
+    no_starts = BaselineStarts(problem, options, clock, methods=())
+    search = CutSearch(problem, options, clock, "cut-bound", no_starts)
     try:
         termination = search.run()
     except KeyboardInterrupt:

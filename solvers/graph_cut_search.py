@@ -18,9 +18,14 @@ how often and in which order; with slots, for staged schedules. The search
 
 A run of HiGHS starts from the best schedule, which is a point of every model of its class, without
 the values of single columns that reduced costs prove to be worse (`reduced_cost_fixing`), and
-leaves the search for better points to the annealing. One that does not end within its share of the
-time is left with the bound that it has; its share doubles when its point asks for no cut. Where
-less time is left than it took, that goes into schedules.
+leaves the search for better points to the annealing, which goes on beside it on another core. One
+that does not end within its share of the work, three times what all runs before it did, is left
+with the bound that it has, and the model is solved anew with more.
+
+All shares are counted in moves of annealing and in what HiGHS does (`highs_work`), never in
+seconds: annealing has as many moves beside a run as take about as long, and sees the run's bound at
+the same points each time. So a search finds the same however fast or busy the machine is; a time
+limit only ends it.
 
 Each round's bound is valid, and the largest of each class counts. Integers enter exactly: the
 objective is a multiple of the greatest common divisor of the durations, so every bound is rounded
@@ -41,9 +46,10 @@ from jettison.formulations.windowed_model import WindowedModel
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.schedule_class import ScheduleClass
+from jettison.solvers.baseline_starts import BaselineStarts
 from jettison.solvers.bound import Evidence
 from jettison.solvers.clock import Clock
-from jettison.solvers.cut_rows import CutRows, RunShare
+from jettison.solvers.cut_rows import CutRows
 from jettison.solvers.eviction_cost import eviction_costs
 from jettison.solvers.graph_bounds import GraphBounds
 from jettison.solvers.graph_incumbent import GraphIncumbent
@@ -58,7 +64,6 @@ from jettison.solvers.status import Answer, Termination
 # Stages whose relaxations are solved before the first model with its integers.
 _STAGES_LOOKED_AT = 4
 _MOST_COLUMNS = 100_000
-_CPU_SECONDS_FOR_A_PROOF = 1.0
 
 
 class CutSearch:
@@ -70,6 +75,8 @@ class CutSearch:
         As for the method. What is searched is the problem that `graph_presolve` leaves of it.
     method
         What to call the bounds.
+    starts
+        Baselines, which run one after another where the search takes longer.
 
     Attributes
     ----------
@@ -78,17 +85,23 @@ class CutSearch:
     """
 
     def __init__(
-        self, problem: RematGraph, options: SolveOptions, clock: Clock, method: str
+        self,
+        problem: RematGraph,
+        options: SolveOptions,
+        clock: Clock,
+        method: str,
+        starts: BaselineStarts,
     ) -> None:
         self._presolved = presolve(problem)
         self.problem = self._presolved.problem
         self.options = options
         self.clock = clock
         self.incumbent = GraphIncumbent(self.problem, options.seed, clock)
+        self._starts = starts
         base_ns = problem.instance.base_time_ns
         self.bounds = GraphBounds(base_ns, method, ScheduleClass.IN_ORDER)
         self._runs = GraphModelRuns(
-            self.bounds, options, clock, lambda: self.is_settled, self.report
+            self.bounds, options, clock, lambda: self.is_settled, self.report, self._anneal_beside
         )
         self._ns_per_byte: dict[int, float] = {}
         self.infeasibility: Infeasibility | None = None
@@ -98,26 +111,29 @@ class CutSearch:
     @property
     def schedule(self) -> GraphSchedule | None:
         """The best schedule of the problem that was given; None before the first."""
-        found = self.incumbent.schedule
-        return None if found is None else self._presolved.restore(found)
+        found, baseline = self.incumbent.schedule, self._starts.schedule
+        if found is None or (baseline is not None and self.time_ns != self.incumbent.time_ns):
+            return baseline
+        return self._presolved.restore(found)
+
+    @property
+    def time_ns(self) -> int | None:
+        """Its time."""
+        known = (self.incumbent.time_ns, self._starts.time_ns)
+        return min((time_ns for time_ns in known if time_ns is not None), default=None)
 
     @property
     def is_settled(self) -> bool:
-        """Whether the best schedule is as close to the bound as was asked for.
-
-        In the first CPU second it has to meet it: overheads are small beside the time of a step,
-        and most searches that could end so soon can end with a proof.
-        """
-        time_ns = self.incumbent.time_ns
+        """Whether the best schedule is as close to the bound as was asked for."""
+        time_ns = self.time_ns
         if time_ns is None:
             return False
-        gap = self.options.gap if self.clock.cpu_seconds > _CPU_SECONDS_FOR_A_PROOF else 0.0
-        return time_ns - self.bounds.largest_ns <= gap * time_ns
+        return self.options.is_close_enough(time_ns, self.bounds.largest_ns, self.bounds.base_ns)
 
     @property
     def how_it_was_settled(self) -> Termination:
         """Whether the best schedule meets the bound, or is within the gap."""
-        is_best = self.incumbent.time_ns == self.bounds.largest_ns
+        is_best = self.time_ns == self.bounds.largest_ns
         return Termination.COMPLETED if is_best else Termination.GAP_REACHED
 
     def outcome(self, termination: Termination) -> Outcome:
@@ -133,6 +149,9 @@ class CutSearch:
     def run(self) -> Termination:
         """Add cuts and slots until a schedule fits, nothing fits, or the time is up.
 
+        A model that is not solved in its share of the work is tried again with what is known by
+        then, if it asks for no other.
+
         Raises
         ------
         KeyboardInterrupt
@@ -147,33 +166,26 @@ class CutSearch:
         self._ns_per_byte = {stage: cost.ns_per_byte for stage, cost in costs.items()}
         dearest = sorted(costs, key=lambda stage: (-costs[stage].cost_ns, stage))
         rows = CutRows({self._best_stage(dearest[:_STAGES_LOOKED_AT])})
-        share = RunShare(self.clock)
         while self.clock.left_s and not self.is_settled:
             frontier = self._frontier(rows)
             if frontier.num_columns(graph) > _MOST_COLUMNS:
                 self.note = f"a model of more than {_MOST_COLUMNS:,} columns was not built"
                 return Termination.MEMORY_LIMIT
             built = self._built(frontier)
-            row_duals = self._runs.relaxation(built, share.seconds).row_duals
+            row_duals = self._runs.relaxation(built, self.clock.left_s).row_duals
             if rows.valid_for is ScheduleClass.IN_ORDER:
                 self._runs.prove(built, row_duals)
             if self.is_settled or not self.clock.left_s:
                 break
-            solution = self._solve(built, row_duals, rows.valid_for, share.seconds)
+            solution = self._solve(built, row_duals, rows.valid_for)
             if solution.termination in {Termination.INTERRUPTED, Termination.ERROR}:
                 return solution.termination
             if solution.answer is Answer.INFEASIBLE:
                 return self._no_point(built, rows.valid_for)
-            is_refined = solution.values is not None and self._refine(built, solution, rows)
-            if not solution.termination.is_regular and self.clock.left_s < solution.seconds:
-                # There is no time for a larger model: what is left is for better schedules.
-                break
-            share.took(solution.seconds)
-            if is_refined:
+            if solution.values is not None and self._refine(built, solution, rows):
                 continue
             if solution.termination.is_regular and not self.is_settled:
                 return self._without_further_model()
-            share.double()
         return self.how_it_was_settled if self.is_settled else Termination.TIME_LIMIT
 
     def _frontier(self, rows: CutRows) -> WindowedFrontier:
@@ -206,8 +218,7 @@ class CutSearch:
 
     def _without_further_model(self) -> Termination:
         """Say how it ends where the last model was solved, and nothing is left to add to it."""
-        time_ns, bound_ns = self.incumbent.time_ns, self.bounds.largest_ns
-        if time_ns is None or time_ns - bound_ns > self.options.gap * time_ns:
+        if not self.is_settled:
             self.note = BELOW_TOLERANCE
             return Termination.ERROR
         return self.how_it_was_settled
@@ -256,7 +267,7 @@ class CutSearch:
             if not self.clock.left_s or self.is_settled:
                 break
             built = self._built(self._frontier(CutRows({stage})))
-            solution = self._runs.relaxation(built, RunShare(self.clock).seconds)
+            solution = self._runs.relaxation(built, self.clock.left_s)
             values[stage] = solution.dual_bound or 0.0
             if values[stage] == max(values.values()):
                 self._runs.prove(built, solution.row_duals)
@@ -267,17 +278,23 @@ class CutSearch:
         built: WindowedModel,
         row_duals: Floats | None,
         valid_for: ScheduleClass,
-        limit_s: float,
     ) -> ModelSolution:
         """Solve a model with its integers, from the best schedule if it is a point."""
         self.work["cuts"] = max(self.work["cuts"], len(built.cuts))
         slots = sum(name.startswith("slot_") for name in built.model.row_names)
         self.work["slots"] = max(self.work["slots"], slots)
+        work_limit = self._runs.share.limit(built.model.num_columns)
         schedule, time_ns = self.incumbent.schedule, self.incumbent.time_ns
         if schedule is None or time_ns is None or not self._has_point(valid_for):
-            return self._runs.solve(built, valid_for, limit_s)
+            return self._runs.solve(built, valid_for, self.clock.left_s, work_limit=work_limit)
         known = KnownPoint(built.point(schedule.computations), time_ns)
-        return self._runs.solve_from(built, valid_for, limit_s, known, row_duals)
+        return self._runs.solve_from(
+            built, valid_for, self.clock.left_s, known, row_duals, work_limit=work_limit
+        )
+
+    def _anneal_beside(self, moves: int) -> None:
+        self.incumbent.improve_beside(moves, self.bounds.largest_ns)
+        self._starts.grant(moves)
 
     def _excess(self, computations: Sequence[int]) -> StageExcess:
         return StageExcess(self.problem.instance, self.problem.memory_bytes, computations)
@@ -286,5 +303,5 @@ class CutSearch:
         """Tell the caller the best schedule's time and the best bound."""
         if self.options.on_progress is not None:
             self.options.on_progress(
-                Progress(self.clock.seconds, self.incumbent.time_ns, self.bounds.largest_ns)
+                Progress(self.clock.seconds, self.time_ns, self.bounds.largest_ns)
             )

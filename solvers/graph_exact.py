@@ -52,6 +52,7 @@ from dataclasses import replace
 
 from jettison.instances.remat_graph import RematGraph
 from jettison.instances.units import format_bytes
+from jettison.solvers.baseline_starts import BaselineStarts
 from jettison.solvers.clock import Clock
 from jettison.solvers.graph_cut_search import CutSearch
 from jettison.solvers.graph_memory_floor import memory_for_everything, too_little_memory
@@ -82,10 +83,13 @@ def solve_graph_exact(problem: Problem, options: SolveOptions) -> Outcome:
     settled = memory_for_everything(problem)
     if settled is not None:
         return settled
-    search = CutSearch(problem, options, clock, "exact")
+    starts = BaselineStarts(problem, options, clock)
+    search = CutSearch(problem, options, clock, "exact", starts)
     try:
         termination = search.run()
         is_over = termination is Termination.INTERRUPTED or search.infeasibility is not None
+        if not (is_over or search.is_settled):
+            starts.run_all()
         while not (is_over or search.is_settled):
             is_over = not search.incumbent.improve(search.bounds.largest_ns)
             search.report()

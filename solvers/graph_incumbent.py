@@ -18,16 +18,8 @@ from jettison.solvers.least_peak_anneal import least_peak_by_annealing
 from jettison.solvers.remat_anneal import MOVES, annealing_of
 from jettison.solvers.status import Termination
 
-# What may pass before a first schedule is known and a first round is over, of the time that is left
-# and at most.
-_SHARE_OF_FIRST = 0.1
-_MOST_FOR_FIRST_S = 10.0
-# The share of all time that annealing has between models, in searches that take longer than this.
-# Of those that do not, no clock is a part: they find the same in every run.
-_SHARE_OF_ALL = 0.2
-_CPU_SECONDS_OF_SHORT_SEARCHES = 5.0
-# A round that takes more than this of the time that is left is not ended.
-_MOST_OF_LEFT = 0.5
+# Before the first models, where nothing fits yet.
+_MOST_FIRST_MOVES = 3_000_000
 
 
 class GraphIncumbent:
@@ -60,7 +52,10 @@ class GraphIncumbent:
         self._seed = seed
         self._problem = problem
         self._clock = clock
-        self._annealing_s = 0.0
+        # Moves of annealing, and what HiGHS has done in the same measure; of the latter, what was
+        # not yet annealed.
+        self._granted = 0
+        self._owed = 0
         base_ns = problem.instance.base_time_ns
         self._search = annealing_of(problem, seed, base_ns)
         self._repair = annealing_of(problem, seed, base_ns)
@@ -73,18 +68,17 @@ class GraphIncumbent:
     def find_first(self) -> None:
         """Anneal until a schedule is known and the first round is over.
 
-        Where some thousand moves find none, the least peak is sought. Ends after a tenth of the
-        time, or ten seconds, in any case.
+        Where some thousand moves find none, the least peak is sought. Ends after three million
+        moves in any case.
         """
-        share_s = min(_MOST_FOR_FIRST_S, _SHARE_OF_FIRST * self._clock.left_s)
-        until_s = self._clock.seconds + share_s
         self._anneal(self._search)
         if self.schedule is None and self._clock.left_s:
             least = least_peak_by_annealing(
                 self._problem.instance,
                 self._seed,
-                Clock(share_s),
+                self._clock,
                 stop_at_bytes=self._problem.memory_bytes,
+                most_moves=_MOST_FIRST_MOVES,
             )
             if least.termination is Termination.INTERRUPTED:
                 raise KeyboardInterrupt
@@ -92,19 +86,30 @@ class GraphIncumbent:
             self._take_if_best(least.schedule.computations)
             self._search.start_from(np.array(least.schedule.computations, dtype=np.int32))
         while self._search.rounds_ended == 0 and not self._search.is_over:
-            if self._clock.seconds >= until_s:
+            if self._search.tried >= _MOST_FIRST_MOVES or not self._clock.left_s:
                 break
             self._anneal(self._search)
+        self._granted += self._search.tried
+
+    def improve_beside(self, moves: int, floor_ns: int) -> None:
+        """Anneal for as many moves as HiGHS has done work worth since the last call.
+
+        What is granted adds up, and is spent in whole pieces. Where all rounds are over, others
+        begin from the best schedule.
+        """
+        self._granted += moves
+        self._owed += moves
+        while self._owed >= MOVES and self._clock.left_s and not self._is_best(floor_ns):
+            self._owed -= MOVES
+            if self._search.is_over and self._can_start:
+                self._start(self._search)
+            self.improve(floor_ns)
 
     def improve_from(self, computations: Sequence[int], floor_ns: int) -> None:
-        """Take a schedule that may exceed the memory, and anneal from it and from the best one.
+        """Take a schedule that may exceed the memory, and end a round of annealing from it.
 
-        In the first five CPU seconds of a search nothing is annealed here: most searches are over
-        by then, and find the same on a busy machine as on an idle one. After that, annealing has a
-        fifth of the time that has passed. Where it has had that already, nothing is annealed
-        either; otherwise a round from the schedule is ended, if half of the time that is left is
-        enough: one that is cut short has not cooled down, and its schedules are seldom better than
-        the one that it came from. What is left goes into ever longer rounds from the best schedule.
+        The rounds from such schedules have no more moves altogether than all other annealing and
+        the models were granted.
 
         Parameters
         ----------
@@ -114,25 +119,23 @@ class GraphIncumbent:
             No schedule is faster.
         """
         schedule, replay = self._take_if_best(computations)
-        if not self._has_share:
+        if replay.schedule_class is not ScheduleClass.STAGED:
             return
-        if replay.schedule_class is ScheduleClass.STAGED:
-            until_s = self._clock.seconds + _MOST_OF_LEFT * self._clock.left_s
-            self._repair.floor_ns = floor_ns
-            self._repair.start_from(np.array(schedule.computations, dtype=np.int32))
-            while self._repair.rounds_ended == 0 and not self._is_best(floor_ns):
-                if self._clock.seconds >= until_s:
-                    break
-                self._anneal(self._repair)
-        while self._has_share and self.improve(floor_ns):
-            pass
+        if self._repair.tried > self._granted:
+            return
+        self._repair.floor_ns = floor_ns
+        self._repair.start_from(np.array(schedule.computations, dtype=np.int32))
+        while self._repair.rounds_ended == 0 and not self._is_best(floor_ns):
+            if not self._clock.left_s:
+                break
+            self._anneal(self._repair)
 
     def improve(self, floor_ns: int) -> bool:
         """Anneal from the best schedule for some thousand moves; tell whether that made sense."""
         own_ns = self._search.time_ns
         is_better = self.time_ns is not None and (own_ns is None or self.time_ns < own_ns)
-        if is_better and self.schedule_class is ScheduleClass.STAGED and self.schedule is not None:
-            self._search.start_from(np.array(self.schedule.computations, dtype=np.int32))
+        if is_better and self._can_start:
+            self._start(self._search)
         if self._is_best(floor_ns) or self._search.is_over or not self._clock.left_s:
             return False
         self._search.floor_ns = floor_ns
@@ -140,21 +143,21 @@ class GraphIncumbent:
         return True
 
     @property
-    def _has_share(self) -> bool:
-        if self._clock.cpu_seconds < _CPU_SECONDS_OF_SHORT_SEARCHES:
-            return False
-        return self._annealing_s < _SHARE_OF_ALL * self._clock.seconds
+    def _can_start(self) -> bool:
+        return self.schedule is not None and self.schedule_class is ScheduleClass.STAGED
+
+    def _start(self, search: _kernels.RematAnneal) -> None:
+        assert self.schedule is not None
+        search.start_from(np.array(self.schedule.computations, dtype=np.int32))
 
     def _is_best(self, floor_ns: int) -> bool:
         return self.time_ns is not None and self.time_ns <= floor_ns
 
     def _anneal(self, search: _kernels.RematAnneal) -> None:
-        started = self._clock.seconds
         left_s = self._clock.left_s
         # Where the time ends the run, the state until then counts.
         with suppress(TimeoutError):
             search.run(MOVES, None if math.isinf(left_s) else left_s)
-        self._annealing_s += self._clock.seconds - started
         time_ns = search.time_ns
         if time_ns is not None and (self.time_ns is None or time_ns < self.time_ns):
             self._take_if_best(search.computations)

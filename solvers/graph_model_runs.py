@@ -13,6 +13,7 @@ from jettison.formulations.integer_scale import IntegerScale
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.checkmate_highs import highs_options
 from jettison.solvers.clock import Clock
+from jettison.solvers.cut_rows import WorkShare
 from jettison.solvers.exact_dual_bound import exact_dual_bound
 from jettison.solvers.graph_bounds import GraphBounds
 from jettison.solvers.highs import solve_model
@@ -57,11 +58,17 @@ class GraphModelRuns:
         Whether the bound is as close to a schedule as was asked for, which ends a run.
     report
         Called when something was learnt.
+    beside
+        Called beside a run with the number of moves of annealing that take as long as what it has
+        done since the last call. What a run proves, and where it ends, depends on the work done and
+        on what comes of these calls; on a clock only where its time is up.
 
     Attributes
     ----------
     work
         Counts over all runs.
+    share
+        What the runs have done.
     """
 
     def __init__(
@@ -71,12 +78,15 @@ class GraphModelRuns:
         clock: Clock,
         is_settled: Callable[[], bool],
         report: Callable[[], None],
+        beside: Callable[[int], None] = lambda moves: None,
     ) -> None:
         self._bounds = bounds
         self._options = options
         self._clock = clock
         self._is_settled = is_settled
         self._report = report
+        self._beside = beside
+        self.share = WorkShare()
         self.work = {"models": 0, "columns": 0, "fixed": 0, "nodes": 0}
 
     def relaxation(self, built: RecomputationModel, limit_s: float) -> ModelSolution:
@@ -87,7 +97,16 @@ class GraphModelRuns:
         KeyboardInterrupt
             On Ctrl-C.
         """
-        solution = solve_model(built.model.relaxed(), self._highs_options(limit_s))
+        model = built.model.relaxed()
+        done = 0
+
+        def work(progress: Progress) -> None:
+            nonlocal done
+            assert progress.work is not None
+            self._beside(self.share.add(progress.work - done, model.num_columns))
+            done = progress.work
+
+        solution = solve_model(model, self._highs_options(limit_s), on_work=work)
         if solution.termination is Termination.INTERRUPTED:
             raise KeyboardInterrupt
         return solution
@@ -107,13 +126,14 @@ class GraphModelRuns:
         valid_for: ScheduleClass,
         limit_s: float,
         start: Floats | None = None,
+        work_limit: int | None = None,
     ) -> ModelSolution:
         """Solve a model with its integers, and raise the bound of a class by what it proves.
 
         The run ends when no point is left that could raise the bound by more than the gap that was
         asked for, as a share of the time of the best point, or when the search is settled.
         """
-        options = replace(self._highs_options(limit_s), start=start)
+        options = replace(self._highs_options(limit_s), start=start, work_limit=work_limit)
         return self._run(built, built.model, valid_for, options)
 
     def solve_from(
@@ -124,6 +144,7 @@ class GraphModelRuns:
         known: KnownPoint,
         row_duals: Floats | None,
         search: IntegerSearch = IntegerSearch.PROVE,
+        work_limit: int | None = None,
     ) -> ModelSolution:
         """Do the same from a schedule; points that are worse may be left out, the best one never.
 
@@ -137,6 +158,8 @@ class GraphModelRuns:
             Of the relaxation: their reduced costs fix columns.
         search
             What HiGHS puts its time into.
+        work_limit
+            As `HighsOptions` has it.
         """
         scale, model = built.time_scale, built.model
         at_most = Fraction(known.time_ns - self._bounds.base_ns, scale.unit * scale.factor)
@@ -149,6 +172,7 @@ class GraphModelRuns:
             self._highs_options(limit_s),
             start=known.values,
             integer_search=search,
+            work_limit=work_limit,
         )
         return self._run(built, model, valid_for, options)
 
@@ -162,26 +186,38 @@ class GraphModelRuns:
         bounds, scale = self._bounds, built.time_scale
         stop = threading.Event()
         why: Termination | None = None
+        last = Progress(0.0, None, None, 0, 0)
 
-        def watch(progress: Progress) -> None:
-            nonlocal why
-            if progress.dual_bound is not None:
-                bound_ns = bounds.believe(progress.dual_bound, scale, valid_for)
-                if self._is_settled():
+        def work(progress: Progress) -> None:
+            nonlocal why, last
+            if why is not None:
+                # What it did before it heard that it may stop is another thing on each machine.
+                return
+            assert progress.work is not None
+            assert last.work is not None
+            moves = self.share.add(progress.work - last.work, model.num_columns)
+            last = progress
+            bound_ns = bounds.believe(progress.dual_bound, scale, valid_for)
+            self._beside(moves)
+            if self._is_settled():
+                why = Termination.COMPLETED
+            elif progress.dual_bound is not None and progress.objective is not None:
+                most_ns = bounds.base_ns + scale.from_model(progress.objective)
+                if most_ns <= bound_ns:
                     why = Termination.COMPLETED
-                elif progress.objective is not None:
-                    most_ns = bounds.base_ns + scale.from_model(progress.objective)
-                    if most_ns <= bound_ns:
-                        why = Termination.COMPLETED
-                    elif self._options.is_close_enough(most_ns, bound_ns, bounds.base_ns):
-                        why = Termination.GAP_REACHED
+                elif self._options.is_close_enough(most_ns, bound_ns, bounds.base_ns):
+                    why = Termination.GAP_REACHED
             self._report()
             if why is not None:
                 stop.set()
 
-        solution = solve_in_time(model, options, watch, stop=stop)
-        if why is not None and solution.termination is Termination.INTERRUPTED:
-            solution = replace(solution, termination=why)
+        solution = solve_in_time(
+            model, options, lambda progress: self._report(), on_work=work, stop=stop
+        )
+        if why is not None:
+            solution = replace(
+                solution, termination=why, dual_bound=last.dual_bound, nodes=last.nodes
+            )
         bounds.believe(solution.dual_bound, scale, valid_for)
         self.work["models"] += 1
         self.work["nodes"] += solution.nodes

@@ -10,7 +10,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy as np
 from jettison.formulations.array_model import ArrayModel, Floats
 from jettison.solvers.highs_known_answer import require_sound_highs
 from jettison.solvers.highs_options import HighsOptions, IntegerSearch, LinearAlgorithm
+from jettison.solvers.highs_work import HighsWork
 from jettison.solvers.model_solution import (
     ModelSolution,
     Progress,
@@ -47,6 +48,7 @@ def solve_model(
     on_progress: Callable[[Progress], None] | None = None,
     *,
     on_incumbent: Callable[[Floats], None] | None = None,
+    on_work: Callable[[Progress], None] | None = None,
     stop: threading.Event | None = None,
 ) -> ModelSolution:
     """Solve `model` with HiGHS.
@@ -66,6 +68,9 @@ def solve_model(
         each better point. What it raises ends the run and is passed on.
     on_incumbent
         Called in the calling thread with the values of each better point, shape (n,).
+    on_work
+        Called in the calling thread, beside the run, whenever some more work was done
+        (`highs_work`): at the same points and with the same bounds on every machine.
     stop
         Set it, from any thread, to end the run as Ctrl-C does.
 
@@ -83,7 +88,7 @@ def solve_model(
     start = options.start_for(model)
     if model.num_columns == 0:
         return _without_columns(model, time.perf_counter() - started)
-    record = RunRecord(model, on_progress, on_incumbent)
+    record = RunRecord(model, on_progress, on_incumbent, on_work)
     run = _Run(model, options, start, started, threading.Event() if stop is None else stop)
     # HiGHS keeps its pool of threads, and with it the number of threads, per calling thread: a
     # second run with another number fails in the same thread, so every run gets a thread of its
@@ -106,7 +111,10 @@ def solve_model(
         return record.as_solution(Termination.MEMORY_LIMIT, time.perf_counter() - started)
     if isinstance(ending, BaseException):
         raise ending
-    return _read_solution(model, options, ending, record, time.perf_counter() - started)
+    solution = _read_solution(model, options, ending, record, time.perf_counter() - started)
+    if run.effort.is_over and solution.termination is Termination.INTERRUPTED:
+        return replace(solution, termination=Termination.WORK_LIMIT)
+    return solution
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +143,7 @@ class _Run:
         self.stop = stop
         self.lp = model.to_highs_lp()
         self.model = model
+        self.effort = HighsWork(options.work_limit)
         self._reports: SimpleQueue[Progress | Floats | None] = SimpleQueue()
         self._ending: _Ending | BaseException | None = None
         note_solver("highspy")
@@ -235,8 +244,9 @@ class _Run:
             known = np.flatnonzero(~np.isnan(self.start)).astype(np.int32)
             if highs.setSolution(len(known), known, self.start[known]) != highspy.HighsStatus.kOk:
                 raise SolverError("HiGHS refuses the start")
-        for checks in (highs.cbMipInterrupt, highs.cbSimplexInterrupt, highs.cbIpmInterrupt):
-            checks.subscribe(self._interrupt_if_asked)
+        highs.cbMipInterrupt.subscribe(self._count_check)
+        highs.cbSimplexInterrupt.subscribe(self._count_iteration)
+        highs.cbIpmInterrupt.subscribe(self._interrupt_if_asked)
         return highs
 
     def _report_progress(self, event: Any) -> None:
@@ -254,8 +264,24 @@ class _Run:
         values = np.array(event.data_out.mip_solution, dtype=float)
         self._reports.put(with_integers_rounded(self.model, values, _tolerance(self.options)))
 
+    def _count_check(self, event: Any) -> None:
+        seen = event.data_out
+        nodes = max(0, int(seen.mip_node_count))
+        if self.effort.checked(nodes):
+            self._report_work(_finite(seen.mip_primal_bound), _finite(seen.mip_dual_bound), nodes)
+        self._interrupt_if_asked(event)
+
+    def _count_iteration(self, event: Any) -> None:
+        if self.effort.iterated():
+            self._report_work(None, None, 0)
+        self._interrupt_if_asked(event)
+
+    def _report_work(self, objective: float | None, dual_bound: float | None, nodes: int) -> None:
+        seconds = time.perf_counter() - self.started
+        self._reports.put(Progress(seconds, objective, dual_bound, nodes, self.effort.done))
+
     def _interrupt_if_asked(self, event: Any) -> None:
-        if self.stop.is_set():
+        if self.stop.is_set() or self.effort.is_over:
             event.interrupt()
 
 

@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import astuple
 
 from jettison.formulations.array_model import ArrayModel, Floats
 from jettison.instances.errors import InputError
@@ -52,6 +53,7 @@ def solve_in_child(
     memory_limit_bytes: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     on_incumbent: Callable[[Floats], None] | None = None,
+    on_work: Callable[[Progress], None] | None = None,
     stop: threading.Event | None = None,
 ) -> ModelSolution:
     """Solve `model` with HiGHS in a child process that cannot outstay its limits.
@@ -62,7 +64,7 @@ def solve_in_child(
 
     Parameters
     ----------
-    model, options, on_progress, on_incumbent
+    model, options, on_progress, on_incumbent, on_work
         As in `solve_model`.
     wall_limit_s
         Seconds, start of the process included (some tenths), after which the child is killed.
@@ -97,7 +99,7 @@ def solve_in_child(
     options = options or HighsOptions()
     options.start_for(model)
     child = _Child(model, options, memory_limit_bytes, wall_limit_s)
-    record = RunRecord(model, on_progress, on_incumbent)
+    record = RunRecord(model, on_progress, on_incumbent, on_work)
     try:
         return child.result(record, stop)
     except KeyboardInterrupt:
@@ -239,8 +241,7 @@ def serve() -> None:
     threading.Thread(target=_set_at_end_of_input, args=(stop,), daemon=True).start()
 
     def report_progress(progress: Progress) -> None:
-        state = [progress.seconds, progress.objective, progress.dual_bound, progress.nodes]
-        write_message(reports, {"kind": "progress", "state": state}, {})
+        write_message(reports, {"kind": "progress", "state": astuple(progress)}, {})
 
     def report_incumbent(values: Floats) -> None:
         write_message(reports, {"kind": "incumbent"}, {"values": values})
@@ -248,7 +249,12 @@ def serve() -> None:
     try:
         model, options = decode_request(*request)
         solution = solve_model(
-            model, options, report_progress, on_incumbent=report_incumbent, stop=stop
+            model,
+            options,
+            report_progress,
+            on_incumbent=report_incumbent,
+            on_work=report_progress,
+            stop=stop,
         )
     except SolverError as error:
         write_message(reports, {"kind": "refused", "reason": str(error)}, {})

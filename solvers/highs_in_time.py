@@ -28,13 +28,14 @@ def solve_in_time(
     on_progress: Callable[[Progress], None] | None = None,
     *,
     on_incumbent: Callable[[Floats], None] | None = None,
+    on_work: Callable[[Progress], None] | None = None,
     stop: threading.Event | None = None,
 ) -> ModelSolution:
     """Solve `model` and return a second after the time limit of `options` at the latest.
 
     Parameters
     ----------
-    model, options, on_progress, on_incumbent, stop
+    model, options, on_progress, on_incumbent, on_work, stop
         As in `solve_model` and `solve_in_child`.
 
     Raises
@@ -44,12 +45,15 @@ def solve_in_time(
     """
     limit_s = options.time_limit_s
     if limit_s is None or math.isinf(limit_s) or model.num_columns <= _COLUMNS_FOR_A_CHILD:
-        return solve_model(model, options, on_progress, on_incumbent=on_incumbent, stop=stop)
+        return solve_model(
+            model, options, on_progress, on_incumbent=on_incumbent, on_work=on_work, stop=stop
+        )
     return solve_in_child(
         model,
         options,
         wall_limit_s=limit_s + _SECONDS_TO_END,
         on_progress=on_progress,
         on_incumbent=on_incumbent,
+        on_work=on_work,
         stop=stop,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,11 +17,12 @@ from jettison.formulations.array_model import ArrayModel, Floats
 from jettison.instances.errors import InputError
 
 _LARGEST_INT = 2**31 - 1
-_OPTIONAL = ("time_limit_s", "node_limit", "feasibility_tolerance")
+_OPTIONAL = ("time_limit_s", "node_limit", "work_limit", "feasibility_tolerance")
 # Field, how to read it, least, most, and what would be right.
 _RANGES: tuple[tuple[str, Callable[[Any], float], float, float, str], ...] = (
     ("time_limit_s", float, 0, math.inf, "write seconds, 0 or more, or None"),
     ("node_limit", operator.index, 0, _LARGEST_INT, "write a number of nodes, or None"),
+    ("work_limit", operator.index, 1, sys.maxsize, "write an amount of work, 1 or more, or None"),
     ("gap", float, 0, math.inf, "write a fraction such as 0.01, 0 or more"),
     ("threads", operator.index, 1, _LARGEST_INT, "write a number of threads, 1 or more"),
     ("seed", operator.index, 0, _LARGEST_INT, f"write an integer, 0 to {_LARGEST_INT}"),
@@ -68,6 +70,9 @@ class HighsOptions:
     node_limit
         Branch-and-bound nodes; None for no limit. Unlike a time limit it stops at the same point
         on every machine.
+    work_limit
+        Work of an integer model as `jettison.solvers.highs_work` counts it; None for no limit. It
+        stops at the same point on every machine, and in the root too.
     gap
         Stop once the relative gap is this small. At 0 HiGHS still stops at an absolute 1e-6.
     threads
@@ -93,6 +98,7 @@ class HighsOptions:
 
     time_limit_s: float | None = None
     node_limit: int | None = None
+    work_limit: int | None = None
     gap: float = 1e-4
     threads: int = 1
     seed: int = 0

@@ -17,6 +17,7 @@ memory: a search in vain proves nothing.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from jettison.instances.graph import Graph
@@ -39,7 +40,9 @@ class LeastPeak:
     termination: Termination
 
 
-def least_peak_by_annealing(graph: Graph, seed: int, clock: Clock, stop_at_bytes: int) -> LeastPeak:
+def least_peak_by_annealing(
+    graph: Graph, seed: int, clock: Clock, stop_at_bytes: int, most_moves: float = math.inf
+) -> LeastPeak:
     """Search for a staged schedule with a small peak.
 
     The search ends when all attempts were in vain, at a peak of `stop_at_bytes` or less, or when
@@ -56,6 +59,9 @@ def least_peak_by_annealing(graph: Graph, seed: int, clock: Clock, stop_at_bytes
     stop_at_bytes
         A peak that is small enough; `Graph.least_peak_bound_bytes` at least is needed.
 
+    most_moves
+        After which it ends all the same.
+
     Notes
     -----
     The same for a seed if the search comes to its end.
@@ -63,7 +69,7 @@ def least_peak_by_annealing(graph: Graph, seed: int, clock: Clock, stop_at_bytes
     search = _kernels.RematPeak(**graph_arrays(graph), stop_at_bytes=stop_at_bytes, seed=seed)
     termination = Termination.COMPLETED
     try:
-        while not search.is_over:
+        while not search.is_over and search.tried < most_moves:
             search.run(_MOVES, clock.left_s)
     except TimeoutError:
         termination = Termination.TIME_LIMIT

@@ -55,12 +55,16 @@ class Progress:
         The best proven lower bound so far; None before the first.
     nodes
         Branch-and-bound nodes so far.
+    work
+        What was done so far, as `jettison.solvers.highs_work` counts it; None where the report came
+        by the clock.
     """
 
     seconds: float
     objective: float | None
     dual_bound: float | None
     nodes: int
+    work: int | None = None
 
     @property
     def gap(self) -> float | None:
@@ -145,8 +149,9 @@ class RunRecord:
     ----------
     model
         The model being solved.
-    on_progress, on_incumbent
-        Called with each new progress, and with the values of each better point.
+    on_progress, on_incumbent, on_work
+        Called with each new progress, with the values of each better point, and with each progress
+        that comes by the work done.
     """
 
     def __init__(
@@ -154,15 +159,25 @@ class RunRecord:
         model: ArrayModel,
         on_progress: Callable[[Progress], None] | None = None,
         on_incumbent: Callable[[Floats], None] | None = None,
+        on_work: Callable[[Progress], None] | None = None,
     ) -> None:
         self.model = model
         self.values: Floats | None = None
         self.trace: list[Progress] = []
         self._on_progress = on_progress
         self._on_incumbent = on_incumbent
+        self._on_work = on_work
 
     def add_progress(self, progress: Progress) -> None:
-        """Note where the run is; the dual bound never falls, since an earlier one stays valid."""
+        """Note where the run is; the dual bound never falls, since an earlier one stays valid.
+
+        A progress that comes by the work done is passed on as it is: what the clock let through
+        before is no part of it.
+        """
+        if progress.work is not None:
+            if self._on_work is not None:
+                self._on_work(progress)
+            return
         if self.trace:
             bounds = (self.trace[-1].dual_bound, progress.dual_bound)
             best = max((bound for bound in bounds if bound is not None), default=None)

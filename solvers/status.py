@@ -22,6 +22,7 @@ class Termination(StrEnum):
 
     TIME_LIMIT = "time_limit"
     NODE_LIMIT = "node_limit"
+    WORK_LIMIT = "work_limit"
     MEMORY_LIMIT = "memory_limit"
 
     INTERRUPTED = "interrupted"
