@@ -9,7 +9,8 @@ how often and in which order; with slots, for staged schedules. The search
    knapsack (`eviction_cost`), and goes on with the best one; the multipliers, evaluated in exact
    arithmetic, are a bound that no tolerance of the solver can spoil (`exact_dual_bound`);
 3. solves the model with its integers;
-4. brings its point to a schedule (`WindowedModel.computations`), replays it, and makes stages where
+4. brings its point to a schedule (`WindowedModel.computations`), as it did with the relaxation's
+   rounded one to anneal from it, replays it, and makes stages where
    it exceeds the memory most, at the price of a byte there, cuts as well; where only recomputations
    exceed it, it adds slots and the cuts on both sides of them. In between it anneals from that
    schedule;
@@ -39,6 +40,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from jettison.formulations.array_model import Floats
 from jettison.formulations.windowed_frontier import WindowedFrontier
@@ -172,11 +175,16 @@ class CutSearch:
                 self.note = f"a model of more than {_MOST_COLUMNS:,} columns was not built"
                 return Termination.MEMORY_LIMIT
             built = self._built(frontier)
-            row_duals = self._runs.relaxation(built, self.clock.left_s).row_duals
+            relaxed = self._runs.relaxation(built, self.clock.left_s)
+            row_duals = relaxed.row_duals
             if rows.valid_for is ScheduleClass.IN_ORDER:
                 self._runs.prove(built, row_duals)
             if self.is_settled or not self.clock.left_s:
                 break
+            if len(rows.cuts) > 1 and relaxed.values is not None:
+                # What is computed again for the most part, brought within the memory.
+                likely = built.computations(np.rint(relaxed.values))
+                self.incumbent.improve_from(likely, self.bounds.largest_ns)
             solution = self._solve(built, row_duals, rows.valid_for)
             if solution.termination in {Termination.INTERRUPTED, Termination.ERROR}:
                 return solution.termination

@@ -20,6 +20,7 @@ from jettison.solvers.status import Termination
 
 # Before the first models, where nothing fits yet.
 _MOST_FIRST_MOVES = 3_000_000
+_ROUNDS_FROM_A_POINT = 3
 
 
 class GraphIncumbent:
@@ -55,6 +56,7 @@ class GraphIncumbent:
         # Moves of annealing, and what HiGHS has done in the same measure; of the latter, what was
         # not yet annealed.
         self._granted = 0
+        self._repaired = 0
         self._owed = 0
         base_ns = problem.instance.base_time_ns
         self._search = annealing_of(problem, seed, base_ns)
@@ -63,7 +65,7 @@ class GraphIncumbent:
     @property
     def moves(self) -> int:
         """How many moves were tried."""
-        return self._search.tried + self._repair.tried
+        return self._search.tried + self._repaired + self._repair.tried
 
     def find_first(self) -> None:
         """Anneal until a schedule is known and the first round is over.
@@ -106,10 +108,11 @@ class GraphIncumbent:
             self.improve(floor_ns)
 
     def improve_from(self, computations: Sequence[int], floor_ns: int) -> None:
-        """Take a schedule that may exceed the memory, and end a round of annealing from it.
+        """Take a schedule that may exceed the memory, and anneal from it for up to three rounds.
 
-        The rounds from such schedules have no more moves altogether than all other annealing and
-        the models were granted.
+        A round that begins is ended: one cut short has not cooled down. The rounds from such
+        schedules have hardly more than twice the moves of all else: of other annealing before the
+        first model, and of what the models were granted.
 
         Parameters
         ----------
@@ -121,14 +124,17 @@ class GraphIncumbent:
         schedule, replay = self._take_if_best(computations)
         if replay.schedule_class is not ScheduleClass.STAGED:
             return
-        if self._repair.tried > self._granted:
-            return
-        self._repair.floor_ns = floor_ns
+        # A new one each time, whose price on memory is that of a beginning.
+        self._repaired += self._repair.tried
+        self._repair = annealing_of(self._problem, self._seed, floor_ns)
         self._repair.start_from(np.array(schedule.computations, dtype=np.int32))
-        while self._repair.rounds_ended == 0 and not self._is_best(floor_ns):
-            if not self._clock.left_s:
-                break
-            self._anneal(self._repair)
+        for rounds in range(1, _ROUNDS_FROM_A_POINT + 1):
+            if self._repaired + self._repair.tried > 2 * self._granted:
+                return
+            while self._repair.rounds_ended < rounds:
+                if self._is_best(floor_ns) or self._repair.is_over or not self._clock.left_s:
+                    return
+                self._anneal(self._repair)
 
     def improve(self, floor_ns: int) -> bool:
         """Anneal from the best schedule for some thousand moves; tell whether that made sense."""

@@ -45,14 +45,14 @@ def test_annealing_goes_on_when_its_rounds_are_over() -> None:
     assert best.moves > 393_480
 
 
-def test_rounds_from_schedules_have_no_more_moves_than_the_rest() -> None:
+def test_rounds_from_schedules_have_hardly_more_than_twice_the_moves_of_the_rest() -> None:
     best = incumbent()
     best.find_first()
     first = best.moves
     for _ in range(4):
         best.improve_from(range(len(GRAPH)), GRAPH.base_time_ns)
-    # The second begins with as many as the first round, and is the last.
-    assert first < best.moves <= 3 * first + MOVES
+    # 1 + 3 rounds, each three times as long: after the second, twice the first round is exceeded.
+    assert first < best.moves <= 5 * first + 2 * MOVES
 
 
 def test_annealing_from_a_schedule_never_makes_it_worse() -> None:
