@@ -36,7 +36,7 @@ class GapSummary:
     @classmethod
     def of(cls, folder: ResultFolder, keys: Iterable[str]) -> GapSummary:
         """Read the records of some jobs that have one."""
-        to_best = gaps_to_best(folder.records())
+        to_best = gaps_to_best(folder.survey().records.values())
         gaps, failures, infeasible, schedules = [], Counter[str](), 0, 0
         for key in keys:
             record = folder.record(key)
