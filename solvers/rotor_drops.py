@@ -233,7 +233,8 @@ def _search(
     def is_settled(bracket: Bracket) -> bool:
         """Tell whether the first grid is enough."""
         tell(Progress(clock.seconds, known.time_ns, known.floor_ns))
-        return bracket.is_exact or known.time_ns - known.floor_ns <= options.gap * known.time_ns
+        base_ns = chain.base_time_ns
+        return bracket.is_exact or options.is_close_enough(known.time_ns, known.floor_ns, base_ns)
 
     if len(chain) > MOST_STAGES_AT_ONCE and len(chain) <= MOST_EXACT_STAGES:
         try:
