@@ -2,79 +2,61 @@ r"""A chain as a graph whose schedules cost what the schedules of the chain cost
 
 The obvious graph, with one node per forward and per backward operation, is a weak stand-in for a
 chain. A node has one output and one way to be computed, so that the graph can take
-:math:`\bar a^\ell` from a kept :math:`a^\ell` without running :math:`F^\ell` again, can drop
-:math:`a^{\ell-1}` while it keeps :math:`\bar a^\ell`, and can regenerate the input for nothing.
-The graph built here can do none of these.
+:math:`\bar a^\ell` from a kept :math:`a^\ell` without running :math:`F^\ell` again, and can
+regenerate the input for nothing. The graph built here can do neither. Like a device, and like the
+chain, it drops what it holds for nothing.
 
 Construction
 ------------
 Let :math:`R` be the no-saving peak of the chain (`Chain.store_all_peak_bytes`). Stage
 :math:`\ell = 1, \dots, N` becomes four nodes (three for the loss, which has no :math:`A_N`):
 
-=============== ============= ========================================== =======================
-node            time          output bytes                               inputs
-=============== ============= ========================================== =======================
-:math:`F_\ell`  :math:`u_f`   :math:`R`                                  :math:`A_{\ell-1}`
-:math:`S_\ell`  0             :math:`[\ell>1] a^{\ell-1}+\bar a^\ell     :math:`F_\ell`
-                              -a^\ell`
-:math:`A_\ell`  0             :math:`a^\ell`                             :math:`F_\ell`
-:math:`B_\ell`  :math:`u_b`   :math:`a^{\ell-1}`                         :math:`S_\ell, B_{\ell+1}`
-=============== ============= ========================================== =======================
+=============== ============= ======================== ===============================
+node            time          output bytes             inputs
+=============== ============= ======================== ===============================
+:math:`F_\ell`  :math:`u_f`   :math:`R`                :math:`A_{\ell-1}`
+:math:`S_\ell`  0             :math:`\bar a^\ell       :math:`A_{\ell-1}, F_\ell`
+                              - a^\ell`
+:math:`A_\ell`  0             :math:`a^\ell`           :math:`F_\ell`
+:math:`B_\ell`  :math:`u_b`   :math:`a^{\ell-1}`       :math:`S_\ell, A_{\ell-1}, A_\ell,
+                                                       B_{\ell+1}`
+=============== ============= ======================== ===============================
 
-The workspace of every node holds :math:`a^0`, and besides
+There is no :math:`A_0`: the workspace of every node holds :math:`a^0`, and besides
 
-* of :math:`F_\ell`: :math:`\min(a^\ell + o_f,\; \bar a^\ell + e)`,
-* of :math:`S_\ell`: :math:`a^\ell + \min(o_f, e)`,
+* of :math:`F_\ell` and :math:`S_\ell`: :math:`a^\ell + o_f`,
 * of :math:`A_\ell`: :math:`o_f`,
-* of :math:`B_\ell`: :math:`R + a^\ell + o_b`, less :math:`a^{\ell-1}` if :math:`o_b` holds it,
+* of :math:`B_\ell`: :math:`R + o_b`, less :math:`a^{\ell-1}` if :math:`o_b` holds it.
 
-where :math:`e` is :math:`o_b` plus the gradient :math:`\delta^{\ell-1}` unless :math:`o_b` holds
-it, and :math:`e = \infty` for :math:`\ell = 1`.
-
-:math:`A_\ell` is :math:`a^\ell` on its own, :math:`S_\ell` is the pair that :math:`B^\ell` reads:
-:math:`a^{\ell-1}` and what :math:`\bar a^\ell` holds besides :math:`a^\ell`; the bytes of
-:math:`a^\ell` are counted by :math:`A_\ell`, then by :math:`S_{\ell+1}`, then by the workspace of
-:math:`B_\ell`. The value of :math:`F_\ell` fills the reserve :math:`R` that every other
-:math:`F` and :math:`B` needs, so that in a memory of less than :math:`2R` only :math:`A_\ell` and
-:math:`S_\ell` can run before it is freed: they cost a run of :math:`F_\ell`, each time.
+:math:`A_\ell` is :math:`a^\ell`, on its own or as a part of :math:`\bar a^\ell`, and
+:math:`S_\ell` the rest of :math:`\bar a^\ell`. The value of :math:`F_\ell` fills the reserve
+:math:`R` that every other :math:`F` and :math:`B` needs, so that in a memory of less than
+:math:`2R` only :math:`A_\ell` and :math:`S_\ell` can run before it is freed: they cost a run of
+:math:`F_\ell`, each time.
 
 Statement
 ---------
-For every valid schedule of the chain, persistent or not, with time :math:`T` and peak :math:`P`,
-the graph has a schedule with time at most :math:`T` and peak at most :math:`P + R`. Hence a lower
-bound on the time of all schedules of the graph in a memory of :math:`M + R`
-(`graph_memory_bytes`) holds for all schedules of the chain in a memory of :math:`M`.
+For :math:`M < R`, the chain has a schedule of time :math:`T` in :math:`M` bytes, drops among its
+operations, if and only if the graph has one in :math:`M + R` (`graph_memory_bytes`) of at most that
+time. So the least times are equal, and a bound for all schedules of one is a bound for all of the
+other. In :math:`R` bytes or more both take the base time.
 
-*Proof.* Let :math:`\beta_\ell` be the moment of :math:`B^\ell` and :math:`\tau_\ell` that of the
-last :math:`F_{all}^\ell` before it; :math:`\bar a^\ell` is in memory between the two, and
-:math:`a^0` is in memory all the time, since nothing recomputes it and :math:`B^1` reads it. Call
-stage :math:`\ell` regular if no :math:`F_\emptyset^\ell` runs between :math:`\tau_\ell` and
-:math:`\beta_\ell`; then :math:`a^{\ell-1}` is in memory all that time. Stage 1 is regular. The
-*final run* of :math:`F_\ell` is at :math:`\tau_\ell` in a regular stage and just before
-:math:`\beta_\ell` in another; the last :math:`F_\emptyset^\ell` of an irregular stage before
-:math:`\beta_\ell` is mapped to no run, so that the number of runs does not grow. Every other
-:math:`F^\ell` before the final run computes :math:`F_\ell` and :math:`A_\ell`, if
-:math:`A_\ell` is not there; those after it do nothing. The final run computes :math:`F_\ell`,
-drops :math:`A_{\ell-1}`, computes :math:`S_\ell`, and in a regular stage :math:`A_\ell` if it is
-not there. :math:`A_\ell` stays while the chain holds :math:`a^\ell` or :math:`\bar a^\ell`, at
-most to the final run of :math:`F_{\ell+1}`; :math:`S_\ell` stays until :math:`\beta_\ell`.
+*Proof.* From the chain to the graph: :math:`a^0` is in memory all the time, since nothing
+recomputes it and :math:`B^1` reads it. Let the graph hold :math:`A_\ell` while the chain holds
+:math:`a^\ell` or :math:`\bar a^\ell`, :math:`S_\ell` while it holds :math:`\bar a^\ell`, and the
+gradient, of :math:`B_\ell`, while the chain does: then it stores as much as the chain but for
+:math:`a^0`, which is in the workspaces. Every forward of the chain runs :math:`F_\ell`, then
+:math:`S_\ell` if it saves, then :math:`A_\ell`, each where it is not there, and frees
+:math:`F_\ell`. With :math:`s` bytes stored in the chain when it starts, :math:`F_{ck}^\ell` needs
+:math:`s + a^\ell + o_f` and :math:`F_{all}^\ell` needs :math:`s + \bar a^\ell + o_f`; of the nodes,
+:math:`F_\ell` and then :math:`A_\ell` need :math:`R` more than the former, :math:`S_\ell` and then
+:math:`A_\ell` :math:`R` more than the latter. :math:`B_\ell` needs :math:`R` more than
+:math:`B^\ell`. What the chain drops, at a price or for nothing, is freed.
 
-So each node finds its inputs. The graph holds :math:`a^k` in :math:`A_k` or in
-:math:`S_{k+1}`, never in both, and only while the chain holds it; it holds the rest of
-:math:`\bar a^k` only while the chain does, and the same gradient. With :math:`s` bytes stored in
-the chain when an operation starts, the graph stores at most :math:`s - a^0`. A forward operation
-of the chain needs :math:`s + a^\ell + o_f` at least and :math:`s + \bar a^\ell + o_f` if it saves,
-:math:`B^\ell` needs :math:`s + e` with :math:`\bar a^\ell` and :math:`a^{\ell-1}` in :math:`s`;
-the nodes need no more than this and :math:`R`: those of a final run in an irregular stage are
-covered by :math:`B^\ell`, which is why :math:`e` limits the workspaces, and :math:`B_\ell` finds
-:math:`a^\ell` in :math:`s` but not in the graph. :math:`\square`
+From the graph to the chain: `jettison.schedules.chain_from_graph` has the mapping and the proof.
+:math:`\square`
 
-The base time of the graph is that of the chain, and its no-recomputation peak is
-:math:`2R`, or less if :math:`o_f > e` for the loss. Where :math:`o_f \le e` in all stages the
-least times of chain and graph agreed on all of 180 762 pairs of a random chain
-(:math:`N \le 5`) and a memory limit that were enumerated; that they always do is not proven.
-Where :math:`o_f > e` the graph may be cheaper, and with :math:`o_f` in place of the minima the
-statement would be wrong.
+The base time of the graph is that of the chain, and its no-recomputation peak is :math:`2R`.
 """
 
 from __future__ import annotations
@@ -118,30 +100,25 @@ def chain_to_graph(chain: Chain) -> Graph:
         )
     nodes: list[Node] = []
     for number, stage in enumerate(chain, start=1):
-        output, saved = stage.output_bytes, stage.saved_bytes
-        saving_overhead = forward_overhead = stage.forward_overhead_bytes
-        forward_workspace = output + forward_overhead
-        if number > 1:
-            backward_need = chain.backward_output_bytes(number) + stage.backward_overhead_bytes
-            forward_workspace = min(forward_workspace, saved + backward_need)
-            saving_overhead = min(forward_overhead, backward_need)
+        output, forward_overhead = stage.output_bytes, stage.forward_overhead_bytes
+        inputs = (_node_name("A", chain, number - 1),) if number > 1 else ()
+        forward = _node_name("F", chain, number)
         nodes.append(
             Node(
-                name=_node_name("F", chain, number),
+                name=forward,
                 duration_ns=stage.forward_ns,
                 output_bytes=reserve,
-                inputs=(_node_name("A", chain, number - 1),) if number > 1 else (),
-                workspace_bytes=chain.input_bytes + forward_workspace,
+                inputs=inputs,
+                workspace_bytes=chain.input_bytes + output + forward_overhead,
             )
         )
-        held_input = chain.activation_bytes(number - 1) if number > 1 else 0
         nodes.append(
             Node(
                 name=_node_name("S", chain, number),
                 duration_ns=0,
-                output_bytes=held_input + saved - output,
-                inputs=(_node_name("F", chain, number),),
-                workspace_bytes=chain.input_bytes + output + saving_overhead,
+                output_bytes=stage.saved_bytes - output,
+                inputs=(*inputs, forward),
+                workspace_bytes=chain.input_bytes + output + forward_overhead,
             )
         )
         if number < len(chain):
@@ -150,7 +127,7 @@ def chain_to_graph(chain: Chain) -> Graph:
                     name=_node_name("A", chain, number),
                     duration_ns=0,
                     output_bytes=output,
-                    inputs=(_node_name("F", chain, number),),
+                    inputs=(forward,),
                     workspace_bytes=chain.input_bytes + forward_overhead,
                 )
             )
@@ -158,19 +135,20 @@ def chain_to_graph(chain: Chain) -> Graph:
         stage = chain.stage(number)
         gradient = chain.activation_bytes(number - 1)
         gradient_in_overhead = gradient - chain.backward_output_bytes(number)
-        inputs = [_node_name("S", chain, number)]
+        reads = [("S", number)]
+        if number > 1:
+            reads.append(("A", number - 1))
         if number < len(chain):
-            inputs.append(_node_name("B", chain, number + 1))
+            reads += [("A", number), ("B", number + 1)]
         nodes.append(
             Node(
                 name=_node_name("B", chain, number),
                 duration_ns=stage.backward_ns,
                 output_bytes=gradient,
-                inputs=tuple(inputs),
+                inputs=tuple(_node_name(kind, chain, read) for kind, read in reads),
                 # The reserve is at least as large as any gradient: this is not negative.
                 workspace_bytes=chain.input_bytes
                 + reserve
-                + stage.output_bytes
                 + stage.backward_overhead_bytes
                 - gradient_in_overhead,
                 backward=True,

@@ -8,6 +8,7 @@ from jettison.instances.chain import Chain
 from jettison.schedules.chain_schedule import ChainOperationKind, ChainSchedule
 from jettison.schedules.offload_schedule import OffloadSchedule
 from jettison.schedules.picture_style import (
+    BLACK,
     BLUE,
     GREEN,
     GREY,
@@ -29,6 +30,7 @@ _OPERATIONS = {
     ChainOperationKind.FORWARD_CHECKPOINT: (ORANGE, "$F_{ck}$: forward, keeps its input"),
     ChainOperationKind.FORWARD_NONE: (SKY, "$F_\\emptyset$: forward, drops its input"),
     ChainOperationKind.BACKWARD: (GREEN, "$B$: backward"),
+    ChainOperationKind.DROP: (BLACK, "$D$: drop"),
 }
 
 
@@ -99,7 +101,7 @@ def plot_chain_grid(
     the stage is a grey band for as long as it is in memory, broad where all that the backward
     needs is saved. Row 0 is the input of the chain. Of a schedule with transfers the computations
     are drawn, one after the other: what waits may be on the host, and no waiting for the link is
-    shown.
+    shown. A drop takes no time: it is a line at the end of the band that it ends.
 
     Parameters
     ----------
@@ -142,19 +144,21 @@ def plot_chain_grid(
             (False, 0.25, GREY, f"$a$ {place}"),
         )
     ]
+    kinds = {operation.kind for operation in schedule.operations}
     operations = [
         _draw_boxes(
             axes,
             [
                 (time.of(step.start_ns), time.of(step.end_ns), operation.stage)
                 for operation, step in zip(schedule.operations, replay.steps, strict=True)
-                if operation.kind is kind and 1 <= operation.stage <= len(chain)
+                if operation.kind is kind and operation.least_stage <= operation.stage <= len(chain)
             ],
             height=0.9,
             colour=colour,
             label=label,
         )
         for kind, (colour, label) in _OPERATIONS.items()
+        if kind is not ChainOperationKind.DROP or kind in kinds
     ]
     # A schedule that takes no time still gets an axis of some length.
     axes.set_xlim(0, time.of(replay.time_ns) or 1.0)

@@ -197,7 +197,7 @@ def _phase_spans(steps: Sequence[Step]) -> Iterator[tuple[str, int, int]]:
 def _phase_of(step: Step) -> str | None:
     """Tell what an operation does from its text; None if it computes nothing."""
     word = step.operation.split(" ", 1)[0]
-    if word == GraphOperationKind.FREE:
+    if word in {GraphOperationKind.FREE, ChainOperationKind.DROP}:
         return None
     if word == GraphOperationKind.COMPUTE:
         return "recomputation" if step.repeated else "first computation"

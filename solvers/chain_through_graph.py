@@ -1,6 +1,6 @@
-r"""The fastest of all schedules of a chain by an integer program on its graph.
+r"""The fastest of all schedules of a chain, drops included, by an integer program on its graph.
 
-A second way to what `unrestricted` finds, which shares nothing with it: the chain becomes a graph
+A way to it that shares nothing with searches on the chain: the chain becomes a graph
 (`chain_to_graph`), the graph a model of ascending runs (`formulations.ascending_runs`), the point
 of the model a schedule of the graph, and that one of the chain (`chain_schedule_of_graph`).
 Checkmate's stages would not do: they fix the order of the first computations, in which

@@ -24,6 +24,8 @@ _MOST_MOMENTS = 6000
 
 COMPUTE, AGAIN, TO_HOST, FROM_HOST = "compute", "recompute", "to the host", "from the host"
 WAITING = "waiting"
+# What starts like these takes no time and adds no memory.
+_FREEING = (f"{GraphOperationKind.FREE} ", f"{ChainOperationKind.DROP} ")
 _TRAINING = {"F": "forward", "B": "backward", "R": "recomputation"}
 
 
@@ -223,7 +225,7 @@ def _moments(replay: Replay) -> list[Moment]:
     found = [
         Moment(step.start_ns, step.during_bytes)
         for step in replay.steps
-        if not step.operation.startswith(f"{GraphOperationKind.FREE} ")
+        if not step.operation.startswith(_FREEING)
     ]
     last_bytes = replay.steps[-1].after_bytes if replay.steps else 0
     return [*found, Moment(replay.time_ns, last_bytes)]

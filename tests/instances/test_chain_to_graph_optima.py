@@ -1,5 +1,7 @@
 """Least times of tiny chains and of their graphs, found by searching all memory contents.
 
+A chain may drop anything at any time, for nothing, and so may a graph.
+
 Both searches are written from the definitions and share nothing with `chain_to_graph`.
 """
 
@@ -70,6 +72,8 @@ def _least_chain_time(chain: Chain, memory_bytes: int) -> int | None:
             after = (plain - {number - 1}, saved - {number}, number - 1)
             if number == gradient and number in saved and stored + needed <= memory_bytes:
                 yield stage.backward_ns, after
+        for number in plain | saved:
+            yield 0, (plain - {number}, saved - {number}, gradient)
 
     if chain.input_bytes > memory_bytes:
         return None
@@ -96,17 +100,14 @@ def _least_graph_time(graph: Graph, memory_bytes: int) -> int | None:
     return _least_time(frozenset[int](), moves, lambda state: last in state)  # type: ignore[operator]
 
 
-def _random_chain(rng: random.Random, count: int, *, limited: bool) -> Chain:
-    input_bytes = before = rng.randint(0, 5)
+def _random_chain(rng: random.Random, count: int) -> Chain:
+    input_bytes = rng.randint(0, 5)
     stages = []
     for number in range(1, count + 1):
         output = rng.randint(0, 5) if number < count else 0
         forward, backward = rng.randint(0, 4), rng.randint(0, 4)
-        if limited and number > 1:
-            forward = min(forward, before + backward)
         saved = output + rng.choice([0, rng.randint(0, 5)])
         stages.append((rng.randint(1, 9), output, saved, forward, backward))
-        before = output
     return chain_of(input_bytes, *stages)
 
 
@@ -120,25 +121,12 @@ def _optima(chain: Chain) -> Iterator[tuple[int | None, int | None]]:
             yield least_chain, least_graph
 
 
-@pytest.mark.parametrize(("count", "chains"), [(3, 60), (4, 12)])
-def test_the_least_times_agree_where_the_forward_overheads_are_not_large(
-    count: int, chains: int
-) -> None:
+@pytest.mark.parametrize(("count", "chains"), [(3, 80), (4, 12)])
+def test_the_least_times_of_chain_and_graph_agree(count: int, chains: int) -> None:
     rng = random.Random(count)
-    pairs = [
-        pair for _ in range(chains) for pair in _optima(_random_chain(rng, count, limited=True))
-    ]
+    pairs = [pair for _ in range(chains) for pair in _optima(_random_chain(rng, count))]
     assert len(pairs) >= 30
     assert all(least_chain == least_graph for least_chain, least_graph in pairs)
-
-
-def test_the_graph_is_never_slower_than_the_chain() -> None:
-    rng = random.Random(7)
-    pairs = [pair for _ in range(60) for pair in _optima(_random_chain(rng, 3, limited=False))]
-    assert all(least_graph is not None for _, least_graph in pairs)
-    solved = [pair for pair in pairs if pair[0] is not None]
-    assert len(solved) >= 30
-    assert all(least_chain >= least_graph for least_chain, least_graph in solved)  # type: ignore[operator]
 
 
 def test_what_a_backward_needs_is_not_had_from_a_kept_activation() -> None:
@@ -149,3 +137,12 @@ def test_what_a_backward_needs_is_not_had_from_a_kept_activation() -> None:
     # A graph that made ā2 and ā1 of a1 and a2, 3 bytes with a0, would run nothing again.
     assert _least_chain_time(chain, 12) == 44
     assert _least_graph_time(chain_to_graph(chain), graph_memory_bytes(chain, 12)) == 44
+
+
+def test_a_drop_lowers_the_least_memory_of_chain_and_graph() -> None:
+    # tests/schedules/test_drops.py has the schedule: 4 forwards and 3 backwards of 1 ns.
+    chain = chain_of(0, (1, 10, 10, 0, 0), (1, 10, 10, 20, 0), (1, 0, 0, 0, 15))
+    for memory_bytes, least_ns in ((39, None), (40, 7)):
+        assert _least_chain_time(chain, memory_bytes) == least_ns
+        on_graph = _least_graph_time(chain_to_graph(chain), graph_memory_bytes(chain, memory_bytes))
+        assert on_graph == least_ns

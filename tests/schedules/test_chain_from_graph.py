@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import random
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jettison.instances.chain import Chain
-from jettison.instances.chain_to_graph import chain_to_graph
+from jettison.instances.chain_to_graph import chain_to_graph, graph_memory_bytes
 from jettison.schedules.chain_from_graph import chain_schedule_of_graph
-from jettison.schedules.graph_schedule import GraphSchedule
+from jettison.schedules.graph_schedule import GraphOperation, GraphOperationKind, GraphSchedule
 from jettison.schedules.replay import Rule
-from tests.strategies import chains
+from jettison.schedules.schedule_class import ScheduleClass
+from tests.strategies import chains, random_chain
 from tests.tiny import chain_of
 
 # Nodes: F1 S1 A1 are 0 1 2, F2 S2 A2 are 3 4 5, F3 S3 are 6 7, B3 B2 B1 are 8 9 10.
@@ -82,3 +85,86 @@ def test_without_a_limit_every_schedule_of_the_graph_is_one_of_the_chain(
     replay = chain_schedule_of_graph(chain, schedule).replay(chain)
     assert replay.violations == ()
     assert chain.base_time_ns <= replay.time_ns <= graph_replay.time_ns
+
+
+class _Walk:
+    """A random schedule of the graph that keeps no F while another F or a B runs."""
+
+    def __init__(self, chain: Chain, generator: random.Random) -> None:
+        self._count = len(chain)
+        self._generator = generator
+        self._graph = chain_to_graph(chain)
+        self._position = {node.name.split()[0]: n for n, node in enumerate(self._graph.nodes)}
+        self._resident: set[str] = set()
+        self._found: list[GraphOperation] = []
+        self._loss = generator.choice((0.0, 0.03, 0.1))
+        for number in range(len(chain), 0, -1):
+            self._backward(number)
+
+    def schedule(self) -> GraphSchedule:
+        return GraphSchedule(tuple(self._found))
+
+    def _compute(self, name: str) -> None:
+        self._found.append(GraphOperation(GraphOperationKind.COMPUTE, self._position[name]))
+        self._resident.add(name)
+
+    def _free(self, name: str) -> None:
+        if name in self._resident:
+            self._found.append(GraphOperation(GraphOperationKind.FREE, self._position[name]))
+            self._resident.remove(name)
+
+    def _lose(self, share: float, kept: str = "") -> None:
+        for name in sorted(self._resident):
+            if name[0] in "SA" and name != kept and self._generator.random() < share:
+                self._free(name)
+
+    def _backward(self, number: int) -> None:
+        names = (f"S{number}", f"A{number}", f"A{number - 1}")
+        wanted = [name for name in names if name in self._position]
+        while not self._resident.issuperset(wanted):
+            self._need(self._generator.choice(wanted))
+        self._compute(f"B{number}")
+        self._free(f"B{number + 1}")
+        if self._generator.random() < 0.8:
+            self._free(f"S{number}")
+            self._free(f"A{number}")
+        self._lose(3 * self._loss)
+
+    def _need(self, name: str) -> None:
+        if name in self._resident:
+            return
+        number, below = int(name[1:]), f"A{int(name[1:]) - 1}"
+        while number > 1 and below not in self._resident:
+            self._need(below)
+        self._compute(f"F{number}")
+        made = [f"S{number}", f"A{number}"] if self._generator.random() < 0.6 else [name]
+        self._generator.shuffle(made)
+        for item in made:
+            self._lose(self._loss, kept=below)
+            if item in self._position:
+                self._compute(item)
+        if self._generator.random() < 0.3:
+            self._free(below)
+        self._free(f"F{number}")
+        self._lose(self._loss)
+
+
+def test_within_its_reserve_a_schedule_of_the_graph_fits_the_chain_and_takes_no_longer() -> None:
+    generator = random.Random(8)
+    fitting = 0
+    classes: set[ScheduleClass] = set()
+    for _ in range(500):
+        chain = random_chain(generator, generator.randint(1, 5))
+        schedule = _Walk(chain, generator).schedule()
+        on_graph = schedule.replay(chain_to_graph(chain))
+        assert {item.rule for item in on_graph.violations} <= {Rule.UNFINISHED}
+        replay = chain_schedule_of_graph(chain, schedule).replay(chain)
+        assert replay.valid
+        assert replay.time_ns <= on_graph.time_ns
+        reserve_bytes = graph_memory_bytes(chain, 0)
+        if on_graph.peak_bytes < 2 * reserve_bytes:
+            fitting += 1
+            classes.add(replay.schedule_class)
+            assert replay.peak_bytes + reserve_bytes <= on_graph.peak_bytes
+    assert fitting > 50
+    assert ScheduleClass.PERSISTENT_WITH_DROPS in classes

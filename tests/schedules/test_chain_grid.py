@@ -19,7 +19,7 @@ from jettison.solvers.chain_baselines import (
     store_all_schedule,
 )
 from tests.strategies import chains
-from tests.tiny import CHAINS, LOSS_ONLY, UNIFORM
+from tests.tiny import CHAINS, LOSS_ONLY, UNIFORM, chain_of
 
 LABELS = {
     ChainOperationKind.FORWARD_ALL: "$F_{all}$",
@@ -58,6 +58,24 @@ def test_the_bands_are_the_values_in_memory() -> None:
             for value in stored_values(UNIFORM, schedule)
             if value.saved == saved
         ]
+
+
+def test_a_drop_is_a_line_where_the_band_of_its_value_ends() -> None:
+    # F_ck 1 and F_all 2 take 10 and 20 ns; then a^1 goes.
+    chain = chain_of(1, (10, 1, 6, 0, 0), (20, 1, 6, 0, 0), (1, 0, 0, 0, 0))
+    text = "F_ck 1, F_all 2, D 1, F_all 3, B 3, F_all 1, B 2, B 1"
+    words = [word.split() for word in text.split(", ")]
+    schedule = ChainSchedule(
+        tuple(ChainOperation(ChainOperationKind(kind), int(stage)) for kind, stage in words)
+    )
+    axes = plot_chain_grid(chain, schedule, title="mine").axes[0]
+    assert boxes(axes, "$D$") == [(30, 30, 1)]
+    assert (10, 30, 1) in boxes(axes, "$a$")
+    labels = [str(item.get_label()) for item in axes.collections]
+    without = plot_chain_grid(chain, store_all_schedule(chain), title="mine").axes[0]
+    assert [str(item.get_label()) for item in without.collections] == [
+        label for label in labels if not label.startswith("$D$")
+    ]
 
 
 def test_what_is_in_memory_when_a_loss_runs_alone() -> None:

@@ -21,7 +21,7 @@ from jettison.solvers.chain_baselines import (
     store_all_schedule,
 )
 from tests.schedules.offload_sequences import sequence
-from tests.tiny import LADDER, UNEVEN, UNIFORM
+from tests.tiny import LADDER, UNEVEN, UNIFORM, chain_of
 
 GIB = 2**30
 DURING = "in use while it runs"
@@ -219,3 +219,18 @@ def test_the_picture_goes_into_the_axes_that_are_given() -> None:
     assert plot_memory(replay, title="mine", ax=right) is figure
     assert right.get_title(loc="left") == "mine"
     assert not left.patches
+
+
+def test_a_drop_lowers_what_stays_and_is_no_computation() -> None:
+    text = "F_all 1, F_ck 2, F_all 3, D 2, F_all 4, B 4, F_all 2, B 3, B 2, B 1"
+    schedule = sequence(text).computations
+    replay = schedule.replay(
+        chain_of(1, (1, 2, 3, 0, 0), (1, 2, 3, 0, 0), (1, 2, 3, 0, 0), (1, 0, 1, 0, 0))
+    )
+    assert replay.valid
+    axes = drawn(replay)
+    kept = [step for step in replay.steps if step.operation != "D 2"]
+    assert list(stairs(axes, DURING).get_data().values) == [step.during_bytes for step in kept]
+    dropped = replay.steps[3]
+    assert dropped.after_bytes < replay.steps[2].after_bytes
+    assert list(stairs(axes, STAYS).get_data().values)[2] == dropped.after_bytes

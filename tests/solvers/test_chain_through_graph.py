@@ -17,7 +17,8 @@ from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.chain_through_graph import solve_through_graph
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.solve import solve
-from tests.oracles.chain_brute_force import fastest_in, fastest_persistent, unrestricted_front
+from tests.oracles.chain_brute_force import fastest, fastest_persistent
+from tests.oracles.chain_drops_brute_force import fastest_with_drops, trade_off_with_drops
 from tests.strategies import random_chain
 
 OPTIONS = SolveOptions(time_limit_s=60, gap=0)
@@ -37,7 +38,7 @@ def _stage(
     )
 
 
-# Found at random: persistence costs 4 ns, within the overheads for which graph and chain agree.
+# Found at random: persistence costs 4 ns, and having no drops one more.
 SLOWER_IF_PERSISTENT = Chain(
     "slower if persistent",
     1,
@@ -51,49 +52,36 @@ SLOWER_IF_PERSISTENT = Chain(
 )
 
 
-def test_the_graph_yields_a_schedule_that_beats_all_persistent_ones() -> None:
+def test_the_graph_yields_a_schedule_that_beats_all_without_drops() -> None:
     assert fastest_persistent(SLOWER_IF_PERSISTENT, 9) == 60
+    assert fastest(SLOWER_IF_PERSISTENT, 9) == 56
+    assert fastest_with_drops(SLOWER_IF_PERSISTENT, 9) == 55
     problem = RematChain(SLOWER_IF_PERSISTENT, 9)
     outcome = solve_through_graph(problem, OPTIONS, runs=3)
     assert outcome.schedule is not None
     replay = outcome.schedule.replay(problem.instance, 9)
     assert replay.valid
-    assert replay.schedule_class is ScheduleClass.TABLE_1
-    assert replay.time_ns == solve(problem, "unrestricted", gap=0).time_ns == 56
+    assert replay.time_ns == 55
+    assert replay.schedule_class is ScheduleClass.PERSISTENT_WITH_DROPS
     # More than three runs compute three forwards again, of 4 ns at least: 39 + 12.
     assert [bound.time_ns for bound in outcome.bounds] == [51]
     assert outcome.bounds[0].valid_for is ScheduleClass.ALL
 
 
-def test_checkmates_stages_rule_that_schedule_out() -> None:
+def test_the_best_staged_schedule_of_the_graph_comes_back_to_the_chain() -> None:
     graph = chain_to_graph(SLOWER_IF_PERSISTENT)
     problem = RematGraph(graph, graph_memory_bytes(SLOWER_IF_PERSISTENT, 9))
     staged = solve(problem, "checkmate", gap=0)
-    # Proved within a few seconds: no better than the best persistent schedule of the chain.
     assert staged.status == "optimal-staged"
-    assert staged.time_ns == 60
+    # Nothing that is saved lacks the room for it at the first forward of its stage: stages cost
+    # nothing here.
+    assert staged.time_ns == 55
     assert isinstance(staged.schedule, GraphSchedule)
     replay = chain_schedule_of_graph(SLOWER_IF_PERSISTENT, staged.schedule).replay(
         SLOWER_IF_PERSISTENT, 9
     )
     assert replay.valid
-    assert replay.time_ns == 60
-
-
-def _limited(chain: Chain) -> Chain:
-    """Return the chain with forward overheads for which graph and chain agree, and no free run."""
-    stages = [
-        replace(
-            stage,
-            forward_ns=stage.forward_ns + 1,
-            forward_overhead_bytes=min(
-                stage.forward_overhead_bytes,
-                stage.backward_overhead_bytes + chain.backward_output_bytes(number),
-            ),
-        )
-        for number, stage in enumerate(chain, start=1)
-    ]
-    return replace(chain, stages=tuple(stages))
+    assert replay.time_ns == 55
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -101,10 +89,12 @@ def test_enough_runs_prove_the_optimum_of_all_schedules(seed: int) -> None:
     generator = random.Random(seed)
     solved = 0
     while solved < 3:
-        chain = _limited(random_chain(generator, 3))
+        drawn = random_chain(generator, 3)
+        # No forward is free, so that the time tells how many run again.
+        stages = tuple(replace(stage, forward_ns=stage.forward_ns + 1) for stage in drawn)
+        chain = replace(drawn, stages=stages)
         least_ns = min(stage.forward_ns for stage in chain)
-        front = unrestricted_front(chain)
-        for memory, best_ns in front:
+        for memory, best_ns in trade_off_with_drops(chain):
             # So many forwards at most run again in the time of the optimum, each in a new run.
             again = (best_ns - chain.base_time_ns) // least_ns
             if memory >= chain.store_all_peak_bytes or not 1 <= again <= 2:
@@ -114,7 +104,6 @@ def test_enough_runs_prove_the_optimum_of_all_schedules(seed: int) -> None:
             replay = outcome.schedule.replay(chain, memory)
             assert replay.valid
             assert replay.time_ns == outcome.bounds[0].time_ns == best_ns
-            assert fastest_in(front, memory) == best_ns
             solved += 1
 
 
