@@ -1,4 +1,4 @@
-r"""The method of µ-TWO, and the three others that its policy gives.
+r"""The method of µ-TWO, and the others that its policy gives.
 
 For each division of the models into pairs of sub-arrays, each pair is scheduled (`mu_two_policy`)
 and executed; the division with the shortest iteration wins. Pairs of the same sizes are scheduled
@@ -7,8 +7,9 @@ once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.instances.units import format_ns
@@ -18,9 +19,12 @@ from jettison.solvers.least_multi_model_memory import multi_model_infeasibility
 from jettison.solvers.mu_two_divisions import paired_divisions
 from jettison.solvers.mu_two_policy import OutOfMemoryStrategy
 from jettison.solvers.mu_two_unit import ScheduledUnit, scheduled_unit
+from jettison.solvers.multi_model_all_fused import all_fused
 from jettison.solvers.multi_model_units import Sizes
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.status import Termination
+
+UnitScheduler = Callable[[MultiModelTraining, Sizes], ScheduledUnit | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +51,35 @@ class ScheduledDivision:
         return f"{sizes}: {'does not fit' if self.time_ns is None else format_ns(self.time_ns)}"
 
 
-def scheduled_divisions(problem: MultiModelTraining) -> Iterator[ScheduledDivision]:
+def unit_both_ways(problem: MultiModelTraining, sizes: Sizes) -> ScheduledUnit | None:
+    """Schedule a unit with and without a charge for copies to the host; return the faster one."""
+    found = [
+        unit
+        for strategy in (OutOfMemoryStrategy.HYBRID, OutOfMemoryStrategy.BOTH_WAYS)
+        if (unit := scheduled_unit(problem, sizes, strategy)) is not None
+    ]
+    return min(found, key=lambda unit: unit.executed.time_ns, default=None)
+
+
+def scheduled_divisions(
+    problem: MultiModelTraining, scheduler: UnitScheduler = scheduled_unit
+) -> Iterator[ScheduledDivision]:
     """Yield every division of the models into pairs, with what µ-TWO makes of it, in order.
 
     Pairs of the same sizes are scheduled once.
+
+    Parameters
+    ----------
+    problem
+        The models.
+    scheduler
+        Schedules a pair.
     """
     made: dict[Sizes, ScheduledUnit | None] = {}
     for units in paired_divisions(problem.count, problem.instance.sizes):
         for sizes in units:
             if sizes not in made:
-                made[sizes] = scheduled_unit(problem, sizes)
+                made[sizes] = scheduler(problem, sizes)
         pairs = [pair.executed.unit for sizes in units if (pair := made[sizes]) is not None]
         if len(pairs) < len(units):
             yield ScheduledDivision(units, None, None)
@@ -75,12 +98,49 @@ def solve_mu_two(problem: Problem, options: SolveOptions) -> Outcome:
     For T feature maps and n operators in each profile, time :math:`O(T^2 + T n)` for each of at
     most :math:`n` different pairs.
     """
+    return _fastest_division(problem, options, scheduled_unit)
+
+
+def solve_mu_two_both_ways(problem: Problem, options: SolveOptions) -> Outcome:
+    """Schedule every division into pairs as µ-TWO does, and with copies to the host charged for.
+
+    Not in the paper. Each pair is scheduled twice, by the policy as it stands and with a swap that
+    costs what its copies cost in both directions of the link (`mu_two_offloads`), and the faster
+    schedule is taken: no pair takes longer than in `mu-two`.
+    """
+    return _fastest_division(problem, options, unit_both_ways)
+
+
+def solve_hfta_both_ways(problem: Problem, options: SolveOptions) -> Outcome:
+    """Fuse all models, and swap and recompute as the policy decides, copies to the host charged.
+
+    Not in the paper: the faster one of `hfta-capuchin` and of the policy with that charge.
+    """
+    return all_fused(problem, unit_both_ways)
+
+
+def solve_hfta_capuchin(problem: Problem, options: SolveOptions) -> Outcome:
+    """Fuse all models, and swap and recompute as the policy decides."""
+    return all_fused(problem, scheduled_unit)
+
+
+def solve_swap_only(problem: Problem, options: SolveOptions) -> Outcome:
+    """Fuse all models, and swap those feature maps that are idle longest, as vDNN."""
+    return all_fused(problem, partial(scheduled_unit, strategy=OutOfMemoryStrategy.SWAP))
+
+
+def solve_recompute_only(problem: Problem, options: SolveOptions) -> Outcome:
+    """Fuse all models, and recompute what takes least time for its size."""
+    return all_fused(problem, partial(scheduled_unit, strategy=OutOfMemoryStrategy.RECOMPUTE))
+
+
+def _fastest_division(problem: Problem, options: SolveOptions, scheduler: UnitScheduler) -> Outcome:
     assert isinstance(problem, MultiModelTraining)
     refused = multi_model_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     clock = Clock(options.time_limit_s)
-    divisions = scheduled_divisions(problem)
+    divisions = scheduled_divisions(problem, scheduler)
     tried: list[ScheduledDivision] = []
     termination = Termination.TIME_LIMIT
     try:
@@ -100,41 +160,4 @@ def solve_mu_two(problem: Problem, options: SolveOptions) -> Outcome:
         schedule=None if best is None else best.schedule,
         work={"divisions": len(tried)},
         note=note if best else f"no division into pairs of sub-arrays fits ({note})",
-    )
-
-
-def solve_hfta_capuchin(problem: Problem, options: SolveOptions) -> Outcome:
-    """Fuse all models, and swap and recompute as the policy decides."""
-    return _all_fused(problem, OutOfMemoryStrategy.HYBRID)
-
-
-def solve_swap_only(problem: Problem, options: SolveOptions) -> Outcome:
-    """Fuse all models, and swap those feature maps that are idle longest, as vDNN."""
-    return _all_fused(problem, OutOfMemoryStrategy.SWAP)
-
-
-def solve_recompute_only(problem: Problem, options: SolveOptions) -> Outcome:
-    """Fuse all models, and recompute what takes least time for its size."""
-    return _all_fused(problem, OutOfMemoryStrategy.RECOMPUTE)
-
-
-def _all_fused(problem: Problem, strategy: OutOfMemoryStrategy) -> Outcome:
-    assert isinstance(problem, MultiModelTraining)
-    refused = multi_model_infeasibility(problem)
-    if refused is not None:
-        return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
-    if problem.count not in problem.instance.sizes:
-        return Outcome(
-            termination=Termination.COMPLETED,
-            note=f"there is no profile of {problem.count} fused models",
-        )
-    unit = scheduled_unit(problem, (problem.count,), strategy)
-    if unit is None:
-        return Outcome(
-            termination=Termination.COMPLETED,
-            note=f"{problem.count} fused models do not fit this way",
-        )
-    return Outcome(
-        termination=Termination.COMPLETED,
-        schedule=MultiModelSchedule((unit.executed.unit,)),
     )

@@ -81,7 +81,7 @@ class Multiplexer:
         done_before = self._graph.forward_done
         self._asked_ns[place] = asked_ns
         self._graph.forward_done = self._handed_out()
-        if self._is_safe_from(place):
+        if self._is_served() and self._is_safe_from(place):
             return True
         if asked_before is None:
             del self._asked_ns[place]
@@ -89,6 +89,18 @@ class Multiplexer:
             self._asked_ns[place] = asked_before
         self._graph.forward_done = done_before
         return False
+
+    def _is_served(self) -> bool:
+        """Tell whether there are operators enough for every place that asks."""
+        done = self._graph.forward_done
+        first = 0
+        for place in sorted(self._asked_ns):
+            last = int(done[place])
+            given_ns = int(self._graph.forward.run_ns[first:last].sum())
+            if given_ns < self._asked_ns[place]:
+                return False
+            first = last
+        return True
 
     def _is_safe_from(self, place: int) -> bool:
         graph = self._graph

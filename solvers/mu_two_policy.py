@@ -11,8 +11,9 @@ Readings
 - The algorithm decides over the feature maps of :math:`BW_j`; where they leave memory shows in the
   other graph, in :math:`FW_j`. Two sub-arrays of one size have the same two graphs, and are decided
   as one. Otherwise the graph of the higher peak is continued.
-- A sub-array alone has no forward operators to put between: that is Capuchin on a fused model, and
-  with one of the two arms only, vDNN's swapping or recomputation.
+- A sub-array alone has no forward operators to put between: that is the policy on a fused model,
+  and with one of the two arms only, vDNN's swapping or recomputation. Capuchin's own policy is
+  `capuchin`.
 """
 
 from __future__ import annotations
@@ -24,15 +25,20 @@ import numpy as np
 from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.instances.sub_array import SubArray
 from jettison.solvers.mu_two_graph import IdleMemory, MergedGraph
+from jettison.solvers.mu_two_offloads import OffloadCalculator
 from jettison.solvers.mu_two_recomputes import RecomputeCalculator
 from jettison.solvers.mu_two_swaps import SwapCalculator
 from jettison.solvers.multi_model_decisions import Fate, UnitDecisions
 
 
 class OutOfMemoryStrategy(StrEnum):
-    """The arms of the policy (Table E)."""
+    """The arms of the policy (Table E), and the hybrid that charges for copies to the host."""
 
     HYBRID = "hybrid"
+    BOTH_WAYS = "both-ways"
+    """Swap or recompute, where a swap costs what its copies in both directions cost; not in the
+    paper (`mu_two_offloads`)."""
+
     SWAP = "swap"
     RECOMPUTE = "recompute"
 
@@ -44,6 +50,7 @@ class _BackwardPass:
         self.graph = graph
         self._array = graph.backing
         self._swaps = SwapCalculator(graph, swap_ns, limit_bytes)
+        self._offloads = OffloadCalculator(graph, swap_ns)
         self._recomputes = RecomputeCalculator(self._array)
         self.candidates = set(range(len(self._array.tensors)))
         self._recomputed: list[int] = []
@@ -58,13 +65,16 @@ class _BackwardPass:
             return
         asked_ns = self._swaps.multiplexer.asked_ns
         reader = self._reader(swap)
-        choice = self._swaps.choice(swap, reader)
-        if (
-            strategy is OutOfMemoryStrategy.SWAP
-            or choice.overhead_ns < self._recomputes.overhead_ns(again)
+        choice = self._swaps.choice(swap, reader, self._beside_ns(swap, reader))
+        overhead_ns = choice.overhead_ns
+        if strategy is OutOfMemoryStrategy.BOTH_WAYS:
+            overhead_ns += self._offloads.added_ns(swap)
+        if strategy is OutOfMemoryStrategy.SWAP or overhead_ns < self._recomputes.overhead_ns(
+            again
         ):
             self.candidates.remove(swap)
-            self._swaps.swap(swap, reader, choice.prompt)
+            self._offloads.swap(swap)
+            self._swaps.swap(swap, reader, choice)
             self._recomputes.swapped(swap, self._recomputed, self.candidates)
         else:
             self._swaps.multiplexer.restore(asked_ns)
@@ -79,6 +89,15 @@ class _BackwardPass:
         for item in self._recomputed:
             spent_ns[self._array.tensors[item].first_backward] += self._recomputes.once_ns[item]
         self._swaps.recomputed(spent_ns)
+
+    def _beside_ns(self, tensor: int, reader: int) -> int:
+        """Return the recomputation before an operator; 0 if any of it reads the feature map."""
+        again = [
+            item for item in self._recomputed if self._array.tensors[item].first_backward == reader
+        ]
+        if any(tensor in self._recomputes.sources[item] for item in again):
+            return 0
+        return sum(self._recomputes.once_ns[item] for item in again)
 
     def _reader(self, tensor: int) -> int:
         """Return the backward operator before which a feature map must be there.
@@ -101,8 +120,18 @@ class _BackwardPass:
 
     @property
     def prompts(self) -> dict[int, int]:
-        """Backward operators after which swapped feature maps are prefetched."""
-        return {item: prompt - 1 for item, prompt in self._swaps.prompts.items() if prompt}
+        """Backward operators after which swapped feature maps are prefetched, -1 before all."""
+        return {item: prompt - 1 for item, prompt in self._swaps.prompts.items()}
+
+    @property
+    def waiting_ns(self) -> int:
+        """The sum of the overheads of the swaps."""
+        return self._swaps.overhead_ns
+
+    @property
+    def recompute_ns(self) -> int:
+        """The time of the recomputations before all readers."""
+        return int(self._swaps.recompute_ns.sum())
 
     @property
     def forward_before(self) -> tuple[int, ...]:
@@ -155,7 +184,7 @@ def unit_decisions(
         ]
     passes = [_BackwardPass(graph, problem.swap_ns(graph.backing), limit_bytes) for graph in graphs]
     while True:
-        peaks = [_peak_bytes(item.graph) for item in passes]
+        peaks = [simulated_peak_bytes(item.graph) for item in passes]
         if max(peaks) <= limit_bytes:
             break
         worst = max(
@@ -172,10 +201,13 @@ def unit_decisions(
         fates=tuple(item.fates for item in of_each),
         forward_before=tuple(item.forward_before for item in of_each) if len(sizes) == 2 else (),
         prompts=tuple(item.prompts for item in of_each),
+        waiting_ns=tuple(item.waiting_ns for item in of_each),
+        recompute_ns=tuple(item.recompute_ns for item in of_each),
     )
 
 
-def _peak_bytes(graph: MergedGraph) -> int:
+def simulated_peak_bytes(graph: MergedGraph) -> int:
+    """Return the peak of a merged graph (Algorithm G); alone, the forward pass counts as well."""
     peak_bytes = graph.peak_bytes()
     if graph.forwarding is None:
         # The sub-array's own forward pass runs in the same round, before the backward pass.

@@ -10,13 +10,15 @@ Readings
   is the next operator, before which it is issued.
 - The peak interval is where a prefetched feature map has no room: a prompt moves before an operator
   only if the memory there, with the feature map, is within the limit. So are the forward operators
-  between. `reached_peak` is that there is no room before the last prompt.
-- Line 8 asks whether the reader comes before the last prompt, that is, whether the link is free
-  then. A reader at the last prompt itself does not conflict: the other transfer starts when this
-  one ends.
-- What is hidden by forward operators (cases 2a and 2b) is as in the paper. Where the link is busy
-  later than the reader, the prompt starts from the last prompt: the backward and forward operators
-  between hide the other transfer.
+  between. ``reached_peak`` is an input in print, and stays true once the prompt of a chosen swap
+  stands at that interval: asked anew, it becomes false after case 1b, whose prompt is later, and
+  the next swaps are hidden by operators beside which the link is booked.
+- Case 1a or 1b is whether another copy is under way at the reader. Line 8 asks whether the reader
+  comes before the last prompt, which is the same until case 1b has moved that prompt later.
+- Recomputation before a reader hides as much of copies as it takes, once, and none of the copy of a
+  feature map that it reads itself.
+- Where the link is busy later than the reader, the copy has to end at the last prompt: the forward
+  operators that hide it run before that one, and so do the backward operators.
 """
 
 from __future__ import annotations
@@ -56,6 +58,17 @@ class SwapCalculator:
         Time of a copy of each feature map of its backward pass.
     limit_bytes
         The memory of the device.
+
+    Attributes
+    ----------
+    overhead_ns
+        The sum of the overheads of the swaps that were chosen.
+    prompts
+        The backward operator before which each of them is prefetched.
+    reached_peak
+        Whether the prompt of one of them stands where memory allows no earlier one.
+    recompute_ns
+        Time of the recomputations before each backward operator.
     """
 
     def __init__(self, graph: MergedGraph, swap_ns: tuple[int, ...], limit_bytes: int) -> None:
@@ -69,11 +82,14 @@ class SwapCalculator:
         self._readers: dict[int, int] = {}
         # The swap chosen last, and the backward operator before which its copy has to end.
         self._last: int | None = None
+        self.reached_peak = False
+        self.overhead_ns = 0
+        # Copies that wait before each backward operator.
+        self._waiting_ns: dict[int, int] = {}
         self._last_deadline = operators
-        # Time of the recomputations before each backward operator.
         self.recompute_ns = np.zeros(operators, dtype=np.int64)
 
-    def choice(self, tensor: int, reader: int) -> SwapChoice:
+    def choice(self, tensor: int, reader: int, beside_ns: int = 0) -> SwapChoice:
         """Return the overhead of a swap and its prompt (Algorithm C).
 
         The forward operators that hide it are put into the graph; `Multiplexer.restore` takes them
@@ -85,29 +101,40 @@ class SwapCalculator:
             The candidate.
         reader
             The backward operator before which it must be there.
+        beside_ns
+            Recomputation right before the reader that does not read the candidate.
         """
-        left_ns = self._swap_ns[tensor] - int(self.recompute_ns[reader])
+        copy_ns = self._swap_ns[tensor]
+        if self.reached_peak:
+            free_ns = max(beside_ns - self._waiting_ns.get(reader, 0), 0)
+            begun = [other for other, prompt in self.prompts.items() if prompt == reader]
+            if any(self._readers[other] > reader for other in begun):
+                # It hides another copy, which begins here as well.
+                free_ns = 0
+            left_ns = copy_ns + self._remaining_ns(reader) - free_ns
+            return SwapChoice(max(left_ns, 0), reader)
+        deadline = min(reader, self._last_prompt)
+        left_ns = copy_ns - (beside_ns if reader < self._last_prompt else 0)
+        left_ns -= self.multiplexer.overlap_ns(deadline, left_ns)
         room = self._room()
-        if self._last_prompt > 0 and not room[self._last_prompt - 1]:
-            if reader <= self._last_prompt:
-                return SwapChoice(max(left_ns, 0), reader)
-            return SwapChoice(max(left_ns, 0) + self._remaining_ns(reader), reader)
-        left_ns -= self.multiplexer.overlap_ns(reader, left_ns)
-        room = self._room()
-        prompt = min(reader, self._last_prompt)
+        prompt = deadline
         while left_ns > 0 and prompt > 0 and room[prompt - 1]:
             prompt -= 1
             left_ns -= int(self._graph.backward.run_ns[prompt] + self.recompute_ns[prompt])
         return SwapChoice(max(left_ns, 0), prompt)
 
-    def swap(self, tensor: int, reader: int, prompt: int) -> None:
+    def swap(self, tensor: int, reader: int, choice: SwapChoice) -> None:
         """Choose a swap, as `choice` described it."""
+        prompt = choice.prompt
+        self.overhead_ns += choice.overhead_ns
         self._graph.backing_idle.swap(self._graph.backing.tensors[tensor], prompt)
         self.prompts[tensor] = prompt
         self._readers[tensor] = reader
+        self._waiting_ns[reader] = self._waiting_ns.get(reader, 0) + self._swap_ns[tensor]
         self._last = tensor
         self._last_deadline = min(reader, self._last_prompt)
         self._last_prompt = prompt
+        self.reached_peak = self.reached_peak or (prompt > 0 and not self._room()[prompt - 1])
 
     def _room(self) -> list[bool]:
         """Return for each backward operator whether it is outside the peak interval.
@@ -125,15 +152,12 @@ class SwapCalculator:
         return found
 
     def _remaining_ns(self, reader: int) -> int:
-        """Return how long the transfer under way at a backward operator goes on (case 1b)."""
+        """Return how long the transfers under way at a backward operator go on (case 1b)."""
         spent = self._graph.backward.run_ns + self.recompute_ns
-        return max(
-            (
-                self._swap_ns[other] - int(spent[prompt:reader].sum())
-                for other, prompt in self.prompts.items()
-                if prompt <= reader <= self._readers[other]
-            ),
-            default=0,
+        return sum(
+            max(self._swap_ns[other] - int(spent[prompt:reader].sum()), 0)
+            for other, prompt in self.prompts.items()
+            if prompt < reader <= self._readers[other]
         )
 
     def recomputed(self, recompute_ns: Amounts) -> None:

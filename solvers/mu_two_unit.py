@@ -1,4 +1,4 @@
-r"""One unit by µ-TWO: its policy, then the executor.
+r"""One unit by µ-TWO, or by another policy: its decisions, then the executor.
 
 Where the executor finds that the decisions do not fit, because the simulator of the paper lets a
 feature map leave before its copy is complete and counts no workspace of recomputations, the policy
@@ -7,12 +7,14 @@ is run again for less memory than there is: a 64th less, then twice as much less
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.solvers.mu_two_policy import OutOfMemoryStrategy, unit_decisions
 from jettison.solvers.multi_model_decisions import UnitDecisions
 from jettison.solvers.multi_model_executor import ExecutedUnit, UnitExecutor
+from jettison.solvers.multi_model_units import Sizes
 
 _MARGINS = (0, 64, 32, 16, 8, 4, 2)
 
@@ -27,7 +29,7 @@ class ScheduledUnit:
 
 def scheduled_unit(
     problem: MultiModelTraining,
-    sizes: tuple[int, ...],
+    sizes: Sizes,
     strategy: OutOfMemoryStrategy = OutOfMemoryStrategy.HYBRID,
 ) -> ScheduledUnit | None:
     """Schedule a unit by the policy of µ-TWO; None if nothing that it tries fits.
@@ -36,10 +38,31 @@ def scheduled_unit(
     -----
     At most seven times the policy and the executor.
     """
+    return fitted_unit(
+        problem,
+        sizes,
+        lambda limit_bytes: unit_decisions(problem, sizes, limit_bytes, strategy),
+    )
+
+
+def fitted_unit(
+    problem: MultiModelTraining,
+    sizes: Sizes,
+    decide: Callable[[int], UnitDecisions | None],
+) -> ScheduledUnit | None:
+    """Execute what a policy decides for the memory, or for less where that cannot be executed.
+
+    Parameters
+    ----------
+    problem, sizes
+        The unit.
+    decide
+        Decides for so many bytes; None where it sees no way.
+    """
     executor = UnitExecutor(problem, sizes)
     for margin in _MARGINS:
         spared_bytes = problem.memory_bytes // margin if margin else 0
-        decisions = unit_decisions(problem, sizes, problem.memory_bytes - spared_bytes, strategy)
+        decisions = decide(problem.memory_bytes - spared_bytes)
         if decisions is None:
             return None
         executed = executor.execute(decisions)

@@ -31,12 +31,7 @@ def solve_hfta(problem: Problem, options: SolveOptions) -> Outcome:
     refused = multi_model_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
-    fitting = [
-        size
-        for size in problem.instance.sizes
-        if problem.sub_array(size).store_all_peak_bytes <= problem.memory_bytes
-    ]
-    groups = largest_first(problem.count, fitting)
+    groups = hfta_groups(problem)
     if groups is None:
         return Outcome(
             termination=Termination.COMPLETED,
@@ -53,6 +48,16 @@ def solve_hfta(problem: Problem, options: SolveOptions) -> Outcome:
         termination=Termination.COMPLETED,
         schedule=MultiModelSchedule(tuple(units[size] for size in groups)),
     )
+
+
+def hfta_groups(problem: MultiModelTraining) -> list[int] | None:
+    """Return the groups that HFTA trains, each as large as fits; None if they do not add up."""
+    fitting = [
+        size
+        for size in problem.instance.sizes
+        if problem.sub_array(size).store_all_peak_bytes <= problem.memory_bytes
+    ]
+    return largest_first(problem.count, fitting)
 
 
 def largest_first(models: int, sizes: Collection[int]) -> list[int] | None:

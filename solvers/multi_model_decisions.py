@@ -31,13 +31,29 @@ class UnitDecisions:
         operator. Empty for a sub-array alone.
     prompts
         For each sub-array, backward operators after which feature maps are prefetched, by position,
-        as soon as there is memory; those that are not named, so late that they are just in time.
-        Empty if none is named.
+        as soon as there is memory, and -1 for the beginning of the backward pass; prefetches are
+        issued in the order of their prompts. Those that are not named come back so late that they
+        are just in time. Empty if none is named.
+    waiting_ns, recompute_ns
+        For each sub-array, for how long the scheduler expects the device to wait for prefetches,
+        and to compute again. Empty where it does not say.
     """
 
     fates: tuple[tuple[Fate, ...], ...]
     forward_before: tuple[tuple[int, ...], ...] = ()
     prompts: tuple[Mapping[int, int], ...] = ()
+    waiting_ns: tuple[int, ...] = ()
+    recompute_ns: tuple[int, ...] = ()
+
+    def exchanged(self) -> UnitDecisions:
+        """Return the same decisions for a pair whose sub-arrays stand in the other order."""
+        return UnitDecisions(
+            self.fates[::-1],
+            self.forward_before[::-1],
+            self.prompts[::-1],
+            self.waiting_ns[::-1],
+            self.recompute_ns[::-1],
+        )
 
 
 def least_memory_decisions(arrays: tuple[SubArray, ...]) -> UnitDecisions:

@@ -1,19 +1,21 @@
 r"""Local search for µ-TWO's problem: better decisions for the units, and the best division of them.
 
-A unit starts from the decisions of µ-TWO's policy, with its prompts or with the prefetches of the
-executor, which are just in time. Its first round of changes starts from the best of these, and of
-what the two arms of the policy decide alone, for a pair with three interleavings: that of the
-policy, the forward pass after the backward pass, and both evenly.
+A unit starts from the decisions of µ-TWO's policy, with and without a charge for copies to the
+host, a sub-array alone also from those of its two arms and of Capuchin: with their prompts, or with
+the prefetches of the executor, which are just in time. The first round of changes of a pair starts
+from the best of these, and of what the arms decide, with three interleavings: that of the policy,
+the forward pass after the backward pass, and both evenly.
 
 A change gives one feature map another fate, lets two exchange theirs, or moves a forward operator
 of a pair to another place. It is accepted if the iteration grows by no more than a threshold, which
 falls to nothing over a round of changes; each round starts from the best. Two sub-arrays of one
 size have the same decisions.
 
-The units of µ-TWO's divisions get their schedules first. Any other counts with the time of its
-operators, and those of the best division get theirs until all of them have one. Then the units
-of the best division by their times are searched in turn. A unit whose time is that of its operators
-is the best there is, and needs no search.
+The units of µ-TWO's divisions, of HFTA's groups and of all models fused get their schedules first,
+whatever the time limit: no baseline of the table is faster than what is found. Any other counts
+with the time of its operators, and those of the best division get theirs until all of them have
+one. Then the units of the best division by their times are searched in turn. A unit whose time is
+that of its operators is the best there is, and needs no search.
 """
 
 from __future__ import annotations
@@ -25,11 +27,13 @@ from typing import TypeVar
 from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.instances.sub_array import SubArray
 from jettison.schedules.multi_model_schedule import MultiModelSchedule
+from jettison.solvers.capuchin import capuchin_unit
 from jettison.solvers.clock import Clock
 from jettison.solvers.least_multi_model_memory import multi_model_infeasibility
 from jettison.solvers.mu_two_divisions import paired_divisions
 from jettison.solvers.mu_two_policy import OutOfMemoryStrategy
 from jettison.solvers.mu_two_unit import ScheduledUnit, scheduled_unit
+from jettison.solvers.multi_model_baselines import hfta_groups
 from jettison.solvers.multi_model_decisions import Fate, UnitDecisions, least_memory_decisions
 from jettison.solvers.multi_model_executor import UnitExecutor
 from jettison.solvers.multi_model_units import (
@@ -45,6 +49,8 @@ from jettison.solvers.status import Termination
 ROUND = 400
 MOST_ROUNDS_IN_VAIN = 3
 _FIRST_THRESHOLD = 0.01
+# The strategies by which baselines schedule pairs.
+_WITH_PAIRS = (OutOfMemoryStrategy.HYBRID, OutOfMemoryStrategy.BOTH_WAYS)
 
 _Part = TypeVar("_Part")
 
@@ -82,7 +88,11 @@ class UnitSearch:
         executed = self._executor.execute(least)
         assert executed is not None
         self.best = ScheduledUnit(least, executed)
-        self._policy(OutOfMemoryStrategy.HYBRID)
+        is_pair = len(sizes) == 2
+        for strategy in _WITH_PAIRS if is_pair else OutOfMemoryStrategy:
+            self._policy(strategy)
+        if not is_pair:
+            self._offer_found(capuchin_unit(problem, sizes))
         self._is_widened = False
 
     @property
@@ -123,7 +133,14 @@ class UnitSearch:
             self.best = ScheduledUnit(decisions, executed)
 
     def _policy(self, strategy: OutOfMemoryStrategy) -> UnitDecisions | None:
-        found = scheduled_unit(self._problem, self.sizes, strategy)
+        if self.sizes != self.sizes[::-1]:
+            # As in the divisions of `mu_two_divisions`: where two choices tie, the order counts.
+            found = scheduled_unit(self._problem, self.sizes[::-1], strategy)
+            if found is not None:
+                self._offer(found.decisions.exchanged())
+        return self._offer_found(scheduled_unit(self._problem, self.sizes, strategy))
+
+    def _offer_found(self, found: ScheduledUnit | None) -> UnitDecisions | None:
         if found is None:
             return None
         self._offer(found.decisions)
@@ -253,11 +270,11 @@ class _DivisionSearch:
             sizes: sum(self._problem.sub_array(size).compute_ns for size in sizes)
             for sizes in units_that_fit(self._problem)
         }
-        divisions = paired_divisions(self._problem.count, self._problem.instance.sizes)
-        first = {tuple(sorted(unit)) for division in divisions for unit in division}
-        waiting = sorted(first & floors_ns.keys())
+        waiting = sorted(_units_of_baselines(self._problem) & floors_ns.keys())
         while True:
             if not waiting:
+                if not self._clock.left_s and self.schedule is not None:
+                    return Termination.TIME_LIMIT
                 found = best_division(self._problem.count, floors_ns | self._times_ns())
                 assert found is not None
                 waiting = [sizes for sizes in found.units if sizes not in self.units][:1]
@@ -266,8 +283,6 @@ class _DivisionSearch:
             sizes = waiting.pop()
             self.units[sizes] = UnitSearch(self._problem, sizes, self._options.seed)
             self._report()
-            if not self._clock.left_s and self.schedule is not None:
-                return Termination.TIME_LIMIT
 
     def run(self) -> Termination:
         """Search until nothing more is to be expected, or the time is up."""
@@ -292,3 +307,11 @@ class _DivisionSearch:
             found = best_division(self._problem.count, self._times_ns())
             time_ns = None if found is None else found.value
             self._options.on_progress(Progress(self._clock.seconds, time_ns, None))
+
+
+def _units_of_baselines(problem: MultiModelTraining) -> set[Sizes]:
+    """Return the units of which the other heuristics make their schedules."""
+    divisions = paired_divisions(problem.count, problem.instance.sizes)
+    units = {tuple(sorted(unit)) for division in divisions for unit in division}
+    groups = hfta_groups(problem) or []
+    return units | {(size,) for size in (problem.count, *groups)}

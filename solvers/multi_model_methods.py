@@ -9,8 +9,8 @@ METHODS = (
         "local-search",
         "multi-model",
         Promise.HEURISTIC,
-        "changes to the schedule of mu-two, over all divisions into units",
-        "random changes of what becomes of feature maps and of interleavings; starts from mu-two",
+        "changes to the best schedule of the other heuristics, over all divisions into units",
+        "random changes of fates of feature maps and of interleavings; starts from all others",
         "multi_model_local_search:solve_local_search",
     ),
     Method(
@@ -20,6 +20,14 @@ METHODS = (
         "µ-TWO, Algorithms B to G, corrected",
         "pairs of sub-arrays, the backward pass of one beside the forward pass of the other",
         "mu_two:solve_mu_two",
+    ),
+    Method(
+        "mu-two-both-ways",
+        "multi-model",
+        Promise.HEURISTIC,
+        "not in the paper: µ-TWO that charges a swap for its copy to the host",
+        "mu-two with copies in both directions charged for; never slower than mu-two",
+        "mu_two:solve_mu_two_both_ways",
     ),
     Method(
         "hfta",
@@ -36,6 +44,22 @@ METHODS = (
         "µ-TWO, Section 5 (HFTA-Capuchin); Peng et al. 2020",
         "all models fused; the policy of µ-TWO swaps and recomputes, nothing is interleaved",
         "mu_two:solve_hfta_capuchin",
+    ),
+    Method(
+        "capuchin",
+        "multi-model",
+        Promise.HEURISTIC,
+        "Peng et al. 2020 (Capuchin), on fused models as in µ-TWO, Appendix B.2.2",
+        "all models fused; swaps in order of free time, recomputation by memory saved per second",
+        "capuchin:solve_capuchin",
+    ),
+    Method(
+        "hfta-both-ways",
+        "multi-model",
+        Promise.HEURISTIC,
+        "not in the paper: the policy of µ-TWO that charges a swap for its copy to the host",
+        "all models fused; hfta-capuchin with copies in both directions charged for",
+        "mu_two:solve_hfta_both_ways",
     ),
     Method(
         "swap-only",

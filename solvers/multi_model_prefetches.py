@@ -2,20 +2,21 @@ r"""Between which computations of a round each prefetch is issued.
 
 What is in memory is looked at as if all offloads were complete (`RoundOrder`). A feature map can
 come back for the computation that reads it first, or as many computations earlier as all needs
-allow with it. Feature maps are looked at in the order in which they are read, and none comes back
-before the one that is read before it.
+allow with it. Feature maps are looked at in the order in which they are read, and without a prompt
+none comes back before the one that is read before it.
 
 Of these moments, a prefetch takes the last one at which it is in time, if computations never wait:
 with :math:`s_k` its start, :math:`d_k` its duration and :math:`u_k` the start of what reads it,
 :math:`s_k = \min(u_k, s_{k+1}) - d_k`. To come back earlier gains nothing, and takes memory for
-which others may have to wait. A prefetch with a prompt takes the first moment after its prompt.
+which others may have to wait. A prefetch with a prompt takes the first moment after its prompt, and
+prefetches are issued in the order of these moments, as in µ-TWO's Algorithm H.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from jettison.instances.sub_array import SubArray
@@ -77,7 +78,7 @@ class PrefetchPlanner:
         computations
             Those of the round.
         prompts
-            Backward operators after which feature maps may be prefetched.
+            Backward operators after which feature maps may be prefetched, or -1.
 
         Notes
         -----
@@ -93,18 +94,9 @@ class PrefetchPlanner:
             if prefetch.place not in prompts:
                 in_time = bisect_right(starts_ns, latest_ns, 0, prefetch.use)
                 trigger = max(trigger, in_time)
-            placed.append(
-                Prefetch(
-                    prefetch.array,
-                    prefetch.place,
-                    prefetch.size_bytes,
-                    prefetch.swap_ns,
-                    trigger,
-                    prefetch.use,
-                )
-            )
+            placed.append(replace(prefetch, trigger=trigger))
         placed.reverse()
-        return placed
+        return _in_order_of_issue(placed)
 
     def _earliest(
         self, computations: Sequence[Computation], prompts: Mapping[int, int]
@@ -121,21 +113,40 @@ class PrefetchPlanner:
                 for place in item.offloads:
                     offloaded_at[place] = at
         found: list[Prefetch] = []
-        earliest = 0
+        last_trigger = 0
+        # Where the backward pass begins: a sub-array alone runs its own forward pass before.
+        begun = sum(
+            item.operation.action is MultiModelAction.FORWARD
+            and item.operation.array == self._number
+            for item in computations
+        )
         for use, item in enumerate(computations):
             for place in item.fetches:
                 size_bytes = self._array.tensors[place].size_bytes
                 # The feature maps of a pair have left in the round before.
-                earliest = max(earliest, offloaded_at.get(place, -1) + 1)
-                if place in prompts:
-                    earliest = max(earliest, min(backward_at[prompts[place]] + 1, use))
+                earliest = offloaded_at.get(place, -1) + 1
+                if place not in prompts:
+                    earliest = max(earliest, last_trigger)
+                else:
+                    prompted = backward_at[prompts[place]] + 1 if prompts[place] >= 0 else begun
+                    earliest = max(earliest, min(prompted, use))
                 most_bytes = self._memory_bytes - size_bytes
                 trigger = use
                 while trigger > earliest and needs_bytes[trigger - 1] <= most_bytes:
                     trigger -= 1
                     needs_bytes[trigger] += size_bytes
-                earliest = trigger
+                last_trigger = trigger
                 found.append(
                     Prefetch(self._number, place, size_bytes, self._swaps_ns[place], trigger, use)
                 )
-        return found
+        return _in_order_of_issue(found)
+
+
+def _in_order_of_issue(prefetches: Sequence[Prefetch]) -> list[Prefetch]:
+    """Sort prefetches by their triggers; each is used no later than those that wait behind it."""
+    ordered = sorted(prefetches, key=lambda item: item.trigger)
+    use = ordered[-1].use if ordered else 0
+    for at in range(len(ordered) - 1, -1, -1):
+        use = min(use, ordered[at].use)
+        ordered[at] = replace(ordered[at], use=use)
+    return ordered

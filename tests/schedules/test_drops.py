@@ -14,11 +14,6 @@ from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind
 from jettison.schedules.replay import Replay, Rule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.least_chain_memory import chain_schedule
-from tests.oracles.chain_brute_force import fastest, fastest_persistent
-from tests.oracles.chain_drops_brute_force import (
-    fastest_persistent_with_drops,
-    fastest_with_drops,
-)
 from tests.oracles.drop_referee import Referee
 from tests.random_sequences import random_sequence_with_drops
 from tests.strategies import chains, random_chain
@@ -206,24 +201,3 @@ def test_any_sequence_is_judged_as_a_second_judge_does(
     chain: Chain, operations: list[ChainOperation]
 ) -> None:
     _judged(ChainSchedule(tuple(operations)), chain)
-
-
-def test_no_walk_is_faster_than_the_best_schedule_of_the_class_it_is_said_to_be_of() -> None:
-    best = {
-        PERSISTENT: fastest_persistent,
-        WITH_DROPS: fastest_persistent_with_drops,
-        ScheduleClass.TABLE_1: fastest,
-        ScheduleClass.ALL: fastest_with_drops,
-    }
-    generator = random.Random(20)
-    for place in range(150):
-        stages = generator.randint(2, 4)
-        chain = random_chain(generator, stages)
-        walk = random_sequence_with_drops(stages, generator, orderly=place % 4 > 0)
-        replay = ChainSchedule(tuple(walk)).replay(chain)
-        # Each wider class has a schedule that is as fast.
-        for schedule_class in ScheduleClass:
-            if schedule_class in best and schedule_class.covers(replay.schedule_class):
-                least_ns = best[schedule_class](chain, replay.peak_bytes)
-                assert least_ns is not None
-                assert least_ns <= replay.time_ns

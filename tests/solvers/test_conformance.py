@@ -78,7 +78,10 @@ MAKES_ANOTHER_PLAN = {
     ("sharding", "greedy"),
     # What the policy swaps and recomputes depends on the memory, and so do their changes.
     ("multi-model", "mu-two"),
+    ("multi-model", "mu-two-both-ways"),
     ("multi-model", "hfta-capuchin"),
+    ("multi-model", "hfta-both-ways"),
+    ("multi-model", "capuchin"),
     ("multi-model", "swap-only"),
     ("multi-model", "recompute-only"),
     ("multi-model", "local-search"),

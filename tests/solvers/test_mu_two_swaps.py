@@ -70,7 +70,7 @@ def test_the_next_swap_takes_the_first_forward_operators_and_the_others_move_on(
     # Figure 6d to 6e: Z1 is hidden by the first two, then Z2, which is read earlier, gets these and
     # Z1 the next ones.
     graph, swaps = calculator(limit_bytes=80, swap_ns=20)
-    swaps.swap(0, 4, swaps.choice(0, 4).prompt)
+    swaps.swap(0, 4, swaps.choice(0, 4))
     assert swaps.choice(1, 3) == SwapChoice(0, 3)
     assert graph.forward_done.tolist() == [0, 0, 0, 2, 4]
 
@@ -110,8 +110,9 @@ def test_in_the_peak_interval_all_of_a_swap_is_lost() -> None:
     # more bytes are idle before it, so that operators 0 and 1 stay over the limit of 40. Z4 is
     # read by operator 1, and the link is free there.
     graph, swaps = calculator(limit_bytes=40, swap_ns=30)
-    swaps.swap(1, 3, 2)
     graph.backing_idle.before_backward[:2] += 10
+    swaps.swap(1, 3, SwapChoice(20, 2))
+    assert swaps.reached_peak
     assert swaps.choice(3, 1) == SwapChoice(30, 1)
 
 
@@ -119,9 +120,23 @@ def test_a_busy_link_adds_what_is_left_of_the_other_copy() -> None:
     # Case 1b. As before; of the 30 ns of Z2's copy 10 pass while operator 2 runs, so 20 are left
     # when operator 3 is due. If Z1 is to be there by then, it waits for them, and for its own 30.
     graph, swaps = calculator(limit_bytes=40, swap_ns=30)
-    swaps.swap(1, 3, 2)
     graph.backing_idle.before_backward[:2] += 10
+    swaps.swap(1, 3, SwapChoice(20, 2))
     assert swaps.choice(0, 3) == SwapChoice(30 + 20, 3)
+
+
+def test_after_case_1b_the_peak_stays_reached() -> None:
+    # As before, and Z1 is chosen: the last prompt moves later, from operator 2 to operator 3, and
+    # before that one, in operator 2, there is room within 40 bytes. Asked anew, the flag would be
+    # false there: operator 2 would hide 10 of the 30 ns of a third copy, though Z2's copy has the
+    # link beside it. In print the flag is an input: all 30 are lost, and the 20 left of Z2's copy.
+    graph, swaps = calculator(limit_bytes=40, swap_ns=30)
+    graph.backing_idle.before_backward[:2] += 10
+    swaps.swap(1, 3, SwapChoice(20, 2))
+    swaps.swap(0, 3, swaps.choice(0, 3))
+    assert graph.backward_bytes()[2] <= 40
+    assert swaps.choice(2, 3) == SwapChoice(30 + 20, 3)
+    assert swaps.overhead_ns == 20 + 50
 
 
 @pytest.mark.parametrize("recompute_ns", [0, 7, 30])
@@ -129,5 +144,27 @@ def test_recomputation_before_the_reader_hides_a_swap(recompute_ns: int) -> None
     # Nothing else does: the reader is operator 0, before which there is none, and 60 bytes leave
     # no room for a forward operator there: 20 + 10 + 40.
     _, swaps = calculator(limit_bytes=60, swap_ns=30)
-    swaps.recompute_ns[0] = recompute_ns
-    assert swaps.choice(3, 0).overhead_ns == 30 - recompute_ns
+    assert swaps.choice(3, 0, recompute_ns).overhead_ns == 30 - recompute_ns
+
+
+def test_recomputation_hides_no_more_copies_than_it_takes() -> None:
+    # 40 ns of recomputation before operator 1, and copies of 30. In the peak interval the first
+    # copy is hidden by it; of the second, the other 10 ns are; of a third one nothing is.
+    graph, swaps = calculator(limit_bytes=40, swap_ns=30)
+    graph.backing_idle.before_backward[:2] += 30
+    swaps.swap(0, 4, SwapChoice(0, 2))
+    assert swaps.reached_peak
+    for tensor, overhead_ns in ((1, 0), (2, 20), (3, 30)):
+        choice = swaps.choice(tensor, 1, 40)
+        assert choice == SwapChoice(overhead_ns, 1)
+        swaps.swap(tensor, 1, choice)
+
+
+def test_forward_operators_are_not_promised_twice() -> None:
+    # Five forward operators of 10 ns, and Z1 has asked for all of them before operator 4. Z2 comes
+    # before them, and would take two away: it is hidden by backward operators instead.
+    graph, swaps = calculator(limit_bytes=200, swap_ns=50)
+    swaps.swap(0, 4, swaps.choice(0, 4))
+    assert graph.forward_done.tolist() == [0, 0, 0, 0, 5]
+    assert swaps.choice(1, 3) == SwapChoice(20, 0)
+    assert graph.forward_done.tolist() == [0, 0, 0, 0, 5]

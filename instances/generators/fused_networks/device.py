@@ -54,6 +54,34 @@ NUMBER_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
+class AssumedDevice:
+    """Rates of a device: those of the table, or others to see what depends on them.
+
+    Attributes
+    ----------
+    name
+        For the provenance.
+    tile_flops_per_ns
+        Of one processor.
+    memory_bytes_per_ns
+        Of the device memory.
+    launch_ns
+        From one kernel to the next.
+    link_bytes_per_s
+        To the host, each way.
+    """
+
+    name: str
+    tile_flops_per_ns: int = TILE_FLOPS_PER_NS
+    memory_bytes_per_ns: int = MEMORY_BYTES_PER_NS
+    launch_ns: int = LAUNCH_NS
+    link_bytes_per_s: int = LINK_BYTES_PER_S
+
+
+A100 = AssumedDevice("A100 40 GB, assumed rates")
+
+
+@dataclass(frozen=True, slots=True)
 class Kernel:
     """One launch on the device, for one model.
 
@@ -71,12 +99,12 @@ class Kernel:
     tiles: int
     moved_bytes: int
 
-    def duration_ns(self, models: int) -> int:
+    def duration_ns(self, models: int, device: AssumedDevice = A100) -> int:
         """Return the time of the kernel, fused over so many models."""
         waves = _ceil(models * self.tiles, PROCESSORS)
-        computing_ns = _ceil(waves * self.flops, self.tiles * TILE_FLOPS_PER_NS)
-        moving_ns = _ceil(max(models * self.moved_bytes, FILLING_BYTES), MEMORY_BYTES_PER_NS)
-        return LAUNCH_NS + max(computing_ns, moving_ns)
+        computing_ns = _ceil(waves * self.flops, self.tiles * device.tile_flops_per_ns)
+        moving_ns = _ceil(max(models * self.moved_bytes, FILLING_BYTES), device.memory_bytes_per_ns)
+        return device.launch_ns + max(computing_ns, moving_ns)
 
 
 def product(rows: int, inner: int, columns: int, count: int = 1) -> Kernel:

@@ -22,12 +22,10 @@ from dataclasses import dataclass
 from jettison.instances.errors import InputError
 from jettison.instances.fused_profile import fused_profile
 from jettison.instances.generators.fused_networks.device import (
-    LAUNCH_NS,
-    LINK_BYTES_PER_S,
-    MEMORY_BYTES_PER_NS,
+    A100,
     NUMBER_BYTES,
     PROCESSORS,
-    TILE_FLOPS_PER_NS,
+    AssumedDevice,
     Kernel,
     elementwise,
 )
@@ -116,7 +114,7 @@ class FusedStep:
         self._operations[name] = _Operation(reads, kernels, gradients, passes)
         return name
 
-    def graph(self, name: str, models: int) -> Graph:
+    def graph(self, name: str, models: int, device: AssumedDevice = A100) -> Graph:
         """Return the step of so many models, fused."""
 
         def node(
@@ -124,7 +122,7 @@ class FusedStep:
         ) -> Node:
             return Node(
                 name=title,
-                duration_ns=sum(kernel.duration_ns(models) for kernel in kernels),
+                duration_ns=sum(kernel.duration_ns(models, device) for kernel in kernels),
                 output_bytes=models * size_bytes,
                 inputs=tuple(dict.fromkeys(reads)),
                 backward=title not in self._operations,
@@ -172,6 +170,7 @@ class FusedStep:
         network: str,
         input_shape: tuple[int, ...],
         arguments: Mapping[str, Scalar],
+        device: AssumedDevice = A100,
     ) -> MultiModel:
         """Return the instance of so many models, with a profile for each number up to that.
 
@@ -189,12 +188,12 @@ class FusedStep:
         sizes = range(1, models + 1)
         return fused_profile(
             name,
-            {size: self.graph(f"{name} {size}", size) for size in sizes},
+            {size: self.graph(f"{name} {size}", size, device) for size in sizes},
             {size: size * one_bytes for size in sizes},
-            bandwidth=LINK_BYTES_PER_S,
+            bandwidth=device.link_bytes_per_s,
             provenance=Provenance(
                 source="synthetic",
-                device="A100 40 GB, assumed rates",
+                device=device.name,
                 device_kind="cuda",
                 model=network,
                 model_arguments={**arguments, "parameters": self.parameters},
@@ -202,8 +201,8 @@ class FusedStep:
                 input_shape=input_shape,
                 dtype="float32",
                 note="computed from the shapes of the layers, no device was measured; assumed: "
-                f"{PROCESSORS} processors of {TILE_FLOPS_PER_NS} operations per ns, device memory "
-                f"of {MEMORY_BYTES_PER_NS} bytes per ns, {LAUNCH_NS} ns for each launch; static "
-                "memory: weights, their gradients, batch",
+                f"{PROCESSORS} processors of {device.tile_flops_per_ns} operations per ns, device "
+                f"memory of {device.memory_bytes_per_ns} bytes per ns, {device.launch_ns} ns for "
+                "each launch; static memory: weights, their gradients, batch",
             ),
         )

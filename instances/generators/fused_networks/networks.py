@@ -13,6 +13,7 @@ from pathlib import Path
 from jettison.instances.bundled_index import write_index
 from jettison.instances.catalog import save
 from jettison.instances.errors import InputError
+from jettison.instances.generators.fused_networks.device import A100, AssumedDevice
 from jettison.instances.generators.fused_networks.fused_step import FusedStep
 from jettison.instances.generators.fused_networks.mobile import mobilenet_v3
 from jettison.instances.generators.fused_networks.recommender import recommender
@@ -48,7 +49,9 @@ FUSED_NETWORKS = {
 """By the name that its instance begins with."""
 
 
-def fused_network(network: str, batch: int | None, models: int) -> MultiModel:
+def fused_network(
+    network: str, batch: int | None, models: int, device: AssumedDevice = A100
+) -> MultiModel:
     """Return so many models of a network, with a profile for each number of them.
 
     Parameters
@@ -59,6 +62,8 @@ def fused_network(network: str, batch: int | None, models: int) -> MultiModel:
         Samples in a step of each model; None for those of the bundled instance.
     models
         How many.
+    device
+        What operators and copies take.
 
     Raises
     ------
@@ -81,6 +86,7 @@ def fused_network(network: str, batch: int | None, models: int) -> MultiModel:
         network=network,
         input_shape=(batch, *found.sample),
         arguments={"models": models},
+        device=device,
     )
 
 
