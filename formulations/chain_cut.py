@@ -1,7 +1,8 @@
 r"""What has to be computed again after one moment of a step: the cut of a chain at a stage.
 
 Source: the cut bound that is used beside POFO (NeurIPS 2021), here without offloading and carried
-on from cut to cut. It holds for every schedule that the replay accepts, persistent or not.
+on from cut to cut. It holds for every schedule that the replay accepts, persistent or not, with
+values that are dropped for nothing at any time.
 
 Let :math:`a^0, \dots, a^N` be the sizes of the activations, :math:`\bar a^k` those of what is
 saved, :math:`o_f, o_b` the overheads and :math:`u_f` the forward times. For a stage :math:`\ell`
@@ -65,6 +66,13 @@ Proof
    :math:`a^{\ell-1}`, which had been computed from :math:`a^{\ell-2}`, and so on. What runs after
    the cut comes on top. The time of the schedule is hence at least
    :math:`\sum_k (u_f^k + u_b^k) + W_\ell`, for every :math:`\ell`.
+
+No step uses that memory is freed by operations only: 1 and 2 look at one moment, whatever became of
+the tensors before, and 3, 4 and 5 follow from what operations read and make. A drop between
+:math:`\sigma_\ell` and :math:`\tau_\ell` can only take away what is to be computed again.
+:math:`a^0` and the :math:`\bar a^\ell` of the last :math:`F_{all}^\ell` are not dropped before
+:math:`B^1` and :math:`B^\ell`, or these would lack them. The tests compare the bound with a brute
+force that drops.
 
 With all :math:`W_k = 0` (again) says nothing, for the path consists of stages that are not saved,
 and what is left is a knapsack: the cut bound of one :math:`\ell`. Its closure, that the input of a

@@ -37,17 +37,15 @@ def least_memory(
 ) -> tuple[int, list[tuple[int, int]]]: ...
 def fastest_schedule(
     forward_ns: NDArray[np.int64],
-    backward_ns: NDArray[np.int64],
     held_bytes: NDArray[np.int64],
     saved_bytes: NDArray[np.int64],
     forward_bytes: NDArray[np.int64],
     backward_bytes: NDArray[np.int64],
-    rerun_ns: NDArray[np.int64],
     memory_bytes: int,
     below_ns: int | None,
     most_states: int,
     time_limit_s: float | None = None,
-) -> tuple[int, int | None, list[tuple[int, int]], int, bool]: ...
+) -> tuple[int, int | None, list[tuple[int, int]], int, str]: ...
 def smallest_schedule(
     held_bytes: NDArray[np.int64],
     saved_bytes: NDArray[np.int64],
@@ -56,7 +54,7 @@ def smallest_schedule(
     below_bytes: int,
     most_states: int,
     time_limit_s: float | None = None,
-) -> tuple[int, int | None, list[tuple[int, int]], int, bool]: ...
+) -> tuple[int, int | None, list[tuple[int, int]], int, str]: ...
 def cut_allows_fluid(
     device_bytes: int,
     delay_ns: int,

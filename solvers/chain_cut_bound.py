@@ -1,4 +1,4 @@
-r"""A lower bound on the time of every schedule of a chain, persistent or not, in exact integers.
+r"""A lower bound on the time of every schedule of a chain, drops or not, in exact integers.
 
 The cut of `formulations.chain_cut` at stage :math:`\ell` is solved by enumeration over the largest
 stage :math:`j < \ell` that is not saved at the cut and the largest stage :math:`c < j` that is held

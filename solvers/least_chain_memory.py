@@ -39,7 +39,7 @@ def least_memory(needs: ChainNeeds) -> tuple[int, ChainSchedule]:
 
 
 def least_memory_of_any_schedule(chain: Chain) -> int:
-    r"""Return a lower bound in bytes on the memory of every schedule, persistent or not; O(N).
+    r"""Return a lower bound in bytes on the memory of every schedule, with drops or not; O(N).
 
     The input can neither be dropped, because the last backward needs it, nor be recomputed.
     Beside it, each stage's backward has its inputs and outputs in memory, and each forward runs at

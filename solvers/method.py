@@ -18,7 +18,6 @@ class Promise(StrEnum):
     EXACT = "exact"
     EXACT_PERSISTENT = "exact-persistent"
     EXACT_PERSISTENT_WITH_DROPS = "exact-persistent-with-drops"
-    EXACT_TABLE_1 = "exact-table-1"
     EXACT_STAGED = "exact-staged"
     EXACT_REDUCED = "exact-kiwi-reduced"
     """The best plan of KIWI's reduced problem."""

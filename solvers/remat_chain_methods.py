@@ -6,6 +6,14 @@ from jettison.solvers.method import Method, Promise
 
 METHODS = (
     Method(
+        "unrestricted",
+        "remat-chain",
+        Promise.EXACT,
+        "RR-9302, Section 4.1 poses the question; A* over memory contents, values dropped for free",
+        "the fastest of all schedules, and its proof; at a limit, the best schedule of any method",
+        "unrestricted:solve_unrestricted",
+    ),
+    Method(
         "rotor-exact",
         "remat-chain",
         Promise.EXACT_PERSISTENT,
@@ -30,14 +38,6 @@ METHODS = (
         "the best schedule that is persistent but for inputs dropped while what they led to stays",
         "rotor_drops:solve_rotor_drops",
         "rotor_drops:solve_rotor_drops_curve",
-    ),
-    Method(
-        "unrestricted",
-        "remat-chain",
-        Promise.EXACT_TABLE_1,
-        "RR-9302, Section 4.1 poses the question; A* over memory contents",
-        "the fastest of RR-9302's sequences, persistent or not, of a chain of at most 29 stages",
-        "unrestricted:solve_unrestricted",
     ),
     Method(
         "cut-bound",

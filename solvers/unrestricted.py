@@ -1,296 +1,222 @@
-r"""The fastest of RR-9302's sequences on a short chain, by search over memory contents.
+"""The fastest of all schedules of a chain: what a program finds, and a search that seeks better.
 
-RR-9302 (Section 4.1) shows that persistence can cost time and leaves the optimum without it open.
-Here it is found on short chains by a shortest path, over the sequences of Table 1: they free memory
-only by running an operation, so that schedules that drop values for nothing can be faster.
-
-States
-------
-What is in memory: the gradient :math:`\delta^g`, and each stage :math:`k \le g` as a plain
-:math:`a^k`, as :math:`\bar a^k`, or not at all; at most :math:`\sum_g 3^g` states. An arc is an
-operation of Table 1 that fits, with its time. These arcs are left out, because a schedule without
-them is as fast and needs no more memory:
-
-* :math:`F^k` with :math:`k > g`. Nothing reads its output, and all it can do is to drop what is
-  held of stage :math:`k - 1 \ge g`. Of a stage above :math:`g` nothing is ever held without such
-  operations, for :math:`B^{k+1}` drops :math:`a^k` and :math:`B^k` drops :math:`\bar a^k`. And an
-  :math:`\bar a^g` that is dropped before :math:`B^g` need not be held after :math:`B^{g+1}`: the
-  :math:`F_{all}^g` that made it can be :math:`F_{ck}^g`, whose output serves the same reads,
-  takes no more memory and is gone after :math:`B^{g+1}`; made later than that, it can be left out.
-* :math:`F_\emptyset^1`: nothing computes :math:`a^0` again, and :math:`B^1` reads it.
-* :math:`F_{ck}^k` where stage :math:`k` is held, and :math:`F_{all}^k` where :math:`\bar a^k` is:
-  they change nothing. :math:`F_{ck}^g`: nothing reads a plain :math:`a^g`.
-
-Estimate
---------
-Let :math:`j` be the largest stage :math:`\le g` of which :math:`\bar a^j` is not held, and
-:math:`c < j` the largest held below. The time that is left is at least
-
-.. math::
-    \sum_{k \le g} u_b^k + \max\Bigl( \sum_{k \le g,\; \bar a^k \text{ not held}} u_f^k,\;\;
-    \sum_{c < k \le j} u_f^k + W_j \Bigr)
-
-with the rerun bounds :math:`W` of `formulations.chain_cut`: each :math:`\bar a^k` has to be made;
-:math:`F_{all}^j` needs the path from :math:`c` on, and what runs after it is not on that path. The
-search (A*) opens the state with the least sum of time and estimate, again if it is reached sooner,
-and seeks only schedules that are faster than the best persistent one. Whatever stops it, the least
-such sum is a lower bound for all schedules.
-
-Time and memory are exponential in the number of stages: a word holds a state of up to 29 stages,
-and `MOST_STATES` of them are visited at most. All of it is exact in integers.
+RR-9302 (Section 4.1) shows that persistence can cost time and leaves the optimum of all schedules
+open. A device can also drop any value for nothing, which the sequences of its Table 1 cannot.
+`contents_search` looks at every schedule that there is. Its estimate is such that a few hundred
+states do on most networks; so it goes first, with few states, on chains that are not long. Where it
+does not end, the program of the persistent schedules with drops gives it a schedule to beat, and it
+goes on with all the states that it may have, or as far as the time goes. Beyond `MOST_STAGES`
+stages there is that program alone, with the cut bound, which holds for all schedules.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
-import numpy as np
-from numpy.typing import NDArray
-
-from jettison.instances.chain import Chain
 from jettison.instances.remat_chain import RematChain
 from jettison.schedules.chain_schedule import ChainSchedule
 from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers import _kernels
 from jettison.solvers.bound import Bound, Evidence
-from jettison.solvers.chain_cut_bound import ChainCuts
-from jettison.solvers.chain_needs import ChainNeeds
-from jettison.solvers.clock import Clock
-from jettison.solvers.gap import most_open_ns
-from jettison.solvers.least_chain_memory import (
-    chain_schedule,
-    least_memory_of_any_schedule,
-    least_persistent_memory,
+from jettison.solvers.chain_baselines import (
+    solve_chen_sqrt,
+    solve_periodic,
+    solve_recompute_all,
+    solve_store_all,
 )
+from jettison.solvers.clock import Clock
+from jettison.solvers.contents_search import (
+    MOST_STAGES,
+    MOST_STATES,
+    ContentsSearch,
+    search_fastest,
+    search_smallest,
+)
+from jettison.solvers.drop_search import least_memory_with_drops
+from jettison.solvers.gap import most_open_ns
+from jettison.solvers.least_chain_memory import least_memory_of_any_schedule
 from jettison.solvers.outcome import Infeasibility, Outcome, Problem, Progress, SolveOptions
-from jettison.solvers.rotor_exact import refine
+from jettison.solvers.revolve import solve_revolve
+from jettison.solvers.rotor_drops import solve_rotor_drops
 from jettison.solvers.status import Termination
 
-# About 100 bytes each, what waits in the queue included.
-MOST_STATES = 5_000_000
-
-Amounts = NDArray[np.int64]
+# Of the search that goes before the program: a second at most, on chains of so many stages.
+FEW_STATES = 200_000
+FEW_STAGES = 100
+_BASELINES: tuple[Callable[[Problem, SolveOptions], Outcome], ...] = (
+    solve_store_all,
+    solve_periodic,
+    solve_chen_sqrt,
+    solve_recompute_all,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class ContentsSearch:
-    """What one search over memory contents proved.
+class _Known:
+    """What is known of a problem at some moment of the run."""
 
-    Attributes
-    ----------
-    lower_bound
-        Nothing that was sought is below: nanoseconds, or bytes of a peak.
-    schedule
-        The best schedule that was sought, or None.
-    states
-        Memory contents that were met.
-    is_complete
-        Whether the search came to its end.
-    """
+    problem: RematChain
+    schedule: ChainSchedule | None = None
+    time_ns: int | None = None
+    lower_bound_ns: int = 0
+    bounds: tuple[Bound, ...] = ()
+    states: int = 0
 
-    lower_bound: int
-    schedule: ChainSchedule | None
-    states: int
-    is_complete: bool
+    def with_schedule(self, schedule: object) -> _Known:
+        """Return the same with a schedule that fits, if it is faster; None is none."""
+        if schedule is None:
+            return self
+        assert isinstance(schedule, ChainSchedule)
+        time_ns = schedule.replay(self.problem.instance).time_ns
+        if self.time_ns is not None and self.time_ns <= time_ns:
+            return self
+        return replace(self, schedule=schedule, time_ns=time_ns)
 
+    def with_search(self, found: ContentsSearch) -> _Known:
+        """Return the same with what a search for the fastest schedule proved."""
+        known = self.with_schedule(found.schedule)
+        lower_ns = max(self.lower_bound_ns, found.lower_bound)
+        return replace(known, lower_bound_ns=lower_ns, states=self.states + found.states)
 
-def search_fastest(
-    problem: RematChain,
-    below_ns: int | None = None,
-    *,
-    most_states: int = MOST_STATES,
-    time_limit_s: float | None = None,
-) -> ContentsSearch:
-    """Search the fastest of all schedules that fit, or of those below a time.
+    @property
+    def is_optimal(self) -> bool:
+        """Whether the bound of all schedules meets the time."""
+        return self.time_ns is not None and self.lower_bound_ns >= self.time_ns
 
-    If there is none, the lower bound is that time, or without one more than any schedule takes.
-
-    Raises
-    ------
-    ValueError
-        If the chain has more than 29 stages.
-    """
-    chain = problem.instance
-    lower, _, sequence, states, is_complete = _kernels.fastest_schedule(
-        _amounts(stage.forward_ns for stage in chain),
-        _amounts(stage.backward_ns for stage in chain),
-        *_sizes(chain),
-        _rerun_bounds(problem),
-        problem.memory_bytes,
-        below_ns,
-        most_states,
-        time_limit_s,
-    )
-    return ContentsSearch(lower, _schedule(sequence), states, is_complete)
-
-
-def search_smallest(
-    chain: Chain,
-    below_bytes: int,
-    *,
-    most_states: int = MOST_STATES,
-    time_limit_s: float | None = None,
-) -> ContentsSearch:
-    """Search the least peak of all schedules with a peak below some bytes, whatever their time.
-
-    If there is none, the lower bound is `below_bytes`. The search is the same with the largest need
-    so far in place of the time; it starts at what single operations need.
-
-    Raises
-    ------
-    ValueError
-        If the chain has more than 29 stages.
-    """
-    lower, _, sequence, states, is_complete = _kernels.smallest_schedule(
-        *_sizes(chain), below_bytes, most_states, time_limit_s
-    )
-    return ContentsSearch(lower, _schedule(sequence), states, is_complete)
+    def outcome(self, termination: Termination) -> Outcome:
+        """Return all of it."""
+        bound = Bound(
+            time_ns=self.lower_bound_ns,
+            valid_for=ScheduleClass.ALL,
+            evidence=Evidence.EXACT,
+            method="unrestricted",
+        )
+        return Outcome(
+            termination=Termination.COMPLETED if self.is_optimal else termination,
+            schedule=self.schedule,
+            bounds=(bound, *self.bounds),
+            work={"states": self.states},
+            note=None if self.schedule else "no schedule was found before the end of the search",
+        )
 
 
 def solve_unrestricted(problem: Problem, options: SolveOptions) -> Outcome:
-    """Return the fastest of all schedules of a chain of at most 29 stages.
+    """Return the fastest of all schedules of a chain, and the proof of it if it can be had.
 
     Returns
     -------
     Outcome
         With a bound valid for all schedules, which meets the time unless a limit was hit; or a
         proof that no schedule at all fits, with the least memory of any. At a limit, the best
-        schedule known: the persistent one from which the search starts.
+        schedule known: no baseline is faster.
     """
     assert isinstance(problem, RematChain)
-    chain, memory_bytes = problem.instance, problem.memory_bytes
-    if len(chain) > _kernels.MOST_STAGES:
-        return Outcome(
-            termination=Termination.NODE_LIMIT,
-            note=f"memory contents of {len(chain)} stages are too many to search: at most "
-            f"{_kernels.MOST_STAGES} are tried; use rotor-exact and cut-bound",
-        )
     clock = Clock(options.time_limit_s)
-    persistent_bytes = least_persistent_memory(chain)[0]
-    if memory_bytes >= persistent_bytes:
-        half = None if options.time_limit_s is None else options.time_limit_s / 2
-        start, termination, _ = refine(
-            ChainNeeds(chain), memory_bytes, replace(options, gap=0, time_limit_s=half)
-        )
-        if termination is Termination.INTERRUPTED:
-            return _without_search(problem, start.schedule, termination)
-        return _search(problem, start.schedule, options, clock)
+    known = _Known(problem, lower_bound_ns=problem.instance.base_time_ns)
+    if problem.memory_bytes < least_memory_of_any_schedule(problem.instance):
+        return _refusal(problem, clock)
     try:
-        smallest = search_smallest(chain, persistent_bytes, time_limit_s=_left(clock))
+        for baseline in _BASELINES:
+            known = known.with_schedule(baseline(problem, options).schedule)
+        if len(problem.instance) <= FEW_STAGES:
+            found = search_fastest(
+                problem, known.time_ns, most_states=FEW_STATES, time_limit_s=_left(clock)
+            )
+            known = known.with_search(found)
+            _tell(known, options, clock)
+            if found.is_complete or found.termination is Termination.INTERRUPTED:
+                return _ended(known, found, options, clock)
+        return _search_beside_program(known, options, clock)
     except KeyboardInterrupt:
-        return _without_search(problem, None, Termination.INTERRUPTED)
-    except MemoryError:
-        return _without_search(problem, None, Termination.MEMORY_LIMIT)
-    if smallest.lower_bound > memory_bytes:
-        beyond_all = memory_bytes < least_memory_of_any_schedule(problem.instance)
-        return Outcome(
-            termination=Termination.COMPLETED,
-            infeasibility=Infeasibility(
-                valid_for=ScheduleClass.ALL if beyond_all else ScheduleClass.TABLE_1,
-                least_memory_bytes=smallest.lower_bound,
-                is_exact=smallest.is_complete,
-            ),
-            work={"states": smallest.states},
-        )
-    return _search(problem, smallest.schedule, options, clock)
+        return known.outcome(Termination.INTERRUPTED)
 
 
-def _search(
-    problem: RematChain, known: ChainSchedule | None, options: SolveOptions, clock: Clock
-) -> Outcome:
-    """Seek a schedule that is faster than the one that is known by more than the gap."""
-    chain = problem.instance
+def _search_beside_program(known: _Known, options: SolveOptions, clock: Clock) -> Outcome:
+    """Find the best persistent schedule, then seek one that is faster by more than the gap."""
+    problem = known.problem
+    can_search = len(problem.instance) <= MOST_STAGES
+    share = 0.5 if can_search else 1.0
+    limit_s = None if math.isinf(clock.left_s) else max(share * clock.left_s, 1e-3)
+    program_options = replace(options, gap=0, time_limit_s=limit_s)
+    program = solve_rotor_drops(problem, program_options)
+    known = known.with_schedule(program.schedule)
+    known = replace(known, bounds=program.bounds)
+    if program.termination is Termination.INTERRUPTED:
+        return known.outcome(Termination.INTERRUPTED)
+    if not program.termination.is_regular:
+        # What stopped early may be behind what searches less.
+        known = known.with_schedule(solve_revolve(problem, program_options).schedule)
+    lower_ns = [item.time_ns for item in program.bounds if item.valid_for is ScheduleClass.ALL]
+    known = replace(known, lower_bound_ns=max([known.lower_bound_ns, *lower_ns]))
+    _tell(known, options, clock)
+    if known.is_optimal or not can_search:
+        refused = known.schedule is None and program.infeasibility is not None
+        note = "no persistent schedule with drops fits" if refused else None
+        return replace(known.outcome(program.termination), note=note)
+    if known.schedule is None:
+        smallest = _smallest(problem, clock)
+        if smallest.lower_bound > problem.memory_bytes:
+            return _refused(smallest)
+        known = known.with_schedule(smallest.schedule)
     below_ns = None
-    if known is not None:
-        known_ns = known.replay(chain).time_ns
-        if known_ns == _cut_bound_ns(problem):
-            return _without_search(problem, known, Termination.COMPLETED)
-        below_ns = known_ns - most_open_ns(options.gap, known_ns, chain.base_time_ns)
-    try:
-        found = search_fastest(problem, below_ns, time_limit_s=_left(clock))
-    except KeyboardInterrupt:
-        return _without_search(problem, known, Termination.INTERRUPTED)
-    except MemoryError:
-        return _without_search(problem, known, Termination.MEMORY_LIMIT)
-    lower_ns = max(found.lower_bound, _cut_bound_ns(problem))
-    schedule = known if found.schedule is None else found.schedule
-    time_ns = None if schedule is None else schedule.replay(chain).time_ns
+    if known.time_ns is not None:
+        base_ns = problem.instance.base_time_ns
+        below_ns = known.time_ns - most_open_ns(options.gap, known.time_ns, base_ns)
+    found = search_fastest(problem, below_ns, most_states=MOST_STATES, time_limit_s=_left(clock))
+    known = known.with_search(found)
+    _tell(known, options, clock)
+    return _ended(known, found, options, clock)
+
+
+def _ended(known: _Known, found: ContentsSearch, options: SolveOptions, clock: Clock) -> Outcome:
+    """Return what is known after a search that ended, or was stopped."""
+    if found.is_complete and known.schedule is None:
+        return _refusal(known.problem, clock)
+    if known.time_ns is not None:
+        base_ns = known.problem.instance.base_time_ns
+        is_near = options.is_close_enough(known.time_ns, known.lower_bound_ns, base_ns)
+        if is_near and found.termination is not Termination.INTERRUPTED:
+            return known.outcome(Termination.GAP_REACHED)
+    return known.outcome(found.termination)
+
+
+def _refusal(problem: RematChain, clock: Clock) -> Outcome:
+    """Return the proof that nothing fits, with the least memory of any schedule if it is found."""
+    return _refused(_smallest(problem, clock), problem.memory_bytes + 1)
+
+
+def _refused(smallest: ContentsSearch, least_bytes: int = 0) -> Outcome:
+    return Outcome(
+        termination=Termination.COMPLETED,
+        infeasibility=Infeasibility(
+            valid_for=ScheduleClass.ALL,
+            least_memory_bytes=max(smallest.lower_bound, least_bytes),
+            is_exact=smallest.is_complete,
+        ),
+        work={"states": smallest.states},
+    )
+
+
+def _smallest(problem: RematChain, clock: Clock) -> ContentsSearch:
+    """Search the least memory of any schedule, which is at most that of a persistent one."""
+    chain = problem.instance
+    persistent_bytes, schedule = least_memory_with_drops(chain)
+    least_bytes = least_memory_of_any_schedule(chain)
+    if least_bytes == persistent_bytes:
+        return ContentsSearch(least_bytes, schedule, 0, Termination.COMPLETED)
+    if len(chain) > MOST_STAGES:
+        return ContentsSearch(least_bytes, None, 0, Termination.NODE_LIMIT)
+    found = search_smallest(
+        chain, persistent_bytes, most_states=MOST_STATES, time_limit_s=_left(clock)
+    )
+    return found if found.schedule else replace(found, schedule=schedule)
+
+
+def _tell(known: _Known, options: SolveOptions, clock: Clock) -> None:
     if options.on_progress is not None:
-        options.on_progress(Progress(clock.seconds, time_ns, lower_ns))
-    if time_ns == lower_ns:
-        termination = Termination.COMPLETED
-    elif found.is_complete:
-        termination = Termination.GAP_REACHED
-    else:
-        termination = Termination.TIME_LIMIT if clock.left_s == 0 else Termination.NODE_LIMIT
-    return Outcome(
-        termination=termination,
-        schedule=schedule,
-        bounds=(_bound(lower_ns),),
-        work={"states": found.states},
-        note=None if schedule else "no schedule was found before the end of the search",
-    )
-
-
-def _without_search(
-    problem: RematChain, known: ChainSchedule | None, termination: Termination
-) -> Outcome:
-    """Return what is known without the search, or before it was stopped."""
-    return Outcome(
-        termination=termination,
-        schedule=known,
-        bounds=(_bound(_cut_bound_ns(problem)),),
-        note=None if known else "no schedule was found before the end of the search",
-    )
-
-
-def _bound(time_ns: int) -> Bound:
-    return Bound(
-        time_ns=time_ns,
-        valid_for=ScheduleClass.TABLE_1,
-        evidence=Evidence.EXACT,
-        method="unrestricted",
-    )
+        options.on_progress(Progress(clock.seconds, known.time_ns, known.lower_bound_ns))
 
 
 def _left(clock: Clock) -> float | None:
     return None if math.isinf(clock.left_s) else clock.left_s
-
-
-def _cut_bound_ns(problem: RematChain) -> int:
-    return problem.instance.base_time_ns + int(max(_rerun_bounds(problem)))
-
-
-@lru_cache(maxsize=8)
-def _rerun_bounds(problem: RematChain) -> Amounts:
-    r"""Return :math:`W_1, \dots, W_N`, shape (N,); 0 where a stage fits in no way."""
-    chain = problem.instance
-    cuts = ChainCuts(chain, problem.memory_bytes)
-    below_ns = [0]
-    for number in range(1, len(chain) + 1):
-        below_ns.append(cuts.rerun_ns(number, below_ns) or 0)
-    return np.array(below_ns[1:], dtype=np.int64)
-
-
-def _sizes(chain: Chain) -> tuple[Amounts, Amounts, Amounts, Amounts]:
-    """Return the sizes of a^0..a^N and of what is saved, and what the operations need besides."""
-    return (
-        _amounts(chain.activation_bytes(number) for number in range(len(chain) + 1)),
-        _amounts(stage.saved_bytes for stage in chain),
-        _amounts(stage.forward_overhead_bytes for stage in chain),
-        _amounts(
-            chain.backward_output_bytes(number) + stage.backward_overhead_bytes
-            for number, stage in enumerate(chain, start=1)
-        ),
-    )
-
-
-def _amounts(values: Iterable[int]) -> Amounts:
-    return np.array(list(values), dtype=np.int64)
-
-
-def _schedule(sequence: list[tuple[int, int]]) -> ChainSchedule | None:
-    return chain_schedule(sequence) if sequence else None

@@ -1,9 +1,16 @@
 #include "contents_search.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cstddef>
+#include <memory>
+#include <new>
+#include <optional>
 #include <queue>
+
+#include "contents_estimate.hpp"
+#include "contents_moves.hpp"
 
 namespace jettison {
 namespace {
@@ -11,266 +18,243 @@ namespace {
 constexpr std::int64_t polled_every = 4096;
 constexpr std::uint32_t nowhere = ~std::uint32_t{0};
 
-std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
-
-enum class Held : std::uint8_t { nothing, plain, whole };
-
-// What is in memory besides a^0: how each stage is held, and which gradient.
-struct Contents {
-    std::uint64_t word;
-
-    static Contents start(std::int32_t stages) { return Contents{0}.with_gradient(stages); }
-
-    Held held(std::int32_t stage) const {
-        return static_cast<Held>((word >> (2 * (stage - 1))) & 3);
-    }
-    Contents with(std::int32_t stage, Held how) const {
-        const int shift = 2 * (stage - 1);
-        return {(word & ~(std::uint64_t{3} << shift)) | (static_cast<std::uint64_t>(how) << shift)};
-    }
-    std::int32_t gradient() const { return static_cast<std::int32_t>(word >> gradient_shift); }
-    Contents with_gradient(std::int32_t stage) const {
-        constexpr std::uint64_t stages_only = (std::uint64_t{1} << gradient_shift) - 1;
-        return {(word & stages_only) | (static_cast<std::uint64_t>(stage) << gradient_shift)};
-    }
-
-private:
-    static constexpr int gradient_shift = 2 * most_stages;
-};
-
-struct Move {
-    Step step;
-    std::int64_t duration_ns;
-    std::int64_t needed_bytes;  // while it runs, and right after it
-    Contents after;
-};
-
-// Calls `visit` with every move that changes what is in memory and is not plainly useless; the
-// docstring of the Python module says why the others need not be looked at.
-template <typename Visit>
-void for_each_move(const ContentsChain& chain, Contents now, Visit visit) {
-    const std::int32_t gradient = now.gradient();
-    std::int64_t stored = chain.held_bytes[0] + chain.held_bytes[index(gradient)];
-    for (std::int32_t k = 1; k <= gradient; ++k) {
-        const Held how = now.held(k);
-        if (how == Held::whole) stored += chain.saved_bytes[index(k - 1)];
-        if (how == Held::plain) stored += chain.held_bytes[index(k)];
-    }
-    for (std::int32_t k = 1; k <= gradient; ++k) {
-        if (k > 1 && now.held(k - 1) == Held::nothing) continue;
-        const Held target = now.held(k);
-        const std::int64_t duration = chain.forward_ns[index(k - 1)];
-        const std::int64_t working = stored + chain.forward_bytes[index(k - 1)];
-        const std::int64_t passing = working + chain.held_bytes[index(k)];
-        const Contents reached = target == Held::nothing ? now.with(k, Held::plain) : now;
-        if (target == Held::nothing && k < gradient) {
-            visit({{Operation::forward_checkpoint, k}, duration, passing, reached});
-        }
-        if (target != Held::whole) {
-            visit({{Operation::forward_all, k}, duration,
-                   working + chain.saved_bytes[index(k - 1)], now.with(k, Held::whole)});
-        }
-        if (k > 1) {
-            visit({{Operation::forward_none, k}, duration, passing,
-                   reached.with(k - 1, Held::nothing)});
-        }
-    }
-    const Held below = gradient == 1 ? Held::whole : now.held(gradient - 1);
-    if (now.held(gradient) != Held::whole || below == Held::nothing) return;
-    Contents after = now.with(gradient, Held::nothing).with_gradient(gradient - 1);
-    std::int64_t left = stored - chain.saved_bytes[index(gradient - 1)] -
-                        chain.held_bytes[index(gradient)] + chain.held_bytes[index(gradient - 1)];
-    if (below == Held::plain) {
-        after = after.with(gradient - 1, Held::nothing);
-        left -= chain.held_bytes[index(gradient - 1)];
-    }
-    visit({{Operation::backward, gradient},
-           chain.backward_ns[index(gradient - 1)],
-           std::max(stored + chain.backward_bytes[index(gradient - 1)], left),
-           after});
-}
-
-// Cost: time. What fits the memory is allowed.
-class Time {
+// Cost: time of the forwards that save nothing. What fits the memory is allowed.
+class Rerun {
 public:
-    Time(const ContentsChain& chain, std::int64_t memory_bytes)
-        : chain_(chain), memory_bytes_(memory_bytes), forward_{0}, backward_{0} {
-        for (std::int32_t k = 1; k <= chain.stages; ++k) {
-            forward_.push_back(forward_.back() + chain.forward_ns[index(k - 1)]);
-            backward_.push_back(backward_.back() + chain.backward_ns[index(k - 1)]);
-        }
-    }
+    Rerun(const ContentsChain& chain, std::int64_t memory_bytes, std::int64_t below_ns,
+          const std::function<bool()>& poll)
+        : memory_bytes_(memory_bytes), left_(chain, memory_bytes, below_ns, poll) {}
 
     std::int64_t start() const { return 0; }
 
-    std::int64_t after(std::int64_t cost, const Move& move) const {
-        return move.needed_bytes <= memory_bytes_ ? cost + move.duration_ns : beyond_all;
+    bool fits(std::int64_t, std::int64_t bytes) const { return bytes <= memory_bytes_; }
+
+    template <typename Contents>
+    std::int64_t after(std::int64_t cost, const Move<Contents>& move) const {
+        return move.needed_bytes <= memory_bytes_ ? cost + move.rerun_ns : beyond_all;
     }
 
     // The least cost of a schedule that reaches these contents at this cost.
-    std::int64_t estimate(std::int64_t cost, Contents now) const {
-        std::int64_t once = 0;
-        std::int32_t top = 0;
-        std::int32_t start = 0;  // the largest stage below `top` that is held
-        for (std::int32_t k = now.gradient(); k >= 1; --k) {
+    template <typename Contents>
+    std::int64_t estimate(std::int64_t cost, const Contents& now) const {
+        return std::min(cost + left_(now), beyond_all);
+    }
+
+private:
+    std::int64_t memory_bytes_;
+    ContentsEstimate left_;
+};
+
+// Cost: the largest need so far.
+class Peak {
+public:
+    explicit Peak(const ContentsChain& chain) : chain_(chain) {}
+
+    std::int64_t start() const { return chain_.held_bytes[0]; }
+
+    bool fits(std::int64_t cost, std::int64_t bytes) const { return bytes <= cost; }
+
+    template <typename Contents>
+    std::int64_t after(std::int64_t cost, const Move<Contents>& move) const {
+        return std::max(cost, move.needed_bytes);
+    }
+
+    // What single operations that are still to come need beside what is saved below them.
+    template <typename Contents>
+    std::int64_t estimate(std::int64_t cost, const Contents& now) const {
+        std::int64_t held = chain_.held_bytes[0];
+        Held before = Held::whole;
+        for (std::int32_t k = 1; k <= now.gradient(); ++k) {
             const Held how = now.held(k);
-            if (how != Held::whole) once += chain_.forward_ns[index(k - 1)];
-            if (top == 0 && how != Held::whole) {
-                top = k;
-            } else if (top != 0 && start == 0 && how != Held::nothing) {
-                start = k;
+            const std::int64_t saved = chain_.saved_bytes[index(k - 1)];
+            const std::int64_t beside =
+                held + saved + (before == Held::whole ? 0 : chain_.held_bytes[index(k - 1)]);
+            cost = std::max(cost, beside + chain_.held_bytes[index(k)] +
+                                      chain_.backward_bytes[index(k - 1)]);
+            if (how != Held::whole) {
+                cost = std::max(cost, beside + chain_.forward_bytes[index(k - 1)]);
+            } else {
+                held += saved;
             }
+            before = how;
         }
-        if (top > 0) {
-            const std::int64_t path = forward_[index(top)] - forward_[index(start)];
-            once = std::max(once, path + chain_.rerun_ns[index(top - 1)]);
-        }
-        return cost + backward_[index(now.gradient())] + once;
+        return cost;
     }
 
 private:
     const ContentsChain& chain_;
-    std::int64_t memory_bytes_;
-    std::vector<std::int64_t> forward_, backward_;  // of the first stages together
 };
 
-// Cost: the largest need so far, or that of the single operations that every schedule runs. Costs
-// from that on are exact from the start, so that no state is opened twice.
-class Peak {
-public:
-    explicit Peak(const ContentsChain& chain) : start_(chain.held_bytes[0]) {
-        for (std::int32_t k = 1; k <= chain.stages; ++k) {
-            const std::int64_t below = k > 1 ? chain.held_bytes[index(k - 1)] : 0;
-            const std::int64_t held =
-                chain.held_bytes[0] + below + chain.saved_bytes[index(k - 1)];
-            start_ = std::max({start_, held + chain.forward_bytes[index(k - 1)],
-                               held + chain.held_bytes[index(k)] +
-                                   chain.backward_bytes[index(k - 1)]});
-        }
-    }
-
-    std::int64_t start() const { return start_; }
-
-    std::int64_t after(std::int64_t cost, const Move& move) const {
-        return std::max(cost, move.needed_bytes);
-    }
-
-    std::int64_t estimate(std::int64_t cost, Contents) const { return cost; }
-
-private:
-    std::int64_t start_;
-};
-
+template <typename Contents>
 struct Node {
     Contents contents;
     std::int64_t cost;
     std::uint32_t before;
-    Step step;
+    std::uint8_t stage;
+    std::int8_t operation;
+    bool drops_input;
+    bool is_closed;
 };
 
-// Nodes by their contents: open addressing over indices into a vector.
+// Nodes by their contents: open addressing over indices into blocks that never move.
+template <typename Contents>
 class Nodes {
 public:
     Nodes() : places_(std::size_t{1} << 12, nowhere) {}
 
     // Returns the index of the node with these contents; a new one costs beyond_all.
-    std::uint32_t find(Contents contents) {
-        if (2 * nodes_.size() >= places_.size()) grow();
+    std::uint32_t find(const Contents& contents) {
+        if (4 * count_ >= 3 * places_.size()) grow();
         std::uint32_t& place = places_[place_of(contents)];
         if (place == nowhere) {
-            place = static_cast<std::uint32_t>(nodes_.size());
-            nodes_.push_back({contents, beyond_all, nowhere, {}});
+            if (count_ % block_size == 0) blocks_.push_back(std::make_unique<Block>());
+            place = static_cast<std::uint32_t>(count_++);
+            (*this)[place] = {contents, beyond_all, nowhere, 0, 0, false, false};
         }
         return place;
     }
 
-    Node& operator[](std::uint32_t node) { return nodes_[node]; }
-    std::int64_t size() const { return static_cast<std::int64_t>(nodes_.size()); }
+    Node<Contents>& operator[](std::uint32_t node) {
+        return (*blocks_[node / block_size])[node % block_size];
+    }
+    std::int64_t size() const { return static_cast<std::int64_t>(count_); }
 
 private:
-    std::size_t place_of(Contents contents) const {
+    static constexpr std::size_t block_size = std::size_t{1} << 12;
+    using Block = std::array<Node<Contents>, block_size>;
+
+    std::size_t place_of(const Contents& contents) {
         const std::size_t last = places_.size() - 1;
-        std::uint64_t mixed = contents.word * 0x9E3779B97F4A7C15u;
-        mixed ^= mixed >> 32;
-        std::size_t place = static_cast<std::size_t>(mixed) & last;
-        while (places_[place] != nowhere && nodes_[places_[place]].contents.word != contents.word) {
+        std::size_t place = static_cast<std::size_t>(contents.hash()) & last;
+        while (places_[place] != nowhere && !((*this)[places_[place]].contents == contents)) {
             place = (place + 1) & last;
         }
         return place;
     }
 
     void grow() {
-        places_.assign(2 * places_.size(), nowhere);
-        for (std::size_t node = 0; node < nodes_.size(); ++node) {
-            places_[place_of(nodes_[node].contents)] = static_cast<std::uint32_t>(node);
+        const std::size_t size = 2 * places_.size();
+        places_ = {};
+        places_.assign(size, nowhere);
+        for (std::size_t node = 0; node < count_; ++node) {
+            const auto name = static_cast<std::uint32_t>(node);
+            places_[place_of((*this)[name].contents)] = name;
         }
     }
 
-    std::vector<Node> nodes_;
+    std::vector<std::unique_ptr<Block>> blocks_;
     std::vector<std::uint32_t> places_;
+    std::size_t count_ = 0;
 };
 
-// A*: the open node with the least estimate comes first, and the one furthest on among those. A
-// node is opened again when it is reached at less cost, so that the estimate need not be
+template <typename Contents>
+std::vector<Step> steps_to(Nodes<Contents>& nodes, std::uint32_t node) {
+    std::vector<Step> steps;
+    for (; nodes[node].before != nowhere; node = nodes[node].before) {
+        const Node<Contents>& reached = nodes[node];
+        auto operation = static_cast<Operation>(reached.operation);
+        if (reached.drops_input && operation == Operation::forward_checkpoint) {
+            operation = Operation::forward_none;
+        } else if (reached.drops_input) {
+            steps.push_back({Operation::drop, reached.stage - 1});
+        }
+        steps.push_back({operation, reached.stage});
+    }
+    std::reverse(steps.begin(), steps.end());
+    return steps;
+}
+
+// A*: the open node with the least estimate comes first, and the one that was met last among those.
+// A node is opened again when it is reached at less cost, so that the estimate need not be
 // consistent. It never falls along a path: what holds for a part of a schedule holds for the rest.
-template <typename Cost>
-ContentsAnswer search(const ContentsChain& chain, const Cost& objective, std::int64_t below,
+template <typename Contents, typename Cost>
+ContentsAnswer search_words(const ContentsChain& chain, const Cost& objective, std::int64_t below,
                       std::int64_t most_states, const std::function<bool()>& poll) {
     struct Open {
-        std::int64_t estimate, cost;
+        std::int64_t estimate;
         std::uint32_t node;
 
         bool operator<(const Open& other) const {
-            return estimate != other.estimate ? estimate > other.estimate : cost < other.cost;
+            return estimate != other.estimate ? estimate > other.estimate : node < other.node;
         }
     };
     ContentsAnswer answer;
     answer.value = beyond_all;
-    Nodes nodes;
-    std::priority_queue<Open> queue;
     const Contents begin = Contents::start(chain.stages);
     const std::int64_t first = objective.estimate(objective.start(), begin);
-    const std::uint32_t root = nodes.find(begin);
-    nodes[root].cost = objective.start();
-    if (first < below) queue.push({first, objective.start(), root});
     answer.lower_bound = std::min(first, below);
-    for (std::int64_t popped = 0;; ++popped) {
-        if (queue.empty()) {
-            answer.lower_bound = below;
-            answer.complete = true;
-            break;
-        }
-        const Open open = queue.top();
-        answer.lower_bound = open.estimate;
-        if (nodes.size() > most_states || (popped % polled_every == 0 && !poll())) break;
-        queue.pop();
-        if (open.cost > nodes[open.node].cost) continue;
-        const Contents now = nodes[open.node].contents;
-        if (now.gradient() == 0) {
-            answer.value = open.cost;
-            answer.complete = true;
-            for (std::uint32_t at = open.node; at != root; at = nodes[at].before) {
-                answer.steps.push_back(nodes[at].step);
+    if (first >= below) return answer;
+    Nodes<Contents> nodes;
+    try {
+        std::priority_queue<Open> queue;
+        const std::uint32_t root = nodes.find(begin);
+        nodes[root].cost = objective.start();
+        queue.push({first, root});
+        for (std::int64_t popped = 0;; ++popped) {
+            if (queue.empty()) {
+                answer.lower_bound = below;
+                break;
             }
-            std::reverse(answer.steps.begin(), answer.steps.end());
-            break;
+            const Open open = queue.top();
+            // All that waits is no less: whatever stops the search from here on, this is proved.
+            answer.lower_bound = open.estimate;
+            if (nodes.size() > most_states) {
+                answer.end = SearchEnd::states;
+                break;
+            }
+            if (popped % polled_every == 0 && !poll()) {
+                answer.end = SearchEnd::poll;
+                break;
+            }
+            queue.pop();
+            Node<Contents>& node = nodes[open.node];
+            if (node.is_closed) continue;
+            node.is_closed = true;
+            const Contents now = node.contents;
+            const std::int64_t spent = node.cost;
+            if (now.gradient() == 0) {
+                answer.value = spent;
+                answer.steps = steps_to(nodes, open.node);
+                break;
+            }
+            const auto fits = [&](std::int64_t bytes) { return objective.fits(spent, bytes); };
+            for_each_move(chain, now, fits, [&](const Move<Contents>& move) {
+                const std::int64_t cost = objective.after(spent, move);
+                if (cost >= below) return;
+                const std::int64_t estimate =
+                    std::max(open.estimate, objective.estimate(cost, move.after));
+                if (estimate >= below) return;
+                const std::uint32_t place = nodes.find(move.after);
+                Node<Contents>& reached = nodes[place];
+                if (cost >= reached.cost) return;
+                reached = {move.after,
+                           cost,
+                           open.node,
+                           static_cast<std::uint8_t>(move.stage),
+                           static_cast<std::int8_t>(move.operation),
+                           move.drops_input,
+                           false};
+                queue.push({estimate, place});
+            });
         }
-        for_each_move(chain, now, [&](const Move& move) {
-            const std::int64_t cost = objective.after(open.cost, move);
-            if (cost >= below) return;
-            const std::int64_t estimate =
-                std::max(open.estimate, objective.estimate(cost, move.after));
-            if (estimate >= below) return;
-            const std::uint32_t reached = nodes.find(move.after);
-            if (cost >= nodes[reached].cost) return;
-            nodes[reached].cost = cost;
-            nodes[reached].before = open.node;
-            nodes[reached].step = move.step;
-            queue.push({estimate, cost, reached});
-        });
+    } catch (const std::bad_alloc&) {
+        answer.end = SearchEnd::memory;
     }
     answer.states = nodes.size();
     return answer;
+}
+
+// Few words for short chains: a state takes 24 bytes beside them, and some 20 to be found.
+template <typename Cost>
+ContentsAnswer search(const ContentsChain& chain, const Cost& objective, std::int64_t below,
+                      std::int64_t most_states, const std::function<bool()>& poll) {
+    const auto search_in = [&](auto contents) {
+        return search_words<decltype(contents)>(chain, objective, below, most_states, poll);
+    };
+    if (chain.stages <= Contents<1>::most_stages) return search_in(Contents<1>{});
+    if (chain.stages <= Contents<2>::most_stages) return search_in(Contents<2>{});
+    if (chain.stages <= Contents<4>::most_stages) return search_in(Contents<4>{});
+    return search_in(LongestContents{});
 }
 
 }  // namespace
@@ -279,14 +263,19 @@ ContentsAnswer fastest_contents(const ContentsChain& chain, std::int64_t memory_
                                 std::int64_t below_ns, std::int64_t most_states,
                                 const std::function<bool()>& poll) {
     assert(chain.stages >= 1 && chain.stages <= most_stages);
-    if (chain.held_bytes[0] > memory_bytes) {
-        ContentsAnswer answer;
-        answer.lower_bound = below_ns;
-        answer.value = beyond_all;
-        answer.complete = true;
-        return answer;
+    // More than all sizes together is as good as that; sums stay in range.
+    memory_bytes = std::min(memory_bytes, beyond_all);
+    std::optional<Rerun> objective;
+    try {
+        objective.emplace(chain, memory_bytes, below_ns, poll);
+    } catch (const std::bad_alloc&) {
+        ContentsAnswer nothing;
+        nothing.lower_bound = std::min(std::int64_t{0}, below_ns);
+        nothing.value = beyond_all;
+        nothing.end = SearchEnd::memory;
+        return nothing;
     }
-    return search(chain, Time(chain, memory_bytes), below_ns, most_states, poll);
+    return search(chain, *objective, below_ns, most_states, poll);
 }
 
 ContentsAnswer smallest_contents(const ContentsChain& chain, std::int64_t below_bytes,

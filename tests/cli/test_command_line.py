@@ -41,7 +41,7 @@ def test_solve_without_json_names_status_time_and_bound(terminal: Terminal) -> N
     code, out, _ = terminal.run("solve", "remat-chain", "chain.json", "--memory", "50%")
     assert code == 0
     lines = dict(line.split("  ", 1) for line in out.splitlines())
-    assert lines["status"].strip() == "optimal-persistent (completed)"
+    assert lines["status"].strip() == "optimal (completed)"
     assert {"time", "peak", "lower bound", "valid for", "gap"} <= lines.keys()
 
 
@@ -356,7 +356,7 @@ EXPORT = ("export", "remat-graph", "graph.json", "--memory", "50%", "-o", "model
         (("solve", "remat-chain", "graph.json", "--memory", "50%"), "ladder is a graph"),
         (
             ("solve", "remat-chain", "chain.json", "--memory", "50%", "--method", "magic"),
-            "choose one of rotor",
+            "choose one of unrestricted",
         ),
         (
             ("solve", "remat-chain", "chain.json", "--memory", "50%", "--gap", "2"),
@@ -482,7 +482,7 @@ def test_every_command_has_a_help_text(terminal: Terminal, command: str) -> None
         (("show", "Resnet50-b4-224"), "write resnet50-b4-224-cpu, or run `jettison list "),
         (
             ("solve", "remat-chain", "chain.json", "--memory", "50%", "--method", "revolv"),
-            "write revolve, or choose one of rotor-exact, ",
+            "write revolve, or choose one of unrestricted, ",
         ),
     ],
 )

@@ -52,8 +52,8 @@ def persistent_front(chain: Chain) -> Front:
     return _front(chain, NEVER_SAVED)
 
 
-def unrestricted_front(chain: Chain) -> Front:
-    """Return every (peak bytes, time) that no schedule at all beats, the fastest first."""
+def table_1_front(chain: Chain) -> Front:
+    """Return every (peak bytes, time) that no sequence of Table 1 beats, the fastest first."""
     return _front(chain, ANYTHING)
 
 
@@ -68,7 +68,7 @@ def fastest_persistent(chain: Chain, memory_bytes: int) -> int | None:
 
 
 def fastest(chain: Chain, memory_bytes: int) -> int | None:
-    """Return the least time of any schedule within a memory, or None."""
+    """Return the least time of any sequence of Table 1 within a memory, or None."""
     return fastest_in(_front(chain, ANYTHING, memory_bytes), memory_bytes)
 
 
@@ -78,8 +78,8 @@ def least_memory_persistent(chain: Chain) -> int:
 
 
 def least_memory(chain: Chain) -> int:
-    """Return the least peak of any schedule."""
-    return unrestricted_front(chain)[-1][0]
+    """Return the least peak of any sequence of Table 1."""
+    return table_1_front(chain)[-1][0]
 
 
 def start(chain: Chain) -> State:

@@ -8,7 +8,8 @@ from functools import cache
 from typing import NamedTuple
 
 from jettison.instances.chain import Chain
-from tests.oracles.chain_brute_force import Front, persistent_front, unrestricted_front
+from tests.oracles.chain_brute_force import Front, persistent_front, table_1_front
+from tests.oracles.chain_drops_brute_force import trade_off_with_drops
 from tests.strategies import random_chain
 
 SEED = 20
@@ -21,7 +22,8 @@ class JudgedChain(NamedTuple):
 
     chain: Chain
     persistent: Front
-    unrestricted: Front
+    table_1: Front
+    all_schedules: Front
 
     def memories(self) -> range:
         """Return every memory from one byte too little to one byte more than is of use."""
@@ -30,7 +32,9 @@ class JudgedChain(NamedTuple):
 
 def judged(chain: Chain) -> JudgedChain:
     """Return a chain with its trade-offs."""
-    return JudgedChain(chain, persistent_front(chain), unrestricted_front(chain))
+    return JudgedChain(
+        chain, persistent_front(chain), table_1_front(chain), trade_off_with_drops(chain)
+    )
 
 
 @cache

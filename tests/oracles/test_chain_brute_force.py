@@ -16,7 +16,7 @@ from tests.oracles.chain_brute_force import (
     moves,
     persistent_front,
     start,
-    unrestricted_front,
+    table_1_front,
 )
 
 
@@ -73,7 +73,7 @@ def test_a_loss_alone_has_one_schedule() -> None:
         stages=(_stage("loss", forward_ns=2, backward_ns=4, saved_bytes=5),),
     )
     # F_all 1 holds 3 + 5; B 1 holds 3 + 5 and writes the gradient of the input, 3.
-    assert persistent_front(chain) == unrestricted_front(chain) == ((11, 6),)
+    assert persistent_front(chain) == table_1_front(chain) == ((11, 6),)
 
 
 def test_two_stages_trade_one_byte_for_one_forward() -> None:

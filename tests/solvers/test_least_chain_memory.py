@@ -11,6 +11,7 @@ from jettison.solvers.least_chain_memory import (
     least_persistent_memory,
 )
 from tests.oracles.chain_brute_force import least_memory, least_memory_persistent
+from tests.oracles.chain_drops_brute_force import trade_off_with_drops
 from tests.oracles.judged_chains import judged_chains
 from tests.strategies import chains
 from tests.tiny import LARGER_IF_PERSISTENT
@@ -61,13 +62,13 @@ def test_the_least_memory_lies_between_the_bound_and_the_two_simplest_schedules(
 
 def test_no_schedule_of_any_kind_needs_less_than_the_bound() -> None:
     for judged in judged_chains():
-        assert least_memory_of_any_schedule(judged.chain) <= judged.unrestricted[-1][0]
+        assert least_memory_of_any_schedule(judged.chain) <= judged.all_schedules[-1][0]
 
 
 @settings(deadline=None, max_examples=100)
 @given(chains(max_stages=3))
 def test_no_schedule_of_any_small_chain_needs_less_than_the_bound(chain: Chain) -> None:
-    assert least_memory_of_any_schedule(chain) <= least_memory(chain)
+    assert least_memory_of_any_schedule(chain) <= trade_off_with_drops(chain)[-1][0]
 
 
 def test_a_schedule_that_is_not_persistent_can_need_less() -> None:

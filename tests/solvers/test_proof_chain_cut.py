@@ -9,7 +9,8 @@ from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.chain_cut_bound import ChainCuts
 from jettison.solvers.clock import Clock
 from jettison.solvers.proof.remat_chain import certify_cut
-from tests.oracles.chain_brute_force import fastest, least_memory
+from tests.oracles.chain_brute_force import fastest_in
+from tests.oracles.chain_drops_brute_force import trade_off_with_drops
 from tests.strategies import random_chain
 
 
@@ -18,9 +19,10 @@ def test_the_best_cut_is_certified_and_at_most_the_fastest_step() -> None:
     above_base = 0
     for _ in range(25):
         chain = random_chain(chance, chance.randint(2, 4))
-        least, most = least_memory(chain), chain.store_all_peak_bytes
+        front = trade_off_with_drops(chain)
+        least, most = front[-1][0], chain.store_all_peak_bytes
         problem = RematChain(chain, chance.randint(least, max(least, most)))
-        fastest_ns = fastest(chain, problem.memory_bytes)
+        fastest_ns = fastest_in(front, problem.memory_bytes)
         assert fastest_ns is not None
         cuts = ChainCuts(chain, problem.memory_bytes)
         rerun_ns = [cuts.rerun_ns(k, [0] * len(chain)) for k in range(1, len(chain) + 1)]

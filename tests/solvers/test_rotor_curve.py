@@ -17,7 +17,7 @@ def test_every_bracket_holds_the_brute_force_of_its_memory(slots: int) -> None:
     generator = random.Random(4)
     kept = missed = apart = 0
     for _ in range(80):
-        chain, front, _ = judged(
+        chain, front, *_ = judged(
             random_chain(generator, generator.randint(1, 4), largest_output_bytes=40)
         )
         # Around every memory at which the best time changes, and a largest one that makes the

@@ -25,9 +25,11 @@ def best_persistent_ns(gap: PersistenceGap) -> int | None:
     return result.time_ns
 
 
-def best_ns(gap: PersistenceGap) -> int | None:
+def best_ns(gap: PersistenceGap) -> int:
+    """Return the optimum of all schedules, with drops."""
     result = solve(RematChain(gap.chain, gap.memory_bytes), "unrestricted", gap=0)
-    assert result.status in {"optimal", "optimal-table-1"}
+    assert result.status == "optimal"
+    assert result.time_ns is not None
     return result.time_ns
 
 
@@ -37,10 +39,10 @@ def test_the_numbers_of_two_levels_are_worked_out_by_hand() -> None:
     # Not keeping it at the loss: 3 F 1 and 3 F 2, 15. Giving it up after the loss, for a^2, and
     # restarting at the end for B 2 and B 1: 2 F 1 and 3 F 2.
     assert gap.persistent_ns == 11
-    assert gap.unrestricted_ns == 11
+    assert gap.table_1_ns == 11
     # With a shorter F 1 restarting pays: three times for the persistent, twice for the others.
     gap = persistence_gap(2, 6, first_ns=3)
-    assert (gap.persistent_ns, gap.unrestricted_ns) == (10, 9)
+    assert (gap.persistent_ns, gap.table_1_ns) == (10, 9)
 
 
 def test_the_schedule_of_the_idea_is_replayed() -> None:
@@ -61,7 +63,7 @@ def test_the_schedule_of_the_idea_is_replayed() -> None:
     assert replay.violations == ()
     assert replay.schedule_class is ScheduleClass.TABLE_1
     # F 1 twice, F 2 three times.
-    assert replay.time_ns == gap.unrestricted_ns == 5
+    assert replay.time_ns == gap.table_1_ns == 5
 
 
 @pytest.mark.parametrize(
@@ -73,7 +75,7 @@ def test_brute_force_confirms_both_times(
 ) -> None:
     gap = persistence_gap(levels, repeats, first_ns, next_ns)
     assert fastest_persistent(gap.chain, gap.memory_bytes) == gap.persistent_ns
-    assert fastest(gap.chain, gap.memory_bytes) == gap.unrestricted_ns
+    assert fastest(gap.chain, gap.memory_bytes) == gap.table_1_ns
 
 
 @pytest.mark.parametrize(
@@ -87,8 +89,9 @@ def test_both_optima_are_as_claimed_wherever_the_best_plan_changes(
         for first_ns in range(0, 3 * levels * repeats, levels):
             gap = persistence_gap(levels, repeats, first_ns, next_ns=2)
             assert best_persistent_ns(gap) == gap.persistent_ns
-            assert best_ns(gap) == gap.unrestricted_ns
-            gains += gap.persistent_ns > gap.unrestricted_ns
+            # Drops save one of the reruns at most.
+            assert gap.table_1_ns - 2 <= best_ns(gap) <= gap.table_1_ns
+            gains += gap.persistent_ns > gap.table_1_ns
     assert gains >= 5
 
 
@@ -96,8 +99,8 @@ def test_both_optima_are_as_claimed_wherever_the_best_plan_changes(
 def test_long_chains_have_the_claimed_optima(levels: int, repeats: int) -> None:
     gap = persistence_gap(levels, repeats)
     assert best_persistent_ns(gap) == gap.persistent_ns
-    assert best_ns(gap) == gap.unrestricted_ns
-    assert gap.persistent_ns > gap.unrestricted_ns
+    assert gap.table_1_ns - 1 <= best_ns(gap) <= gap.table_1_ns
+    assert gap.persistent_ns > gap.table_1_ns
 
 
 @pytest.mark.parametrize("levels", [2, 3, 6, 20])
@@ -107,7 +110,7 @@ def test_the_ratio_tends_to_half_the_levels_and_a_half(levels: int) -> None:
     for repeats in (10**3, 10**4, 10**5):
         # Only the formula is asked: a chain of this length is never solved.
         gap = persistence_gap(levels, levels * repeats // 50)
-        distances.append(abs(limit - Fraction(gap.persistent_ns, gap.unrestricted_ns)))
+        distances.append(abs(limit - Fraction(gap.persistent_ns, gap.table_1_ns)))
     assert distances == sorted(distances, reverse=True)
     assert distances[-1] < limit / 50
 
