@@ -36,6 +36,8 @@ class Job:
         As in `SolveOptions`.
     versions
         Of the packages that the answer depends on.
+    certify
+        Whether a certificate of the best bound is wanted as well.
     """
 
     problem: str
@@ -50,6 +52,7 @@ class Job:
     threads: int
     seed: int
     versions: Mapping[str, str]
+    certify: bool = False
 
     @classmethod
     def of(cls, cell: Cell, instance: Instance, versions: Mapping[str, str]) -> Job:
@@ -77,6 +80,7 @@ class Job:
             threads=options.threads,
             seed=options.seed,
             versions=versions,
+            certify=cell.certify,
         )
 
     @cached_property
@@ -115,6 +119,9 @@ class Job:
         """Return the job as a JSON object."""
         document = asdict(self)
         document["versions"] = dict(self.versions)
+        if not self.certify:
+            # The keys of jobs without certificates are those from before there were any.
+            del document["certify"]
         return document
 
     @classmethod

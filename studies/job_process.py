@@ -7,6 +7,7 @@ the process ends as well, with all that it has started.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import resource
@@ -19,7 +20,9 @@ from typing import Any
 
 from jettison.instances.errors import InputError, JettisonError
 from jettison.schedules.schedule_file import save_schedule
+from jettison.solvers.certified import certificate_for, certified_bound, proof_to_certify
 from jettison.solvers.outcome import Progress
+from jettison.solvers.result import Result
 from jettison.solvers.solve import solve_with
 from jettison.studies.job import Job, present_versions
 from jettison.studies.result_folder import ResultFolder
@@ -57,12 +60,16 @@ class JobProcess:
         result = solve_with(posed, job.method, job.options(on_progress=self._report))
         if result.schedule is not None:
             save_schedule(result.schedule, posed.instance, folder.schedule_path(job.key))
+        certificate: dict[str, object] = {}
+        if job.certify:
+            result, certificate = _certified(result, job, folder.certificate_path(job.key))
         usage = resource.getrusage(resource.RUSAGE_SELF)
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu_s = usage.ru_utime + usage.ru_stime + children.ru_utime + children.ru_stime
         replay = result.replay
         return {
             "result": result.to_json(),
+            **certificate,
             "bounds": [
                 {
                     "time_ns": bound.time_ns,
@@ -84,6 +91,28 @@ class JobProcess:
     def _say(self, message: Mapping[str, Any]) -> None:
         self._reports.write(json.dumps(message).encode() + b"\n")
         self._reports.flush()
+
+
+def _certified(result: Result, job: Job, path: Path) -> tuple[Result, dict[str, object]]:
+    """Write a certificate of the best bound, and return the result with what it says.
+
+    Nothing is written where nothing was proved in the time and the memory of the job.
+    """
+    posed, refuted = result.problem, proof_to_certify([result])
+    try:
+        certificate = certificate_for(posed, result.bounds, refuted, job.options())
+    except MemoryError:
+        certificate = None
+    if certificate is None:
+        return result, {}
+    bound = certified_bound(posed, certificate)
+    certificate.save(path)
+    said = {
+        "time_ns": certificate.time_ns,
+        "valid_for": str(certificate.valid_for),
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+    }
+    return result if bound is None else result.with_bounds((bound,)), {"certificate": said}
 
 
 def _limit_memory(limit_bytes: int | None) -> None:

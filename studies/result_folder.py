@@ -3,6 +3,7 @@
 =========================== ==================================================================
 ``jobs/KEY.json``           the record of a job, by its key; it appears complete or not at all
 ``schedules/KEY.json``      its schedule, if it found one
+``certificates/KEY.gz``     its certificate, if one was wanted and made
 ``instances/SHA256.json``   an instance
 ``studies/NAME-SHA12.toml`` a study that was run into this folder, as it was written
 ``claims/KEY``              locked while a job runs; the system unlocks it if its owner dies
@@ -42,7 +43,7 @@ from jettison.instances.json_file import (
 
 _KIND = "study-record"
 # The first is made first: a folder that has it is one of results.
-_FOLDERS = ("jobs", "schedules", "instances", "studies", "claims")
+_FOLDERS = ("jobs", "schedules", "certificates", "instances", "studies", "claims")
 _WAIT_S = 0.05
 _MADE_AGAIN = "start the sweep again: it sets damaged files aside and makes them again"
 
@@ -110,6 +111,10 @@ class ResultFolder:
         """Return where the schedule of a job is, or will be."""
         return self.path / "schedules" / f"{key}.json"
 
+    def certificate_path(self, key: str) -> Path:
+        """Return where the certificate of a job is, or will be."""
+        return self.path / "certificates" / f"{key}.gz"
+
     def has(self, key: str) -> bool:
         """Tell whether the record of a job is there."""
         return self.record_path(key).exists()
@@ -132,12 +137,13 @@ class ResultFolder:
         return found
 
     def sound_record(self, key: str) -> dict[str, Any]:
-        """Return the record of a job, if the schedule that it speaks of is there as well.
+        """Return the record of a job, if what it speaks of is there as well.
 
         Raises
         ------
         InputError
-            As `record` does, or if the schedule is missing or empty.
+            As `record` does, or if its schedule is missing or empty, or its certificate is not the
+            one that was written.
         """
         record = self.record(key)
         schedule = self.schedule_path(key)
@@ -146,6 +152,14 @@ class ResultFolder:
         ):
             raise InputError(
                 "the schedule of a record is missing", source=str(schedule), expected=_MADE_AGAIN
+            )
+        certificate = record.get("certificate")
+        path = self.certificate_path(key)
+        if certificate is not None and _sha256_of(path) != certificate["sha256"]:
+            raise InputError(
+                "the certificate of a record is missing, or was changed",
+                source=str(path),
+                expected=_MADE_AGAIN,
             )
         return record
 
@@ -182,6 +196,7 @@ class ResultFolder:
             if ours:
                 self._set_aside(self.record_path(key))
                 self._set_aside(self.schedule_path(key))
+                self._set_aside(self.certificate_path(key))
 
     def _set_aside(self, path: Path) -> None:
         if not path.exists():
@@ -189,7 +204,9 @@ class ResultFolder:
         damaged = self.path / "damaged"
         damaged.mkdir(exist_ok=True)
         taken = {entry.name for entry in damaged.iterdir()}
-        names = (f"{path.parent.name}-{path.stem}-{number}.json" for number in itertools.count(1))
+        names = (
+            f"{path.parent.name}-{path.stem}-{number}{path.suffix}" for number in itertools.count(1)
+        )
         path.rename(damaged / next(name for name in names if name not in taken))
 
     def write(self, key: str, content: Mapping[str, object]) -> None:
@@ -219,9 +236,9 @@ class ResultFolder:
 
         with claimed_file(self.path / "claims" / key) as ours:
             if ours:
-                for name in ("jobs", "schedules", "instances"):
+                for name in ("jobs", "schedules", "certificates", "instances"):
                     # What was being written when its writer was killed.
-                    for path in (self.path / name).glob(f".{key}.json.*"):
+                    for path in (self.path / name).glob(f".{key}.*"):
                         path.unlink(missing_ok=True)
             yield ours
 
@@ -280,3 +297,8 @@ class ResultFolder:
                 expected=_MADE_AGAIN,
             )
         return found
+
+
+def _sha256_of(path: Path) -> str | None:
+    """Return the hash of a file, or None if it is not there."""
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None

@@ -82,8 +82,9 @@ def run_job(request: Request) -> JobState:
         # is left to the sweep, which looks at every record and says what it sets aside.
         if folder.has(job.key):
             return _state_of(folder, job.key)
-        # The schedule of a job that was killed before it had a record.
+        # Of a job that was killed before it had a record.
         folder.schedule_path(job.key).unlink(missing_ok=True)
+        folder.certificate_path(job.key).unlink(missing_ok=True)
         started = time.time()
         outcome = _outcome(request)
         if outcome is None:

@@ -17,9 +17,10 @@ A TOML file::
 Instances are names of bundled ones, files (relative to the study), or patterns of either. A grid
 may have ``alpha`` in place of ``memory``, ``bandwidth``, ``transfers`` and ``models`` where its
 problem does, and ``gap`` and ``threads``. Without ``methods`` all of the problem's are run. Every
-grid is the product of its lists. The memory limit holds for the process of a job and for each that
-it starts. The limits of processes are not part of what a job is: a study may be run again with
-others, and ``--retry-failed``.
+grid is the product of its lists. With ``certify = true`` each job of a grid looks for a certificate
+of the best bound that its method proved as well, for which it has its time limit once more. The
+memory limit holds for the process of a job and for each that it starts. The limits of processes are
+not part of what a job is: a study may be run again with others, and ``--retry-failed``.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from jettison.instances.link import parse_link
 from jettison.instances.memory import Alpha, Amount
 from jettison.instances.remat_offload_chain import Transfers
 from jettison.instances.units import parse_bytes
+from jettison.solvers.certified import can_be_certified
 from jettison.solvers.methods import find_method, methods_of
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.posed_problem import Resources, check_problem_name
@@ -61,6 +63,7 @@ _GRID_FIELDS = {
     "gap",
     "threads",
     "seeds",
+    "certify",
 }
 _WALL_LIMIT_S = 600.0
 _MOST_CELLS = 100_000
@@ -83,6 +86,8 @@ class Cell:
         As they are written.
     options
         Time limit, gap, threads and seed.
+    certify
+        Whether a certificate is wanted as well.
     """
 
     problem: str
@@ -90,6 +95,7 @@ class Cell:
     resources: Resources
     method: str
     options: SolveOptions
+    certify: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,9 +206,17 @@ def _cells(grid: object, folder: Path) -> list[Cell]:
         for name in (wanted or [method.name for method in methods_of(problem)])
     ]
     given, options = _resources(grid), _options(grid)
+    certify = _certify(grid, problems)
     _check_count([instances, methods, given, options])
     return [
-        Cell(problem=problem, instance=instance, resources=resources, method=method, options=option)
+        Cell(
+            problem=problem,
+            instance=instance,
+            resources=resources,
+            method=method,
+            options=option,
+            certify=certify,
+        )
         for problem in problems
         for instance, resources, (_, method), option in itertools.product(
             instances, given, [pair for pair in methods if pair[0] == problem], options
@@ -212,6 +226,21 @@ def _cells(grid: object, folder: Path) -> list[Cell]:
 
 def _method(problem: str, name: str) -> str:
     return checked_by(lambda given: find_method(problem, given), name, "methods").name
+
+
+def _certify(grid: Mapping[str, Any], problems: Sequence[str]) -> bool:
+    """Tell whether certificates are wanted of a grid."""
+    wanted = grid.get("certify", False)
+    if not isinstance(wanted, bool):
+        raise InputError(f"{wanted!r}", field="certify", expected="write true or false")
+    without = [problem for problem in problems if not can_be_certified(problem)]
+    if wanted and without:
+        raise InputError(
+            f"bounds of {without[0]} have no certificates",
+            field="certify",
+            expected="leave it out, or put the problem into a grid of its own",
+        )
+    return wanted
 
 
 def _options(grid: Mapping[str, Any]) -> list[SolveOptions]:

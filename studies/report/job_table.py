@@ -25,21 +25,31 @@ COLUMNS = (
     "best_bound_ns",
     "bound_class",
     "gap_to_best",
+    "certified_ns",
+    "certified_for",
+    "certificate",
     "seconds",
     "note",
     "versions",
 )
 
 
-def job_columns(panels: Sequence[Panel]) -> dict[str, Any]:
+def job_columns(panels: Sequence[Panel], certificates: Mapping[str, str]) -> dict[str, Any]:
     """Return a list for each of `COLUMNS`; texts that repeat are kept once.
+
+    Parameters
+    ----------
+    panels
+        The jobs.
+    certificates
+        Where the certificate of a job is, by its key.
 
     Returns
     -------
     dict
         ``columns`` by name. A column of texts is ``{"words": [...], "at": [...]}``.
     """
-    rows = [_row(panel, run) for panel in panels for run in panel.runs]
+    rows = [_row(panel, run, certificates.get(run.key)) for panel in panels for run in panel.runs]
     columns: dict[str, Any] = {}
     for name in COLUMNS:
         values = [row[name] for row in rows]
@@ -51,8 +61,10 @@ def job_columns(panels: Sequence[Panel]) -> dict[str, Any]:
     return columns
 
 
-def _row(panel: Panel, run: Run) -> Mapping[str, Any]:
+def _row(panel: Panel, run: Run, certificate: str | None) -> Mapping[str, Any]:
     job = run.job
+    # What a record says without the file that proves it is not said here.
+    certified = run.certified if certificate is not None else None
     return {
         "key": run.key,
         "panel": panel.name,
@@ -71,6 +83,9 @@ def _row(panel: Panel, run: Run) -> Mapping[str, Any]:
         # Without a schedule the bound that counts is that for all schedules.
         "bound_class": run.schedule_class or "all schedules",
         "gap_to_best": run.gap_to_best,
+        "certified_ns": None if certified is None else certified.time_ns,
+        "certified_for": None if certified is None else certified.valid_for,
+        "certificate": certificate,
         "seconds": run.seconds,
         "note": run.failed if run.failed is not None else run.note,
         "versions": ", ".join(f"{name} {found}" for name, found in job.versions.items()),

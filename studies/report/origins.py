@@ -44,7 +44,7 @@ def describe_origins(panels: Sequence[Panel], folder: ResultFolder, page: Path) 
 
     Of an instance whose file is missing, or was changed, no more is said than what the jobs say.
     """
-    beside = _lies_within(page, folder.path)
+    beside = lies_within(page, folder.path)
     entries, files, left_out = [], {}, []
     size = 0
     for sha256 in dict.fromkeys(panel.instance_sha256 for panel in panels):
@@ -82,7 +82,8 @@ def describe_origins(panels: Sequence[Panel], folder: ResultFolder, page: Path) 
     return Origins(joined(entries), files, tuple(left_out))
 
 
-def _lies_within(page: Path, folder: Path) -> bool:
+def lies_within(page: Path, folder: Path) -> bool:
+    """Tell whether a page lies in the folder of the results, and can link to what is there."""
     return page.resolve().parent.is_relative_to(folder.resolve())
 
 

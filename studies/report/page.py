@@ -16,9 +16,10 @@ from typing import Any
 from jettison.instances.atomic_file import check_replaceable, replacing
 from jettison.instances.errors import InputError, MissingExtraError
 from jettison.studies.report import overview
+from jettison.studies.report.certificates import certificate_links
 from jettison.studies.report.job_table import job_columns
 from jettison.studies.report.markup import Markup, element, escaped
-from jettison.studies.report.origins import describe_origins
+from jettison.studies.report.origins import describe_origins, lies_within
 from jettison.studies.report.panel import panels_of
 from jettison.studies.report.run import Run
 from jettison.studies.report.sections import problem_sections
@@ -88,15 +89,18 @@ def write_report(
     timelines = show_timelines(panels, folder, most_timelines)
     sections = problem_sections(panels, timelines.documents)
     origins = describe_origins(panels, folder, path)
+    certificates = certificate_links(runs, folder, path)
     data = {
         "figures": sections.figures,
         "timelines": timelines.documents,
-        "jobs": job_columns(panels),
+        "jobs": job_columns(panels, certificates.targets),
         "files": origins.files,
+        "beside": lies_within(path, folder.path),
     }
     left_out = (
         *map(str, damaged),
         *origins.left_out,
+        *certificates.left_out,
         *timelines.left_out,
         *sections.left_out,
     )

@@ -26,6 +26,13 @@ class ProvedBound(NamedTuple):
     method: str
 
 
+class CertifiedClaim(NamedTuple):
+    """What the certificate of a job proves; without a time, that nothing fits."""
+
+    time_ns: int | None
+    valid_for: str
+
+
 class TracePoint(NamedTuple):
     """Where a method stood after some seconds; None is what it did not know."""
 
@@ -64,6 +71,8 @@ class Run:
         What it took.
     bounds, trace
         All that it proved, and its progress.
+    certified
+        What its certificate proves; None without one.
     """
 
     key: str
@@ -89,6 +98,7 @@ class Run:
     cpu_s: float | None
     bounds: tuple[ProvedBound, ...]
     trace: tuple[TracePoint, ...]
+    certified: CertifiedClaim | None
 
     @property
     def is_infeasible(self) -> bool:
@@ -149,10 +159,12 @@ class _Said(NamedTuple):
     infeasible_for: ScheduleClass | None
     bounds: tuple[ProvedBound, ...]
     trace: tuple[TracePoint, ...]
+    certified: CertifiedClaim | None
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> _Said:
         job = Job.from_json(record["job"])
+        claim = record.get("certificate")
         return cls(
             job,
             _infeasible_for(record, job.problem),
@@ -166,6 +178,7 @@ class _Said(NamedTuple):
                 for bound in record.get("bounds", [])
             ),
             tuple(TracePoint(*point) for point in record.get("trace", [])),
+            None if claim is None else CertifiedClaim(claim["time_ns"], claim["valid_for"]),
         )
 
 

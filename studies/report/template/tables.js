@@ -43,6 +43,17 @@ function anchor(text, target) {
   link.textContent = text;
   return link;
 }
+// A name in the folder of the results is shown; a link only leads somewhere where the page lies there.
+function certificate(row) {
+  const target = jobs.certificate[row];
+  if (target === null) return "–";
+  const text = jobs.certified_ns[row] === null ? "nothing fits" : humanTime(jobs.certified_ns[row]);
+  if (!data.beside) return text;
+  const link = document.createElement("a");
+  link.href = target;
+  link.textContent = text;
+  return link;
+}
 const orDash = (value, write) => (value === null ? "–" : write(value));
 
 // Name of the column to sort by, its title, whether it is a number, and what a cell holds.
@@ -59,11 +70,13 @@ const JOB_COLUMNS = [
   ["best_bound_ns", "best bound", true, (row) => orDash(jobs.best_bound_ns[row], humanTime)],
   ["bound_class", "bound for", false, (row) => jobs.bound_class[row]],
   ["gap_to_best", "gap", true, (row) => orDash(jobs.gap_to_best[row], percentText)],
+  ["certified_ns", "certified", true, (row) => certificate(row)],
+  ["certified_for", "certified for", false, (row) => jobs.certified_for[row] ?? "–"],
   ["seconds", "seconds", true, (row) => orDash(jobs.seconds[row], (value) => Number(value.toPrecision(3)).toString())],
   ["note", "note", false, (row) => jobs.note[row] ?? ""],
   ["key", "job", false, (row) => jobs.key[row].slice(0, 12)],
 ];
-const EXACT = { time_ns: "ns", peak_bytes: "bytes", best_bound_ns: "ns", memory_bytes: "bytes", bandwidth_bytes_per_s: "bytes per second" };
+const EXACT = { time_ns: "ns", peak_bytes: "bytes", best_bound_ns: "ns", certified_ns: "ns", memory_bytes: "bytes", bandwidth_bytes_per_s: "bytes per second" };
 const searched = Array.from({ length: jobCount }, (_, row) =>
   ["problem", "instance", "instance_sha256", "memory_text", "method", "status", "note", "key"].map((name) => jobs[name][row] ?? "").join(" ").toLowerCase()
 );
@@ -91,6 +104,7 @@ function fillJobs() {
         if (name in EXACT && value !== null) cell.title = `${grouped(value)} ${EXACT[name]}`;
         else if (name === "key") cell.title = `${value}, with ${jobs.versions[row]}`;
         else if (name === "instance") cell.title = `${value}, SHA-256 ${jobs.instance_sha256[row]}`;
+        else if (name === "certified_for") cell.title = jobs.certificate[row] ?? "";
         else if (name === "note") cell.title = value ?? "";
         line.append(cell);
       }
