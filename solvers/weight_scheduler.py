@@ -11,7 +11,7 @@ repeats; its transfers may then straddle its end.
 Weights with :math:`(k, 1)` alone can be uploaded before :math:`F_k`. After each backward, while the
 link has been free for longer than the smallest of them takes, it is uploaded now.
 
-How the paper is read, so that its Table 1 comes out to the millisecond:
+How the paper is read, so that its Table 1 comes out within a millisecond:
 
 - :math:`B_k` and :math:`F_k` wait for memory as prefetches do: a backward for its gradients
   :math:`|w_k|`, too. The print has them start when the weights have arrived.

@@ -55,7 +55,7 @@ def rules(problem: WeightOffload, schedule: CyclicSchedule) -> set[Rule]:
 
 
 @pytest.mark.parametrize("row", PUBLISHED_ROWS, ids=lambda row: row.name)
-def test_table_1_comes_out_to_the_millisecond(row: PublishedRow) -> None:
+def test_table_1_comes_out_within_a_millisecond(row: PublishedRow) -> None:
     problem = published(row)
     choices = select_choices(problem)
     assert choices is not None
