@@ -29,7 +29,7 @@ from jettison.solvers.clock import Clock
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.sharding_incumbent import ShardingIncumbent
 from jettison.solvers.sharding_infeasible import no_choice
-from jettison.solvers.sharding_lagrangian import look
+from jettison.solvers.sharding_lagrangian import SHARE_OF_MESSAGES, look
 from jettison.solvers.sharding_messages import ExactSplit, tighten
 from jettison.solvers.sharding_model_runs import solve_rest
 from jettison.solvers.sharding_presolve import Size, presolve, reduce_further
@@ -197,4 +197,5 @@ class _Run:
     def _split(self, state: ShardingState, below_ns: int) -> ExactSplit | None:
         if Size.of(state).pairs <= _MOST_PAIRS_RELAXED:
             return relaxed_split(state, self._clock, self._options)
-        return look(state, below_ns, self.incumbent, self._clock, self.work).split
+        share = Clock(SHARE_OF_MESSAGES * self._clock.left_s)
+        return look(state, below_ns, self.incumbent, share, self.work).split

@@ -22,6 +22,10 @@ _MOST_LOOKS = 40
 _LEAST_GAIN = 0.02
 _LEAST_RISE = 1e-4
 _LOOKS_WITHOUT_GAIN = 3
+# Of the time that is left: for the reductions, and then for messages. The bound is evaluated in
+# exact arithmetic after that.
+_SHARE_OF_REDUCTIONS = 0.6
+SHARE_OF_MESSAGES = 0.9
 
 
 def bound_lagrangian(problem: Problem, options: SolveOptions) -> Outcome:
@@ -41,14 +45,17 @@ def bound_lagrangian(problem: Problem, options: SolveOptions) -> Outcome:
     work = {"passes": 0}
     termination = Termination.COMPLETED
     try:
-        state = presolve(problem, clock)
-        look(state, problem.instance.cost_sum_ns + 1, incumbent, clock, work)
+        share = Clock(_SHARE_OF_REDUCTIONS * clock.left_s)
+        state = presolve(problem, share)
+        is_cut_short = not share.left_s
+        share = Clock(SHARE_OF_MESSAGES * clock.left_s)
+        look(state, problem.instance.cost_sum_ns + 1, incumbent, share, work)
+        if is_cut_short or not share.left_s:
+            termination = Termination.TIME_LIMIT
     except NoChoiceError as error:
         return no_choice(problem, error, options, clock, work)
     except KeyboardInterrupt:
         termination = Termination.INTERRUPTED
-    if termination is Termination.COMPLETED and not clock.left_s:
-        termination = Termination.TIME_LIMIT
     incumbent.best = None
     return incumbent.outcome(termination, work=work)
 

@@ -17,7 +17,7 @@ from jettison.solvers.sharding_reductions import (
 )
 from jettison.solvers.sharding_state import ShardingState
 
-Reduction = Callable[[ShardingState], bool]
+Reduction = Callable[[ShardingState, Clock], bool]
 
 REDUCTIONS: tuple[Reduction, ...] = (
     keep_consistent,
@@ -98,6 +98,6 @@ def reduce_further(
         for reduction in REDUCTIONS:
             if not clock.left_s:
                 return
-            reduction(state)
+            reduction(state, clock)
             if on_step is not None:
                 on_step(reduction.__name__, Size.of(state))

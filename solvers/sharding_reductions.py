@@ -1,7 +1,9 @@
 r"""Reductions of a sharding problem, each of which keeps at least one optimal choice.
 
-Every function changes the state and tells whether it changed anything. :math:`c_i, c_{ij}, u_{ri}`
-are as in `sharding_state`.
+Every function changes the state and tells whether it changed anything. Those that take long look at
+the clock before each node or edge and may stop there: each step by itself keeps an optimal choice.
+`keep_consistent` and `drop_rows`, linear in the pairs, go to their end.
+:math:`c_i, c_{ij}, u_{ri}` are as in `sharding_state`.
 
 `keep_consistent`
     A strategy that is forbidden, that has no allowed partner at one of its edges, or that exceeds
@@ -36,13 +38,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jettison.solvers.clock import Clock
 from jettison.solvers.sharding_state import Array, NoChoiceError, Part, ShardingState
 
 # An edge that replaces two may have so many pairs more than they have together.
 _MOST_MORE_PAIRS = 16
+_UNLIMITED = Clock(None)
 
 
-def keep_consistent(state: ShardingState) -> bool:
+def keep_consistent(state: ShardingState, _: Clock = _UNLIMITED) -> bool:
     """Drop what is in no choice: forbidden, without a partner, or too large for a row.
 
     Raises
@@ -90,10 +94,12 @@ def _take_least_usage(state: ShardingState) -> bool:
     return changed
 
 
-def fold_separable(state: ShardingState) -> bool:
+def fold_separable(state: ShardingState, clock: Clock = _UNLIMITED) -> bool:
     """Move separable edges into the costs of their nodes."""
     changed = False
     for first, second in list(state.tables):
+        if not clock.left_s:
+            break
         table = state.tables[first, second]
         # A table that has not changed since it was found not to be separable still is not.
         if state.inseparable.get((first, second)) is table:
@@ -144,11 +150,11 @@ def _split(table: Array, allowed: NDArray[np.bool_]) -> tuple[Array, Array] | No
     return (rows, columns) if fits.all() else None
 
 
-def drop_dominated(state: ShardingState) -> bool:
+def drop_dominated(state: ShardingState, clock: Clock = _UNLIMITED) -> bool:
     """Drop strategies that another one of the same node replaces without loss."""
     changed = False
     waiting = set(state.alive)
-    while waiting:
+    while waiting and clock.left_s:
         node = waiting.pop()
         kept = _undominated(state, node)
         if not kept.all():
@@ -189,10 +195,12 @@ def _undominated(state: ShardingState, node: int) -> NDArray[np.bool_]:
     return kept
 
 
-def merge_followers(state: ShardingState) -> bool:
+def merge_followers(state: ShardingState, clock: Clock = _UNLIMITED) -> bool:
     """Make nodes whose strategy follows from that of a neighbour a part of it."""
     changed = False
     for node in sorted(state.alive):
+        if not clock.left_s:
+            break
         for leader in sorted(state.neighbours[node]):
             follows = _follows(state, node, leader)
             if follows is not None:
@@ -257,10 +265,12 @@ def _merge(state: ShardingState, node: int, leader: int, follows: NDArray[np.int
     state.parts[leader] = [Part(*column) for column in state.usage_columns(leader)]
 
 
-def eliminate_free(state: ShardingState) -> bool:
+def eliminate_free(state: ShardingState, clock: Clock = _UNLIMITED) -> bool:
     """Minimise out the nodes of at most two edges that use no memory beyond their least."""
     changed = False
     for node in sorted(state.alive):
+        if not clock.left_s:
+            break
         neighbours = sorted(state.neighbours[node])
         if state.parts[node] or len(neighbours) > 2:
             continue
@@ -290,7 +300,7 @@ def eliminate_free(state: ShardingState) -> bool:
     return changed
 
 
-def drop_rows(state: ShardingState) -> bool:
+def drop_rows(state: ShardingState, _: Clock = _UNLIMITED) -> bool:
     """Drop the rows of memory that bind nothing, or that a neighbouring row implies."""
     rows = len(state.capacity)
     most = [0] * rows

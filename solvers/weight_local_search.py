@@ -6,9 +6,13 @@ soon as this order allows. A change moves a transfer in the order, which also de
 uploads and the cut, or makes, drops or swaps choices. It is accepted if the period grows by no more
 than a threshold that falls to nothing over a round of changes; each round starts from the best
 plan. The search ends at a lower bound, that of the relaxation of AGG in exact arithmetic, or when
-many changes were in vain and none of the other methods (`baselines_first`) knows a better one.
+many changes were in vain and none of the other methods (`baselines_first`) knows a better one; a
+note then says what ended it, for time may be left and a better step may exist.
 
-The result is the same for a seed if no time limit ends it, or the models of `bound-guided`.
+The result is the same for a seed if no time limit ends it, or the models of `bound-guided`. That
+baseline solves models with integers, for so many seconds each, and its bound to the end: its clock
+is a part of what it finds wherever it is asked, with `MOST_FOR_BASELINES_S` at most where there is
+no limit. It is asked last, so what was found before it does not depend on any clock.
 """
 
 from __future__ import annotations
@@ -48,9 +52,12 @@ class WeightSearch:
         Its incumbent is the best schedule of all.
     changes
         How many changes have been tried.
+    what_ended_it
+        Why a search that no limit ended leaves a gap open; None where it does not.
     """
 
     def __init__(self, problem: WeightOffload, options: SolveOptions) -> None:
+        self.what_ended_it: str | None = None
         self.sweep = MarginSweep(problem)
         self.changes = 0
         self._problem = problem
@@ -88,6 +95,10 @@ class WeightSearch:
                 incumbent.offer(schedule)
                 if self._is_over():
                     return
+            self.what_ended_it = (
+                f"{MOST_IN_VAIN:,} changes a layer were in vain, and no baseline was better; "
+                "there may be one"
+            )
 
     def _has_changed_in_vain(self, scheduler: WeightScheduler, choices: Sequence[Choice]) -> bool:
         """Search from a selection, until nothing more is to be expected; tell if time is left."""
@@ -132,9 +143,14 @@ def solve_local_search(problem: Problem, options: SolveOptions) -> Outcome:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     search = WeightSearch(problem, options)
     termination = run_to_its_end(search.run)
+    incumbent = search.sweep.incumbent
+    is_open = incumbent.period_ns > incumbent.floor_ns
+    if termination is Termination.COMPLETED and is_open and incumbent.is_within(options):
+        termination = Termination.GAP_REACHED
     return Outcome(
         termination=termination,
-        schedule=search.sweep.incumbent.schedule,
-        bounds=(search.sweep.incumbent.floor,),
+        schedule=incumbent.schedule,
+        bounds=(incumbent.floor,),
         work={"margins": search.sweep.tried, "changes": search.changes},
+        note=search.what_ended_it,
     )

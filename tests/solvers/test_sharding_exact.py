@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from jettison.formulations.pairwise_choice import Limit
+from jettison.instances.generators.strategy_graphs import StrategyGraphs
 from jettison.instances.importers.iopddl import import_iopddl
 from jettison.instances.sharding import Sharding
 from jettison.instances.strategy_graph import StrategyEdge, StrategyGraph, StrategyNode
@@ -117,7 +118,7 @@ def test_usages_beyond_what_a_double_holds_are_exact() -> None:
         graph = StrategyGraph("large", nodes, usage_limit_bytes=limit)
         result = solve_with(Sharding(graph), "exact", EXACT)
         assert (result.status, result.time_ns) == ("optimal", expected)
-    result = solve_with(Sharding(StrategyGraph("large", nodes), 7), "exact", EXACT)
+    result = solve_with(Sharding(StrategyGraph("large", nodes), "7 B"), "exact", EXACT)
     assert result.status == "infeasible"
     assert result.infeasibility is not None
     assert result.infeasibility.least_memory_bytes == 3 * (size - 1)
@@ -183,3 +184,13 @@ def test_instance_b_of_the_contest_costs_532843_in_exact_arithmetic(contest: Pat
     assert result.peak_bytes <= 14392528
     assert result.bound is not None
     assert result.bound.evidence is Evidence.EXACT
+
+
+def test_the_bound_of_a_run_that_its_clock_cut_short_holds_and_says_so() -> None:
+    graph = StrategyGraphs(nodes=80).draw(2)
+    whole = solve_with(Sharding(graph), "lagrangian", SolveOptions(time_limit_s=None))
+    short = solve_with(Sharding(graph), "lagrangian", SolveOptions(time_limit_s=1e-3))
+    assert short.termination is Termination.TIME_LIMIT
+    assert short.lower_bound_ns is not None
+    assert whole.lower_bound_ns is not None
+    assert graph.base_time_ns <= short.lower_bound_ns <= whole.lower_bound_ns

@@ -12,7 +12,13 @@ from jettison.schedules.strategy_choice import StrategyChoice
 from jettison.solvers.clock import Clock
 from jettison.solvers.sharding_messages import Messages, tighten
 from jettison.solvers.sharding_presolve import REDUCTIONS, Reduction, Size, presolve
-from jettison.solvers.sharding_reductions import eliminate_free, keep_consistent
+from jettison.solvers.sharding_reductions import (
+    drop_dominated,
+    eliminate_free,
+    fold_separable,
+    keep_consistent,
+    merge_followers,
+)
 from jettison.solvers.sharding_state import NoChoiceError, Part, ShardingState
 from tests.oracles.strategy_brute_force import least_cost, least_peak, random_graph
 
@@ -64,13 +70,62 @@ def test_each_reduction_alone_keeps_an_optimum(reduction: Reduction) -> None:
             try:
                 # Merging needs every strategy to have a partner, as after the first reduction.
                 keep_consistent(state)
-                changed += reduction(state)
+                changed += reduction(state, Clock(None))
             except NoChoiceError:
                 assert least_cost(graph, memory) is None
                 continue
             check(state, problem)
     # What keep_consistent can do, it has done before; all others find work.
     assert changed or reduction is keep_consistent
+
+
+class Countdown(Clock):
+    """Time for so many looks at it."""
+
+    def __init__(self, looks: int) -> None:
+        super().__init__(None)
+        self.looks = looks
+
+    @property
+    def left_s(self) -> float:
+        self.looks -= 1
+        return max(0.0, float(self.looks))
+
+
+@pytest.mark.parametrize("looks", range(1, 20, 2))
+def test_reductions_that_the_clock_stops_between_two_nodes_keep_an_optimum(looks: int) -> None:
+    stopped = 0
+    for seed in range(12):
+        graph = random_graph(seed, most_nodes=5)
+        problem = Sharding(graph, least_peak(graph) or 0)
+        clock = Countdown(looks)
+        try:
+            state = presolve(problem, clock)
+        except NoChoiceError:
+            assert least_cost(graph, problem.memory_bytes) is None
+            continue
+        stopped += clock.looks < 1
+        # One reduction was under way when the time ended, and none was begun after that.
+        assert clock.looks >= -1
+        check(state, problem)
+    assert stopped
+
+
+@pytest.mark.parametrize(
+    "reduction", [fold_separable, merge_followers, eliminate_free, drop_dominated]
+)
+def test_a_reduction_looks_at_the_clock_before_each_step(reduction: Reduction) -> None:
+    for seed in range(20):
+        graph = random_graph(seed, most_nodes=5)
+        problem = Sharding(graph, graph.usage_sum_bytes)
+        state = ShardingState(problem.instance, problem.memory_bytes)
+        try:
+            keep_consistent(state)
+        except NoChoiceError:
+            continue
+        before = Size.of(state)
+        assert not reduction(state, Countdown(1))
+        assert Size.of(state) == before
 
 
 @pytest.mark.parametrize("unit", [1, 10**17])

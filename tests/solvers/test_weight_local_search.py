@@ -71,6 +71,26 @@ def test_progress_is_told_and_interrupts_keep_the_best_so_far() -> None:
     assert result.work["changes"] > 0
 
 
+def test_where_it_ends_by_itself_with_an_open_gap_a_note_says_what_ended_it() -> None:
+    is_open = 0
+    for problem in random_problems(2, seed=2):
+        result = solve_with(problem, "local-search", SolveOptions(gap=0))
+        assert result.termination is Termination.COMPLETED
+        if result.time_ns == result.lower_bound_ns:
+            assert result.note is None
+        else:
+            is_open += 1
+            assert result.note is not None
+            assert result.note.startswith("1,000 changes a layer were in vain")
+    assert is_open
+
+
+def test_a_gap_that_was_asked_for_is_not_called_the_end_of_the_search() -> None:
+    result = solve_with(TIGHT, "local-search", SolveOptions(gap=0.9, time_limit_s=None))
+    assert result.termination is Termination.GAP_REACHED
+    assert result.note is None
+
+
 def test_a_time_limit_leaves_a_schedule() -> None:
     result = solve_with(TIGHT, "local-search", SolveOptions(gap=0, time_limit_s=1e-9))
     assert result.termination is Termination.TIME_LIMIT
