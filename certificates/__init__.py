@@ -15,7 +15,10 @@ or ``python -m jettison.certificates FILE`` where jettison is installed.
 ``derived_rows``             rows that follow from others: roundings, and knapsack covers
 ``dual_bound``               weak duality over bounded columns, kept up to date
 ``proof_tree``               the tree: every part of the space must be closed by a leaf
-``persistent_bellman``       a proof of another kind: step functions below a dynamic program
+``bellman``                  a proof of another kind: step functions below a dynamic program
+``persistent_chain``         the chain as the two programs below read it
+``persistent_bellman``       the program of persistent schedules of a chain
+``drops_bellman``            that of schedules that are persistent with drops
 ``checker``                  all of it together
 ============================ ===============================================================
 """

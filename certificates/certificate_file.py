@@ -29,7 +29,7 @@ order in which the formulation has them; derived rows are appended.
 ``f i:Y ...``              a leaf: the multipliers prove that there is no point
 ========================== ===================================================================
 
-A dynamic program has records of its own (`persistent_bellman`).
+A dynamic program has records of its own (`bellman`).
 
 Derived rows come first, then the tree in preorder. Multipliers are changes: rows that are not named
 keep those of the ``l`` or ``x`` before (for ``f`` those of the ``f`` before), and a row

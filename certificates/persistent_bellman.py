@@ -37,90 +37,14 @@ Version 1, no options; ``scale_bits`` is 0.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import cache
-from itertools import pairwise
-from typing import Any
+from collections.abc import Iterator
+from typing import ClassVar
 
-from .certificate_file import Record, integer, pairs
-from .claim import Claim
-from .errors import CertificateError
-from .header_fields import integer_field, only_fields
-from .models.given_chain import GivenChain
-
-VALID_FOR = "persistent"
-_MOST_STAGES = 2_000
-# What a file may make the checker hold, and do.
-_MOST_LISTED = 3_000_000
-_MOST_BEGINNINGS = 300_000_000
+from .bellman import Beginning, Bellman
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramSize:
-    """How large a checked proof was."""
-
-    sub_chains: int
-    steps: int
-
-    def __str__(self) -> str:
-        return f"{self.steps} steps of {self.sub_chains} sub-chains"
-
-
-class PersistentChain:
-    """The numbers of a chain that the recurrence needs; stages are counted from 1.
-
-    Raises
-    ------
-    CertificateError
-        If the instance is no chain, or has too many stages.
-    """
-
-    def __init__(self, instance: Mapping[str, Any]) -> None:
-        chain = GivenChain.from_json(instance)
-        if len(chain) > _MOST_STAGES:
-            raise CertificateError(f"{len(chain)} stages; steps of {_MOST_STAGES} are checked")
-        self.count = len(chain)
-        self.base_ns = chain.base_time_ns
-        self.forward_ns = [0, *(stage.forward_ns for stage in chain.stages)]
-        self.output_bytes = [chain.input_bytes, *(stage.output_bytes for stage in chain.stages)]
-        self.saved_bytes = [0, *(stage.saved_bytes for stage in chain.stages)]
-        self._forward_bytes = [0, *(stage.forward_overhead_bytes for stage in chain.stages)]
-        self._backward_bytes = [0] + [
-            stage.output_bytes
-            + stage.saved_bytes
-            + chain.gradient_bytes(number)
-            + stage.backward_overhead_bytes
-            for number, stage in enumerate(chain.stages, start=1)
-        ]
-        self._room_without = cache(self._widest_without)
-
-    def saving_needs(self, s: int, t: int) -> int:
-        r"""Return :math:`m_{all}(s,t)`."""
-        saving = self.output_bytes[t] + self.saved_bytes[s] + self._forward_bytes[s]
-        return max(saving, self._backward_bytes[s])
-
-    def passing_needs(self, s: int, t: int) -> int:
-        r"""Return :math:`m_\emptyset(s,t)`, for s < t."""
-        return self.output_bytes[t] + self._room_without(s)[t - s - 1]
-
-    def _widest_without(self, s: int) -> list[int]:
-        r"""Return for t = s+1, ... the maximum in :math:`m_\emptyset(s,t)`."""
-        widest = [self.output_bytes[s] + self._forward_bytes[s]]
-        for j in range(s + 1, self.count):
-            passing = self.output_bytes[j - 1] + self.output_bytes[j] + self._forward_bytes[j]
-            widest.append(max(widest[-1], passing))
-        return widest
-
-
-class PersistentBellman:
-    """The step functions that have been checked so far.
-
-    Parameters
-    ----------
-    claim
-        What is to be proved.
+class PersistentBellman(Bellman):
+    """The step functions of persistent schedules that have been checked so far.
 
     Raises
     ------
@@ -128,100 +52,20 @@ class PersistentBellman:
         If the instance, the resources or the formulation are not what the recurrence needs.
     """
 
-    def __init__(self, claim: Claim) -> None:
-        only_fields(claim.resources, {"memory_bytes"}, "resources")
-        only_fields(claim.formulation, {"name", "version"}, "the formulation")
-        if claim.scale_bits != 0:
-            raise CertificateError("a dynamic program has no scale bits: write 0")
-        if claim.valid_for != VALID_FOR:
-            raise CertificateError(
-                f"the formulation holds for {VALID_FOR}, not for {claim.valid_for[:60]}"
-            )
-        self._chain = PersistentChain(claim.instance)
-        self._memory = integer_field(claim.resources, "memory_bytes") - self._chain.output_bytes[0]
-        if claim.time_ns is None:
-            self._goal = 1
-            self._chain.forward_ns = [0] * (self._chain.count + 1)
-        else:
-            self._goal = claim.time_ns - self._chain.base_ns
-        # By sub-chain: memories, and the least cost in at most so much.
-        self._listed: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
-        self._steps = self._beginnings = 0
+    valid_for: ClassVar[str] = "persistent"
+    tables: ClassVar[tuple[str, ...]] = ("p",)
 
-    def check(self, records: Iterable[Record]) -> ProgramSize:
-        """Follow all records; each step costs the number of ways to begin its sub-chain.
-
-        Raises
-        ------
-        CertificateError
-            At the first record that is wrong, or if the claim does not follow from all.
-        """
-        for record in records:
-            try:
-                self._follow(record)
-            except CertificateError as error:
-                raise CertificateError(error.problem, record.line) from None
-        proved = self._least(1, self._chain.count, self._memory)
-        if self._memory >= 0 and proved < self._goal:
-            raise CertificateError(
-                f"the steps prove a cost of {proved} beyond all operations once, and the claim "
-                f"needs {self._goal}"
-            )
-        return ProgramSize(len(self._listed), self._steps)
-
-    def _follow(self, record: Record) -> None:
-        if record.letter != "p":
-            raise CertificateError(f"unknown record {record.letter[:20]!r}")
-        if len(record.parts) < 3:
-            raise CertificateError("a step function names a sub-chain and has at least one step")
-        s, t = integer(record.parts[0]), integer(record.parts[1])
-        if not 1 <= s <= t <= self._chain.count or (s, t) in self._listed:
-            raise CertificateError(f"{s}, {t} is no sub-chain, or was listed before")
-        steps = pairs(record.parts[2:], record.line)
-        memories, costs = [m for m, _ in steps], [h for _, h in steps]
-        ascending = all(a < b for a, b in pairwise(memories))
-        descending = all(a > b for a, b in pairwise(costs))
-        if not ascending or not descending or memories[0] < 0 or costs[-1] < 1:
-            raise CertificateError("memories ascend from 0 on, and costs descend to 1 at least")
-        self._steps += len(steps)
-        self._beginnings += len(steps) * (t - s + 1)
-        if self._steps > _MOST_LISTED or self._beginnings > _MOST_BEGINNINGS:
-            raise CertificateError("these are too many steps to check")
-        for memory, cost in steps:
-            self._check_step(s, t, memory, cost)
-        self._listed[s, t] = memories, costs
-
-    def _check_step(self, s: int, t: int, memory: int, cost: int) -> None:
-        """Refuse a step that some beginning of the sub-chain undercuts."""
-        chain = self._chain
+    def beginnings(self, table: str, s: int, t: int, memory: int) -> Iterator[Beginning]:
+        """Yield the ways to begin, those that repeat less first."""
+        chain = self.chain
         if memory >= chain.saving_needs(s, t):
             rest = memory - chain.saved_bytes[s]
-            least = 0 if s == t else self._least(s + 1, t, rest)
-            if least < cost:
-                raise CertificateError(
-                    f"saving stage {s} of {s} to {t} in {memory} bytes may cost {least}, not {cost}"
-                )
+            yield Beginning("saving", s, 0, () if s == t else ((table, s + 1, t, rest),))
         if s == t or memory < chain.passing_needs(s, t):
             return
         again = 0
         for split in range(s + 1, t + 1):
-            again += chain.forward_ns[split - 1]
-            if again >= cost:
-                return
+            again += self.forward_ns[split - 1]
             rest = memory - chain.output_bytes[split - 1]
-            if rest < 0:
-                continue
-            least = again + self._least(split, t, rest) + self._least(s, split - 1, memory)
-            if least < cost:
-                raise CertificateError(
-                    f"{s} to {t} in {memory} bytes, split at {split}, may cost {least}, not {cost}"
-                )
-
-    def _least(self, s: int, t: int, memory: int) -> int:
-        """Return what is known to be spent at least."""
-        listed = self._listed.get((s, t))
-        if listed is None:
-            return 0
-        memories, costs = listed
-        place = bisect_left(memories, memory)
-        return costs[place] if place < len(costs) else 0
+            parts = (table, split, t, rest), (table, s, split - 1, memory)
+            yield Beginning("split at", split, again, parts)

@@ -25,11 +25,7 @@ const range = (from, to) => Array.from({ length: Math.max(0, to - from) }, (_, i
 const ascending = (set) => [...set].sort((a, b) => a - b);
 const ceil = (a, b) => (a > 0n ? (a + b - 1n) / b : a / b); // b > 0, and / cuts towards 0
 const floor = (a, b) => -ceil(-a, b);
-
-function gcd(a, b) {
-  while (b) [a, b] = [b, a % b];
-  return a < 0n ? -a : a;
-}
+const gcd = (a, b) => (b ? gcd(b, a % b) : a < 0n ? -a : a);
 
 // ---------------------------------------------------------------- the file, its lines and numbers
 const MOST_BYTES = 2 ** 29, MOST_LINE = 2 ** 24, MOST_DIGITS = 400, MOST_DEPTH = 500;
@@ -434,8 +430,7 @@ function windowedFrontier(instance, resources, options) {
     const later = (needed[w + 1] ?? []).filter((i) => i <= cuts[w]);
     needed[w] = graph.withAncestors([...first[w], ...later]);
   }
-  const model = new Model(sum(duration));
-  const R = [], S = [];
+  const model = new Model(sum(duration)), R = [], S = [];
   cuts.forEach((t, w) => {
     const hi = staged && t === n - 1 ? 0n : 1n;
     const column = (i) => model.column(`R_${t}_${i}`, { hi, cost: duration[i] });
@@ -492,14 +487,17 @@ function windowedFrontier(instance, resources, options) {
   return [model, staged ? "staged" : "in-order"];
 }
 
-// ---------------------------------------------------------------- the dynamic program of chains
+// ---------------------------------------------------------------- the dynamic programs of chains
 function followProgram(claim, lines) {
   onlyFields(claim.options, [], "the formulation");
-  demand(claim.k === 0n && claim.validFor === "persistent", "not what the formulation is for");
+  const drops = claim.name === "drops-bellman", tables = drops ? ["C0", "E0", "C1", "E1"] : ["p"];
+  const isRight = claim.k === 0n && claim.validFor === `persistent${drops ? " with drops" : ""}`;
+  demand(isRight, "not what the formulation is for");
   const { N, a, s, f, g, of, ob, t0 } = readChain(claim.instance);
-  const cost = claim.time === null ? f.map(() => 0n) : f, listed = new Map();
-  const least = (from, to, m) => {
-    const steps = listed.get(from * (N + 1) + to) ?? [];
+  const [goal, cost] = claim.time === null ? [1n, f.map(() => 0n)] : [claim.time - t0, f];
+  const listed = new Map();
+  const least = (table, from, to, m) => {
+    const steps = listed.get(`${table} ${from} ${to}`) ?? [];
     let low = 0;
     for (let high = steps.length; low < high; ) {
       const middle = (low + high) >> 1;
@@ -507,41 +505,43 @@ function followProgram(claim, lines) {
     }
     return steps[low]?.[1] ?? 0n;
   };
-  let count = 0;
   for (const line of lines) {
-    const [letter, first, second, ...rest] = line.split(" ");
-    demand(letter === "p" && rest.length > 0, "no step function");
-    const [from, to] = [place(first, N + 1, "stage"), place(second, N + 1, "stage")];
-    const key = from * (N + 1) + to;
+    const [table, first, second, ...rest] = line.split(" ");
+    demand(tables.includes(table) && rest.length > 0, "no step function");
+    const [from, to] = [first, second].map((text) => place(text, N + 1, "stage"));
+    const key = `${table} ${from} ${to}`, kind = table[0], p = table[1] === "1" ? 1n : 0n;
     demand(1 <= from && from <= to && !listed.has(key), "no sub-chain, or listed before");
     const steps = pairs(rest).map(([m, h]) => [integer(m), h]);
     const falls = steps.every(([m, h], i) => !i || (m > steps[i - 1][0] && h < steps[i - 1][1]));
     demand(falls && steps[0][0] >= 0n && steps.at(-1)[1] >= 1n, "steps do not ascend and descend");
-    const saving = s[from] + max(a[to] + of[from], a[from] + g[from] + ob[from]);
+    const [stays, other] = drops ? [`C${p}`, `${kind}0`] : ["p", "p"];
+    const held = kind === "E" ? a[from - 1] : 0n, waiting = a[to] + p * s[to];
+    const forward = p && from === to ? 0n : waiting + s[from] + of[from] + held;
+    const saving = max(forward, kind === "E" ? 0n : s[from] + a[from] + g[from] + ob[from]);
     const inner = range(from + 1, to).map((j) => a[j - 1] + a[j] + of[j]);
-    const passing = a[to] + max(a[from] + of[from], ...inner);
-    for (const [m, h] of steps) {
-      const saved = from === to ? 0n : least(from + 1, to, m - s[from]);
-      demand(m < saving || saved >= h, `to save ${from} of ${from} to ${to} costs ${saved}`);
-      for (let split = from + 1, again = 0n; split <= to && m >= passing; split++) {
-        again += cost[split - 1];
-        if (again >= h) break; // what is listed is never negative
-        const rest = m - a[split - 1];
-        if (rest < 0n) continue;
-        const passed = again + least(split, to, rest) + least(from, split - 1, m);
-        demand(passed >= h, `${from} to ${to}, split at ${split}, costs ${passed}`);
+    const passing = waiting + max(a[from] + of[from], ...inner);
+    for (const [m, h] of key === `E1 ${from} ${from}` ? [] : steps) { // which is infinite
+      const saved = from === to ? 0n : least(stays, from + 1, to, m - s[from]), free = m - held;
+      demand(m < saving || saved >= h, `${key} in ${m} bytes, saving, costs ${saved}`);
+      for (let k = from + 1, again = 0n; k <= to && free >= passing; k++) {
+        if ((again += cost[k - 1]) >= h) break; // what is listed is never negative
+        const rest = free - a[k - 1];
+        const split = rest < 0n ? h : least(stays, k, to, rest) + least(other, from, k - 1, m);
+        demand(again + split >= h, `${key} in ${m} bytes, split at ${k}, costs less`);
+        if (!drops || (p && k === to)) continue;
+        const dropped = least(`E${p}`, k, to, free) + least(`${kind}1`, from, k, m);
+        demand(again + dropped >= h, `${key} in ${m} bytes, dropping at ${k}, costs less`);
       }
     }
     listed.set(key, steps);
-    count += steps.length;
   }
   const M = amount(claim.resources, "memory_bytes") - a[0];
-  const goal = claim.time === null ? 1n : claim.time - t0;
-  demand(M < 0n || least(1, N, M) >= goal, "the steps do not prove the claim");
-  return `${count} steps`;
+  demand(M < 0n || least(tables[0], 1, N, M) >= goal, "the steps do not prove the claim");
+  return `steps of ${listed.size} sub-chains`;
 }
 
 const FORMULATIONS = {
+  "remat-chain drops-bellman 1": null,
   "remat-chain persistent-bellman 1": null,
   "remat-chain chain-cut 1": chainCut,
   "remat-graph memory-floor 1": graphMemoryFloor,

@@ -19,8 +19,10 @@ are worth, and no claim leaves this folder before the checker has followed the f
 ``attempts``             the same where several models can prove a claim
 ``remat_graph``, ``remat_chain``, ``weight_offload``, ``sharding``, ``three_partition``
                          which models these are for each problem
-``persistent_program``   certificates of the dynamic program of a chain
-``persistent_steps``     the step functions that they rest on
+``persistent_program``   certificates of the dynamic programs of a chain
+``program_steps``        the step functions that they rest on
+``persistent_steps``     the ways to begin a sub-chain that keeps its checkpoints
+``drop_steps``           those of one that drops them
 ``certifiers``           which problems have one, by name
 ======================== =====================================================================
 """

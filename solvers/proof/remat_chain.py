@@ -1,8 +1,9 @@
 """Certificates of lower bounds on the time of a chain's step.
 
-For persistent schedules they prove the dynamic program (`persistent_program`), for all schedules
-the best single cut. The cut bound carries rerun bounds from cut to cut, which is a dynamic program
-and no model: a certificate proves what the best cut proves by itself, without those.
+For persistent schedules, with drops or without, they prove the dynamic program of the class
+(`persistent_program`), for all schedules the best single cut. The cut bound carries rerun bounds
+from cut to cut, which is a dynamic program and no model: a certificate proves what the best cut
+proves by itself, without those.
 """
 
 from __future__ import annotations
@@ -17,11 +18,18 @@ from jettison.solvers.clock import Clock
 from jettison.solvers.outcome import Infeasibility, Problem, SolveOptions
 from jettison.solvers.proof.attempts import Attempted, best_certificate
 from jettison.solvers.proof.certificate import Certificate
-from jettison.solvers.proof.persistent_program import certify_none_fits, certify_program
+from jettison.solvers.proof.persistent_program import (
+    PROGRAMS,
+    certify_none_fits,
+    certify_program,
+)
 from jettison.solvers.proof.statement import Statement
 
 # Of the time; the cut needs little.
 _PROGRAM_SHARE = 0.9
+_WIDEST_FIRST = sorted(
+    PROGRAMS, key=lambda valid_for: sum(map(valid_for.covers, ScheduleClass)), reverse=True
+)
 
 
 def certify_chain(
@@ -32,18 +40,44 @@ def certify_chain(
 ) -> Certificate | None:
     """Certify the largest of the bounds, or the best that can be certified below it.
 
-    Only bounds for persistent schedules ask for a certificate of those; where both claims are
-    equal, the one for all schedules is returned.
+    Only bounds for persistent schedules, with drops or without, ask for a certificate of those;
+    where claims are equal, the one for more schedules is returned.
     """
     assert isinstance(problem, RematChain)
     clock = Clock(options.time_limit_s)
     if infeasibility is not None:
-        return certify_cut(problem, None, clock) or certify_none_fits(problem, clock)
-    persistent = certify_program(problem, bounds, Clock(clock.left_s * _PROGRAM_SHARE))
+        return certify_cut(problem, None, clock) or _none_fits(problem, infeasibility, clock)
+    persistent = _program(problem, bounds, Clock(clock.left_s * _PROGRAM_SHARE))
     known_ns = [bound.time_ns for bound in bounds if bound.valid_for is ScheduleClass.ALL]
     cut = certify_cut(problem, max(known_ns), clock) if known_ns else None
     found = [certificate for certificate in (cut, persistent) if certificate is not None]
     return max(found, key=lambda certificate: certificate.time_ns or 0, default=None)
+
+
+def _program(problem: RematChain, bounds: Sequence[Bound], clock: Clock) -> Certificate | None:
+    """Certify the largest bound that a program has; of equal ones that for more schedules."""
+
+    def largest_ns(valid_for: ScheduleClass) -> int:
+        known = (bound.time_ns for bound in bounds if bound.valid_for.covers(valid_for))
+        return max(known, default=0)
+
+    for valid_for in sorted(_WIDEST_FIRST, key=largest_ns, reverse=True):
+        certificate = certify_program(problem, valid_for, bounds, clock)
+        if certificate is not None:
+            return certificate
+    return None
+
+
+def _none_fits(
+    problem: RematChain, infeasibility: Infeasibility, clock: Clock
+) -> Certificate | None:
+    """Certify that nothing of a class fits: of the widest that the proof is about."""
+    for valid_for in _WIDEST_FIRST:
+        if infeasibility.valid_for.covers(valid_for):
+            certificate = certify_none_fits(problem, valid_for, clock)
+            if certificate is not None:
+                return certificate
+    return None
 
 
 def certify_cut(problem: RematChain, time_ns: int | None, clock: Clock) -> Certificate | None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from jettison.certificates import integer_model, persistent_bellman
+from jettison.certificates import bellman, integer_model
 from jettison.certificates.certificate_file import MAGIC
 from jettison.certificates.checker import check_certificate
 from jettison.certificates.claim import instance_sha256
@@ -183,6 +183,6 @@ def test_steps_without_end_are_not_checked(tmp_path: Path, monkeypatch: pytest.M
     check = check_certificate
     with pytest.raises(CertificateError, match="the steps prove a cost of 0"):
         check(written(tmp_path / "c", header(THREE, 28, 17), lines))
-    monkeypatch.setattr(persistent_bellman, "_MOST_LISTED", 5)
+    monkeypatch.setattr(bellman, "_MOST_LISTED", 5)
     with pytest.raises(CertificateError, match="line 4: these are too many steps to check"):
         check(written(tmp_path / "c", header(THREE, 28, 17), lines))

@@ -10,7 +10,7 @@ import pytest
 from jettison.certificates.checker import check_certificate
 from jettison.certificates.claim import instance_sha256
 from jettison.certificates.errors import CertificateError
-from jettison.certificates.persistent_bellman import PersistentChain
+from jettison.certificates.persistent_chain import PersistentChain
 from jettison.instances.chain import Chain
 from jettison.solvers.clock import Clock
 from jettison.solvers.least_chain_memory import least_persistent_memory
@@ -151,9 +151,9 @@ def test_a_proof_by_hand_is_accepted_and_says_what_it_proves(tmp_path: Path) -> 
         (["p 3 4 12:2", "p 2 4 18:2"], "the steps prove a cost of 0"),
         (["p 3 4 12:2", "p 2 4 18:2", "p 1 4 23:2"], "the steps prove a cost of 0"),
         (["p 3 4 12:2", "p 2 4 18:2", "p 1 4 24:1"], "a cost of 1 beyond all operations once"),
-        (["p 3 4 14:2"], "saving stage 3 of 3 to 4 in 14 bytes may cost 0, not 2"),
-        (["p 1 4 24:2"], "saving stage 1 of 1 to 4 in 24 bytes may cost 0, not 2"),
-        (["p 3 4 12:6"], "3 to 4 in 12 bytes, split at 4, may cost 5, not 6"),
+        (["p 3 4 14:2"], "p 3 4 in 14 bytes, saving 3, may cost 0, not 2"),
+        (["p 1 4 24:2"], "p 1 4 in 24 bytes, saving 1, may cost 0, not 2"),
+        (["p 3 4 12:6"], "p 3 4 in 12 bytes, split at 4, may cost 5, not 6"),
         (["q 1 4 20:2"], "unknown record 'q'"),
         (["p 1 4"], "at least one step"),
         (["p"], "at least one step"),
@@ -189,7 +189,7 @@ def test_a_wrong_line_is_named(tmp_path: Path, lines: list[str], message: str) -
         ({"formulation": FORMULATION | {"version": 2}}, "no formulation 'persistent-bellman'"),
         ({"problem": "remat-graph"}, "no formulation 'persistent-bellman'"),
         ({"claim": {"time_ns": 18}}, "the claim needs 3"),
-        ({"claim": {"infeasible": True}}, "3 to 4 in 12 bytes, split at 4, may cost 0, not 2"),
+        ({"claim": {"infeasible": True}}, "p 3 4 in 12 bytes, split at 4, may cost 0, not 2"),
         ({"claim": {"infeasible": 1}}, "the claim is neither"),
         ({"claim": {"infeasible": False}}, "the claim is neither"),
         ({"claim": {"time_ns": True}}, "time_ns is not an integer"),

@@ -54,6 +54,21 @@ GRAPH: dict[str, Any] = {
     ],
 }
 STEPS = ("p 3 4 12:2", "p 2 4 18:2", "p 1 4 24:2")
+# In 22 bytes, 18 beside the input, schedules without drops take no less either.
+DROPS = (
+    "C1 3 3 10:1",
+    "C0 3 3 13:2",
+    "C0 2 2 13:2",
+    "E1 2 3 18:2",
+    "C1 3 4 13:2",
+    "C1 2 3 14:4",
+    "C0 3 4 13:7",
+    "C0 1 2 18:2",
+    "C1 1 3 18:2",
+    "E0 2 4 18:5",
+    "C0 2 4 14:7",
+    "C0 1 4 18:7",
+)
 BRANCHES = ("b saved_1 0", "l", "b saved_2 0", "l", "f 0:1")
 ONE = 1 << 30
 
@@ -73,6 +88,7 @@ def vectors() -> Iterator[Vector]:
     yield from _bad_headers()
     yield from _bad_files()
     yield from _bad_programs()
+    yield from _bad_drops()
     yield from _bad_trees()
 
 
@@ -84,6 +100,17 @@ def _program(time_ns: int | None = 24, memory_bytes: int = 28, **changes: Any) -
         formulation={"name": "persistent-bellman", "version": 1},
         time_ns=time_ns,
         valid_for="persistent",
+    )
+
+
+def _drops(time_ns: int | None = 24, memory_bytes: int = 28) -> Header:
+    return header_of(
+        "remat-chain",
+        CHAIN,
+        memory_bytes=memory_bytes,
+        formulation={"name": "drops-bellman", "version": 1},
+        time_ns=time_ns,
+        valid_for="persistent with drops",
     )
 
 
@@ -127,6 +154,11 @@ def _good() -> Iterator[Vector]:
     # In 17 bytes, 13 beside the input, the backward of stage 3 does not fit, however it begins.
     infeasible = [f"p {part} 13:1" for part in ("3 3", "3 4", "2 3", "2 4", "1 3", "1 4")]
     yield good("program-infeasible", _program(None, 17), infeasible, "without durations")
+    yield good("drops", _drops(29, 22), DROPS, "steps of all four tables")
+    kept = [f"C0{step[1:]}" for step in STEPS]
+    yield good("drops-by-hand", _drops(), kept, "where drops are of no use")
+    none = [f"C{p} 1 {t} 13:1" for t in (1, 2, 3, 4) for p in (1, 0)][1:]
+    yield good("drops-infeasible", _drops(None, 17), none, "without durations")
     flagged = _program(22, 24, backward_overhead_holds_gradient=True)
     yield good("program-flag", flagged, [], "a flag is set")
     named = copy.deepcopy(CHAIN["stages"])
@@ -241,6 +273,33 @@ def _bad_programs() -> Iterator[Vector]:
         ]
     ):
         yield _vector(f"bad-program-{number:02}", _program(), lines, False, reason)
+
+
+def _bad_drops() -> Iterator[Vector]:
+    def bad(number: int, lines: Sequence[str], reason: str, **changes: Any) -> Vector:
+        header = _drops(29, 22) | changes
+        return _vector(f"bad-drops-{number:02}", header, lines, False, reason)
+
+    def instead(place: int, line: str) -> list[str]:
+        return [*DROPS[:place], line, *DROPS[place + 1 :]]
+
+    yield bad(0, DROPS, "the steps prove 29 ns", claim={"time_ns": 30})
+    yield bad(1, DROPS, "in 23 bytes the steps say nothing", resources={"memory_bytes": 23})
+    yield bad(2, DROPS, "it holds for persistent with drops", valid_for="persistent")
+    yield bad(3, DROPS, "it holds for persistent with drops", valid_for="all schedules")
+    name = {"name": "persistent-bellman", "version": 1}
+    yield bad(4, DROPS, "records of another program", formulation=name, valid_for="persistent")
+    yield bad(5, instead(0, "C1 3 3 14:1"), "the backward of stage 3 fits")
+    yield bad(6, instead(1, "C0 3 3 14:2"), "stage 3 fits")
+    yield bad(7, ["E0 3 3 14:1"], "stage 3 is saved and its input dropped: 4 + 6 + 4 bytes")
+    yield bad(8, instead(9, "E0 2 4 18:6"), "stage 3 is passed for 3, and dropped for 2 more")
+    yield bad(9, DROPS[::-1], "steps rest on what comes after them")
+    yield bad(10, [*DROPS[:4], *DROPS[5:]], "a step that others rest on is left out")
+    yield bad(11, ["E2 2 3 18:2"], "no such table")
+    yield bad(12, ["C0 1 4 18:7", "C0 1 4 17:7"], "a sub-chain twice")
+    yield bad(13, ["C0 3 4 13:7"], "stages 3 and 4 may drop the output of stage 3")
+    yield bad(14, DROPS, "there are schedules", claim={"infeasible": True})
+    yield bad(15, ["p 3 4 12:2"], "a record of the program without drops")
 
 
 def _bad_trees() -> Iterator[Vector]:

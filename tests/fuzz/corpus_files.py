@@ -110,6 +110,7 @@ READERS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
         "certificate.gz": check_certificate,
         "chain.certificate": check_certificate,
         "persistent.certificate": check_certificate,
+        "drops.certificate": check_certificate,
         "graph.certificate": check_certificate,
         "sharded-graph.certificate": check_certificate,
         "strategy-graph.certificate": check_certificate,

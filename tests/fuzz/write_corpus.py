@@ -140,6 +140,11 @@ def write_certificates() -> None:
         certificate = jt.bound(problem, certify=True).certificate
         assert certificate is not None, name
         certificate.save(FOLDER / f"{name}.certificate")
+    dropping = jt.bound(
+        jt.RematChain(jt.load("resnet18-b64-32-cpu"), "70%"), method="rotor-drops", certify=True
+    ).certificate
+    assert dropping is not None
+    dropping.save(FOLDER / "drops.certificate")
 
 
 def write_all() -> None:
