@@ -98,7 +98,7 @@ class Run:
     cpu_s: float | None
     bounds: tuple[ProvedBound, ...]
     trace: tuple[TracePoint, ...]
-    certified: CertifiedClaim | None
+    certified: CertifiedClaim | None = None
 
     @property
     def is_infeasible(self) -> bool:
@@ -159,7 +159,7 @@ class _Said(NamedTuple):
     infeasible_for: ScheduleClass | None
     bounds: tuple[ProvedBound, ...]
     trace: tuple[TracePoint, ...]
-    certified: CertifiedClaim | None
+    certified: CertifiedClaim | None = None
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> _Said:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from typing import Any
 
@@ -118,11 +119,17 @@ def test_a_block_collects_what_runs_while_it_is_open() -> None:
 
 
 def test_the_threads_of_a_later_run_are_its_own() -> None:
-    # A pool of another size in the same thread would fail.
-    require_sound_highs()
-    highs: Any = highspy.Highs()
-    highs.setOptionValue("log_to_console", False)
-    highs.setOptionValue("threads", 2)
-    highs.passModel(known_answer_model().to_highs_lp())
-    assert highs.run() == highspy.HighsStatus.kOk
-    highspy.Highs.resetGlobalScheduler(True)
+    def run_with_two_threads() -> Any:
+        # A pool of another size in the same thread would fail.
+        require_sound_highs()
+        highs: Any = highspy.Highs()
+        highs.setOptionValue("log_to_console", False)
+        highs.setOptionValue("threads", 2)
+        highs.passModel(known_answer_model().to_highs_lp())
+        status = highs.run()
+        highspy.Highs.resetGlobalScheduler(True)
+        return status
+
+    # Not in the thread of the tests, in which others have run HiGHS.
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        assert pool.submit(run_with_two_threads).result() == highspy.HighsStatus.kOk

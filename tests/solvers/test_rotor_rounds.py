@@ -54,9 +54,11 @@ def test_more_slots_are_taken_until_the_bracket_closes(monkeypatch: pytest.Monke
 
 def test_a_gap_that_is_small_enough_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rotor, "FIRST_SLOTS", 2)
+    closed = solve_rotor(AWKWARD_TIGHT, SolveOptions(gap=0))
     outcome = solve_rotor(AWKWARD_TIGHT, SolveOptions(gap=0.9))
     assert outcome.termination is Termination.GAP_REACHED
-    assert outcome.work["slots"] == 2
+    # Two slots leave all of the overhead open, four less than nine tenths of it.
+    assert outcome.work["slots"] == 4 < closed.work["slots"]
 
 
 @pytest.mark.parametrize(
