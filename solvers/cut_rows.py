@@ -21,7 +21,7 @@ _SHARE_OF_LEFT = 0.4
 _TIMES_THE_LAST = 3
 # Of one run where work is counted: at least so many moves, and some times what was done before.
 _LEAST_MOVES = 4_000_000
-_TIMES_ALL = 3
+_TIMES_ALL = 5
 
 
 @dataclass
@@ -100,7 +100,7 @@ class RunShare:
 
 
 class WorkShare:
-    """How much work a run of HiGHS may do: three times what was done before it, but not too little.
+    """How much work a run of HiGHS may do: five times what was done before it, but not too little.
 
     Work is counted in moves of annealing that take about as long, which is what they share a
     machine with.

@@ -20,7 +20,7 @@ how often and in which order; with slots, for staged schedules. The search
 A run of HiGHS starts from the best schedule, which is a point of every model of its class, without
 the values of single columns that reduced costs prove to be worse (`reduced_cost_fixing`), and
 leaves the search for better points to the annealing, which goes on beside it on another core. One
-that does not end within its share of the work, three times what all runs before it did, is left
+that does not end within its share of the work, five times what all runs before it did, is left
 with the bound that it has, and the model is solved anew with more.
 
 All shares are counted in moves of annealing and in what HiGHS does (`highs_work`), never in
@@ -67,6 +67,8 @@ from jettison.solvers.status import Answer, Termination
 # Stages whose relaxations are solved before the first model with its integers.
 _STAGES_LOOKED_AT = 4
 _MOST_COLUMNS = 100_000
+# Annealing beside HiGHS has one move for so many that would take as long.
+_BESIDE = 2
 
 
 class CutSearch:
@@ -301,7 +303,7 @@ class CutSearch:
         )
 
     def _anneal_beside(self, moves: int) -> None:
-        self.incumbent.improve_beside(moves, self.bounds.largest_ns)
+        self.incumbent.improve_beside(moves // _BESIDE, self.bounds.largest_ns)
         self._starts.grant(moves)
 
     def _excess(self, computations: Sequence[int]) -> StageExcess:
