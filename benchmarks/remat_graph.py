@@ -32,7 +32,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from jettison.formulations.single_cut import SingleCut
+from jettison.formulations.window_presets import SingleCut
 from jettison.instances.errors import InputError
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
 from jettison.instances.generators.training_networks import NETWORKS

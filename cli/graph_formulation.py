@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class GraphFormulation(StrEnum):
-    """The formulations, by the names of their modules."""
+    """The formulations, by the names of their modules, and of the presets of windows."""
 
     CHECKMATE = "checkmate"
     RESIDENCY = "residency"
@@ -84,6 +84,8 @@ class GraphFormulationChoice:
         InputError
             If a cut is no node of the graph, or a single cut is several.
         """
+        from jettison.formulations import window_presets as presets
+
         cuts = tuple(sorted({_position(problem.instance, name) for name in self.cuts}))
         match self.formulation:
             case GraphFormulation.CHECKMATE:
@@ -94,26 +96,19 @@ class GraphFormulationChoice:
                 form = Aggregated() if is_aggregated else Disaggregated()
                 return from_pulp(Checkmate(form=form).build(problem).problem).model
             case GraphFormulation.RESIDENCY:
-                from jettison.formulations.residency import Residency
-
-                return Residency().build(problem).model
+                return presets.Residency().build(problem).model
             case GraphFormulation.RESTRICTED:
-                from jettison.formulations.restricted import Restricted
-
-                return Restricted().build(problem).model
+                return presets.Restricted().build(problem).model
             case GraphFormulation.FRONTIER:
-                from jettison.formulations.frontier import Frontier
-
-                return Frontier().build(problem).model
+                return presets.Frontier().build(problem).model
             case GraphFormulation.CUT_CLOSURE:
-                from jettison.formulations.cut_closure import ChosenCuts, CutClosure, EveryCut
+                from jettison.formulations.windowed_frontier import ChosenCuts, EveryCut
 
-                return CutClosure(ChosenCuts(cuts) if cuts else EveryCut()).build(problem).model
+                closed = ChosenCuts(cuts) if cuts else EveryCut()
+                return presets.CutClosure(closed).build(problem).model
             case GraphFormulation.SINGLE_CUT:
-                from jettison.formulations.single_cut import SingleCut
-
                 (cut,) = _one(cuts or _fullest(problem))
-                return SingleCut(cut).build(problem).model
+                return presets.SingleCut(cut).build(problem).model
             case GraphFormulation.WINDOWED_FRONTIER:
                 from jettison.formulations.windowed_frontier import WindowedFrontier
 

@@ -59,28 +59,55 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from jettison.formulations.array_model import Floats
+from jettison.formulations.array_model import ArrayModel, Floats
 from jettison.formulations.array_model_builder import ArrayModelBuilder
 from jettison.formulations.integer_scale import IntegerScale
 from jettison.formulations.recomputation import AnyNode, Recomputation
-from jettison.formulations.staged_model import StagedModel
 from jettison.instances.errors import InputError
+from jettison.instances.graph import Graph
 from jettison.instances.remat_graph import RematGraph
 
 Slot = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class RetentionModel(StagedModel):
+class RetentionModel:
     """A built model, and how to read its values.
 
     Attributes
     ----------
+    graph
+        The instance.
+    model
+        The model.
+    recomputed
+        The column R of each stage and each earlier node that it may compute again.
+    memory_scale, time_scale
+        For the rows of memory, and for the objective.
     present
         The column P of each slot and node.
     """
 
+    graph: Graph
+    model: ArrayModel
+    recomputed: Mapping[tuple[int, int], int]
+    memory_scale: IntegerScale
+    time_scale: IntegerScale
     present: Mapping[tuple[Slot, int], int]
+
+    def computations(self, values: Floats) -> tuple[int, ...]:
+        """Return the nodes that an integer point computes, stage by stage, in order.
+
+        Parameters
+        ----------
+        values
+            Value of each column.
+        """
+        stages: list[list[int]] = [[] for _ in self.graph.nodes]
+        for (stage, node), column in self.recomputed.items():
+            if values[column] > 0.5:
+                stages[stage].append(node)
+        return tuple(node for stage, again in enumerate(stages) for node in (*sorted(again), stage))
 
     def intervals(self, values: Floats) -> dict[int, list[tuple[Slot, Slot]]]:
         """Return the intervals of each node: first and last slot, in order.

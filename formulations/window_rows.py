@@ -5,15 +5,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from jettison.formulations.array_model import ArrayModel
 from jettison.formulations.array_model_builder import ArrayModelBuilder
 from jettison.formulations.integer_scale import IntegerScale
 from jettison.formulations.needed_sets import kept_until, needed_sets, read_in_window
-from jettison.formulations.recomputation import Recomputation, permits_before_reading
+from jettison.formulations.recomputation import permits_before_reading
 from jettison.formulations.window_closure import add_closure
-from jettison.formulations.window_fixings import WindowFixings
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.schedule_class import ScheduleClass
+
+if TYPE_CHECKING:
+    from jettison.formulations.windowed_frontier import WindowedFrontier
 
 
 class WindowWriter:
@@ -23,8 +27,8 @@ class WindowWriter:
     ----------
     problem
         The instance and its memory.
-    cuts, slots, valid_for, recomputation, fixings
-        As in `WindowedFrontier`.
+    frontier
+        The cuts and slots.
 
     Attributes
     ----------
@@ -34,21 +38,12 @@ class WindowWriter:
         What the model counts in.
     """
 
-    def __init__(
-        self,
-        problem: RematGraph,
-        cuts: tuple[int, ...],
-        slots: tuple[tuple[int, int], ...],
-        valid_for: ScheduleClass,
-        recomputation: Recomputation,
-        fixings: WindowFixings,
-    ) -> None:
+    def __init__(self, problem: RematGraph, frontier: WindowedFrontier) -> None:
         graph = problem.instance
-        self.cuts = cuts
-        self.slots = slots
-        self.staged = valid_for is ScheduleClass.STAGED
-        self.recomputation = recomputation
-        self.fixings = fixings
+        self.frontier = frontier
+        self.cuts = frontier.cuts
+        self.recomputation = frontier.recomputation
+        self.fixings = frontier.fixings
         self.graph = graph
         sizes = [size for node in graph.nodes for size in (node.output_bytes, node.workspace_bytes)]
         self.memory_scale = IntegerScale.of(sizes)
@@ -63,24 +58,21 @@ class WindowWriter:
     def model(self) -> ArrayModel:
         """Write everything, and return the model."""
         needed_in = needed_sets(self.graph, self.cuts, self.fixings.computed_once)
-        ends = (*self.cuts[1:], len(self.graph) - 1 if self.staged else len(self.graph))
+        staged = self.frontier.valid_for is ScheduleClass.STAGED
+        ends = (*self.cuts[1:], len(self.graph) - 1 if staged else len(self.graph))
         for t, end, needed in zip(self.cuts, ends, needed_in, strict=True):
             self._add_columns(t, range(t + 1, end + 1), sorted(needed))
         for w in range(len(self.cuts)):
             self._add_window(w)
             self._add_memory(w)
             self._add_twins(w)
-        for w in range(len(self.cuts) - 1):
-            add_closure(
-                self.builder,
-                self.graph,
-                self.fixings.computed_once,
-                self.cuts[w],
-                self.R[w:],
-                self.S[w],
-            )
+        closed = {*self.frontier.closed_cuts}
+        once = self.fixings.computed_once
+        for w, t in enumerate(self.cuts[:-1]):
+            if t in closed:
+                add_closure(self.builder, self.graph, once, t, self.R[w:], self.S[w])
         window_of = {t: w for w, t in enumerate(self.cuts)}
-        for t, q in self.slots:
+        for t, q in self.frontier.slots:
             if q in self.R[window_of[t - 1]]:
                 self._add_slot(t, q, window_of[t - 1])
         return self.builder.build()

@@ -1,8 +1,9 @@
 r"""What must be computed again between a few chosen first computations of a graph's step.
 
-With one cut it is a model of at most :math:`2n` binaries; with every node a cut it has one memory
-row for each first computation (`frontier`, `cut_closure`); and with all slots besides it is exact
-(`residency`), for then each stage is a window of its own and a point becomes a staged schedule.
+With one cut it is a model of at most :math:`2n` binaries (`SingleCut`); with every node a cut it
+has one memory row for each first computation (`Frontier`, `CutClosure`); and with all slots besides
+it is exact (`Residency`), for then each stage is a window of its own and a point becomes a staged
+schedule. `window_presets` has these choices by name.
 
 Nodes are counted from 0 to :math:`n-1`, as in `Graph`; :math:`\mathrm{in}(k)` are the inputs of
 :math:`k` and :math:`\mathrm{us}(i)` the users of :math:`i`. Durations are :math:`C_i`, outputs
@@ -47,7 +48,8 @@ Model
         && \forall w,\; t = t_w
 
 and, so that the linear relaxation cannot spread one recomputation thinly over windows, what one cut
-at :math:`t_w`, :math:`w < k`, would have, where :math:`N'_w` is :math:`N_w` of that cut alone:
+at :math:`t_w`, :math:`w < k`, would have, the *closure* of the cut. Every cut has one unless
+`ChosenCuts` says otherwise. :math:`N'_w` is :math:`N_w` of that cut alone:
 
 .. math::
     \text{(ever)} \quad & Z_{w,i} \le \sum_{v \ge w} R_{v,i} && \forall i \\
@@ -152,6 +154,24 @@ from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.schedule_class import ScheduleClass
 
 
+@dataclass(frozen=True, slots=True)
+class EveryCut:
+    """Every cut has its closure."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenCuts:
+    """Some cuts have their closure, or none has.
+
+    Attributes
+    ----------
+    nodes
+        The cuts; that of the last one adds nothing.
+    """
+
+    nodes: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True)
 class WindowedFrontier:
     """Which cuts and slots the model has; the model is in the docstring of this module.
@@ -169,11 +189,14 @@ class WindowedFrontier:
         What may be computed again; a window permits what some stage of it does.
     fixings
         What is known of fastest schedules of that class.
+    closure
+        The cuts that have the rows (ever), (lost) and (path).
 
     Raises
     ------
     InputError
-        If cuts do not ascend from 0 on, or the stage of a slot is not between two cuts.
+        If cuts do not ascend from 0 on, the stage of a slot is not between two cuts, or a closure
+        is of no cut.
     """
 
     cuts: tuple[int, ...]
@@ -181,6 +204,7 @@ class WindowedFrontier:
     valid_for: ScheduleClass = ScheduleClass.IN_ORDER
     recomputation: Recomputation = field(default_factory=AnyNode)
     fixings: WindowFixings = field(default_factory=WindowFixings)
+    closure: EveryCut | ChosenCuts = field(default_factory=EveryCut)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cuts", tuple(self.cuts))
@@ -203,6 +227,16 @@ class WindowedFrontier:
                 raise InputError(
                     f"({t}, {q})", field="slots", expected=f"make {t - 1} and {t} cuts, and q < t"
                 )
+        beyond = sorted({*self.closed_cuts} - known)
+        if beyond:
+            raise InputError(
+                f"{beyond[0]}", field="closure", expected="name cuts of the model, or leave it out"
+            )
+
+    @property
+    def closed_cuts(self) -> tuple[int, ...]:
+        """The cuts that have a closure."""
+        return self.cuts if isinstance(self.closure, EveryCut) else self.closure.nodes
 
     def num_columns(self, graph: Graph) -> int:
         """Return the number of columns R and S, in O(k (n + |E|)) for k cuts."""
@@ -223,9 +257,7 @@ class WindowedFrontier:
                 field="cuts",
                 expected=f"name nodes of the graph, 0 to {len(problem.instance) - 1}",
             )
-        writer = WindowWriter(
-            problem, self.cuts, self.slots, self.valid_for, self.recomputation, self.fixings
-        )
+        writer = WindowWriter(problem, self)
         return WindowedModel(
             graph=problem.instance,
             cuts=self.cuts,

@@ -9,7 +9,7 @@ them and the node's need exceed the memory by,
     \min \Big\{ \sum_i C_i z_i \;:\; \sum_i M_i z_i \ge e_t,\; 0 \le z_i \le 1 \Big\}
 
 bounds what must be computed again, and the best of the values per byte first solves it. It is the
-relaxation of `single_cut` without its rows (path), which charge the ancestors as well, and without
+relaxation of `SingleCut` without its rows (path), which charge the ancestors as well, and without
 integers: weaker, but it takes a sort for a stage, and it ranks the stages almost as the models do,
 where the bytes alone do not: many of them may be cheap to compute again.
 """

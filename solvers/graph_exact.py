@@ -4,7 +4,7 @@ The rounds are those of `graph_cut_search`: a model of few cuts is solved, its p
 schedule, and the stages at which that exceeds the memory become cuts as well. When the schedule of
 a model that was solved to its end fits, it is as fast as the model's bound, and so the optimum: of
 all schedules in the order of the graph as long as there are no slots, of the staged ones after
-that. With all cuts and all slots the model is exact (`residency`), so the rounds end.
+that. With all cuts and all slots the model is exact (`Residency`), so the rounds end.
 
 Where they end without a proof, because a model would be too large, the rest of the time goes into
 annealing, which stops at the bound.

@@ -1,11 +1,11 @@
 r"""The best schedule that repeats forward operations in the backward pass, and nothing else.
 
 The restriction is that of checkpointing as frameworks offer it: the forward pass is left as it is,
-and no backward operation is repeated (`formulations.restricted` has the model in full). Its optimum
-is the time of a schedule, and so an upper bound on that of all. Most of the columns of the full
-model decide nothing. So it is solved as `graph_exact` solves the problem without the restriction,
-by windows between few cuts (`formulations.windowed_frontier`), in which only what is permitted may
-be computed again:
+and no backward operation is repeated (`Restricted` in `formulations.window_presets` is the model in
+full). Its optimum is the time of a schedule, and so an upper bound on that of all. Most of the
+columns of the full model decide nothing. So it is solved as `graph_exact` solves the problem
+without the restriction, by windows between few cuts (`formulations.windowed_frontier`), in which
+only what is permitted may be computed again:
 
 1. The first cut is where the step without recomputation needs most memory.
 2. The best point becomes a schedule, which is replayed. Where first computations exceed the memory,

@@ -2,7 +2,7 @@ r"""What must be computed again in windows between chosen first computations of 
 
 The model of `formulations/windowed_frontier.py`, whose docstring has every row and the proof that
 every schedule is a point, written once more and in exact integers: the checker trusts nothing but
-this page. With one cut it is `formulations/single_cut.py`.
+this page. With one cut it is the preset `SingleCut`.
 
 Cuts are nodes :math:`t_1 < \dots < t_k`. Window :math:`w` goes from the end of the first
 computation of :math:`t_w` to that of :math:`t_{w+1}`, the last one to the end of the step. For

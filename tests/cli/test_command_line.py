@@ -286,13 +286,13 @@ def test_export_writes_the_integer_program(terminal: Terminal) -> None:
     ("words", "rows"),
     [
         # f0 to f4 are nodes 0 to 4, b4 to b0 nodes 5 to 9.
-        (("residency",), ("frontier_3", "dependency_4_1_0", "slot_6_0")),
-        (("restricted",), ("frontier_3", "dependency_6_1_0", "slot_6_0")),
-        (("frontier",), ("frontier_3", "dependency_4_1_0")),
-        (("cut-closure", "--cut", "f2"), ("frontier_3", "lost_2_1", "path_2_1_0")),
+        (("residency",), ("memory_3", "again_3_1_0", "slot_6_0")),
+        (("restricted",), ("memory_3", "again_5_1_0", "slot_6_0")),
+        (("frontier",), ("memory_3", "again_3_1_0")),
+        (("cut-closure", "--cut", "f2"), ("memory_3", "lost_2_1", "path_2_1_0")),
         # Without a cut it is where the step without recomputation needs most, first at b4.
-        (("single-cut",), ("frontier_5", "lost_3")),
-        (("single-cut", "--cut", "f2"), ("frontier_2", "lost_1")),
+        (("single-cut",), ("memory_5", "need_5_3")),
+        (("single-cut", "--cut", "f2"), ("memory_2", "need_2_1")),
         (("windowed-frontier", "--cut", "b2", "--cut", "f2"), ("memory_7", "stay_7_1")),
         (("retention-intervals", "--intervals", "3"), ("intervals_6", "retain_6_6_4")),
     ],

@@ -16,23 +16,12 @@ from itertools import pairwise
 from types import ModuleType
 from typing import Protocol
 
-import numpy as np
 import pytest
 
-from jettison.formulations import (
-    cut_closure,
-    frontier,
-    residency,
-    restricted,
-    retention_intervals,
-    single_cut,
-    windowed_frontier,
-)
+from jettison.formulations import retention_intervals, windowed_frontier
 from jettison.formulations.array_model import ArrayModel
 from jettison.formulations.checkmate import Aggregated, Checkmate, Disaggregated
-from jettison.formulations.cut_closure import ChosenCuts, CutClosure
 from jettison.formulations.from_pulp import from_pulp
-from jettison.formulations.frontier import Frontier
 from jettison.formulations.integer_scale import IntegerScale
 from jettison.formulations.recomputation import (
     AnyNode,
@@ -40,12 +29,18 @@ from jettison.formulations.recomputation import (
     ForwardNodesInBackwardStages,
     Recomputation,
 )
-from jettison.formulations.residency import Residency
-from jettison.formulations.restricted import ChosenSlots, Restricted
 from jettison.formulations.retention_intervals import RetentionIntervals
-from jettison.formulations.single_cut import SingleCut
 from jettison.formulations.window_fixings import WindowFixings
-from jettison.formulations.windowed_frontier import WindowedFrontier
+from jettison.formulations.window_presets import (
+    ChosenSlots,
+    CutClosure,
+    Frontier,
+    Residency,
+    Restricted,
+    SingleCut,
+    WindowPreset,
+)
+from jettison.formulations.windowed_frontier import ChosenCuts, WindowedFrontier
 from jettison.instances.errors import InputError
 from jettison.instances.graph import Graph, Node
 from jettison.instances.remat_graph import RematGraph
@@ -198,18 +193,6 @@ def test_all_windows_are_the_frontier_model_with_its_closure() -> None:
             assert optimum_ns(windowed) == optimum_ns(Frontier(choice).build(problem))
 
 
-@pytest.mark.parametrize("choice", CHOICES, ids=repr)
-def test_a_single_cut_is_the_window_of_one_cut(choice: Recomputation) -> None:
-    for problem in problems()[::4]:
-        for t in range(len(problem.instance)):
-            single = SingleCut(t, choice).build(problem).model
-            window = WindowedFrontier((t,), recomputation=choice).build(problem).model
-            for field in ("objective", "indptr", "indices", "data", "row_lower", "row_upper"):
-                assert np.array_equal(getattr(single, field), getattr(window, field)), field
-            # The window may compute anything in one of its stages, which some cut does not have.
-            assert np.array_equal(single.column_upper, window.column_upper)
-
-
 @pytest.mark.parametrize("choice", CHOICES[1:], ids=repr)
 def test_windows_hold_for_a_choice_of_recomputations(choice: Recomputation) -> None:
     generator = random.Random(7)
@@ -324,11 +307,6 @@ def with_every_row(problem: RematGraph) -> WindowedFrontier:
 @pytest.mark.parametrize(
     ("module", "model"),
     [
-        (frontier, Frontier().build(FULL).model),
-        (cut_closure, CutClosure().build(FULL).model),
-        (residency, Residency().build(FULL).model),
-        (restricted, Restricted().build(FULL).model),
-        (single_cut, SingleCut(2).build(FULL).model),
         (retention_intervals, RetentionIntervals(2).build(FULL).model),
         (windowed_frontier, with_every_row(FULL).build(FULL).model),
     ],
@@ -343,6 +321,19 @@ def test_rows_and_columns_are_named_as_in_the_docstring(
     assert module.__doc__ is not None
     for column in labels(model.column_names):
         assert f"``{column}_" in module.__doc__
+
+
+@pytest.mark.parametrize(
+    "preset",
+    [Frontier(), CutClosure(), Residency(), Restricted(), SingleCut(2)],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_preset_says_which_rows_it_has(preset: WindowPreset) -> None:
+    assert preset.__doc__ is not None
+    said = re.search(r"^ *Rows: (.*?)\.(?:\s|$)", preset.__doc__, re.DOTALL | re.MULTILINE)
+    assert said is not None
+    rows = set(re.findall(r"\(([a-z]+)\)", said[1]))
+    assert labels(preset.build(FULL).model.row_names) == rows
 
 
 # In 4 bytes, a (3 bytes) stands beside neither x, y nor z (2 bytes each), but each of b, c, d and e
@@ -390,7 +381,7 @@ def test_a_node_without_any_interval_is_refused() -> None:
 
 
 def test_cuts_beyond_the_graph_are_refused() -> None:
-    with pytest.raises(InputError, match=r"^cuts: 7; name nodes of the graph, 0 to 6"):
+    with pytest.raises(InputError, match=r"^closure: 7; name cuts of the model"):
         CutClosure(ChosenCuts((7,))).build(RematGraph(OFTEN, 4))
-    with pytest.raises(InputError, match=r"^cut: 7; name a node of the graph, 0 to 6"):
+    with pytest.raises(InputError, match=r"^cuts: 7; name nodes of the graph, 0 to 6"):
         SingleCut(7).build(RematGraph(OFTEN, 4))

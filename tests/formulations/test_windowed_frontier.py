@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 from jettison.formulations.checkmate import Checkmate
 from jettison.formulations.from_pulp import from_pulp
-from jettison.formulations.frontier import Frontier
 from jettison.formulations.needed_sets import needed_sets
-from jettison.formulations.residency import Residency
-from jettison.formulations.staged_model import StagedModel
+from jettison.formulations.window_presets import Frontier, Residency
 from jettison.formulations.windowed_frontier import WindowedFrontier
 from jettison.formulations.windowed_model import WindowedModel
 from jettison.instances.errors import InputError
@@ -52,7 +50,7 @@ KEPT = Graph(
 )
 
 
-def time_ns(built: WindowedModel | StagedModel) -> int | None:
+def time_ns(built: WindowedModel) -> int | None:
     """Return the base time and the optimum, or None if the model has no point."""
     objective = solve_model(built.model, EXACT).objective
     if objective is None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jettison.formulations.single_cut import SingleCut
+from jettison.formulations.window_presets import SingleCut
 from jettison.instances.generators.training_networks import NETWORKS
 from jettison.instances.graph import Graph, Node
 from jettison.instances.remat_graph import RematGraph
