@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from typing import Any
 
-from jettison.instances.content_hash import content_sha256
 from jettison.instances.errors import InputError
+from jettison.instances.instance_document import InstanceDocument, read_each, read_provenance
 from jettison.instances.names import checked_name, checked_unique
 from jettison.instances.provenance import Provenance
 from jettison.instances.units import checked_amount
@@ -63,7 +64,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Chain:
+class Chain(InstanceDocument):
     r"""Stages :math:`1, \dots, N`, of which the last is the loss, and the input :math:`a^0`.
 
     Attributes
@@ -201,21 +202,9 @@ class Chain:
             widest_forward = max(widest_forward, passing)
         return peak
 
-    @cached_property
-    def sha256(self) -> str:
-        """Hash of the content; the name and the provenance do not count."""
-        content = self.to_json()
-        del content["name"]
-        content.pop("provenance", None)
-        return content_sha256(content)
-
-    def to_json(self) -> dict[str, object]:
-        """Return the instance as a JSON object of the published schema."""
-        document: dict[str, object] = {
-            "format": "jettison",
-            "kind": self.kind,
-            "version": 1,
-            "name": self.name,
+    def content(self) -> dict[str, object]:
+        """Return the fields of the JSON object that schedules depend on."""
+        return {
             "input_bytes": self.input_bytes,
             "backward_overhead_holds_gradient": self.backward_overhead_holds_gradient,
             "stages": [
@@ -223,13 +212,9 @@ class Chain:
                 for stage in self.stages
             ],
         }
-        provenance = self.provenance.to_json()
-        if provenance:
-            document["provenance"] = provenance
-        return document
 
     @classmethod
-    def from_json(cls, document: Mapping[str, object]) -> Chain:
+    def from_json(cls, document: Mapping[str, Any]) -> Chain:
         """Build the chain from parsed JSON that has passed the schema.
 
         Raises
@@ -237,23 +222,12 @@ class Chain:
         InputError
             If a value contradicts another; the field is named by its path.
         """
-        stages = []
-        entries: list[dict[str, object]] = document["stages"]  # type: ignore[assignment]
-        for position, entry in enumerate(entries):
-            try:
-                stages.append(Stage(**entry))  # type: ignore[arg-type]
-            except InputError as error:
-                raise error.within(prefix=f"stages[{position}]") from None
-        try:
-            provenance = Provenance.from_json(document.get("provenance", {}))  # type: ignore[arg-type]
-        except InputError as error:
-            raise error.within(prefix="provenance") from None
         return cls(
-            name=document["name"],  # type: ignore[arg-type]
-            input_bytes=document["input_bytes"],  # type: ignore[arg-type]
-            stages=tuple(stages),
+            name=document["name"],
+            input_bytes=document["input_bytes"],
+            stages=read_each(document, "stages", lambda entry: Stage(**entry)),
             backward_overhead_holds_gradient=bool(
                 document.get("backward_overhead_holds_gradient", False)
             ),
-            provenance=provenance,
+            provenance=read_provenance(document),
         )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
-from jettison.instances.content_hash import content_sha256
 from jettison.instances.errors import InputError
+from jettison.instances.instance_document import InstanceDocument, read_each, read_provenance
 from jettison.instances.names import checked_name, checked_unique
 from jettison.instances.provenance import Provenance
 from jettison.instances.topological_order import check_inputs
@@ -107,7 +108,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Graph:
+class Graph(InstanceDocument):
     """Operations in a topological order.
 
     Attributes
@@ -269,34 +270,19 @@ class Graph:
             for node, inputs in zip(self.nodes, self.inputs, strict=True)
         )
 
-    @cached_property
-    def sha256(self) -> str:
-        """Hash of the content; the name and the provenance do not count."""
-        content = self.to_json()
-        del content["name"]
-        content.pop("provenance", None)
-        return content_sha256(content)
-
-    def to_json(self) -> dict[str, object]:
-        """Return the instance as a JSON object of the published schema."""
-        document: dict[str, object] = {
-            "format": "jettison",
-            "kind": self.kind,
-            "version": 1,
-            "name": self.name,
+    def content(self) -> dict[str, object]:
+        """Return the fields of the JSON object that schedules depend on."""
+        found: dict[str, object] = {
             "nodes": [node.to_json() for node in self.nodes],
         }
         if self.repeated_blocks:
-            document["repeated_blocks"] = [
+            found["repeated_blocks"] = [
                 [list(block) for block in group] for group in self.repeated_blocks
             ]
-        provenance = self.provenance.to_json()
-        if provenance:
-            document["provenance"] = provenance
-        return document
+        return found
 
     @classmethod
-    def from_json(cls, document: Mapping[str, object]) -> Graph:
+    def from_json(cls, document: Mapping[str, Any]) -> Graph:
         """Build the graph from parsed JSON that has passed the schema.
 
         Raises
@@ -304,22 +290,16 @@ class Graph:
         InputError
             If a value contradicts another; the field is named by its path.
         """
-        nodes = []
-        entries: list[dict[str, object]] = document["nodes"]  # type: ignore[assignment]
-        for position, entry in enumerate(entries):
-            inputs: list[str] = entry.get("inputs", [])  # type: ignore[assignment]
-            try:
-                nodes.append(Node(**{**entry, "inputs": tuple(inputs)}))  # type: ignore[arg-type]
-            except InputError as error:
-                raise error.within(prefix=f"nodes[{position}]") from None
-        groups: list[list[list[str]]] = document.get("repeated_blocks", [])  # type: ignore[assignment]
-        try:
-            provenance = Provenance.from_json(document.get("provenance", {}))  # type: ignore[arg-type]
-        except InputError as error:
-            raise error.within(prefix="provenance") from None
         return cls(
-            name=document["name"],  # type: ignore[arg-type]
-            nodes=tuple(nodes),
-            repeated_blocks=tuple(tuple(tuple(block) for block in group) for group in groups),
-            provenance=provenance,
+            name=document["name"],
+            nodes=read_each(
+                document,
+                "nodes",
+                lambda entry: Node(**{**entry, "inputs": tuple(entry.get("inputs", []))}),
+            ),
+            repeated_blocks=tuple(
+                tuple(tuple(block) for block in group)
+                for group in document.get("repeated_blocks", [])
+            ),
+            provenance=read_provenance(document),
         )

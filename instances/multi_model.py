@@ -8,10 +8,10 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from jettison.instances.content_hash import content_sha256
 from jettison.instances.errors import InputError
 from jettison.instances.feature_map import FeatureMap
 from jettison.instances.fused_operator import FusedOperator, checked_column
+from jettison.instances.instance_document import InstanceDocument, read_each, read_provenance
 from jettison.instances.link import Link
 from jettison.instances.names import checked_name, checked_unique
 from jettison.instances.provenance import Provenance
@@ -21,7 +21,7 @@ LARGEST_MODELS = 64
 
 
 @dataclass(frozen=True)
-class MultiModel:
+class MultiModel(InstanceDocument):
     """So many models, and the profile of each number of them that may be fused.
 
     Attributes
@@ -255,21 +255,9 @@ class MultiModel:
             ),
         )
 
-    @cached_property
-    def sha256(self) -> str:
-        """Hash of all that schedules depend on; the name and the provenance do not count."""
-        document = self.to_json()
-        return content_sha256(
-            {key: document[key] for key in document if key not in {"name", "provenance"}}
-        )
-
-    def to_json(self) -> dict[str, object]:
-        """Return the instance as a JSON object of the published schema."""
-        document: dict[str, object] = {
-            "format": "jettison",
-            "kind": self.kind,
-            "version": 1,
-            "name": self.name,
+    def content(self) -> dict[str, object]:
+        """Return the fields of the JSON object that schedules depend on."""
+        return {
             "models": self.models,
             "sizes": list(self.sizes),
             "static_bytes": list(self.static_bytes),
@@ -278,10 +266,6 @@ class MultiModel:
             "feature_maps": [tensor.to_json() for tensor in self.feature_maps],
             "bandwidth": self.bandwidth,
         }
-        provenance = self.provenance.to_json()
-        if provenance:
-            document["provenance"] = provenance
-        return document
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> MultiModel:
@@ -292,30 +276,16 @@ class MultiModel:
         InputError
             If a value contradicts another.
         """
-
-        def each(field_name: str, read: Any) -> tuple[Any, ...]:
-            found = []
-            for place, entry in enumerate(document[field_name]):
-                try:
-                    found.append(read(entry))
-                except InputError as error:
-                    raise error.within(prefix=f"{field_name}[{place}]") from None
-            return tuple(found)
-
-        try:
-            provenance = Provenance.from_json(document.get("provenance", {}))
-        except InputError as error:
-            raise error.within(prefix="provenance") from None
         return cls(
             name=document["name"],
             models=document["models"],
             sizes=tuple(document["sizes"]),
             static_bytes=tuple(document["static_bytes"]),
-            forward=each("forward", FusedOperator.from_json),
-            backward=each("backward", FusedOperator.from_json),
-            feature_maps=each("feature_maps", FeatureMap.from_json),
+            forward=read_each(document, "forward", FusedOperator.from_json),
+            backward=read_each(document, "backward", FusedOperator.from_json),
+            feature_maps=read_each(document, "feature_maps", FeatureMap.from_json),
             bandwidth=document["bandwidth"],
-            provenance=provenance,
+            provenance=read_provenance(document),
         )
 
 

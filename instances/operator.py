@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from jettison.instances.errors import InputError
+from jettison.instances.instance_document import read_each
 from jettison.instances.names import checked_name
 from jettison.instances.units import checked_amount
 
@@ -189,16 +190,10 @@ class Operator:
         InputError
             As the constructor; the field is named by its path.
         """
-        strategies = []
-        for position, item in enumerate(entry["strategies"]):
-            try:
-                strategies.append(Strategy(**item))
-            except InputError as error:
-                raise error.within(prefix=f"strategies[{position}]") from None
         return cls(
             name=entry["name"],
             role=Role(entry["role"]),
-            strategies=tuple(strategies),
+            strategies=read_each(entry, "strategies", lambda item: Strategy(**item)),
             inputs=tuple(entry.get("inputs", [])),
             follows=entry.get("follows"),
             keep=entry.get("keep", False),

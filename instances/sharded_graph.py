@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from jettison.instances.content_hash import content_sha256
 from jettison.instances.errors import InputError
+from jettison.instances.instance_document import InstanceDocument, read_each, read_provenance
 from jettison.instances.names import checked_name, checked_unique
 from jettison.instances.operator import Operator, Role
 from jettison.instances.provenance import Provenance
@@ -36,7 +36,7 @@ class Resharding:
 
 
 @dataclass(frozen=True)
-class ShardedGraph:
+class ShardedGraph(InstanceDocument):
     """Operators in a topological order, the strategies of each, and the resharding between them.
 
     Attributes
@@ -329,21 +329,9 @@ class ShardedGraph:
                 parameters.add(position)
         return tuple(found)
 
-    @cached_property
-    def sha256(self) -> str:
-        """Hash of the content; the name and the provenance do not count."""
-        content = self.to_json()
-        del content["name"]
-        content.pop("provenance", None)
-        return content_sha256(content)
-
-    def to_json(self) -> dict[str, object]:
-        """Return the instance as a JSON object of the published schema."""
-        document: dict[str, object] = {
-            "format": "jettison",
-            "kind": self.kind,
-            "version": 1,
-            "name": self.name,
+    def content(self) -> dict[str, object]:
+        """Return the fields of the JSON object that schedules depend on."""
+        found: dict[str, object] = {
             "operators": [operator.to_json() for operator in self.operators],
             "resharding": [
                 {
@@ -355,13 +343,10 @@ class ShardedGraph:
             ],
         }
         if self.mesh:
-            document["mesh"] = list(self.mesh)
+            found["mesh"] = list(self.mesh)
         if self.fastest:
-            document["fastest"] = list(self.fastest)
-        provenance = self.provenance.to_json()
-        if provenance:
-            document["provenance"] = provenance
-        return document
+            found["fastest"] = list(self.fastest)
+        return found
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> ShardedGraph:
@@ -372,19 +357,9 @@ class ShardedGraph:
         InputError
             If a value contradicts another; the field is named by its path.
         """
-        operators = []
-        for position, entry in enumerate(document["operators"]):
-            try:
-                operators.append(Operator.from_json(entry))
-            except InputError as error:
-                raise error.within(prefix=f"operators[{position}]") from None
-        try:
-            provenance = Provenance.from_json(document.get("provenance", {}))
-        except InputError as error:
-            raise error.within(prefix="provenance") from None
         return cls(
             name=document["name"],
-            operators=tuple(operators),
+            operators=read_each(document, "operators", Operator.from_json),
             resharding=tuple(
                 Resharding(
                     item["source"], item["target"], tuple(tuple(row) for row in item["cost_ns"])
@@ -393,5 +368,5 @@ class ShardedGraph:
             ),
             mesh=tuple(document.get("mesh", [])),
             fastest=tuple(document.get("fastest", [])),
-            provenance=provenance,
+            provenance=read_provenance(document),
         )

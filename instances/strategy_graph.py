@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from jettison.instances.content_hash import content_sha256
 from jettison.instances.errors import InputError
+from jettison.instances.instance_document import InstanceDocument, read_each, read_provenance
 from jettison.instances.live_sets import usage_over_time
 from jettison.instances.names import checked_name, checked_unique
 from jettison.instances.provenance import Provenance
@@ -124,7 +124,7 @@ class StrategyEdge:
 
 
 @dataclass(frozen=True)
-class StrategyGraph:
+class StrategyGraph(InstanceDocument):
     """Operators with strategies, and edges that make the strategies of two operators interact.
 
     Attributes
@@ -273,21 +273,9 @@ class StrategyGraph:
         )
         return max((usage for _, usage in profile), default=0)
 
-    @cached_property
-    def sha256(self) -> str:
-        """Hash of the content; the name and the provenance do not count."""
-        content = self.to_json()
-        del content["name"]
-        content.pop("provenance", None)
-        return content_sha256(content)
-
-    def to_json(self) -> dict[str, object]:
-        """Return the instance as a JSON object of the published schema."""
-        document: dict[str, object] = {
-            "format": "jettison",
-            "kind": self.kind,
-            "version": 1,
-            "name": self.name,
+    def content(self) -> dict[str, object]:
+        """Return the fields of the JSON object that schedules depend on."""
+        found: dict[str, object] = {
             "nodes": [
                 {
                     "name": node.name,
@@ -303,11 +291,8 @@ class StrategyGraph:
             ],
         }
         if self.usage_limit_bytes is not None:
-            document["usage_limit_bytes"] = self.usage_limit_bytes
-        provenance = self.provenance.to_json()
-        if provenance:
-            document["provenance"] = provenance
-        return document
+            found["usage_limit_bytes"] = self.usage_limit_bytes
+        return found
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> StrategyGraph:
@@ -318,40 +303,29 @@ class StrategyGraph:
         InputError
             If a value contradicts another; the field is named by its path.
         """
-        nodes, edges = [], []
-        for position, entry in enumerate(document["nodes"]):
-            try:
-                nodes.append(
-                    StrategyNode(
-                        name=entry["name"],
-                        interval=tuple(entry["interval"]),
-                        costs_ns=tuple(entry["costs_ns"]),
-                        usages_bytes=tuple(entry["usages_bytes"]),
-                    )
-                )
-            except InputError as error:
-                raise error.within(prefix=f"nodes[{position}]") from None
-        for position, entry in enumerate(document["edges"]):
-            try:
-                edges.append(
-                    StrategyEdge(
-                        first=entry["first"],
-                        second=entry["second"],
-                        costs_ns=tuple(entry["costs_ns"]),
-                    )
-                )
-            except InputError as error:
-                raise error.within(prefix=f"edges[{position}]") from None
-        try:
-            provenance = Provenance.from_json(document.get("provenance", {}))
-        except InputError as error:
-            raise error.within(prefix="provenance") from None
         return cls(
             name=document["name"],
-            nodes=tuple(nodes),
-            edges=tuple(edges),
+            nodes=read_each(
+                document,
+                "nodes",
+                lambda entry: StrategyNode(
+                    name=entry["name"],
+                    interval=tuple(entry["interval"]),
+                    costs_ns=tuple(entry["costs_ns"]),
+                    usages_bytes=tuple(entry["usages_bytes"]),
+                ),
+            ),
+            edges=read_each(
+                document,
+                "edges",
+                lambda entry: StrategyEdge(
+                    first=entry["first"],
+                    second=entry["second"],
+                    costs_ns=tuple(entry["costs_ns"]),
+                ),
+            ),
             usage_limit_bytes=document.get("usage_limit_bytes"),
-            provenance=provenance,
+            provenance=read_provenance(document),
         )
 
 

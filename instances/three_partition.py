@@ -21,12 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
-from jettison.instances.content_hash import content_sha256
 from jettison.instances.errors import InputError
 from jettison.instances.generated import Generated
+from jettison.instances.instance_document import InstanceDocument, read_provenance
 from jettison.instances.names import checked_name
 from jettison.instances.provenance import Provenance
 from jettison.instances.three_partition_certificate import (
@@ -41,7 +40,7 @@ Partition = tuple[tuple[int, int, int], ...]
 
 
 @dataclass(frozen=True)
-class ThreePartition:
+class ThreePartition(InstanceDocument):
     r"""Items to be grouped in threes.
 
     Attributes
@@ -114,19 +113,6 @@ class ThreePartition:
         """The number of groups, m."""
         return len(self.values) // 3
 
-    @cached_property
-    def sha256(self) -> str:
-        """Hash of the items in their order and of the target; nothing else counts."""
-        return content_sha256(
-            {
-                "format": "jettison",
-                "kind": self.kind,
-                "version": 1,
-                "values": list(self.values),
-                "target": self.target,
-            }
-        )
-
     @property
     def answer(self) -> Answer | None:
         """What the certificate says, checked or not; None without one."""
@@ -151,25 +137,19 @@ class ThreePartition:
         except InputError as error:
             raise error.within(prefix="certificate") from None
 
-    def to_json(self) -> dict[str, object]:
-        """Return the instance as a JSON object of the published schema."""
-        document: dict[str, object] = {
-            "format": "jettison",
-            "kind": self.kind,
-            "version": 1,
-            "name": self.name,
-            "target": self.target,
-            "values": list(self.values),
-        }
+    def content(self) -> dict[str, object]:
+        """Return the fields of the JSON object that schedules depend on."""
+        return {"target": self.target, "values": list(self.values)}
+
+    def remarks(self) -> dict[str, object]:
+        """Return what is known of the answer and where it was generated."""
+        found: dict[str, object] = {}
         if self.certificate is not None:
-            document["answer"] = str(self.certificate.answer)
-            document["certificate"] = self.certificate.to_json()
+            found["answer"] = str(self.certificate.answer)
+            found["certificate"] = self.certificate.to_json()
         if self.generated is not None:
-            document["generated"] = self.generated.to_json()
-        provenance = self.provenance.to_json()
-        if provenance:
-            document["provenance"] = provenance
-        return document
+            found["generated"] = self.generated.to_json()
+        return found
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> ThreePartition:
@@ -190,10 +170,6 @@ class ThreePartition:
                 field="answer",
                 expected="write the answer of the certificate, and none without one",
             )
-        try:
-            provenance = Provenance.from_json(document.get("provenance", {}))
-        except InputError as error:
-            raise error.within(prefix="provenance") from None
         generated = document.get("generated")
         return cls(
             name=document["name"],
@@ -201,5 +177,5 @@ class ThreePartition:
             target=document["target"],
             certificate=certificate,
             generated=None if generated is None else Generated(**generated),
-            provenance=provenance,
+            provenance=read_provenance(document),
         )

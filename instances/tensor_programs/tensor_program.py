@@ -31,6 +31,7 @@ from functools import cached_property
 from typing import Any
 
 from jettison.instances.errors import InputError
+from jettison.instances.instance_document import InstanceDocument, read_each, read_provenance
 from jettison.instances.names import checked_name, checked_unique
 from jettison.instances.operator import Role
 from jettison.instances.provenance import Provenance
@@ -192,7 +193,7 @@ class TensorOperation:
 
 
 @dataclass(frozen=True)
-class TensorProgram:
+class TensorProgram(InstanceDocument):
     """The operations of a training step, each after what it reads.
 
     Attributes
@@ -255,19 +256,11 @@ class TensorProgram:
         """Return the axes of an operation, each with what a number of parts must divide."""
         return operation.axes([self.named[name].shape for name in operation.operands])
 
-    def to_json(self) -> dict[str, object]:
-        """Return the program as a JSON object of the published schema."""
-        document: dict[str, object] = {
-            "format": "jettison",
-            "kind": self.kind,
-            "version": 1,
-            "name": self.name,
+    def content(self) -> dict[str, object]:
+        """Return the fields of the JSON object that schedules depend on."""
+        return {
             "operations": [operation.to_json() for operation in self.operations],
         }
-        provenance = self.provenance.to_json()
-        if provenance:
-            document["provenance"] = provenance
-        return document
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> TensorProgram:
@@ -278,14 +271,8 @@ class TensorProgram:
         InputError
             If a value contradicts another; the field is named by its path.
         """
-        operations = []
-        for position, entry in enumerate(document["operations"]):
-            try:
-                operations.append(TensorOperation.from_json(entry))
-            except InputError as error:
-                raise error.within(prefix=f"operations[{position}]") from None
         return cls(
             document["name"],
-            tuple(operations),
-            Provenance.from_json(document.get("provenance", {})),
+            read_each(document, "operations", TensorOperation.from_json),
+            read_provenance(document),
         )
