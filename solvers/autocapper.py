@@ -25,13 +25,13 @@ from jettison.schedules.offload_plan import OffloadPlan
 from jettison.schedules.offload_schedule import OffloadSchedule
 from jettison.solvers.chain_baselines import store_all_schedule
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.least_chain_memory import least_persistent_memory
 from jettison.solvers.offload_baselines import solve_rotor_alone
 from jettison.solvers.offload_executor import execute_gaps
 from jettison.solvers.offload_incumbent import OffloadIncumbent
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.rotor import FIRST_SLOTS, most_slots, persistent_curve
-from jettison.solvers.status import Termination
 from jettison.solvers.tensor_lifetimes import Gap, TensorLifetimes
 
 MEMORIES = 40
@@ -115,8 +115,7 @@ def offer_autocapper(
     alone = solve_rotor_alone(problem, replace(options, time_limit_s=most_s, on_progress=None))
     if isinstance(alone.schedule, OffloadSchedule):
         incumbent.offer(alone.schedule)
-    if alone.termination is Termination.INTERRUPTED:
-        raise KeyboardInterrupt
+    pass_interrupt_on(alone.termination)
     yield
     seen: set[ChainSchedule] = set()
     memories = capper_memories(chain, problem.memory_bytes)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.graph_baselines import solve_recompute_all
 from jettison.solvers.graph_chen import (
     solve_ap_chen_greedy,
@@ -21,7 +22,6 @@ from jettison.solvers.graph_last_node import solve_last_node
 from jettison.solvers.graph_revolve import solve_linearized_griewank
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.remat_anneal import solve_anneal
-from jettison.solvers.status import Termination
 
 Baseline = Callable[[Problem, SolveOptions], Outcome]
 
@@ -92,8 +92,7 @@ class BaselineStarts:
             return
         limit_s = None if math.isinf(left_s) else left_s
         outcome = method(self._problem, replace(self._options, time_limit_s=limit_s))
-        if outcome.termination is Termination.INTERRUPTED:
-            raise KeyboardInterrupt
+        pass_interrupt_on(outcome.termination)
         if not isinstance(outcome.schedule, GraphSchedule):
             return
         time_ns = outcome.schedule.replay(self._problem.instance).time_ns

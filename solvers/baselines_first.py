@@ -14,10 +14,10 @@ from dataclasses import replace
 
 from jettison.schedules.any_schedule import Schedule
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.methods import find_method
 from jettison.solvers.outcome import Problem, SolveOptions
 from jettison.solvers.result import replay_schedule
-from jettison.solvers.status import Termination
 
 # Of the time that is left, for each: as long as none has found a schedule, and after that.
 _SHARE_OF_THE_FIRST = 0.6
@@ -55,5 +55,4 @@ def schedules_of_baselines(
         if outcome.schedule is not None and replay_schedule(problem, outcome.schedule).valid:
             share = _SHARE
             yield outcome.schedule
-        if outcome.termination is Termination.INTERRUPTED:
-            raise KeyboardInterrupt
+        pass_interrupt_on(outcome.termination)

@@ -12,6 +12,7 @@ from jettison.instances.remat_chain import RematChain
 from jettison.instances.units import format_bytes
 from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind, ChainSchedule
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import Ending
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.status import Termination
 
@@ -150,12 +151,10 @@ def _best_that_fits(
     clock = Clock(options.time_limit_s)
     best: tuple[int, ChainSchedule] | None = None
     least_peak: int | None = None
-    termination = Termination.COMPLETED
-    try:
+    with Ending() as ending:
         for schedule in schedules:
-            if least_peak is not None and not clock.left_s:
-                termination = Termination.TIME_LIMIT
-                break
+            if least_peak is not None:
+                clock.require_time()
             replay = schedule.replay(problem.instance)
             if replay.peak_bytes <= problem.memory_bytes and (
                 best is None or replay.time_ns < best[0]
@@ -163,14 +162,12 @@ def _best_that_fits(
                 best = (replay.time_ns, schedule)
             if least_peak is None or replay.peak_bytes < least_peak:
                 least_peak = replay.peak_bytes
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
     if best is not None:
-        return Outcome(termination=termination, schedule=best[1])
-    if termination.is_regular and least_peak is not None:
+        return Outcome(termination=ending.termination, schedule=best[1])
+    if ending.termination.is_regular and least_peak is not None:
         return _too_small(method, least_peak)
     note = f"none of the schedules of {method} that were looked at fits"
-    return Outcome(termination=termination, note=note)
+    return Outcome(termination=ending.termination, note=note)
 
 
 def _too_small(method: str, least_bytes: int) -> Outcome:

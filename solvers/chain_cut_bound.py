@@ -40,6 +40,7 @@ from jettison.instances.remat_chain import RematChain
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import Ending
 from jettison.solvers.least_chain_memory import (
     least_memory_of_any_schedule,
     persistent_infeasibility,
@@ -208,35 +209,27 @@ def bound_chain_cut(problem: Problem, options: SolveOptions) -> Outcome:
         )
     best_ns = 0
     below_ns = [0]
-    termination = Termination.COMPLETED
-
-    def stop_in_time() -> None:
-        if not clock.left_s:
-            raise TimeoutError
-
-    try:
+    with Ending() as ending:
         unknown_ns = [0] * len(chain)
         rough = ChainCuts(chain, memory_bytes, FEW_STEPS)
         best_ns = rough.rerun_ns(len(chain), unknown_ns) or 0
-        cuts = ChainCuts(chain, memory_bytes, poll=stop_in_time)
+        cuts = ChainCuts(chain, memory_bytes, poll=clock.require_time)
         best_ns = max(best_ns, cuts.rerun_ns(len(chain), unknown_ns) or 0)
         for number in range(1, len(chain) + 1):
-            stop_in_time()
+            clock.require_time()
             below_ns.append(cuts.rerun_ns(number, below_ns) or 0)
             best_ns = max(best_ns, below_ns[-1])
             if options.on_progress is not None:
                 options.on_progress(Progress(clock.seconds, None, chain.base_time_ns + best_ns))
-    except TimeoutError:
-        termination = Termination.TIME_LIMIT
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
     bound = Bound(
         time_ns=chain.base_time_ns + best_ns,
         valid_for=ScheduleClass.ALL,
         evidence=Evidence.EXACT,
         method="cut-bound",
     )
-    return Outcome(termination=termination, bounds=(bound,), work={"cuts": len(below_ns) - 1})
+    return Outcome(
+        termination=ending.termination, bounds=(bound,), work={"cuts": len(below_ns) - 1}
+    )
 
 
 def with_cut_bound(

@@ -39,6 +39,7 @@ from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Evidence
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import pass_interrupt_on, run_to_its_end
 from jettison.solvers.graph_bounds import GraphBounds
 from jettison.solvers.graph_memory_floor import too_little_memory
 from jettison.solvers.graph_model_runs import GraphModelRuns
@@ -76,11 +77,7 @@ def bound_any_order(problem: Problem, options: SolveOptions) -> Outcome:
     if refused is not None:
         return refused
     search = MilestoneSearch(problem, options, clock)
-    try:
-        termination = search.run()
-    except KeyboardInterrupt:
-        # Between two runs of HiGHS, which end by themselves.
-        termination = Termination.INTERRUPTED
+    termination = run_to_its_end(search.run)
     return search.outcome(termination)
 
 
@@ -230,8 +227,7 @@ class MilestoneSearch:
                 break
             built = self._single(milestone)
             solution = self._runs.solve(built, ScheduleClass.ALL, _FIRST_SHARE_S)
-            if solution.termination is Termination.INTERRUPTED:
-                raise KeyboardInterrupt
+            pass_interrupt_on(solution.termination)
             solved_ns[milestone] = self.bounds.believe(
                 solution.dual_bound, built.time_scale, ScheduleClass.ALL
             )

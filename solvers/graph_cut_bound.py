@@ -9,10 +9,10 @@ from __future__ import annotations
 from jettison.instances.remat_graph import RematGraph
 from jettison.solvers.baseline_starts import BaselineStarts
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import run_to_its_end
 from jettison.solvers.graph_cut_search import CutSearch
 from jettison.solvers.graph_memory_floor import too_little_memory
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
-from jettison.solvers.status import Termination
 
 
 def bound_graph_cuts(problem: Problem, options: SolveOptions) -> Outcome:
@@ -34,9 +34,5 @@ def bound_graph_cuts(problem: Problem, options: SolveOptions) -> Outcome:
         return refused
     no_starts = BaselineStarts(problem, options, clock, methods=())
     search = CutSearch(problem, options, clock, "cut-bound", no_starts)
-    try:
-        termination = search.run()
-    except KeyboardInterrupt:
-        # Between two runs of HiGHS, which end by themselves.
-        termination = Termination.INTERRUPTED
+    termination = run_to_its_end(search.run)
     return search.outcome(termination)

@@ -38,6 +38,7 @@ from jettison.instances.graph import Graph
 from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import Ending
 from jettison.solvers.eviction_heuristics import (
     ComponentCost,
     Dependencies,
@@ -92,14 +93,15 @@ def _run(
     runtime = _Runtime(
         graph, problem.memory_bytes, Clock(options.time_limit_s), Dependencies(graph), heuristic
     )
-    try:
-        for node in range(len(graph)):
-            runtime.run(node)
-    except _StoppedError as stopped:
-        outcome = stopped.outcome
-        return replace(outcome, note=f"{method} {outcome.note}")
-    except KeyboardInterrupt:
-        return Outcome(termination=Termination.INTERRUPTED, note="the step was not run to its end")
+    with Ending() as ending:
+        try:
+            for node in range(len(graph)):
+                runtime.run(node)
+        except _StoppedError as stopped:
+            outcome = stopped.outcome
+            return replace(outcome, note=f"{method} {outcome.note}")
+    if not ending.termination.is_regular:
+        return Outcome(termination=ending.termination, note="the step was not run to its end")
     return Outcome(
         termination=Termination.COMPLETED,
         schedule=GraphSchedule.from_computations(graph, runtime.computations),

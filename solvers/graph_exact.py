@@ -54,6 +54,7 @@ from jettison.instances.remat_graph import RematGraph
 from jettison.instances.units import format_bytes
 from jettison.solvers.baseline_starts import BaselineStarts
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import Ending
 from jettison.solvers.graph_cut_search import CutSearch
 from jettison.solvers.graph_memory_floor import memory_for_everything, too_little_memory
 from jettison.solvers.least_graph_memory import with_least_staged_memory
@@ -85,21 +86,19 @@ def solve_graph_exact(problem: Problem, options: SolveOptions) -> Outcome:
         return settled
     starts = BaselineStarts(problem, options, clock)
     search = CutSearch(problem, options, clock, "exact", starts)
-    try:
-        termination = search.run()
-        is_over = termination is Termination.INTERRUPTED or search.infeasibility is not None
+    with Ending() as ending:
+        ending.termination = search.run()
+        is_over = ending.is_interrupted or search.infeasibility is not None
         if not (is_over or search.is_settled):
             starts.run_all()
         while not (is_over or search.is_settled):
             is_over = not search.incumbent.improve(search.bounds.largest_ns)
             search.report()
-        was_left_open = termination in _LEFT_OPEN or search.note == BELOW_TOLERANCE
+        was_left_open = ending.termination in _LEFT_OPEN or search.note == BELOW_TOLERANCE
         if was_left_open and search.is_settled:
             # Annealing has settled what the models could not.
-            termination, search.note = search.how_it_was_settled, None
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
-    outcome = search.outcome(termination)
+            ending.termination, search.note = search.how_it_was_settled, None
+    outcome = search.outcome(ending.termination)
     schedule = search.schedule
     if outcome.infeasibility is not None and schedule is None:
         return with_least_staged_memory(outcome, problem, options, clock)

@@ -14,9 +14,9 @@ from jettison.schedules.replay import Replay
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers import _kernels
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.least_peak_anneal import least_peak_by_annealing
 from jettison.solvers.remat_anneal import MOVES, annealing_of
-from jettison.solvers.status import Termination
 
 # Before the first models, where nothing fits yet.
 _MOST_FIRST_MOVES = 3_000_000
@@ -82,8 +82,7 @@ class GraphIncumbent:
                 stop_at_bytes=self._problem.memory_bytes,
                 most_moves=_MOST_FIRST_MOVES,
             )
-            if least.termination is Termination.INTERRUPTED:
-                raise KeyboardInterrupt
+            pass_interrupt_on(least.termination)
             self.least_peak = least.peak_bytes
             self._take_if_best(least.schedule.computations)
             self._search.start_from(np.array(least.schedule.computations, dtype=np.int32))

@@ -13,6 +13,7 @@ from jettison.formulations.integer_scale import IntegerScale
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.checkmate_highs import highs_options
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.cut_rows import WorkShare
 from jettison.solvers.exact_dual_bound import exact_dual_bound
 from jettison.solvers.graph_bounds import GraphBounds
@@ -107,8 +108,7 @@ class GraphModelRuns:
             done = progress.work
 
         solution = solve_model(model, self._highs_options(limit_s), on_work=work)
-        if solution.termination is Termination.INTERRUPTED:
-            raise KeyboardInterrupt
+        pass_interrupt_on(solution.termination)
         return solution
 
     def prove(self, built: RecomputationModel, row_duals: Floats | None) -> int:

@@ -38,6 +38,7 @@ from jettison.instances.remat_graph import RematGraph
 from jettison.instances.reordered_graph import ReorderedGraph
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import pass_interrupt_on, run_to_its_end
 from jettison.solvers.graph_memory_floor import memory_for_everything, too_little_memory
 from jettison.solvers.order_excess import OrderExcess, anneal_order, greedy_order, random_move
 from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
@@ -67,12 +68,7 @@ def solve_orders(problem: Problem, options: SolveOptions) -> Outcome:
     if settled is not None:
         return settled
     search = OrderSearch(problem, options)
-    try:
-        termination = search.run()
-    except TimeoutError:
-        termination = Termination.TIME_LIMIT
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
+    termination = run_to_its_end(search.run)
     if search.computations is None:
         return Outcome(
             termination=termination,
@@ -237,8 +233,7 @@ class OrderSearch:
                 self.order = order
         if self.options.on_progress is not None:
             self.options.on_progress(Progress(self.clock.seconds, self.time_ns, self.floor_ns))
-        if termination is Termination.INTERRUPTED:
-            raise KeyboardInterrupt
+        pass_interrupt_on(termination)
         return time_ns
 
     def _check_time(self) -> None:

@@ -12,10 +12,10 @@ from jettison.instances.remat_graph import RematGraph
 from jettison.instances.units import format_bytes
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import Ending
 from jettison.solvers.graph_checkpoints import PlanLimit, PlanStoppedError
 from jettison.solvers.graph_plan_measure import PlanMeasure
 from jettison.solvers.outcome import Outcome, SolveOptions
-from jettison.solvers.status import Termination
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +113,8 @@ def fastest_that_fits(
     best: tuple[int, int] | None = None
     best_computations: Sequence[int] = ()
     least_peak: int | None = None
-    termination = Termination.COMPLETED
     looked_at = 0
-    try:
+    with Ending() as ending:
         for plan in plans:
             looked_at += 1
             # The first one is made to its end, whatever the time.
@@ -133,16 +132,12 @@ def fastest_that_fits(
                 least_peak = min(peak_bytes, least_peak or peak_bytes)
             if best == (graph.base_time_ns, 0):
                 break
-            if not clock.left_s:
-                termination = Termination.TIME_LIMIT
-                break
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
+            clock.require_time()
     work = {"plans": looked_at}
     if best is not None:
         schedule = GraphSchedule.from_computations(graph, best_computations)
-        return Outcome(termination=termination, schedule=schedule, work=work)
+        return Outcome(termination=ending.termination, schedule=schedule, work=work)
     note = f"none of the schedules of {method} that were looked at fits"
-    if termination.is_regular and least_peak is not None:
+    if ending.termination.is_regular and least_peak is not None:
         note = f"{method} needs {format_bytes(least_peak)} ({least_peak} bytes) on this instance"
-    return Outcome(termination=termination, work=work, note=note)
+    return Outcome(termination=ending.termination, work=work, note=note)

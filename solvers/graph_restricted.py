@@ -31,6 +31,7 @@ from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.checkmate_highs import highs_options
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import run_to_its_end
 from jettison.solvers.graph_memory_floor import memory_for_everything, too_little_memory
 from jettison.solvers.highs_in_time import solve_in_time
 from jettison.solvers.model_solution import ModelSolution
@@ -64,10 +65,7 @@ def solve_restricted(problem: Problem, options: SolveOptions) -> Outcome:
             "forward operations again; use another method",
         )
     search = _Search(problem, options)
-    try:
-        termination = search.run()
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
+    termination = run_to_its_end(search.run)
     return search.outcome(termination)
 
 

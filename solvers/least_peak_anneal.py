@@ -24,6 +24,7 @@ from jettison.instances.graph import Graph
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.solvers import _kernels
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import Ending
 from jettison.solvers.graph_arrays import graph_arrays
 from jettison.solvers.status import Termination
 
@@ -67,17 +68,12 @@ def least_peak_by_annealing(
     The same for a seed if the search comes to its end.
     """
     search = _kernels.RematPeak(**graph_arrays(graph), stop_at_bytes=stop_at_bytes, seed=seed)
-    termination = Termination.COMPLETED
-    try:
+    with Ending() as ending:
         while not search.is_over and search.tried < most_moves:
             search.run(_MOVES, clock.left_s)
-    except TimeoutError:
-        termination = Termination.TIME_LIMIT
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
     schedule = GraphSchedule.from_computations(graph, search.computations)
     return LeastPeak(
         schedule=schedule,
         peak_bytes=schedule.replay(graph).peak_bytes,
-        termination=termination,
+        termination=ending.termination,
     )

@@ -15,6 +15,7 @@ from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.instances.units import format_ns
 from jettison.schedules.multi_model_schedule import MultiModelSchedule
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import Ending
 from jettison.solvers.least_multi_model_memory import multi_model_infeasibility
 from jettison.solvers.mu_two_divisions import paired_divisions
 from jettison.solvers.mu_two_policy import OutOfMemoryStrategy
@@ -142,21 +143,16 @@ def _fastest_division(problem: Problem, options: SolveOptions, scheduler: UnitSc
     clock = Clock(options.time_limit_s)
     divisions = scheduled_divisions(problem, scheduler)
     tried: list[ScheduledDivision] = []
-    termination = Termination.TIME_LIMIT
-    try:
-        while clock.left_s:
-            division = next(divisions, None)
-            if division is None:
-                termination = Termination.COMPLETED
-                break
+    with Ending() as ending:
+        clock.require_time()
+        for division in divisions:
             tried.append(division)
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
+            clock.require_time()
     fits = [division for division in tried if division.time_ns is not None]
     best = min(fits, key=lambda division: division.time_ns or 0, default=None)
     note = "divisions into pairs: " + "; ".join(map(str, tried))
     return Outcome(
-        termination=termination,
+        termination=ending.termination,
         schedule=None if best is None else best.schedule,
         work={"divisions": len(tried)},
         note=note if best else f"no division into pairs of sub-arrays fits ({note})",

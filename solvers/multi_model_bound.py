@@ -14,6 +14,7 @@ from jettison.instances.multi_model_training import MultiModelTraining
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import Ending
 from jettison.solvers.least_multi_model_memory import multi_model_infeasibility
 from jettison.solvers.multi_model_unit_bound import UnitBound
 from jettison.solvers.multi_model_units import (
@@ -40,14 +41,13 @@ def bound_multi_model(problem: Problem, options: SolveOptions) -> Outcome:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     bounds = DivisionBound(problem, options, Clock(options.time_limit_s))
     note = None
-    try:
-        termination = bounds.run()
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
-    except SolverError as failed:
-        termination, note = Termination.ERROR, str(failed)
+    with Ending() as ending:
+        try:
+            ending.termination = bounds.run()
+        except SolverError as failed:
+            ending.termination, note = Termination.ERROR, str(failed)
     return Outcome(
-        termination=termination, bounds=bounds.proved("bound"), work=bounds.work, note=note
+        termination=ending.termination, bounds=bounds.proved("bound"), work=bounds.work, note=note
     )
 
 

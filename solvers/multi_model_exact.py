@@ -18,6 +18,7 @@ from jettison.schedules.multi_model_schedule import MultiModelSchedule
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import run_to_its_end
 from jettison.solvers.least_multi_model_memory import multi_model_infeasibility
 from jettison.solvers.multi_model_bound import DivisionBound
 from jettison.solvers.multi_model_decisions import least_memory_decisions
@@ -45,12 +46,7 @@ def solve_multi_model_exact(problem: Problem, options: SolveOptions) -> Outcome:
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     search = _DivisionSearch(problem, options)
-    try:
-        termination = search.run()
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
-    except MemoryError:
-        termination = Termination.MEMORY_LIMIT
+    termination = run_to_its_end(search.run)
     return search.outcome(termination)
 
 

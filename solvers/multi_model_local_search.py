@@ -29,6 +29,7 @@ from jettison.instances.sub_array import SubArray
 from jettison.schedules.multi_model_schedule import MultiModelSchedule
 from jettison.solvers.capuchin import capuchin_unit
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import run_to_its_end
 from jettison.solvers.least_multi_model_memory import multi_model_infeasibility
 from jettison.solvers.mu_two_divisions import paired_divisions
 from jettison.solvers.mu_two_policy import OutOfMemoryStrategy
@@ -231,10 +232,7 @@ def solve_local_search(problem: Problem, options: SolveOptions) -> Outcome:
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     search = _DivisionSearch(problem, options)
-    try:
-        termination = search.run()
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
+    termination = run_to_its_end(search.run)
     return Outcome(
         termination=termination,
         schedule=search.schedule,

@@ -18,6 +18,7 @@ from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import Ending
 from jettison.solvers.gap import most_open_ns
 from jettison.solvers.least_offload_memory import offload_infeasibility
 from jettison.solvers.offload_cuts import Delays, OffloadCuts
@@ -52,15 +53,11 @@ class DeadlineSearch:
 
     def run(self) -> Termination:
         """Search until the bound is found, the time is up, or Ctrl-C."""
-        try:
+        with Ending() as ending:
             if self._problem.transfers is Transfers.AT_ONCE:
                 self._raise_bound(replace(self._problem, transfers=Transfers.FLUID))
             self._raise_bound(self._problem)
-        except TimeoutError:
-            return Termination.TIME_LIMIT
-        except KeyboardInterrupt:
-            return Termination.INTERRUPTED
-        return Termination.COMPLETED
+        return ending.termination
 
     def _raise_bound(self, problem: RematOffloadChain) -> None:
         cuts = OffloadCuts(problem)

@@ -8,10 +8,10 @@ from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
 from jettison.schedules.offload_plan import OffloadPlan
 from jettison.schedules.offload_schedule import OffloadSchedule
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import Ending
 from jettison.solvers.fluid_schedule import fluid_schedule
 from jettison.solvers.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.result import replay_schedule
-from jettison.solvers.status import Termination
 
 
 class OffloadIncumbent:
@@ -65,27 +65,18 @@ class OffloadIncumbent:
         note
             What to say where the offers ended and nothing has been found.
         """
-        termination = Termination.COMPLETED
-        try:
+        with Ending() as ending:
             for _ in offers:
                 if options.on_progress is not None:
                     base_ns = self.problem.instance.base_time_ns
                     options.on_progress(Progress(clock.seconds, self.time_ns, base_ns))
                 if self.is_optimal:
                     break
-                if not clock.left_s:
-                    termination = Termination.TIME_LIMIT
-                    break
-        except TimeoutError:
-            termination = Termination.TIME_LIMIT
-        except MemoryError:
-            termination = Termination.MEMORY_LIMIT
-        except KeyboardInterrupt:
-            termination = Termination.INTERRUPTED
-        if not termination.is_regular:
+                clock.require_time()
+        if not ending.termination.is_regular:
             note = "stopped before a schedule that fits was found"
         return Outcome(
-            termination=termination,
+            termination=ending.termination,
             schedule=self.schedule,
             work={"schedules": self.offered},
             note=note if self.schedule is None else None,

@@ -25,6 +25,7 @@ from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind
 from jettison.schedules.offload_plan import OffloadPlan
 from jettison.solvers.chain_needs import ChainNeeds
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import Ending
 from jettison.solvers.offload_executor import execute_gaps
 from jettison.solvers.offload_incumbent import OffloadIncumbent
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
@@ -76,10 +77,11 @@ def solve_opportunist(problem: Problem, options: SolveOptions) -> Outcome:
     assert isinstance(problem, RematOffloadChain)
     chain, link, memory_bytes = problem.instance, problem.link, problem.memory_bytes
     incumbent = OffloadIncumbent(problem)
-    try:
+    plan = None
+    with Ending() as ending:
         plan = opportunist_plan(chain, link, memory_bytes, options.time_limit_s)
-    except KeyboardInterrupt:
-        return Outcome(termination=Termination.INTERRUPTED)
+    if not ending.termination.is_regular:
+        return Outcome(termination=ending.termination)
     if plan is not None:
         lifetimes = TensorLifetimes(chain, plan.computations)
         gaps = [lifetimes.gap_at_turn(tensor) for tensor in plan.offloaded]

@@ -27,6 +27,7 @@ from jettison.solvers.baselines_first import schedules_of_baselines
 from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.chain_baselines import store_all_schedule
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.least_offload_memory import offload_infeasibility
 from jettison.solvers.offload_cut_bound import bound_offload_cut
 from jettison.solvers.offload_everything import offload_everything
@@ -72,8 +73,7 @@ def solve_pofo(problem: Problem, options: SolveOptions) -> Outcome:
         if share.time_limit_s is not None:
             share = replace(share, time_limit_s=max(min(share.time_limit_s, clock.left_s), 1e-3))
         cuts = bound_offload_cut(problem, share)
-        if cuts.termination is Termination.INTERRUPTED:
-            raise KeyboardInterrupt
+        pass_interrupt_on(cuts.termination)
         yield
 
     baselines = _offer_baselines(incumbent, options, clock)

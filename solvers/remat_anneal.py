@@ -53,6 +53,7 @@ from jettison.instances.remat_graph import RematGraph
 from jettison.schedules.graph_schedule import GraphSchedule
 from jettison.solvers import _kernels
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import Ending
 from jettison.solvers.graph_arrays import graph_arrays
 from jettison.solvers.graph_memory_floor import memory_for_everything, too_little_memory
 from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
@@ -107,7 +108,7 @@ def run_annealing(
     search: _kernels.RematAnneal, floor_ns: int, options: SolveOptions, clock: Clock
 ) -> Termination:
     """Search until all rounds are over, the time is up or the user interrupts."""
-    try:
+    with Ending() as ending:
         while not search.is_over:
             search.run(MOVES, None if options.time_limit_s is None else clock.left_s)
             time_ns = search.time_ns
@@ -115,8 +116,4 @@ def run_annealing(
                 options.on_progress(Progress(clock.seconds, time_ns, floor_ns))
             if time_ns is not None and options.is_close_enough(time_ns, floor_ns, floor_ns):
                 return Termination.GAP_REACHED
-    except TimeoutError:
-        return Termination.TIME_LIMIT
-    except KeyboardInterrupt:
-        return Termination.INTERRUPTED
-    return Termination.COMPLETED
+    return ending.termination

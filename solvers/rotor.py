@@ -57,6 +57,7 @@ from jettison.solvers.chain_baselines import store_all_schedule
 from jettison.solvers.chain_cut_bound import with_cut_bound
 from jettison.solvers.chain_needs import ChainNeeds
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import Ending
 from jettison.solvers.least_chain_memory import (
     chain_schedule,
     least_persistent_memory,
@@ -265,16 +266,15 @@ def solve_rotor_curve(problems: Sequence[Problem], options: SolveOptions) -> lis
     assert isinstance(chain, Chain)
     memories = [problem.memory_bytes for problem in problems]
     on_grid = [size for size in memories if size < chain.store_all_peak_bytes]
-    try:
-        brackets: Sequence[Bracket | None] = persistent_curve(
+    # Where a limit ends the table, each memory says for itself how far it came.
+    brackets: Sequence[Bracket | None] = [None] * len(on_grid)
+    with Ending() as ending:
+        brackets = persistent_curve(
             chain, on_grid, FIRST_SLOTS, options.time_limit_s, options.threads
         )
-    except (TimeoutError, MemoryError):
-        # Each memory then says for itself how far it came.
-        brackets = [None] * len(on_grid)
-    except KeyboardInterrupt:
+    if ending.is_interrupted:
         note = "interrupted before the table of all memories was ready"
-        return [Outcome(termination=Termination.INTERRUPTED, note=note) for _ in problems]
+        return [Outcome(termination=ending.termination, note=note) for _ in problems]
     first = dict(zip(on_grid, brackets, strict=True))
     outcomes: list[Outcome] = []
     for problem in problems:
@@ -374,21 +374,13 @@ def refine_on_grids(
     last_s = 0.0
     used_slots = 0 if first is None else FIRST_SLOTS
     bracket = first
-    try:
+    with Ending() as ending:
         while True:
             round_started_s = clock.seconds
             if bracket is None:
                 if clock.left_s <= 2 * last_s:
-                    termination = Termination.TIME_LIMIT
-                    break
-                try:
-                    bracket = bracket_at(slots, clock.left_s)
-                except TimeoutError:
-                    termination = Termination.TIME_LIMIT
-                    break
-                except MemoryError:
-                    termination = Termination.MEMORY_LIMIT
-                    break
+                    raise TimeoutError
+                bracket = bracket_at(slots, clock.left_s)
                 used_slots = slots
                 slots *= 2
             floor_ns = max(floor_ns, bracket.floor_ns or 0)
@@ -400,15 +392,12 @@ def refine_on_grids(
             if options.on_progress is not None:
                 options.on_progress(Progress(clock.seconds, best_ns, floor_ns))
             if best_ns == floor_ns or bracket.is_exact:
-                termination = Termination.COMPLETED
                 break
             if options.is_close_enough(best_ns, floor_ns, chain.base_time_ns):
-                termination = Termination.GAP_REACHED
+                ending.termination = Termination.GAP_REACHED
                 break
             bracket = None
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
-    return Refined(best, floor_ns, used_slots, termination)
+    return Refined(best, floor_ns, used_slots, ending.termination)
 
 
 @dataclass(frozen=True, slots=True)

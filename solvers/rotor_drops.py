@@ -28,6 +28,7 @@ from jettison.solvers.chain_baselines import (
 from jettison.solvers.chain_cut_bound import with_cut_bound
 from jettison.solvers.chain_needs import ChainNeeds
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import Ending, pass_interrupt_on
 from jettison.solvers.drop_grid import curve_with_drops
 from jettison.solvers.drop_search import (
     fastest_with_drops,
@@ -117,17 +118,15 @@ def solve_rotor_drops_curve(problems: Sequence[Problem], options: SolveOptions) 
     if len(chain) > MOST_STAGES_AT_ONCE:
         sizes = (problem.memory_bytes for problem in problems)
         memories = [size for size in sizes if size < chain.store_all_peak_bytes]
-    brackets: Sequence[Bracket | None]
-    try:
+    # Where a limit ends the table, each memory says for itself how far it came.
+    brackets: Sequence[Bracket | None] = [None] * len(memories)
+    with Ending() as ending:
         brackets = curve_with_drops(
             chain, memories, FIRST_SLOTS, options.time_limit_s, options.threads
         )
-    except (TimeoutError, MemoryError):
-        # Each memory then says for itself how far it came.
-        brackets = [None] * len(memories)
-    except KeyboardInterrupt:
+    if ending.is_interrupted:
         note = "interrupted before the table of all memories was ready"
-        return [Outcome(termination=Termination.INTERRUPTED, note=note) for _ in problems]
+        return [Outcome(termination=ending.termination, note=note) for _ in problems]
     first = dict(zip(memories, brackets, strict=True))
     outcomes: list[Outcome] = []
     for problem in problems:
@@ -153,13 +152,11 @@ def _solve(problem: Problem, options: SolveOptions, first: Bracket | None) -> Ou
         # Rounding up would lose this schedule where the memory just holds it.
         return Outcome(termination=Termination.COMPLETED, schedule=store_all_schedule(chain))
     known = _Known(problem, known_schedule, known_schedule.replay(chain).time_ns)
-    try:
+    with Ending() as ending:
         for schedule in _starts(problem, options, clock):
             known.offer(schedule)
-        termination = _search(known, options, clock, first)
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
-    return with_cut_bound(known.outcome(termination), problem, options, clock)
+        ending.termination = _search(known, options, clock, first)
+    return with_cut_bound(known.outcome(ending.termination), problem, options, clock)
 
 
 def _starts(problem: RematChain, options: SolveOptions, clock: Clock) -> Iterator[ChainSchedule]:
@@ -193,13 +190,11 @@ def _starts(problem: RematChain, options: SolveOptions, clock: Clock) -> Iterato
         if outcome.schedule is not None:
             assert isinstance(outcome.schedule, ChainSchedule)
             yield outcome.schedule
-        if outcome.termination is Termination.INTERRUPTED:
-            raise KeyboardInterrupt
+        pass_interrupt_on(outcome.termination)
     if len(chain) <= MOST_EXACT_STAGES and memory_bytes >= least_persistent_memory(chain)[0]:
         search, termination, _ = refine(ChainNeeds(chain), memory_bytes, hurried())
         yield search.schedule
-        if termination is Termination.INTERRUPTED:
-            raise KeyboardInterrupt
+        pass_interrupt_on(termination)
 
 
 def _search(

@@ -39,6 +39,7 @@ from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.chain_cut_bound import with_cut_bound
 from jettison.solvers.chain_needs import ChainNeeds
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import Ending
 from jettison.solvers.least_chain_memory import (
     chain_schedule,
     least_memory,
@@ -140,18 +141,11 @@ def search_persistent_optimum(
         states=0,
         is_complete=False,
     )
-    try:
+    with Ending() as ending:
         search = _start(needs, memory_bytes, best.time_ns, effort)
         while True:
-            stopped = None
-            try:
+            with Ending() as refining:
                 search.refine(None if options.time_limit_s is None else clock.left_s)
-            except TimeoutError:
-                stopped = Termination.TIME_LIMIT
-            except KeyboardInterrupt:
-                stopped = Termination.INTERRUPTED
-            except MemoryError:
-                stopped = Termination.MEMORY_LIMIT
             best = _bracket(search, best)
             if options.on_progress is not None:
                 options.on_progress(Progress(clock.seconds, best.time_ns, best.lower_bound_ns))
@@ -159,10 +153,9 @@ def search_persistent_optimum(
                 return best, Termination.COMPLETED
             if options.is_close_enough(best.time_ns, best.lower_bound_ns, chain.base_time_ns):
                 return best, Termination.GAP_REACHED
-            if stopped is not None:
-                return best, stopped
-    except KeyboardInterrupt:
-        return best, Termination.INTERRUPTED
+            if not refining.termination.is_regular:
+                return best, refining.termination
+    return best, ending.termination
 
 
 def refine(

@@ -16,6 +16,7 @@ from jettison.instances.operator import Operator, Role
 from jettison.instances.remat_sharding import RematSharding
 from jettison.instances.sharded_graph import ShardedGraph
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import Ending
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.solver_tolerance import BELOW_TOLERANCE
 from jettison.solvers.status import Termination
@@ -76,18 +77,17 @@ def _solve(
     dropped = rule(problem.instance)
     if isinstance(dropped, str):
         return Outcome(termination=Termination.COMPLETED, note=dropped)
-    try:
+    with Ending() as ending:
         found = strategies_of_computations(
             problem, recomputing(problem.instance, dropped), options, Clock(options.time_limit_s)
         )
-    except KeyboardInterrupt:
-        return Outcome(termination=Termination.INTERRUPTED)
-    return Outcome(
-        termination=found.termination,
-        schedule=found.plan,
-        work={"models": found.models},
-        note=BELOW_TOLERANCE if found.termination is Termination.ERROR else None,
-    )
+        return Outcome(
+            termination=found.termination,
+            schedule=found.plan,
+            work={"models": found.models},
+            note=BELOW_TOLERANCE if found.termination is Termination.ERROR else None,
+        )
+    return Outcome(termination=ending.termination)
 
 
 def _forward(sharded: ShardedGraph) -> frozenset[int]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from jettison.instances.remat_sharding import RematSharding
 from jettison.solvers.checkmate_highs import highs_options
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import run_to_its_end
 from jettison.solvers.fastest_sharding import fastest_sharding
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.sharded_memory_floor import too_little_memory
@@ -18,7 +19,7 @@ from jettison.solvers.sharded_no_choice import no_choice
 from jettison.solvers.sharded_presolve import presolve_sharding
 from jettison.solvers.sharded_search import ShardedSearch
 from jettison.solvers.sizes_that_matter import with_sizes_that_matter
-from jettison.solvers.status import Answer, Termination
+from jettison.solvers.status import Answer
 
 
 def solve_sharded_exact(problem: Problem, options: SolveOptions) -> Outcome:
@@ -40,10 +41,7 @@ def solve_sharded_exact(problem: Problem, options: SolveOptions) -> Outcome:
     if presolved is None:
         return no_choice(problem.instance)
     search = ShardedSearch(presolved, options, clock, "exact")
-    try:
-        termination = search.run()
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
+    termination = run_to_its_end(search.run)
     outcome = search.outcome(termination)
     if outcome.infeasibility is not None and clock.left_s:
         # A model without a point does not say whether more memory would do.

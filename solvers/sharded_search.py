@@ -30,6 +30,7 @@ from jettison.schedules.sharded_schedule import ShardedSchedule
 from jettison.solvers.baselines_first import schedules_of_baselines
 from jettison.solvers.bound import Evidence
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.cut_rows import CutRows, RunShare
 from jettison.solvers.eviction_cost import eviction_costs
 from jettison.solvers.graph_bounds import GraphBounds
@@ -183,8 +184,7 @@ class ShardedSearch:
         gap = max(self.options.gap, _EARLY_GAP)
         options = replace(self.options, gap=gap, time_limit_s=limit_s, on_progress=None)
         found = find_reduced(self.problem, options, self.incumbent.plan)
-        if found.termination is Termination.INTERRUPTED:
-            raise KeyboardInterrupt
+        pass_interrupt_on(found.termination)
         if found.schedule is not None:
             self._improve_from(found.schedule)
 

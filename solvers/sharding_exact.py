@@ -26,6 +26,7 @@ from jettison.instances.sharding import Sharding
 from jettison.schedules.strategy_choice import StrategyChoice
 from jettison.solvers.baselines_first import schedules_of_baselines
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import Ending
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.sharding_incumbent import ShardingIncumbent
 from jettison.solvers.sharding_infeasible import no_choice
@@ -35,7 +36,6 @@ from jettison.solvers.sharding_model_runs import solve_rest
 from jettison.solvers.sharding_presolve import Size, presolve, reduce_further
 from jettison.solvers.sharding_relaxation import relaxed_split
 from jettison.solvers.sharding_state import NoChoiceError, ShardingState
-from jettison.solvers.status import Termination
 
 # A best choice that is further above the bound is no good target; so far above is the first one.
 _GOOD_TARGET = 0.02
@@ -67,12 +67,13 @@ def solve_sharding_exact(problem: Problem, options: SolveOptions) -> Outcome:
     clock = Clock(options.time_limit_s)
     run = _Run(problem, options, clock)
     incumbent = run.incumbent
-    try:
-        run.solve()
-    except NoChoiceError as error:
-        return no_choice(problem, error, options, clock, run.work)
-    except KeyboardInterrupt:
-        return incumbent.outcome(Termination.INTERRUPTED, work=run.work)
+    with Ending() as ending:
+        try:
+            run.solve()
+        except NoChoiceError as error:
+            return no_choice(problem, error, options, clock, run.work)
+    if not ending.termination.is_regular:
+        return incumbent.outcome(ending.termination, work=run.work)
     if run.is_refuted and incumbent.best is None:
         return no_choice(problem, run.error, options, clock, run.work)
     note = None if incumbent.best else "no choice was found that fits; there may be one"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from jettison.instances.sharding import Sharding
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import Ending
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.sharding_incumbent import ShardingIncumbent
 from jettison.solvers.sharding_infeasible import no_choice
@@ -14,7 +15,6 @@ from jettison.solvers.sharding_messages import Messages
 from jettison.solvers.sharding_presolve import presolve
 from jettison.solvers.sharding_search import ShardingSearch
 from jettison.solvers.sharding_state import NoChoiceError, ShardingState
-from jettison.solvers.status import Termination
 
 # For the first choice to know what the rest will cost.
 _PASSES = 30
@@ -86,15 +86,14 @@ def _solve(
 ) -> Outcome:
     assert isinstance(problem, Sharding)
     run = _Run(problem, options, method)
-    termination = None
-    try:
-        search(run, presolve(problem, Clock(_SHARE * run.clock.left_s)))
-    except NoChoiceError as error:
-        return no_choice(problem, error, options, run.clock, run.work)
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
+    with Ending() as ending:
+        try:
+            search(run, presolve(problem, Clock(_SHARE * run.clock.left_s)))
+        except NoChoiceError as error:
+            return no_choice(problem, error, options, run.clock, run.work)
+        ending.termination = run.incumbent.end
     note = None if run.incumbent.best else "no choice was found that fits; there may be one"
-    return run.incumbent.outcome(termination or run.incumbent.end, work=run.work, note=note)
+    return run.incumbent.outcome(ending.termination, work=run.work, note=note)
 
 
 def start_from(state: ShardingState, incumbent: ShardingIncumbent) -> dict[int, int] | None:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from jettison.instances.sharding import Sharding
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import Ending
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.sharding_incumbent import ShardingIncumbent
 from jettison.solvers.sharding_infeasible import no_choice
@@ -43,21 +44,19 @@ def bound_lagrangian(problem: Problem, options: SolveOptions) -> Outcome:
     clock = Clock(options.time_limit_s)
     incumbent = ShardingIncumbent(problem, options, clock, "lagrangian")
     work = {"passes": 0}
-    termination = Termination.COMPLETED
-    try:
+    with Ending() as ending:
         share = Clock(_SHARE_OF_REDUCTIONS * clock.left_s)
-        state = presolve(problem, share)
+        try:
+            state = presolve(problem, share)
+        except NoChoiceError as error:
+            return no_choice(problem, error, options, clock, work)
         is_cut_short = not share.left_s
         share = Clock(SHARE_OF_MESSAGES * clock.left_s)
         look(state, problem.instance.cost_sum_ns + 1, incumbent, share, work)
         if is_cut_short or not share.left_s:
-            termination = Termination.TIME_LIMIT
-    except NoChoiceError as error:
-        return no_choice(problem, error, options, clock, work)
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
+            ending.termination = Termination.TIME_LIMIT
     incumbent.best = None
-    return incumbent.outcome(termination, work=work)
+    return incumbent.outcome(ending.termination, work=work)
 
 
 class Look(NamedTuple):
@@ -116,9 +115,7 @@ def look(
             stalled = stalled + 1 if messages.value - before < least_gain else 0
             if stalled == _LOOKS_WITHOUT_GAIN or left <= 0 or not clock.left_s:
                 break
-    except KeyboardInterrupt:
-        incumbent.prove(min(below_ns, messages.exact().bound_ns(state.offset)))
-        raise
-    split = messages.exact()
-    incumbent.prove(min(below_ns, split.bound_ns(state.offset)))
+    finally:
+        split = messages.exact()
+        incumbent.prove(min(below_ns, split.bound_ns(state.offset)))
     return Look(split, chosen)

@@ -7,12 +7,12 @@ import numpy as np
 from jettison.formulations.sharding_ilp import sharding_ilp
 from jettison.solvers.checkmate_highs import highs_options
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.highs_in_time import solve_in_time
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.sharding_choice import choice_of
 from jettison.solvers.sharding_messages import ExactSplit, Floats, Messages
 from jettison.solvers.sharding_state import ShardingState
-from jettison.solvers.status import Termination
 
 
 def relaxed_split(state: ShardingState, clock: Clock, options: SolveOptions) -> ExactSplit | None:
@@ -34,8 +34,7 @@ def relaxed_split(state: ShardingState, clock: Clock, options: SolveOptions) -> 
     data, nodes = choice_of(state)
     built = sharding_ilp(data)
     solution = solve_in_time(built.model.relaxed(), highs_options(options, clock, gap=0))
-    if solution.termination is Termination.INTERRUPTED:
-        raise KeyboardInterrupt
+    pass_interrupt_on(solution.termination)
     if solution.row_duals is None:
         return None
     unit = float(built.cost_scale.unit * built.cost_scale.factor)

@@ -16,6 +16,7 @@ from jettison.schedules.graph_schedule import GraphOperationKind
 from jettison.schedules.sharded_schedule import ShardedSchedule, operations_of
 from jettison.solvers.checkmate_highs import highs_options
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.highs_in_time import solve_in_time
 from jettison.solvers.outcome import SolveOptions
 from jettison.solvers.sizes_that_matter import with_sizes_that_matter
@@ -72,8 +73,7 @@ def strategies_of_computations(
         built = FixedComputations(operations, looked_at).build(problem)
         solution = solve_in_time(built.model, highs_options(options, clock, options.gap))
         models += 1
-        if solution.termination is Termination.INTERRUPTED:
-            raise KeyboardInterrupt
+        pass_interrupt_on(solution.termination)
         if solution.values is None:
             return StrategiesFound(None, solution.termination, models)
         plan = ShardedSchedule(built.chosen(solution.values), operations)

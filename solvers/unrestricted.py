@@ -33,6 +33,7 @@ from jettison.solvers.contents_search import (
     search_fastest,
     search_smallest,
 )
+from jettison.solvers.core.ending import Ending
 from jettison.solvers.drop_search import least_memory_with_drops
 from jettison.solvers.gap import most_open_ns
 from jettison.solvers.least_chain_memory import least_memory_of_any_schedule
@@ -116,7 +117,7 @@ def solve_unrestricted(problem: Problem, options: SolveOptions) -> Outcome:
     known = _Known(problem, lower_bound_ns=problem.instance.base_time_ns)
     if problem.memory_bytes < least_memory_of_any_schedule(problem.instance):
         return _refusal(problem, clock)
-    try:
+    with Ending() as ending:
         for baseline in _BASELINES:
             known = known.with_schedule(baseline(problem, options).schedule)
         if len(problem.instance) <= FEW_STAGES:
@@ -128,8 +129,7 @@ def solve_unrestricted(problem: Problem, options: SolveOptions) -> Outcome:
             if found.is_complete or found.termination is Termination.INTERRUPTED:
                 return _ended(known, found, options, clock)
         return _search_beside_program(known, options, clock)
-    except KeyboardInterrupt:
-        return known.outcome(Termination.INTERRUPTED)
+    return known.outcome(ending.termination)
 
 
 def _search_beside_program(known: _Known, options: SolveOptions, clock: Clock) -> Outcome:

@@ -13,9 +13,9 @@ from __future__ import annotations
 from jettison.formulations.weight_offload_aggregated import Aggregated, AggregatedModel, Layers
 from jettison.instances.weight_offload import WeightOffload
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.highs_options import LinearAlgorithm
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
-from jettison.solvers.status import Termination
 from jettison.solvers.weight_model_bound import (
     bound_by_model,
     relaxed_bound_ns,
@@ -57,8 +57,7 @@ def relaxed_fluid_ns(problem: WeightOffload, options: SolveOptions, clock: Clock
         return problem.instance.base_time_ns
     built = Aggregated(Layers.FLUID).build(problem)
     relaxation = solve_relaxation(built.model, options, clock, _algorithm(built))
-    if relaxation.termination is Termination.INTERRUPTED:
-        raise KeyboardInterrupt
+    pass_interrupt_on(relaxation.termination)
     return relaxed_bound_ns(built.model, built.scale, relaxation)
 
 

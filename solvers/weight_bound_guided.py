@@ -31,12 +31,13 @@ from jettison.formulations.weight_offload_aggregated import Aggregated, Aggregat
 from jettison.instances.weight_offload import WeightOffload
 from jettison.solvers.bound import Bound
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.highs_in_time import solve_in_time
 from jettison.solvers.highs_options import HighsOptions
 from jettison.solvers.least_weight_memory import weight_infeasibility
 from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
 from jettison.solvers.status import SolverError, Termination
-from jettison.solvers.weight_incumbent import run_to_its_end
+from jettison.solvers.weight_incumbent import run_within_kernels
 from jettison.solvers.weight_margin import MarginSweep
 from jettison.solvers.weight_model_bound import bound_by_model
 from jettison.solvers.weight_scheduler import WeightScheduler
@@ -62,7 +63,7 @@ def solve_bound_guided(problem: Problem, options: SolveOptions) -> Outcome:
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     search = _Search(problem, options)
-    termination = run_to_its_end(search.run_until_close)
+    termination = run_within_kernels(search.run_until_close)
     return Outcome(
         termination=termination,
         schedule=search.sweep.incumbent.schedule,
@@ -180,8 +181,7 @@ class _Search:
             except SolverError:
                 # A model less is a selection less; the others remain.
                 continue
-            if solution.termination is Termination.INTERRUPTED:
-                raise KeyboardInterrupt
+            pass_interrupt_on(solution.termination)
             if solution.values is not None:
                 yield solution.values
 

@@ -80,6 +80,7 @@ from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers import _kernels
 from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import pass_interrupt_on, run_to_its_end
 from jettison.solvers.layer_to_layer import layer_to_layer
 from jettison.solvers.least_weight_memory import weight_infeasibility
 from jettison.solvers.outcome import Outcome, Problem, Progress, SolveOptions
@@ -149,12 +150,7 @@ def solve_weight_exact(problem: Problem, options: SolveOptions) -> Outcome:
         closed_form_ns(problem),
         problem.instance.base_time_ns,
     )
-    try:
-        termination = _close(problem, bracket)
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
-    except MemoryError:
-        termination = Termination.MEMORY_LIMIT
+    termination = run_to_its_end(lambda: _close(problem, bracket))
     bound = Bound(
         time_ns=bracket.lower_ns,
         valid_for=ScheduleClass.ALL,
@@ -262,8 +258,7 @@ def _search_locally(problem: WeightOffload, bracket: _Bracket) -> None:
     # Its bounds come from exact arithmetic as well.
     bracket.lower_ns = max(bracket.lower_ns, *(bound.time_ns for bound in outcome.bounds))
     bracket.report()
-    if outcome.termination is Termination.INTERRUPTED:
-        raise KeyboardInterrupt
+    pass_interrupt_on(outcome.termination)
 
 
 def _improve(problem: WeightOffload, bracket: _Bracket) -> None:

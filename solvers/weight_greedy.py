@@ -14,7 +14,7 @@ from jettison.solvers.least_weight_memory import weight_infeasibility
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.status import Termination
 from jettison.solvers.weight_closed_form import closed_form_bound
-from jettison.solvers.weight_incumbent import run_to_its_end
+from jettison.solvers.weight_incumbent import run_within_kernels
 from jettison.solvers.weight_scheduler import Discount, WeightScheduler
 from jettison.solvers.weight_selection import Choice, select_choices
 
@@ -35,7 +35,7 @@ def _solve(problem: Problem, options: SolveOptions, discount: Discount) -> Outco
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     search = _Greedy(problem, discount, Clock(options.time_limit_s))
-    termination = run_to_its_end(search.run)
+    termination = run_within_kernels(search.run)
     schedule = search.schedule
     return Outcome(
         termination=termination,

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.cyclic_schedule import CyclicSchedule
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import Ending
 from jettison.solvers.layer_to_layer import layer_to_layer
 from jettison.solvers.outcome import Progress, SolveOptions
 from jettison.solvers.status import Termination
 from jettison.solvers.weight_closed_form import closed_form_bound
 
 
-def run_to_its_end(search: Callable[[], None]) -> Termination:
-    """Run a search that keeps its best schedule, and say what ended it."""
-    try:
+def run_within_kernels(search: Callable[[], None]) -> Termination:
+    """Run a search that keeps its best schedule, and say what ended it.
+
+    Where its times do not fit the kernels, L2L, which does without them, is what is left.
+    """
+    with Ending() as ending, suppress(OverflowError):
         search()
-    except OverflowError:
-        # The times do not fit the kernels: L2L, which does without them, is what is left.
-        return Termination.COMPLETED
-    except TimeoutError:
-        return Termination.TIME_LIMIT
-    except KeyboardInterrupt:
-        return Termination.INTERRUPTED
-    return Termination.COMPLETED
+    return ending.termination
 
 
 class WeightIncumbent:

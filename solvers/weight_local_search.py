@@ -28,7 +28,7 @@ from jettison.solvers.least_weight_memory import weight_infeasibility
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.status import Termination
 from jettison.solvers.weight_aggregated_bound import relaxed_fluid_ns
-from jettison.solvers.weight_incumbent import run_to_its_end
+from jettison.solvers.weight_incumbent import run_within_kernels
 from jettison.solvers.weight_margin import MarginSweep
 from jettison.solvers.weight_scheduler import Discount, WeightScheduler
 from jettison.solvers.weight_selection import Choice, select_choices
@@ -142,7 +142,7 @@ def solve_local_search(problem: Problem, options: SolveOptions) -> Outcome:
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     search = WeightSearch(problem, options)
-    termination = run_to_its_end(search.run)
+    termination = run_within_kernels(search.run)
     incumbent = search.sweep.incumbent
     is_open = incumbent.period_ns > incumbent.floor_ns
     if termination is Termination.COMPLETED and is_open and incumbent.is_within(options):

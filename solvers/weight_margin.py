@@ -18,7 +18,7 @@ from jettison.solvers.clock import Clock
 from jettison.solvers.least_weight_memory import weight_infeasibility
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.status import Termination
-from jettison.solvers.weight_incumbent import WeightIncumbent, run_to_its_end
+from jettison.solvers.weight_incumbent import WeightIncumbent, run_within_kernels
 from jettison.solvers.weight_scheduler import WeightScheduler
 from jettison.solvers.weight_selection import Choice, select_choices
 
@@ -96,7 +96,7 @@ def solve_margin_sweep(problem: Problem, options: SolveOptions) -> Outcome:
             if not clock.left_s:
                 raise TimeoutError
 
-    termination = run_to_its_end(search)
+    termination = run_within_kernels(search)
     return Outcome(
         termination=termination,
         schedule=sweep.incumbent.schedule,

@@ -20,6 +20,7 @@ from jettison.formulations.from_pulp import from_pulp
 from jettison.formulations.weight_offload_milp import Cut, WeightOffloadMilp
 from jettison.instances.weight_offload import WeightOffload
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import Ending
 from jettison.solvers.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.status import Termination
 from jettison.solvers.weight_model_bound import (
@@ -59,11 +60,10 @@ def bound_weight_milp(problem: Problem, options: SolveOptions) -> Outcome:
         return declined
     if coefficients * _SECONDS_PER_COEFFICIENT > clock.left_s:
         return replace(declined, termination=Termination.TIME_LIMIT)
-    try:
+    with Ending() as ending:
         built = milp.build(problem, clock.require_time)
         model = from_pulp(built.problem, clock.require_time).model
-    except TimeoutError:
-        return replace(declined, termination=Termination.TIME_LIMIT)
-    except KeyboardInterrupt:
-        return Outcome(termination=Termination.INTERRUPTED)
-    return bound_by_model(model, built.scale, "milp", options, clock)
+        return bound_by_model(model, built.scale, "milp", options, clock)
+    if ending.is_interrupted:
+        return Outcome(termination=ending.termination)
+    return replace(declined, termination=ending.termination)

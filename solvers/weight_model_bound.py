@@ -12,6 +12,7 @@ from jettison.instances.weight_offload import WeightOffload
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound, Evidence
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import Ending
 from jettison.solvers.exact_dual_bound import exact_dual_bound
 from jettison.solvers.highs_in_time import solve_in_time
 from jettison.solvers.highs_options import HighsOptions, LinearAlgorithm
@@ -98,7 +99,7 @@ def bound_by_model(
     exact_ns = scale.problem.instance.base_time_ns
     work = {"rows": model.num_rows, "columns": model.num_columns, "nodes": 0}
     found = ModelBound(exact_ns, Termination.INTERRUPTED)
-    try:
+    with Ending() as ending:
         relaxation = solve_relaxation(model, options, clock, linear_algorithm)
         exact_ns = relaxed_bound_ns(model, scale, relaxation)
         found = ModelBound(exact_ns, relaxation.termination)
@@ -106,9 +107,9 @@ def bound_by_model(
             options.on_progress(Progress(clock.seconds, None, exact_ns))
         if relaxation.row_duals is not None and clock.left_s:
             found = solve_for_bound(model, scale, options, clock, exact_ns)
-    except KeyboardInterrupt:
+    if not ending.termination.is_regular:
         # Between two runs of HiGHS, which end by themselves.
-        found = replace(found, termination=Termination.INTERRUPTED)
+        found = replace(found, termination=ending.termination)
     work["nodes"] = found.nodes
     bounds = [exact_bound(exact_ns, method)]
     if found.time_ns > exact_ns:

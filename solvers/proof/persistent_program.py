@@ -10,6 +10,7 @@ from jettison.instances.remat_chain import RematChain
 from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers.bound import Bound
 from jettison.solvers.clock import Clock
+from jettison.solvers.core.ending import Ending
 from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.proof.drop_steps import DropSteps
 from jettison.solvers.proof.persistent_steps import PersistentSteps
@@ -38,7 +39,7 @@ def certify_program(
     base_ns = problem.instance.base_time_ns
     known_ns = [bound.time_ns for bound in bounds if bound.valid_for.covers(valid_for)]
     extra_ns = max(0, max(known_ns) - base_ns)
-    try:
+    with Ending():
         while True:
             try:
                 steps = _steps(problem, valid_for, extra_ns, Clock(clock.left_s / 2))
@@ -48,19 +49,17 @@ def certify_program(
             except TimeoutError:
                 # Smaller claims need less: what costs more than the claim is left out.
                 extra_ns = extra_ns * 3 // 4
-    except KeyboardInterrupt:
-        return None
+    return None
 
 
 def certify_none_fits(
     problem: RematChain, valid_for: ScheduleClass, clock: Clock
 ) -> Certificate | None:
     """Certify that no schedule of a class fits; None if one does, or the time is up."""
-    try:
+    with Ending():
         steps = _steps(problem, valid_for, None, clock)
         return _certificate(problem, valid_for, None, steps) if steps.is_true else None
-    except (KeyboardInterrupt, TimeoutError):
-        return None
+    return None
 
 
 def _steps(

@@ -1,0 +1,1 @@
+"""What every method uses, whatever its problem."""
