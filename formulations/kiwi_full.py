@@ -72,16 +72,12 @@ Size: :math:`n (n + |E|) / 2` binaries :math:`F`, each with :math:`k` products.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
 from typing import Any
 
-from jettison.formulations.integer_scale import IntegerScale
-from jettison.formulations.products import Bilinear, Products
+from jettison.formulations.kiwi_rows import KiwiForm, KiwiModel, KiwiRows, PrintedRow
 from jettison.formulations.sharding_columns import (
-    ShardingColumns,
     Term,
     chosen_strategies,
     strategies_of_plan,
@@ -93,52 +89,9 @@ from jettison.instances.sharded_graph import ShardedGraph
 from jettison.schedules.sharded_schedule import ShardedSchedule
 
 
-class PrintedRow(StrEnum):
-    """Rows that can be built as they are printed, or as the print suggests.
-
-    ``resharding``
-        (22) and (23) as inequalities.
-    ``orientation``
-        Tables read with source and target exchanged; both must have as many strategies.
-    ``parameters``
-        (15) from :math:`t = i` on.
-    ``memory``
-        (16) as a strict inequality.
-    ``start``
-        (17) without operator 0.
-    ``freed``
-        (19) with the inputs only.
-    ``end``
-        (20) with nothing kept after the last stage.
-    """
-
-    RESHARDING = "resharding"
-    ORIENTATION = "orientation"
-    PARAMETERS = "parameters"
-    MEMORY = "memory"
-    START = "start"
-    FREED = "freed"
-    END = "end"
-
-
 @dataclass(frozen=True)
-class KiwiFullModel:
-    """A built model, and how to read its points.
-
-    Attributes
-    ----------
-    sharded
-        The instance.
-    concrete
-        The Pyomo model.
-    memory_scale, time_scale
-        Turn U and the objective into bytes and nanoseconds.
-    """
-
-    sharded: ShardedGraph
-    concrete: Any
-    memory_scale: IntegerScale
-    time_scale: IntegerScale
+class KiwiFullModel(KiwiModel):
+    """A built model, and how to read its points."""
 
     def schedule(self, values: Mapping[str, float]) -> ShardedSchedule:
         """Return the schedule of a point: its values by the names of columns, ``A_2_1`` say.
@@ -181,19 +134,8 @@ class KiwiFullModel:
 
 
 @dataclass(frozen=True)
-class KiwiFull:
-    """Which form to build; the model is in the docstring of this module.
-
-    Attributes
-    ----------
-    products
-        How products of columns are written.
-    printed
-        Rows to take as they are printed; then the model's points are no schedules.
-    """
-
-    products: Products = field(default_factory=Bilinear)
-    printed: frozenset[PrintedRow] = frozenset()
+class KiwiFull(KiwiForm):
+    """The model in the docstring of this module."""
 
     def build(self, problem: RematSharding, watch: Watch = unwatched) -> KiwiFullModel:
         """Build the model; about 20 µs for each coefficient. `watch` may end that."""
@@ -217,27 +159,14 @@ class KiwiFull:
         return total
 
 
-class _Writer:
+class _Writer(KiwiRows):
     """Adds the columns and the rows, in the order of the docstring."""
 
-    def __init__(self, options: KiwiFull, problem: RematSharding, watch: Watch) -> None:
-        import pyomo.environ as pyo
+    name = "kiwi_full"
 
-        self.pyo = pyo
+    def __init__(self, form: KiwiForm, problem: RematSharding, watch: Watch) -> None:
+        super().__init__(form, problem)
         self.watch = watch
-        self.printed = options.printed
-        self.problem = problem
-        self.sharded = sharded = problem.instance
-        self.count = len(sharded)
-        self.concrete = concrete = pyo.ConcreteModel("kiwi_full")
-        self.columns = ShardingColumns(
-            sharded,
-            concrete,
-            operator.le if PrintedRow.RESHARDING in self.printed else operator.eq,
-            lambda a, b: (b, a) if PrintedRow.ORIENTATION in self.printed else (a, b),
-        )
-        self.products = options.products.on(concrete)
-        self.sizes = [self.columns.sizes(i) for i in range(self.count)]
         self._add_columns()
 
     def model(self) -> KiwiFullModel:
@@ -245,9 +174,7 @@ class _Writer:
         self._add_stages()
         self._add_memory()
         self._add_freeing()
-        return KiwiFullModel(
-            self.sharded, self.concrete, self.columns.memory_scale, self.columns.time_scale
-        )
+        return KiwiFullModel(*self.built)
 
     def _add_columns(self) -> None:
         pyo, concrete, n = self.pyo, self.concrete, self.count
@@ -264,7 +191,7 @@ class _Writer:
             stored += [(i, i) for i in self.sharded.parameters]
         concrete.B = pyo.Var(stored, domain=pyo.Binary)
         self._recomputed = dict(concrete.A.items())
-        limit = self.columns.memory_scale.to_model(self.problem.memory_bytes)
+        limit = self.limit
         if PrintedRow.MEMORY in self.printed:
             limit -= 1 / self.columns.memory_scale.factor
         concrete.U = pyo.Var([(t, k) for t in range(n) for k in range(t + 1)], bounds=(0, limit))

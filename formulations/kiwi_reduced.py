@@ -87,67 +87,23 @@ Size: :math:`O(n^2)` binaries, and :math:`O(n^2 k)` products in (3).
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
 from typing import Any
 
-from jettison.formulations.integer_scale import IntegerScale
-from jettison.formulations.products import Bilinear, Products
-from jettison.formulations.sharding_columns import ShardingColumns, chosen_strategies
+from jettison.formulations.kiwi_rows import KiwiForm, KiwiModel, KiwiRows, PrintedRow
+from jettison.formulations.sharding_columns import chosen_strategies
 from jettison.instances.operator import Role
 from jettison.instances.remat_sharding import RematSharding
-from jettison.instances.sharded_graph import ShardedGraph
 from jettison.schedules.reduced_recomputation import ReducedRecomputation
 from jettison.schedules.sharded_schedule import ShardedSchedule
 
 _DELTA = 0.5
 
 
-class PrintedRow(StrEnum):
-    """Rows that can be built as they are printed, or as the print suggests.
-
-    ``resharding``
-        (22) and (23) as inequalities.
-    ``orientation``
-        Tables read with source and target exchanged; both must have as many strategies.
-    ``freed``
-        (3) with what is freed at :math:`t` gone while :math:`t` runs.
-    ``once``
-        :math:`m_i` open for parameters and inputs that a backward operator reads.
-    ``inputs``
-        (9) for every operator that is freed in the forward pass.
-    ``stays``
-        (6) for parameters and what is kept.
-    """
-
-    RESHARDING = "resharding"
-    ORIENTATION = "orientation"
-    FREED = "freed"
-    ONCE = "once"
-    INPUTS = "inputs"
-    STAYS = "stays"
-
-
 @dataclass(frozen=True)
-class KiwiReducedModel:
-    """A built model, and how to read its points.
-
-    Attributes
-    ----------
-    sharded
-        The instance.
-    concrete
-        The Pyomo model.
-    memory_scale, time_scale
-        Turn U and the objective into bytes and nanoseconds.
-    """
-
-    sharded: ShardedGraph
-    concrete: Any
-    memory_scale: IntegerScale
-    time_scale: IntegerScale
+class KiwiReducedModel(KiwiModel):
+    """A built model, and how to read its points."""
 
     def schedule(self, values: Mapping[str, float]) -> ShardedSchedule:
         """Return the schedule of a point: its values by the names of columns, ``s_0_1`` say."""
@@ -158,19 +114,8 @@ class KiwiReducedModel:
 
 
 @dataclass(frozen=True)
-class KiwiReduced:
-    """Which form to build; the model is in the docstring of this module.
-
-    Attributes
-    ----------
-    products
-        How products of columns are written.
-    printed
-        Rows to take as they are printed; then the model's points are no schedules.
-    """
-
-    products: Products = field(default_factory=Bilinear)
-    printed: frozenset[PrintedRow] = frozenset()
+class KiwiReduced(KiwiForm):
+    """The model in the docstring of this module."""
 
     def build(self, problem: RematSharding) -> KiwiReducedModel:
         """Build the model.
@@ -183,26 +128,14 @@ class KiwiReduced:
         return _Writer(self, problem).model()
 
 
-class _Writer:
+class _Writer(KiwiRows):
     """Adds the columns and the rows, in the order of the docstring."""
 
-    def __init__(self, options: KiwiReduced, problem: RematSharding) -> None:
-        import pyomo.environ as pyo
+    name = "kiwi_reduced"
 
-        self.pyo = pyo
-        self.printed = options.printed
-        self.problem = problem
-        self.sharded = sharded = problem.instance
-        self.count = len(sharded)
-        self.moments = ReducedRecomputation(sharded)
-        self.concrete = concrete = pyo.ConcreteModel("kiwi_reduced")
-        self.columns = ShardingColumns(
-            sharded,
-            concrete,
-            operator.le if PrintedRow.RESHARDING in self.printed else operator.eq,
-            lambda a, b: (b, a) if PrintedRow.ORIENTATION in self.printed else (a, b),
-        )
-        self.products = options.products.on(concrete)
+    def __init__(self, form: KiwiForm, problem: RematSharding) -> None:
+        super().__init__(form, problem)
+        self.moments = ReducedRecomputation(problem.instance)
         self._set_constants()
         self._add_columns()
 
@@ -235,23 +168,20 @@ class _Writer:
         pyo, concrete = self.pyo, self.concrete
         moments = range(self.count)
         times = [(i, t) for i in self.D for t in moments]
-        limit = self.columns.memory_scale.to_model(self.problem.memory_bytes)
         concrete.m = pyo.Var(self.Z, domain=pyo.Binary)
         concrete.h = pyo.Var(self.D, bounds=(1, self.count))
         concrete.hz = pyo.Var([(i, j) for i in self.D for j in self.deciding[i]], domain=pyo.Binary)
         concrete.F = pyo.Var(times, domain=pyo.Binary)
         concrete.Fplus = pyo.Var(times, domain=pyo.Binary)
         concrete.Fminus = pyo.Var(times, domain=pyo.Binary)
-        concrete.U = pyo.Var(moments, bounds=(0, limit))
+        concrete.U = pyo.Var(moments, bounds=(0, self.limit))
 
     def model(self) -> KiwiReducedModel:
         self._add_objective()
         self._add_memory()
         self._add_times()
         self._add_inputs()
-        return KiwiReducedModel(
-            self.sharded, self.concrete, self.columns.memory_scale, self.columns.time_scale
-        )
+        return KiwiReducedModel(*self.built)
 
     def _missing(self, i: int, terms: Any) -> Any:
         """Return (1 - m_i) times a sum, with one product for each column."""
@@ -269,7 +199,7 @@ class _Writer:
 
     def _add_memory(self) -> None:
         pyo, concrete, U = self.pyo, self.concrete, self.concrete.U
-        sizes = [self.columns.sizes(i) for i in range(self.count)]
+        sizes = self.sizes
 
         def size(i: int) -> Any:
             return sum(amount * column for column, amount in sizes[i])
@@ -284,7 +214,7 @@ class _Writer:
             )
             return at_last + between + sum(size(i) for i in self.D_backward if self.live[i] == t)
 
-        at_once = PrintedRow.FREED in self.printed
+        at_once = PrintedRow.AT_ONCE in self.printed
 
         def step(_: Any, t: int) -> Any:
             gone = freed(t) if at_once else freed(t - 1)

@@ -9,11 +9,12 @@ from dataclasses import replace
 
 import pytest
 
-from jettison.formulations import kiwi_full, kiwi_reduced
+from jettison.formulations import kiwi_reduced
 from jettison.formulations.from_pyomo import from_pyomo
-from jettison.formulations.kiwi_full import KiwiFull, KiwiFullModel
-from jettison.formulations.kiwi_reduced import KiwiReduced, KiwiReducedModel
+from jettison.formulations.kiwi_full import KiwiFull
+from jettison.formulations.kiwi_reduced import KiwiReduced
 from jettison.formulations.kiwi_reduced_compact import KiwiReducedCompact
+from jettison.formulations.kiwi_rows import KiwiModel, PrintedRow
 from jettison.formulations.products import Linearised
 from jettison.instances.errors import InputError
 from jettison.instances.operator import Role
@@ -26,19 +27,17 @@ from tests.tiny_sharded import WAITING, operator
 FORWARD, BACKWARD = Role.FORWARD, Role.BACKWARD
 
 
-def _optimum(built: KiwiFullModel | KiwiReducedModel) -> int | None:
+def _optimum(built: KiwiModel) -> int | None:
     objective = solve_model(from_pyomo(built.concrete).model).objective
     return None if objective is None else built.time_scale.from_model(objective)
 
 
-def reduced(
-    sharded: ShardedGraph, memory_bytes: int, *printed: kiwi_reduced.PrintedRow
-) -> int | None:
+def reduced(sharded: ShardedGraph, memory_bytes: int, *printed: PrintedRow) -> int | None:
     problem = RematSharding(sharded, memory_bytes)
     return _optimum(KiwiReduced(Linearised(), frozenset(printed)).build(problem))
 
 
-def full(sharded: ShardedGraph, memory_bytes: int, *printed: kiwi_full.PrintedRow) -> int | None:
+def full(sharded: ShardedGraph, memory_bytes: int, *printed: PrintedRow) -> int | None:
     problem = RematSharding(sharded, memory_bytes)
     return _optimum(KiwiFull(Linearised(), frozenset(printed)).build(problem))
 
@@ -74,8 +73,8 @@ APART = ShardedGraph(
 def test_resharding_is_paid_for_only_with_equalities() -> None:
     # 1 + 1 + 5; with (22) and (23) as they are printed e = 0, and 1 + 1.
     right(APART, PLENTY, 7)
-    assert reduced(APART, PLENTY, kiwi_reduced.PrintedRow.RESHARDING) == 2
-    assert full(APART, PLENTY, kiwi_full.PrintedRow.RESHARDING) == 2
+    assert reduced(APART, PLENTY, PrintedRow.RESHARDING) == 2
+    assert full(APART, PLENTY, PrintedRow.RESHARDING) == 2
 
 
 def test_a_table_has_a_row_for_each_strategy_of_the_source() -> None:
@@ -90,8 +89,8 @@ def test_a_table_has_a_row_for_each_strategy_of_the_source() -> None:
     # From the first of a to the second of b for nothing. The other way round that costs 9; then
     # the second of a and the first of b are best: 3 + 3 + 0.
     right(sharded, PLENTY, 0)
-    assert reduced(sharded, PLENTY, kiwi_reduced.PrintedRow.ORIENTATION) == 6
-    assert full(sharded, PLENTY, kiwi_full.PrintedRow.ORIENTATION) == 6
+    assert reduced(sharded, PLENTY, PrintedRow.ORIENTATION) == 6
+    assert full(sharded, PLENTY, PrintedRow.ORIENTATION) == 6
 
 
 def test_a_table_need_not_be_square() -> None:
@@ -114,13 +113,13 @@ def test_a_parameter_is_in_memory_after_its_stage_begins_and_not_before() -> Non
     )
     right(sharded, 5, 1)
     # (15) from t = i on contradicts (14): there is no point.
-    assert full(sharded, 5, kiwi_full.PrintedRow.PARAMETERS) is None
+    assert full(sharded, 5, PrintedRow.PARAMETERS) is None
 
 
 def test_a_step_may_fill_the_memory() -> None:
     # 4 + 1 + 5 bytes while c runs. If that has to be less than 10, a is computed again.
     right(WAITING, 10, 4)
-    assert full(WAITING, 10, kiwi_full.PrintedRow.MEMORY) == 5
+    assert full(WAITING, 10, PrintedRow.MEMORY) == 5
 
 
 def test_the_first_moment_of_a_stage_counts_operator_0() -> None:
@@ -131,7 +130,7 @@ def test_the_first_moment_of_a_stage_counts_operator_0() -> None:
     right(sharded, 12, None)
     right(sharded, 13, 2)
     # Without it, a and b are computed in the stage of b in 1 byte.
-    assert full(sharded, 10, kiwi_full.PrintedRow.START) == 3
+    assert full(sharded, 10, PrintedRow.START) == 3
 
 
 def test_what_nobody_reads_is_freed_too() -> None:
@@ -145,8 +144,8 @@ def test_what_nobody_reads_is_freed_too() -> None:
     )
     right(sharded, 6, 3)
     for printed, time_ns in (
-        (frozenset[kiwi_full.PrintedRow](), 4),
-        (frozenset({kiwi_full.PrintedRow.FREED}), None),
+        (frozenset[PrintedRow](), 4),
+        (frozenset({PrintedRow.FREED}), None),
     ):
         built = KiwiFull(Linearised(), printed).build(RematSharding(sharded, 9))
         # a is computed again before c for nothing: 4 bytes beside b; gone before c runs, or not.
@@ -166,7 +165,7 @@ def test_what_is_kept_is_in_memory_after_the_last_stage_and_nothing_else() -> No
     # a, b and c: 10 bytes. If nothing is kept, b and c: 6.
     right(sharded, 9, None)
     right(sharded, 10, 3)
-    assert full(sharded, 6, kiwi_full.PrintedRow.END) == 3
+    assert full(sharded, 6, PrintedRow.END) == 3
     free = replace(
         sharded, operators=(replace(sharded.operators[0], keep=False), *sharded.operators[1:])
     )
@@ -187,14 +186,14 @@ def test_parameters_and_inputs_are_not_computed_again() -> None:
         # w stays while b runs: 8 + 4 + 5. Freed and made again, 8 + 5 bytes are enough.
         right(sharded, 16, None)
         right(sharded, 17, 3)
-        assert reduced(sharded, 13, kiwi_reduced.PrintedRow.ONCE) == 3
+        assert reduced(sharded, 13, PrintedRow.ONCE) == 3
 
 
 def test_only_what_is_computed_again_needs_its_inputs_to_stay() -> None:
     # b is freed in the forward pass and not computed again; so a may be, at 9 bytes.
     right(WAITING, 9, 5)
     # If b asked for a to stay, the slower strategy of a would be needed.
-    assert reduced(WAITING, 9, kiwi_reduced.PrintedRow.INPUTS) == 6
+    assert reduced(WAITING, 9, PrintedRow.INPUTS) == 6
 
 
 def test_parameters_and_what_is_kept_are_never_freed() -> None:
@@ -210,13 +209,13 @@ def test_parameters_and_what_is_kept_are_never_freed() -> None:
         # 8 + 4 + 5; with w gone after a, 8 + 4.
         right(sharded, 16, None)
         right(sharded, 17, 2)
-        assert reduced(sharded, 12, kiwi_reduced.PrintedRow.STAYS) == 2
+        assert reduced(sharded, 12, PrintedRow.STAYS) == 2
 
 
 def test_what_an_operator_reads_is_in_memory_while_it_runs() -> None:
     # Freed at once, b is gone while c runs: 4 + 5 bytes, and a need not be computed again.
     right(WAITING, 9, 5)
-    assert reduced(WAITING, 9, kiwi_reduced.PrintedRow.FREED) == 4
+    assert reduced(WAITING, 9, PrintedRow.AT_ONCE) == 4
 
 
 def test_a_recomputation_reshards_its_inputs_again_in_the_same_strategy() -> None:
