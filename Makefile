@@ -1,7 +1,7 @@
 # Every target sets up what it needs in a virtual environment of its own: .venv.
 PYTHON ?= python3
 BIN := .venv/bin
-SOURCES := instances schedules formulations solvers studies executors cli tests benchmarks
+SOURCES := instances schedules formulations solvers studies executors cli tests tools benchmarks
 
 .PHONY: help install demo test lint test-torch test-jax test-cluster bench notebooks docs wheel-test
 .PHONY: sanitize clean

@@ -1,8 +1,5 @@
 """The fifteen GPT-2 and Bert chains of the paper on weight offloading, as its Table 1 implies them.
 
-Run ``python -m jettison.instances.generators.published_transformers`` from a checkout to write the
-files of the bundled data set.
-
 The table gives network, depth, batch size and the time of a step without waiting, measured on a
 V100; the text gives a hidden size of 3072, 24 heads and "about 20 MB" of activations per layer for
 a batch of 16. The rest is derived, so that the columns of the table come out:
@@ -20,10 +17,7 @@ a batch of 16. The rest is derived, so that the columns of the table come out:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-from jettison.instances.bundled_index import write_index
-from jettison.instances.catalog import save
 from jettison.instances.chain import Chain, Stage
 from jettison.instances.provenance import Provenance
 
@@ -32,7 +26,6 @@ _SEQUENCE = 128
 _NS_PER_MS = 10**6
 # The forward's share of a block's time, in parts of ten thousand.
 _FORWARD_SHARE = 2525
-_DATA = Path(__file__).resolve().parents[1] / "data"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +130,3 @@ def _stage(
         saved_bytes=activation_bytes,
         weight_bytes=parameters * _BYTES,
     )
-
-
-def main() -> None:
-    """Write the chains of all rows and the index of the bundled data set."""
-    for row in PUBLISHED_ROWS:
-        save(published_chain(row), _DATA / f"{row.name}.json")
-    write_index(_DATA)
-
-
-if __name__ == "__main__":
-    main()

@@ -17,17 +17,16 @@ from jettison.instances.profilers.processor_name import short_device_name
 from jettison.instances.profilers.settings import ProfileSettings
 from jettison.instances.sharded_graph import ShardedGraph
 from jettison.instances.zoo.models import MODEL_NAMES
-from jettison.solvers.export_sharded import add_fastest
+from tools.export_sharded import add_fastest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 
 from jettison.instances.profilers import (  # noqa: E402
     chain_measurement,
-    export_bundled,
-    export_families,
     operator_cost,
 )
-from jettison.instances.profilers.exports import (  # noqa: E402
+from tools import export_bundled, export_families  # noqa: E402
+from tools.exports import (  # noqa: E402
     ChainExport,
     FusedExport,
     GraphExport,

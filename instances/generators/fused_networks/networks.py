@@ -1,17 +1,13 @@
 """Networks that µ-TWO trains several of, and those of them that are bundled.
 
-Run ``python -m jettison.instances.generators.fused_networks.networks`` from a checkout to write the
-files of the bundled data set. Batches are those of the paper's Table 1.
+Batches are those of the paper's Table 1; `tools.export_derived` writes the bundled files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
-from jettison.instances.bundled_index import write_index
-from jettison.instances.catalog import save
 from jettison.instances.errors import InputError
 from jettison.instances.generators.fused_networks.device import A100, AssumedDevice
 from jettison.instances.generators.fused_networks.fused_step import FusedStep
@@ -24,9 +20,6 @@ from jettison.instances.generators.fused_networks.transformers import (
     vision_transformer,
 )
 from jettison.instances.multi_model import MultiModel
-
-_DATA = Path(__file__).resolve().parents[2] / "data"
-_MODELS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +81,3 @@ def fused_network(
         arguments={"models": models},
         device=device,
     )
-
-
-def main() -> None:
-    """Write the bundled instances and the index of the data set."""
-    for network in FUSED_NETWORKS:
-        instance = fused_network(network, None, _MODELS)
-        save(instance, _DATA / f"{instance.name}.json")
-    write_index(_DATA)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """Measure the bundled data set, and write its files and their index.
 
-Run ``python -m jettison.instances.profilers.export_bundled`` from a checkout, or with ``--output``.
+Run ``python -m tools.export_bundled`` from a checkout, or with ``--output``.
 ``--list`` shows the families and what is missing; ``--family NAME`` measures one of them. What is
 there is kept, and what was measured of an unfinished file as well: whatever stops a run, the same
 command goes on where it was. A model that the device has no memory for does not stop the others;
@@ -19,16 +19,14 @@ from pathlib import Path
 
 import torch
 
-from jettison.instances.bundled_index import write_index
 from jettison.instances.errors import InputError, JettisonError
-from jettison.instances.profilers import export_families
 from jettison.instances.profilers.device_name import device_name
-from jettison.instances.profilers.exports import Export, Say, unfinished
 from jettison.instances.profilers.processor_name import short_device_name
 from jettison.instances.profilers.run import device_of
 from jettison.instances.profilers.settings import ProfileSettings
-
-_DATA = Path(__file__).resolve().parents[1] / "data"
+from tools import export_families
+from tools.bundled_index import DATA, write_index
+from tools.exports import Export, Say, unfinished
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +162,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--family", action="append", default=[], metavar="NAME", help="only this")
     parser.add_argument("--list", action="store_true", help="show what there is and is missing")
-    parser.add_argument("--output", type=Path, default=_DATA, help="folder of the instance files")
+    parser.add_argument("--output", type=Path, default=DATA, help="folder of the instance files")
     parser.add_argument("--force", action="store_true", help="measure again what is there already")
     parser.add_argument(
         "--threads", type=int, default=1, help="CPU threads; one disturbs and is disturbed least"

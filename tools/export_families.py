@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from jettison.instances.profilers.exports import (
+from tools.exports import (
     ChainExport,
     Export,
     FusedExport,

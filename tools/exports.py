@@ -126,7 +126,7 @@ class FusedExport(_ModelExport):
 class ShardingExport:
     """The strategies of a tensor program on a mesh, without its fastest plan.
 
-    ``python -m jettison.solvers.export_sharded --only fastest`` adds that.
+    ``python -m tools.export_sharded --only fastest`` adds that.
     """
 
     program: str

@@ -1,7 +1,7 @@
 """Write the bundled tensor programs, which JAX traces, and the sharded graphs that they make.
 
-Run ``python -m jettison.solvers.export_sharded`` from a checkout, with JAX installed. The index is
-written again by `jettison.instances.bundled_index`.
+Run ``python -m tools.export_sharded`` from a checkout, with JAX installed. The index is
+written again by `tools.bundled_index`.
 """
 
 from __future__ import annotations
@@ -13,16 +13,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from jettison.instances import catalog
-from jettison.instances.bundled_index import write_index
 from jettison.instances.json_file import read_json, write_json
 from jettison.instances.tensor_programs.fold_views import fold_views
 from jettison.instances.tensor_programs.program_file import save_program
 from jettison.instances.tensor_programs.program_names import BUNDLED_DEPTHS
 from jettison.instances.tensor_programs.program_on_mesh import ProgramOnMesh
 from jettison.solvers.fastest_sharding import with_fastest
-
-_DATA = Path(catalog.__file__).parent / "data"
+from tools.bundled_index import DATA, write_index
 
 # The meshes of the paper's Figure 5, and of its Figure 6, where communication slows down.
 _MESHES = ((1, 4), (1, 8), (2, 4), (4, 2))
@@ -99,7 +96,7 @@ def _say(line: str) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return 0."""
     parser = argparse.ArgumentParser(description="Write the bundled sharded graphs.")
-    parser.add_argument("--output", type=Path, default=_DATA, help="folder of the instance files")
+    parser.add_argument("--output", type=Path, default=DATA, help="folder of the instance files")
     parser.add_argument(
         "--only",
         choices=("programs", "graphs", "fastest"),

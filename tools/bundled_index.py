@@ -10,6 +10,7 @@ from jettison.instances.catalog import CatalogEntry, load
 from jettison.instances.errors import InputError
 from jettison.instances.json_file import write_json
 
+DATA = Path(__file__).resolve().parents[1] / "instances" / "data"
 _INDEX = "index.json"
 
 

@@ -1,0 +1,1 @@
+"""Programs for developers, run from a checkout; they are in no wheel."""
