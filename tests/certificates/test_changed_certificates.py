@@ -158,10 +158,10 @@ def change(header: dict[str, Any], lines: list[str], generator: random.Random) -
     match generator.randrange(6):
         case 0 | 1 if lines:
             place = generator.randrange(len(lines))
-            lines[place] = _with_another_number(lines[place], generator)
+            lines[place] = with_another_number(lines[place], generator)
             return "number"
         case 2 if lines:
-            _change_lines(lines, generator)
+            change_lines(lines, generator)
             return "line"
         case 3:
             time_ns = header["claim"].get("time_ns")
@@ -178,7 +178,7 @@ def change(header: dict[str, Any], lines: list[str], generator: random.Random) -
             return "given"
 
 
-def _with_another_number(line: str, generator: random.Random) -> str:
+def with_another_number(line: str, generator: random.Random) -> str:
     letter, *parts = line.split(" ")
     numbers = [place for place, part in enumerate(parts) if any(map(str.isdigit, part))]
     if not numbers:
@@ -195,7 +195,7 @@ def _with_another_number(line: str, generator: random.Random) -> str:
     return " ".join([letter, *parts])
 
 
-def _change_lines(lines: list[str], generator: random.Random) -> None:
+def change_lines(lines: list[str], generator: random.Random) -> None:
     place, other = generator.randrange(len(lines)), generator.randrange(len(lines))
     match generator.randrange(4):
         case 0:

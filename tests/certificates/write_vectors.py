@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jettison.certificates.claim import instance_sha256
+from tests.certificates.model_vectors import model_vectors
 from tests.certificates.written_certificate import Header, header_of, text_of
 
 FOLDER = Path(__file__).parent / "vectors"
@@ -90,6 +91,8 @@ def vectors() -> Iterator[Vector]:
     yield from _bad_programs()
     yield from _bad_drops()
     yield from _bad_trees()
+    for row in model_vectors():
+        yield _vector(*row)
 
 
 def _program(time_ns: int | None = 24, memory_bytes: int = 28, **changes: Any) -> Header:

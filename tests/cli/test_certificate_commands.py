@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import jettison as jt
+from jettison.cli.certificate_output import certificate_rows, write_certificate
 from jettison.cli.main import main
+from jettison.instances.remat_chain import RematChain
+from jettison.schedules.schedule_class import ScheduleClass
 from jettison.solvers import certified
+from jettison.solvers.bound import Bound
+from jettison.solvers.clock import Clock
+from jettison.solvers.proof.persistent_program import certify_program
+from jettison.solvers.verdict import Verdict
 from tests.cli.terminal import Terminal
 
 # The chain of the terminal: eight layers of 10 to 17 ns and 20 ns, 300 bytes saved each.
@@ -41,6 +50,39 @@ def test_a_bound_is_written_with_its_proof_and_verified(
         f"{certificate}: proved: no schedule takes less than {optimum_ns} ns (persistent), of "
         f"remat-chain small, memory_bytes "
     )
+
+
+def test_what_is_certified_beside_a_larger_bound_says_how_much_is_missing(
+    terminal: Terminal, certificate: Path
+) -> None:
+    # The search proves 355 ns; no moment of the chain forces more than 345.
+    words = (*CHAIN, "--method", "unrestricted", "--certificate", str(certificate))
+    code, out, _ = terminal.run("bound", *words)
+    rows = dict(line.split("  ", 1) for line in out.splitlines())
+    assert code == 0
+    assert rows["lower bound"].strip() == "355 ns (unrestricted)"
+    assert rows["certified bound"].strip() == "345 ns, valid for all schedules"
+    # 10 of 355.
+    missing = "the 2.82 % from there to the lower bound of unrestricted"
+    assert rows["not certified"].strip() == missing
+
+
+def test_what_is_certified_of_fewer_schedules_than_the_bound_says_so(
+    terminal: Terminal, certificate: Path
+) -> None:
+    problem = RematChain(terminal.chain, "60%")
+    verdict = jt.bound(problem, method="unrestricted")
+    found = certify_program(problem, ScheduleClass.PERSISTENT, _persistent(verdict), Clock(5))
+    assert found is not None
+    assert verdict.found_bound is not None
+    assert (found.time_ns, verdict.found_bound.time_ns) == (316, 316)
+    rows = dict(certificate_rows(verdict, write_certificate(found, certificate)))
+    assert rows["certified bound"] == "316 ns, valid for persistent"
+    assert rows["not certified"] == "that the lower bound is valid for all schedules"
+
+
+def _persistent(verdict: Verdict) -> list[Bound]:
+    return [replace(bound, valid_for=ScheduleClass.PERSISTENT) for bound in verdict.bounds]
 
 
 def test_json_tells_the_certified_bound_from_the_other_one(
