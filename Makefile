@@ -93,16 +93,16 @@ sanitize:
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
 	  build/sanitize/bin/python -m pytest -k "not beyond_all_memory and not too_many_layers" \
-	  tests/solvers/test_kernels.py tests/solvers/test_rotor.py tests/solvers/test_rotor_exact.py \
-	  tests/solvers/test_revolve.py tests/solvers/test_subchain.py tests/solvers/test_drop_search.py tests/solvers/test_drop_grid.py \
-	  tests/solvers/test_least_chain_memory.py \
-	  tests/solvers/test_unrestricted.py tests/solvers/test_pofo_program.py \
-	  tests/solvers/test_offload_kernel.py tests/solvers/test_offload_cut_bound.py \
-	  tests/solvers/test_weight_selection.py tests/solvers/test_weight_scheduler.py \
-	  tests/solvers/test_weight_local_search.py tests/solvers/test_weight_sweep.py \
-	  tests/solvers/test_weight_exact.py tests/solvers/test_weight_recut.py \
-	  tests/solvers/test_remat_anneal.py tests/solvers/test_least_peak_anneal.py \
-	  tests/solvers/test_graph_incumbent.py
+	  tests/core/test_kernels.py tests/remat_chain/test_rotor.py tests/remat_chain/test_rotor_exact.py \
+	  tests/remat_chain/test_revolve.py tests/remat_chain/test_subchain.py tests/remat_chain/test_drop_search.py tests/remat_chain/test_drop_grid.py \
+	  tests/remat_chain/test_least_chain_memory.py \
+	  tests/remat_chain/test_unrestricted.py tests/remat_offload/test_pofo_program.py \
+	  tests/remat_offload/test_kernel.py tests/remat_offload/test_cut_bound.py \
+	  tests/weight_offload/test_selection.py tests/weight_offload/test_scheduler.py \
+	  tests/weight_offload/test_local_search.py tests/weight_offload/test_sweep.py \
+	  tests/weight_offload/test_exact.py tests/weight_offload/test_recut.py \
+	  tests/remat_graph/annealing/test_remat_anneal.py tests/remat_graph/annealing/test_least_peak_anneal.py \
+	  tests/remat_graph/annealing/test_incumbent.py
 
 clean:
 	rm -rf .venv build demo dist docs/_build docs/generated

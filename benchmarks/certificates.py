@@ -25,15 +25,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from jettison.instances.catalog import load
-from jettison.instances.chain import Chain
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
 from jettison.instances.importers.networkx import import_networkx_graph
-from jettison.instances.remat_graph import RematGraph
-from jettison.instances.weight_offload import WeightOffload
-from jettison.solvers.graph_exact import solve_graph_exact
-from jettison.solvers.outcome import Outcome, Problem, SolveOptions
+from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.instances.weight_offload.problem import WeightOffload
+from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
 from jettison.solvers.proof.certifiers import certifier_of
-from jettison.solvers.weight_aggregated_bound import bound_weight_fluid, bound_weight_whole
+from jettison.solvers.remat_graph.cuts.exact_method import solve_graph_exact
+from jettison.solvers.weight_offload.bounds.aggregated import bound_weight_fluid, bound_weight_whole
 
 # Memory of published graphs, the seconds in which to find a bound, and those for the certificate.
 PUBLISHED: tuple[tuple[str, str | int, float, float], ...] = (

@@ -50,13 +50,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from jettison.instances.chain import Chain, Stage
-from jettison.instances.remat_chain import RematChain
+from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison.instances.remat_chain.problem import RematChain
 from jettison.solvers import _kernels
-from jettison.solvers.chain_drop_needs import DropNeeds
-from jettison.solvers.chain_needs import ChainNeeds
-from jettison.solvers.drop_grid import Form
-from jettison.solvers.rotor import MemoryGrid, kernel_arguments, persistent_curve
+from jettison.solvers.remat_chain.drop_grid import Form
+from jettison.solvers.remat_chain.drop_needs import DropNeeds
+from jettison.solvers.remat_chain.needs import ChainNeeds
+from jettison.solvers.remat_chain.rotor import MemoryGrid, kernel_arguments, persistent_curve
 
 SLOTS = 500
 SEED = 1

@@ -18,13 +18,13 @@ import time
 from collections.abc import Mapping
 
 import jettison as jt
-from jettison.instances.chain import Chain
-from jettison.instances.remat_chain import RematChain
-from jettison.solvers.chain_needs import ChainNeeds
-from jettison.solvers.drop_search import fastest_with_drops
-from jettison.solvers.least_chain_memory import least_persistent_memory
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.rotor_exact import refine
+from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_chain.problem import RematChain
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.remat_chain.drop_search import fastest_with_drops
+from jettison.solvers.remat_chain.least_memory import least_persistent_memory
+from jettison.solvers.remat_chain.needs import ChainNeeds
+from jettison.solvers.remat_chain.rotor_exact import refine
 
 EXACT = SolveOptions(time_limit_s=None, gap=0)
 SHARES = (40, 50, 60, 70, 75, 80, 85, 90, 95)

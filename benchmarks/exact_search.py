@@ -24,12 +24,12 @@ import time
 from dataclasses import dataclass
 
 import jettison as jt
-from jettison.instances.chain import Chain, Stage
-from jettison.instances.remat_chain import RematChain
-from jettison.solvers.chain_needs import ChainNeeds
-from jettison.solvers.drop_search import fastest_with_drops
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.rotor_exact import refine
+from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison.instances.remat_chain.problem import RematChain
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.remat_chain.drop_search import fastest_with_drops
+from jettison.solvers.remat_chain.needs import ChainNeeds
+from jettison.solvers.remat_chain.rotor_exact import refine
 
 MIB = 2**20
 BUNDLED = (

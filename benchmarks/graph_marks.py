@@ -21,11 +21,11 @@ from pathlib import Path
 
 from remat_graph import cpu_seconds, percent
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.instances.importers.networkx import import_networkx_graph
-from jettison.instances.remat_graph import RematGraph
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.solve import solve_with
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.solve import solve_with
 
 
 @dataclass(frozen=True)

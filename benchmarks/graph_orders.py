@@ -19,18 +19,18 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from jettison.formulations.milestones import Precedence
+from jettison.formulations.remat_graph.any_order.milestones import Precedence
 from jettison.instances.catalog import load
-from jettison.instances.chain import Chain
-from jettison.instances.chain_to_graph import chain_to_graph
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
-from jettison.instances.graph import Graph
 from jettison.instances.importers.networkx import import_networkx_graph
-from jettison.instances.remat_graph import RematGraph
-from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.result import Result
-from jettison.solvers.solve import solve_with
+from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_graph.chain_to_graph import chain_to_graph
+from jettison.instances.remat_graph.graph import Graph
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.result import Result
+from jettison.solvers.core.solve import solve_with
 
 BUNDLED = ("resnet18-b4-224-cpu", "vgg16-b2-224-cpu")
 MEMORY = ("90%", "80%", "50%")

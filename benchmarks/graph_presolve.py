@@ -18,20 +18,20 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from jettison.formulations.window_fixings import WindowFixings
-from jettison.formulations.windowed_frontier import WindowedFrontier
+from jettison.formulations.remat_graph.windows.fixings import WindowFixings
+from jettison.formulations.remat_graph.windows.frontier import WindowedFrontier
 from jettison.instances.catalog import load
-from jettison.instances.chain import Chain
-from jettison.instances.chain_to_graph import chain_to_graph, graph_memory_bytes
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
 from jettison.instances.importers.networkx import import_networkx_graph
-from jettison.instances.remat_graph import RematGraph
-from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.graph_presolve import presolve
-from jettison.solvers.highs import solve_model
-from jettison.solvers.highs_options import HighsOptions
-from jettison.solvers.remat_anneal import annealing_of
-from jettison.solvers.stage_excess import StageExcess
+from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_graph.chain_to_graph import chain_to_graph, graph_memory_bytes
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.milp.highs import solve_model
+from jettison.solvers.milp.highs_options import HighsOptions
+from jettison.solvers.remat_graph.annealing.method import annealing_of
+from jettison.solvers.remat_graph.cuts.stage_excess import StageExcess
+from jettison.solvers.remat_graph.presolve.presolved import presolve
 
 CHAINS = ("vgg16-b2-224-cpu", "resnet50-b4-224-cpu", "gpt2-38-b16-table1", "bert-96-b16-table1")
 SHARES = ("90%", "70%")

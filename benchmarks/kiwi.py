@@ -15,24 +15,24 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 
-from jettison.formulations.array_model import ArrayModel
-from jettison.formulations.from_pyomo import from_pyomo
-from jettison.formulations.kiwi_reduced import KiwiReduced
-from jettison.formulations.kiwi_reduced_compact import KiwiReducedCompact
-from jettison.formulations.products import Linearised
-from jettison.instances.chosen_strategies import with_strategies
+from jettison.formulations.milp.array_model import ArrayModel
+from jettison.formulations.milp.from_pyomo import from_pyomo
+from jettison.formulations.milp.products import Linearised
+from jettison.formulations.remat_sharding.kiwi.compact import KiwiReducedCompact
+from jettison.formulations.remat_sharding.kiwi.reduced import KiwiReduced
 from jettison.instances.generators.sharded_mlp import sharded_mixed, sharded_mlp
 from jettison.instances.generators.sharded_transformer import sharded_transformer
-from jettison.instances.remat_sharding import RematSharding
-from jettison.instances.sharded_graph import ShardedGraph
-from jettison.schedules.sharded_plan import planned_operators
-from jettison.schedules.sharded_schedule import ShardedSchedule
-from jettison.solvers.fastest_sharding import with_fastest
-from jettison.solvers.highs import solve_model
-from jettison.solvers.highs_options import HighsOptions
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.result import Result
-from jettison.solvers.solve import solve_with
+from jettison.instances.remat_sharding.chosen_strategies import with_strategies
+from jettison.instances.remat_sharding.problem import RematSharding
+from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
+from jettison.schedules.remat_sharding.plan_table import planned_operators
+from jettison.schedules.remat_sharding.schedule import ShardedSchedule
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.result import Result
+from jettison.solvers.core.solve import solve_with
+from jettison.solvers.milp.highs import solve_model
+from jettison.solvers.milp.highs_options import HighsOptions
+from jettison.solvers.remat_sharding.fastest_plan import with_fastest
 
 LITERAL_LIMIT_S = 30.0
 TRANSFORMERS = ((4, 3), (8, 3), (20, 2))

@@ -33,15 +33,15 @@ from importlib import metadata
 from pathlib import Path
 
 import jettison as jt
-from jettison.instances.atomic_file import replacing
-from jettison.instances.chosen_strategies import with_strategies
-from jettison.instances.sharded_graph import ShardedGraph
+from jettison.instances.core.atomic_file import replacing
+from jettison.instances.remat_sharding.chosen_strategies import with_strategies
+from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 from jettison.instances.tensor_programs.program_names import named_program
 from jettison.instances.tensor_programs.program_on_mesh import on_v100_mesh
-from jettison.solvers.fastest_sharding import with_fastest
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.solve import solve_with
-from jettison.solvers.status import Termination
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.solve import solve_with
+from jettison.solvers.core.status import Termination
+from jettison.solvers.remat_sharding.fastest_plan import with_fastest
 
 RECORDED = Path(__file__).parents[1] / "notebooks" / "_recorded"
 GAP = 1e-3

@@ -26,11 +26,11 @@ from statistics import median
 from jettison.instances.catalog import load
 from jettison.instances.generators.fused_networks.networks import FUSED_NETWORKS
 from jettison.instances.generators.random_models import RandomModels
-from jettison.instances.multi_model import MultiModel
-from jettison.instances.multi_model_training import MultiModelTraining
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.result import Result
-from jettison.solvers.solve import solve_with
+from jettison.instances.multi_model.instance import MultiModel
+from jettison.instances.multi_model.problem import MultiModelTraining
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.result import Result
+from jettison.solvers.core.solve import solve_with
 
 MEMORIES = ("40GiB", "20GiB", "12GiB")
 BOUND_LIMIT_S = 30.0

@@ -21,7 +21,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from jettison.instances.atomic_file import replacing
+from jettison.instances.core.atomic_file import replacing
 from jettison.instances.generators.fused_networks.device import (
     LINK_BYTES_PER_S,
     MEMORY_BYTES_PER_NS,
@@ -29,9 +29,9 @@ from jettison.instances.generators.fused_networks.device import (
     AssumedDevice,
 )
 from jettison.instances.generators.fused_networks.networks import FUSED_NETWORKS, fused_network
-from jettison.instances.multi_model_training import MultiModelTraining
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.solve import solve_with
+from jettison.instances.multi_model.problem import MultiModelTraining
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.solve import solve_with
 
 TABLE = Path(__file__).parents[1] / "notebooks" / "_recorded" / "mu_two_rates.csv"
 RATES = (1, 8)

@@ -15,9 +15,9 @@ import time
 
 from chain_dp import synthetic_chain
 
-from jettison.instances.chain import Chain, Stage
-from jettison.instances.remat_chain import RematChain
-from jettison.solvers.pofo_program import pofo_bracket
+from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison.instances.remat_chain.problem import RematChain
+from jettison.solvers.remat_offload.pofo.program import pofo_bracket
 
 SEED = 1
 MIB = 2**20

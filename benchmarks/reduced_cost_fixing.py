@@ -14,17 +14,17 @@ import time
 from fractions import Fraction
 from pathlib import Path
 
-from jettison.formulations.array_model import ArrayModel
-from jettison.formulations.windowed_frontier import WindowedFrontier
-from jettison.instances.graph import Graph
+from jettison.formulations.milp.array_model import ArrayModel
+from jettison.formulations.remat_graph.windows.frontier import WindowedFrontier
 from jettison.instances.importers.networkx import import_networkx_graph
-from jettison.instances.remat_graph import RematGraph
-from jettison.solvers.highs import solve_model
-from jettison.solvers.highs_options import HighsOptions
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.reduced_cost_fixing import tightened_by_reduced_costs
-from jettison.solvers.solve import solve_with
-from jettison.solvers.stage_excess import StageExcess
+from jettison.instances.remat_graph.graph import Graph
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.solve import solve_with
+from jettison.solvers.milp.highs import solve_model
+from jettison.solvers.milp.highs_options import HighsOptions
+from jettison.solvers.milp.reduced_cost_fixing import tightened_by_reduced_costs
+from jettison.solvers.remat_graph.cuts.stage_excess import StageExcess
 
 SEEDS = range(3)
 

@@ -28,13 +28,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
-from jettison.instances.graph import Graph, Node
 from jettison.instances.importers.networkx import import_networkx_graph
-from jettison.instances.remat_graph import RematGraph
-from jettison.schedules.graph_schedule import GraphSchedule
+from jettison.instances.remat_graph.graph import Graph, Node
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers import _kernels
-from jettison.solvers.graph_arrays import graph_arrays
-from jettison.solvers.remat_anneal import annealing_of
+from jettison.solvers.remat_graph.annealing.method import annealing_of
+from jettison.solvers.remat_graph.kernel_arrays import graph_arrays
 
 STEP = 1000
 

@@ -32,19 +32,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from jettison.formulations.window_presets import SingleCut
-from jettison.instances.errors import InputError
+from jettison.formulations.remat_graph.windows.presets import SingleCut
+from jettison.instances.core.errors import InputError
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
 from jettison.instances.generators.training_networks import NETWORKS
-from jettison.instances.graph import Graph
 from jettison.instances.importers.networkx import import_networkx_graph
-from jettison.instances.remat_graph import RematGraph
-from jettison.solvers.eviction_cost import eviction_costs
-from jettison.solvers.highs import solve_model
-from jettison.solvers.highs_options import HighsOptions
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.result import Result
-from jettison.solvers.solve import solve_with
+from jettison.instances.remat_graph.graph import Graph
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.result import Result
+from jettison.solvers.core.solve import solve_with
+from jettison.solvers.milp.highs import solve_model
+from jettison.solvers.milp.highs_options import HighsOptions
+from jettison.solvers.remat_graph.cuts.eviction_cost import eviction_costs
 
 SMALL = ("perceptron-12", "vgg-11", "vgg-16", "mobilenet", "encoder-2")
 SHARES = ("50%", "60%", "70%", "80%", "90%")

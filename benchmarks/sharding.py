@@ -22,18 +22,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from jettison.formulations.pairwise_choice import PairwiseChoice
-from jettison.formulations.sharding_ilp import sharding_ilp
+from jettison.formulations.sharding.ilp import sharding_ilp
+from jettison.formulations.sharding.pairwise_choice import PairwiseChoice
 from jettison.instances.generators.strategy_graphs import StrategyGraphs
 from jettison.instances.importers.iopddl import import_iopddl
-from jettison.instances.sharding import Sharding
-from jettison.schedules.strategy_choice import StrategyChoice
-from jettison.solvers.clock import Clock
-from jettison.solvers.highs import solve_model
-from jettison.solvers.highs_options import HighsOptions
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.sharding_presolve import Size, presolve
-from jettison.solvers.solve import solve_with
+from jettison.instances.sharding.problem import Sharding
+from jettison.schedules.sharding.strategy_choice import StrategyChoice
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.solve import solve_with
+from jettison.solvers.milp.highs import solve_model
+from jettison.solvers.milp.highs_options import HighsOptions
+from jettison.solvers.sharding.presolve.presolved import Size, presolve
 
 _Found = TypeVar("_Found")
 

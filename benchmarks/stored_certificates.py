@@ -14,9 +14,9 @@ from pathlib import Path
 
 from jettison.cli.posed_problem import make_problem
 from jettison.instances.catalog import bundled_instances
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.posed_problem import Resources
-from jettison.solvers.solve import bound_with
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.pose import Resources
+from jettison.solvers.core.solve import bound_with
 
 MOST_STAGES = 60
 MOST_GRAPH_STAGES = 16

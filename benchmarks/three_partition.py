@@ -23,23 +23,23 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 
-from jettison.formulations.array_model import ArrayModel
-from jettison.formulations.from_pulp import from_pulp
-from jettison.formulations.model_text import mps_text
-from jettison.formulations.three_partition_assignment import (
+from jettison.formulations.milp.array_model import ArrayModel
+from jettison.formulations.milp.from_pulp import from_pulp
+from jettison.formulations.milp.model_text import mps_text
+from jettison.formulations.three_partition.assignment import (
     AnyGroup,
     LedByLargest,
     ThreePartitionAssignment,
 )
-from jettison.formulations.three_partition_triples import three_partition_triples
-from jettison.instances.errors import InputError
+from jettison.formulations.three_partition.triples import three_partition_triples
+from jettison.instances.core.errors import InputError
 from jettison.instances.generators.three_partition_family import (
     FAMILIES,
     generate_three_partition,
 )
-from jettison.instances.three_partition import ThreePartition
-from jettison.solvers.highs import HighsOptions, solve_model
-from jettison.solvers.status import Answer
+from jettison.instances.three_partition.instance import ThreePartition
+from jettison.solvers.core.status import Answer
+from jettison.solvers.milp.highs import HighsOptions, solve_model
 
 SOLVERS = ("highs", "highs-led", "highs-triples", "scip", "scip-led")
 

@@ -25,16 +25,16 @@ from statistics import fmean, median_low
 
 import torch
 
-from jettison.instances.parameter_gradients import ParameterGradients
-from jettison.instances.profilers.stage_memory import memory_meter
-from jettison.instances.profilers.timing import duration_ns
-from jettison.instances.profilers.torch_chain import profile_chain
-from jettison.instances.remat_chain import RematChain
-from jettison.instances.remat_graph import RematGraph
+from jettison.instances.core.parameter_gradients import ParameterGradients
+from jettison.instances.profilers.device.timing import duration_ns
+from jettison.instances.profilers.torch_chains.profile import profile_chain
+from jettison.instances.profilers.torch_chains.stage_memory import memory_meter
+from jettison.instances.remat_chain.problem import RematChain
+from jettison.instances.remat_graph.problem import RematGraph
 from jettison.instances.zoo.catalogue import build
 from jettison.instances.zoo.workload import Workload
-from jettison.schedules.replay import Replay
-from jettison.solvers.solve import solve
+from jettison.schedules.core.replay import Replay
+from jettison.solvers.core.solve import solve
 from jettison.torch import (
     CheckpointedSequential,
     CheckpointedStep,

@@ -21,13 +21,13 @@ import statistics
 import time
 from dataclasses import dataclass, replace
 
-from jettison.instances.chain import Chain, Stage
-from jettison.instances.weight_offload import WeightOffload
-from jettison.schedules.cyclic_schedule import CyclicSchedule
-from jettison.solvers.layer_to_layer import layer_to_layer
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.weight_closed_form import closed_form_ns
-from jettison.solvers.weight_exact import solve_weight_exact
+from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison.instances.weight_offload.problem import WeightOffload
+from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.weight_offload.bounds.closed_form import closed_form_ns
+from jettison.solvers.weight_offload.exact.method import solve_weight_exact
+from jettison.solvers.weight_offload.layer_to_layer import layer_to_layer
 
 BANDWIDTHS = (500_000_000, 1_000_000_000, 2_000_000_000)
 

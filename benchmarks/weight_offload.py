@@ -14,20 +14,20 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from jettison.formulations.from_pulp import from_pulp
-from jettison.formulations.weight_offload_aggregated import Aggregated
-from jettison.formulations.weight_offload_milp import WeightOffloadMilp
-from jettison.instances.chain import Chain, Stage
+from jettison.formulations.milp.from_pulp import from_pulp
+from jettison.formulations.weight_offload.aggregated import Aggregated
+from jettison.formulations.weight_offload.paper import WeightOffloadMilp
 from jettison.instances.generators.published_transformers import PUBLISHED_ROWS, published_chain
-from jettison.instances.weight_offload import WeightOffload
-from jettison.solvers.highs import solve_model
-from jettison.solvers.highs_options import HighsOptions, LinearAlgorithm
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.solve import solve_with
-from jettison.solvers.weight_closed_form import closed_form_ns
-from jettison.solvers.weight_model_bound import relaxed_bound_ns
-from jettison.solvers.weight_scheduler import WeightScheduler
-from jettison.solvers.weight_selection import select_choices
+from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison.instances.weight_offload.problem import WeightOffload
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.solve import solve_with
+from jettison.solvers.milp.highs import solve_model
+from jettison.solvers.milp.highs_options import HighsOptions, LinearAlgorithm
+from jettison.solvers.weight_offload.bounds.closed_form import closed_form_ns
+from jettison.solvers.weight_offload.bounds.model import relaxed_bound_ns
+from jettison.solvers.weight_offload.greedy.selection import select_choices
+from jettison.solvers.weight_offload.scheduler import WeightScheduler
 
 SEED = 1
 MIB = 2**20

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from .bellman import Bellman, ProgramSize
 from .certificate_file import CertificateFile, open_certificate
 from .claim import Claim
-from .drops_bellman import DropsBellman
 from .errors import CertificateError, on_one_line
 from .formulations import formulation_key, stated_model
-from .persistent_bellman import PersistentBellman
 from .proof_tree import ProofTree, TreeSize
+from .remat_chain.bellman import Bellman, ProgramSize
+from .remat_chain.drops_bellman import DropsBellman
+from .remat_chain.persistent_bellman import PersistentBellman
 
 # Formulations that are no integer programs, each with a proof of its own.
 PROGRAMS: Mapping[tuple[str, str, int], Callable[[Claim], Bellman]] = MappingProxyType(

@@ -9,18 +9,18 @@ from typing import Any
 from .claim import Claim
 from .errors import CertificateError
 from .header_fields import integer_field, text_field
-from .models.chain_cut import chain_cut
-from .models.graph_memory_floor import graph_memory_floor
-from .models.kiwi_reduced_compact import kiwi_reduced_compact
-from .models.sharded_memory_floor import sharded_memory_floor
-from .models.sharding_only import sharding_only
-from .models.stated_model import StatedModel
-from .models.strategy_choice import strategy_choice
-from .models.three_partition import three_partition_assignment, three_partition_triples
-from .models.weight_cover import weight_cover
-from .models.weight_offload_aggregated import weight_offload_aggregated
-from .models.weight_offload_milp import weight_offload_milp
-from .models.windowed_frontier import windowed_frontier
+from .remat_chain.chain_cut import chain_cut
+from .remat_graph.memory_floor import graph_memory_floor
+from .remat_graph.windowed_frontier import windowed_frontier
+from .remat_sharding.kiwi_reduced_compact import kiwi_reduced_compact
+from .remat_sharding.memory_floor import sharded_memory_floor
+from .remat_sharding.strategies_only import sharding_only
+from .sharding.strategy_choice import strategy_choice
+from .stated_model import StatedModel
+from .three_partition.partition_model import three_partition_assignment, three_partition_triples
+from .weight_offload.aggregated import weight_offload_aggregated
+from .weight_offload.cover import weight_cover
+from .weight_offload.paper import weight_offload_milp
 
 Builder = Callable[[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], StatedModel]
 

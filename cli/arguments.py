@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from jettison.instances.atomic_file import check_replaceable
-from jettison.instances.errors import InputError
-from jettison.instances.remat_offload_chain import Transfers
-from jettison.solvers.methods import PROBLEMS
+from jettison.instances.core.atomic_file import check_replaceable
+from jettison.instances.core.errors import InputError
+from jettison.instances.remat_offload.problem import Transfers
+from jettison.solvers.core.registry import PROBLEMS
 
 ProblemName = Annotated[
     str, typer.Argument(metavar="PROBLEM", help=f"One of {', '.join(PROBLEMS)}.")
@@ -90,7 +90,7 @@ def checked_picture(path: Path | None) -> Path | None:
         If the suffix is not that of a picture, or as `checked_output` says.
     """
     if path is not None:
-        from jettison.schedules.picture_file import check_picture_path
+        from jettison.schedules.core.picture_file import check_picture_path
 
         check_picture_path(path)
     return path

@@ -34,12 +34,12 @@ from jettison.cli.exit_status import ExitStatus
 from jettison.cli.output import ProgressLine, print_json, print_pairs
 from jettison.cli.posed_problem import make_problem
 from jettison.cli.replay_picture import draw_replay
-from jettison.instances.errors import InputError
-from jettison.schedules.schedule_file import load_schedule
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.posed_problem import Resources
-from jettison.solvers.solve import bound_with
-from jettison.solvers.verdict import Verdict
+from jettison.instances.core.errors import InputError
+from jettison.schedules.core.schedule_file import load_schedule
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.pose import Resources
+from jettison.solvers.core.solve import bound_with
+from jettison.solvers.core.verdict import Verdict
 
 
 def bound(
@@ -107,7 +107,7 @@ def bound(
     if certificate is not None and verdict.certificate is not None:
         written = write_certificate(verdict.certificate, certificate)
     if plot is not None and verdict.replay is not None:
-        from jettison.schedules.picture_file import save_figure
+        from jettison.schedules.core.picture_file import save_figure
 
         title = f"{posed.instance.name}: {schedule.name if schedule else ''}"
         save_figure(draw_replay(verdict.replay, title=title), plot)

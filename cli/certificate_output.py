@@ -11,11 +11,11 @@ from jettison.certificates.checker import Proved, check_certificate
 from jettison.cli.arguments import checked_output
 from jettison.cli.describe import Rows, span
 from jettison.cli.output import percent
-from jettison.instances.errors import InputError
-from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.certified import can_be_certified
-from jettison.solvers.methods import PROBLEMS
-from jettison.solvers.verdict import Verdict
+from jettison.instances.core.errors import InputError
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.certified import can_be_certified
+from jettison.solvers.core.registry import PROBLEMS
+from jettison.solvers.core.verdict import Verdict
 
 if TYPE_CHECKING:
     from jettison.solvers.proof.certificate import Certificate

@@ -23,17 +23,17 @@ from jettison.cli.describe import baseline, compared_ns
 from jettison.cli.exit_status import ExitStatus
 from jettison.cli.output import ProgressLine, percent, print_json, print_table
 from jettison.cli.posed_problem import make_problem
-from jettison.instances.errors import InputError
-from jettison.instances.units import format_bytes, format_ns
-from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.bound import Evidence
-from jettison.solvers.certified import with_certified_bounds
-from jettison.solvers.methods import find_method, methods_of
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.posed_problem import Resources
-from jettison.solvers.result import Result, link_of
-from jettison.solvers.solve import compare_all
-from jettison.solvers.status import Termination
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.units import format_bytes, format_ns
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.bound import Evidence
+from jettison.solvers.core.certified import with_certified_bounds
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.pose import Resources
+from jettison.solvers.core.registry import find_method, methods_of
+from jettison.solvers.core.result import Result, link_of
+from jettison.solvers.core.solve import compare_all
+from jettison.solvers.core.status import Termination
 
 # Methods side by side differ in the later digits.
 _DIGITS = 5
@@ -108,7 +108,7 @@ def compare(
         line.close()
     if plot is not None:
         from jettison.cli.compare_plot import plot_compare
-        from jettison.schedules.picture_file import save_figure
+        from jettison.schedules.core.picture_file import save_figure
 
         save_figure(plot_compare(results), plot)
     if json:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from jettison.cli.describe import compared_ns
-from jettison.instances.errors import InputError
-from jettison.schedules.picture_style import (
+from jettison.instances.core.errors import InputError
+from jettison.schedules.core.picture_style import (
     BLACK,
     BLUE,
     GREEN,
@@ -23,10 +23,10 @@ from jettison.schedules.picture_style import (
     memory_unit,
     time_unit,
 )
-from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.bound import best_bound
-from jettison.solvers.narrow_class import narrow_class
-from jettison.solvers.result import Result, link_of
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.bound import best_bound
+from jettison.solvers.core.narrow_class import narrow_class
+from jettison.solvers.core.result import Result, link_of
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

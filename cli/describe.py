@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from jettison.cli.output import percent
-from jettison.instances.chosen_strategies import with_strategies
-from jettison.instances.multi_model_training import MultiModelTraining
-from jettison.instances.remat_sharding import RematSharding
-from jettison.instances.sharding import Sharding
-from jettison.instances.units import BYTE_UNITS, NANOSECOND_UNITS, format_bytes, format_ns
-from jettison.instances.weight_offload import WeightOffload
-from jettison.schedules.replay import Replay
-from jettison.solvers.bound import Bound
-from jettison.solvers.outcome import Infeasibility, Problem
-from jettison.solvers.result import base_time_of, link_of, overheads_of, transfers_of
+from jettison.instances.core.units import BYTE_UNITS, NANOSECOND_UNITS, format_bytes, format_ns
+from jettison.instances.multi_model.problem import MultiModelTraining
+from jettison.instances.remat_sharding.chosen_strategies import with_strategies
+from jettison.instances.remat_sharding.problem import RematSharding
+from jettison.instances.sharding.problem import Sharding
+from jettison.instances.weight_offload.problem import WeightOffload
+from jettison.schedules.core.replay import Replay
+from jettison.solvers.core.bound import Bound
+from jettison.solvers.core.outcome import Infeasibility, Problem
+from jettison.solvers.core.result import base_time_of, link_of, overheads_of, transfers_of
 
 Rows = list[tuple[str, str]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from jettison.solvers.result import Result
+from jettison.solvers.core.result import Result
 
 
 class ExitStatus(IntEnum):

@@ -11,8 +11,8 @@ import typer
 
 from jettison.cli.arguments import checked_output
 from jettison.instances.catalog import Instance, save
-from jettison.instances.chain import Chain
-from jettison.instances.units import NANOSECOND_UNITS
+from jettison.instances.core.units import NANOSECOND_UNITS
+from jettison.instances.remat_chain.chain import Chain
 
 app = typer.Typer(help="Turn a file of another project into an instance.", no_args_is_help=True)
 
@@ -30,7 +30,7 @@ class InstanceKind(StrEnum):
 
 
 class TimeUnit(StrEnum):
-    """Units of time that `jettison.instances.units` knows."""
+    """Units of time that `jettison.instances.core.units` knows."""
 
     NS = "ns"
     US = "us"

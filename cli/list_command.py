@@ -7,7 +7,7 @@ import typer
 from jettison.cli.arguments import JsonOption
 from jettison.cli.output import print_json, print_table
 from jettison.instances.catalog import bundled_instances
-from jettison.solvers.methods import METHODS, PROBLEMS, methods_of
+from jettison.solvers.core.registry import METHODS, PROBLEMS, methods_of
 
 app = typer.Typer(help="List instances, problems or methods.", no_args_is_help=True)
 

@@ -16,10 +16,6 @@ import typer
 from jettison.cli import (
     bound_command,
     compare_command,
-    export_command,
-    generate_command,
-    generate_graphs,
-    generate_models,
     import_command,
     list_command,
     profile_command,
@@ -27,9 +23,13 @@ from jettison.cli import (
     show_command,
     solve_command,
     sweep_command,
-    verify_command,
 )
-from jettison.instances.errors import (
+from jettison.cli.export import command as export_command
+from jettison.cli.generate import command as generate_command
+from jettison.cli.generate import graphs as generate_graphs
+from jettison.cli.generate import models as generate_models
+from jettison.cli.verify import command as verify_command
+from jettison.instances.core.errors import (
     InputError,
     JettisonError,
     MissingExtraError,

@@ -12,8 +12,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
-from jettison.instances.units import format_ns
-from jettison.solvers.outcome import Progress
+from jettison.instances.core.units import format_ns
+from jettison.solvers.core.outcome import Progress
 
 # A pipe or a file has no width; a table that is cut there would lose numbers.
 _WIDTH_OF_A_FILE = 160

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 
 from jettison.instances.catalog import load
-from jettison.instances.chain import Chain
-from jettison.instances.chain_to_graph import graph_memory_bytes
-from jettison.instances.remat_graph import RematGraph
-from jettison.solvers.outcome import Problem
-from jettison.solvers.posed_problem import Resources, check_problem_name, pose_problem
+from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_graph.chain_to_graph import graph_memory_bytes
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.solvers.core.outcome import Problem
+from jettison.solvers.core.pose import Resources, check_problem_name, pose_problem
 
 
 def make_problem(problem: str, instance: str, resources: Resources) -> Problem:

@@ -14,15 +14,15 @@ import typer
 
 from jettison.cli.arguments import checked_output, read_mesh
 from jettison.instances.catalog import Instance, save
-from jettison.instances.chain import Chain
-from jettison.instances.errors import InputError, MissingExtraError
-from jettison.instances.graph import Graph
-from jettison.instances.link import parse_link
-from jettison.instances.multi_model import MultiModel
-from jettison.instances.parameter_gradients import ParameterGradients
-from jettison.instances.profilers.partial_profile import PartialProfile
+from jettison.instances.core.errors import InputError, MissingExtraError
+from jettison.instances.core.link import parse_link
+from jettison.instances.core.parameter_gradients import ParameterGradients
+from jettison.instances.core.provenance import Scalar
+from jettison.instances.multi_model.instance import MultiModel
 from jettison.instances.profilers.settings import ProfileSettings
-from jettison.instances.provenance import Scalar
+from jettison.instances.profilers.torch_chains.partial_profile import PartialProfile
+from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.tensor_programs.program_names import NAMES, program_of
 from jettison.instances.tensor_programs.tensor_program import TensorProgram
 from jettison.instances.zoo.models import MODEL_NAMES
@@ -176,7 +176,7 @@ def profile(
     )
     shape = None if input_shape is None else _read_shape(input_shape)
     chosen = _read_arguments(arguments or [])
-    from jettison.instances.profilers.jax_step import JaxStep
+    from jettison.instances.profilers.shards.jax_step import JaxStep
     from jettison.instances.profilers.target import workload_of
 
     if kind is InstanceKind.SHARDING and ":" not in target:
@@ -185,7 +185,7 @@ def profile(
         return
     workload = workload_of(target, batch=batch, input_shape=shape, arguments=chosen, seed=seed)
     if isinstance(workload, JaxStep):
-        from jettison.instances.profilers.jax_run import JaxRun
+        from jettison.instances.profilers.shards.jax_run import JaxRun
 
         steps = JaxRun(target, workload, settings)
         if kind is InstanceKind.SHARDING:
@@ -253,8 +253,8 @@ def _profile_sharding(
         )
     if util.find_spec("torch") is None:
         raise MissingExtraError("PyTorch", "torch", "measuring the strategies of a mesh")
-    from jettison.instances.profilers.sharding_run import ShardingRun
-    from jettison.solvers.fastest_sharding import with_fastest
+    from jettison.instances.profilers.shards.sharding_run import ShardingRun
+    from jettison.solvers.remat_sharding.fastest_plan import with_fastest
 
     run = ShardingRun(program, mesh, slowdown, settings)
     line = _StageLine(run.name)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jettison.schedules.replay import Replay
-from jettison.schedules.strategy_choice import ChoiceReplay
-from jettison.schedules.training_replay import TrainingReplay
+from jettison.schedules.core.replay import Replay
+from jettison.schedules.multi_model.training_replay import TrainingReplay
+from jettison.schedules.sharding.strategy_choice import ChoiceReplay
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 def draw_replay(replay: Replay, *, title: str) -> Figure:
     """Draw what repeats as lanes and memory, and all else as memory over time."""
-    from jettison.schedules.choice_plot import plot_choice
-    from jettison.schedules.cyclic_plot import plot_cycle
-    from jettison.schedules.memory_plot import plot_memory
-    from jettison.schedules.multi_model_plot import plot_training
+    from jettison.schedules.core.memory_plot import plot_memory
+    from jettison.schedules.multi_model.unit_plot import plot_training
+    from jettison.schedules.sharding.choice_plot import plot_choice
+    from jettison.schedules.weight_offload.cyclic_plot import plot_cycle
 
     if isinstance(replay, ChoiceReplay):
         return plot_choice(replay, title=title)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.studies.report.page import write_report
 from jettison.studies.report.run import load_runs
 from jettison.studies.report.study_title import study_title

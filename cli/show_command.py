@@ -6,15 +6,15 @@ from jettison.cli.arguments import InstanceName, JsonOption
 from jettison.cli.describe import size, span
 from jettison.cli.output import print_json, print_pairs
 from jettison.instances.catalog import Instance, load
-from jettison.instances.chain import Chain
-from jettison.instances.link import Link
-from jettison.instances.multi_model import MultiModel
-from jettison.instances.sharded_graph import ShardedGraph
-from jettison.instances.strategy_graph import StrategyGraph
-from jettison.instances.three_partition import ThreePartition
-from jettison.instances.units import format_bytes, format_ns
-from jettison.instances.value_triples import value_triples
-from jettison.instances.weight_cycle import WeightCycle
+from jettison.instances.core.link import Link
+from jettison.instances.core.units import format_bytes, format_ns
+from jettison.instances.multi_model.instance import MultiModel
+from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
+from jettison.instances.sharding.strategy_graph import StrategyGraph
+from jettison.instances.three_partition.instance import ThreePartition
+from jettison.instances.three_partition.value_triples import value_triples
+from jettison.instances.weight_offload.cycle import WeightCycle
 
 
 def show(instance: InstanceName, json: JsonOption = False) -> None:

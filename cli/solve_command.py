@@ -31,27 +31,27 @@ from jettison.cli.exit_status import status_of
 from jettison.cli.output import ProgressLine, print_json, print_pairs
 from jettison.cli.posed_problem import make_problem
 from jettison.cli.replay_picture import draw_replay
-from jettison.instances.atomic_file import replacing
-from jettison.instances.chain import Chain
-from jettison.instances.csv_text import csv_text
-from jettison.instances.errors import InputError
-from jettison.instances.graph import Graph
-from jettison.instances.multi_model_training import MultiModelTraining
-from jettison.instances.remat_sharding import RematSharding
-from jettison.instances.sharded_graph import ShardedGraph
-from jettison.instances.sharding import Sharding
-from jettison.instances.weight_offload import WeightOffload
-from jettison.schedules.chain_schedule import ChainSchedule
-from jettison.schedules.graph_schedule import GraphSchedule
-from jettison.schedules.offload_schedule import OffloadSchedule
-from jettison.schedules.schedule_file import save_schedule
-from jettison.schedules.sharded_schedule import ShardedSchedule
-from jettison.solvers.method import Promise
-from jettison.solvers.methods import find_method
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.posed_problem import Resources
-from jettison.solvers.result import Result
-from jettison.solvers.solve import solve_with
+from jettison.instances.core.atomic_file import replacing
+from jettison.instances.core.csv_text import csv_text
+from jettison.instances.core.errors import InputError
+from jettison.instances.multi_model.problem import MultiModelTraining
+from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_graph.graph import Graph
+from jettison.instances.remat_sharding.problem import RematSharding
+from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
+from jettison.instances.sharding.problem import Sharding
+from jettison.instances.weight_offload.problem import WeightOffload
+from jettison.schedules.core.schedule_file import save_schedule
+from jettison.schedules.remat_chain.schedule import ChainSchedule
+from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.schedules.remat_offload.schedule import OffloadSchedule
+from jettison.schedules.remat_sharding.schedule import ShardedSchedule
+from jettison.solvers.core.method import Promise
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.pose import Resources
+from jettison.solvers.core.registry import find_method
+from jettison.solvers.core.result import Result
+from jettison.solvers.core.solve import solve_with
 
 
 def solve(
@@ -180,7 +180,7 @@ def _describe(result: Result) -> Rows:
 
 
 def _write_table(result: Result, path: Path) -> None:
-    from jettison.schedules.sharded_plan import plan_table
+    from jettison.schedules.remat_sharding.plan_table import plan_table
 
     instance, plan = result.problem.instance, result.schedule
     assert isinstance(instance, ShardedGraph)
@@ -192,10 +192,10 @@ def _write_table(result: Result, path: Path) -> None:
 def _draw(result: Result, plot: Path | None, grid: Path | None) -> None:
     if plot is None and grid is None:
         return
-    from jettison.schedules.chain_grid import plot_chain_grid
-    from jettison.schedules.picture_file import save_figure
-    from jettison.schedules.recomputation_grid import plot_recomputation_grid
-    from jettison.schedules.sharded_plan_plot import plot_sharded_plan
+    from jettison.schedules.core.picture_file import save_figure
+    from jettison.schedules.remat_chain.grid import plot_chain_grid
+    from jettison.schedules.remat_graph.recomputation_grid import plot_recomputation_grid
+    from jettison.schedules.remat_sharding.plan_plot import plot_sharded_plan
 
     title = f"{result.problem.instance.name}: {result.method}"
     if plot is not None and result.replay is not None:

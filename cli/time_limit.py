@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 
 
 class TimeLimitError(Exception):

@@ -11,8 +11,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from jettison.instances.parameter_gradients import ParameterGradients
-from jettison.instances.profilers.stage_memory import memory_meter
+from jettison.instances.core.parameter_gradients import ParameterGradients
+from jettison.instances.profilers.torch_chains.stage_memory import memory_meter
 from jettison.instances.zoo.catalogue import build
 from jettison.torch import checkpoint_sequential_optimal
 

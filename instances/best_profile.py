@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from jettison.instances.catalog import CatalogEntry, bundled_instances
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 
 _MEASURED = frozenset({"torch-profile", "jax-profile"})
 

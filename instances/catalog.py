@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from jettison.instances.bundled_entries import CatalogEntry, bundled_instances, data_file
-from jettison.instances.chain import Chain
-from jettison.instances.errors import InputError
-from jettison.instances.graph import Graph
-from jettison.instances.json_file import (
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.json_file import (
     check_header,
     check_schema,
     json_text,
@@ -19,12 +17,14 @@ from jettison.instances.json_file import (
     rows_text,
     write_text,
 )
-from jettison.instances.multi_model import MultiModel
-from jettison.instances.names import suggestion
-from jettison.instances.sharded_graph import ShardedGraph
-from jettison.instances.strategy_graph import StrategyGraph
+from jettison.instances.core.names import suggestion
+from jettison.instances.multi_model.instance import MultiModel
+from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_graph.graph import Graph
+from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
+from jettison.instances.sharding.strategy_graph import StrategyGraph
 from jettison.instances.tensor_programs.program_on_mesh import ProgramOnMesh
-from jettison.instances.three_partition import ThreePartition
+from jettison.instances.three_partition.instance import ThreePartition
 
 __all__ = [
     "CatalogEntry",

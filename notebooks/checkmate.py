@@ -36,11 +36,10 @@ from matplotlib.figure import Figure
 import jettison as jt
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
 from jettison.instances.generators.training_networks import encoder, resnet18, u_net
-from jettison.instances.graph import Graph
 from jettison.instances.importers.networkx import import_networkx_graph
-from jettison.schedules.graph_schedule import GraphSchedule
-from jettison.schedules.memory_plot import plot_memory
-from jettison.schedules.picture_style import (
+from jettison.instances.remat_graph.graph import Graph
+from jettison.schedules.core.memory_plot import plot_memory
+from jettison.schedules.core.picture_style import (
     BLACK,
     BLUE,
     GREEN,
@@ -51,11 +50,12 @@ from jettison.schedules.picture_style import (
     SKY,
     VERMILION,
 )
-from jettison.solvers.bound import Evidence
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.remat_anneal import annealing_of
-from jettison.solvers.result import Result
-from jettison.solvers.solve import solve_with
+from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.solvers.core.bound import Evidence
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.result import Result
+from jettison.solvers.core.solve import solve_with
+from jettison.solvers.remat_graph.annealing.method import annealing_of
 
 # No number of the first sections depends on how fast this machine is.
 OPTIONS = SolveOptions(time_limit_s=None, gap=0.0)

@@ -44,19 +44,19 @@ from matplotlib.lines import Line2D
 
 import jettison as jt
 from jettison.instances.best_profile import origin
-from jettison.instances.chosen_strategies import with_strategies
 from jettison.instances.generators.sharded_mlp import sharded_mixed, sharded_mlp
-from jettison.instances.sharded_graph import Resharding, ShardedGraph
+from jettison.instances.remat_sharding.chosen_strategies import with_strategies
+from jettison.instances.remat_sharding.sharded_graph import Resharding, ShardedGraph
 from jettison.instances.tensor_programs.program_names import named_program
 from jettison.instances.tensor_programs.program_on_mesh import on_v100_mesh
-from jettison.schedules.picture_style import BLACK, BLUE, GREEN, GREY, ORANGE, VERMILION
-from jettison.schedules.sharded_plan import planned_operators
-from jettison.schedules.sharded_plan_plot import plot_sharded_plan
-from jettison.schedules.sharded_schedule import ShardedSchedule
-from jettison.solvers.fastest_sharding import with_fastest
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.result import Result
-from jettison.solvers.solve import solve_with
+from jettison.schedules.core.picture_style import BLACK, BLUE, GREEN, GREY, ORANGE, VERMILION
+from jettison.schedules.remat_sharding.plan_plot import plot_sharded_plan
+from jettison.schedules.remat_sharding.plan_table import planned_operators
+from jettison.schedules.remat_sharding.schedule import ShardedSchedule
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.result import Result
+from jettison.solvers.core.solve import solve_with
+from jettison.solvers.remat_sharding.fastest_plan import with_fastest
 
 # What the last cell compares does not depend on how fast this machine is.
 TO_THE_END = SolveOptions(time_limit_s=None, gap=0.0)

@@ -43,8 +43,7 @@ from jettison.instances.generators.fused_networks.device import (
 )
 from jettison.instances.generators.fused_networks.networks import FUSED_NETWORKS, fused_network
 from jettison.instances.generators.random_models import RandomModels
-from jettison.schedules.multi_model_plot import plot_training
-from jettison.schedules.picture_style import (
+from jettison.schedules.core.picture_style import (
     BLUE,
     GREEN,
     GREY,
@@ -52,17 +51,18 @@ from jettison.schedules.picture_style import (
     ORANGE,
     PURPLE,
 )
-from jettison.schedules.training_replay import TrainingReplay
-from jettison.solvers.clock import Clock
-from jettison.solvers.mu_two import scheduled_divisions
-from jettison.solvers.mu_two_policy import unit_decisions
-from jettison.solvers.mu_two_unit import scheduled_unit
-from jettison.solvers.multi_model_bound import DivisionBound
-from jettison.solvers.multi_model_executor import UnitExecutor
-from jettison.solvers.multi_model_units import best_division, units_that_fit
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.result import Result
-from jettison.solvers.solve import solve_with
+from jettison.schedules.multi_model.training_replay import TrainingReplay
+from jettison.schedules.multi_model.unit_plot import plot_training
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.result import Result
+from jettison.solvers.core.solve import solve_with
+from jettison.solvers.multi_model.bound.divisions import DivisionBound
+from jettison.solvers.multi_model.executor.executed_units import UnitExecutor
+from jettison.solvers.multi_model.mu_two.method import scheduled_divisions
+from jettison.solvers.multi_model.mu_two.policy import unit_decisions
+from jettison.solvers.multi_model.mu_two.unit import scheduled_unit
+from jettison.solvers.multi_model.units import best_division, units_that_fit
 
 GIB, MS = 2**30, 10**6
 HOUR_NS = 3600 * 10**9

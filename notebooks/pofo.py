@@ -33,14 +33,19 @@ from matplotlib.figure import Figure
 
 import jettison as jt
 from jettison.instances.best_profile import best_profile, best_profiles, origin
-from jettison.schedules.picture_style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION
-from jettison.solvers.least_offload_memory import least_memory_with_offloading
-from jettison.solvers.offload_cuts import OffloadCuts
-from jettison.solvers.offload_incumbent import OffloadIncumbent
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.pofo_at_once import offer_at_once, offer_plans
-from jettison.solvers.pofo_program import PofoBracket, Recomputation, pofo_bracket, pofo_exact
-from jettison.solvers.solve import solve_with
+from jettison.schedules.core.picture_style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.solve import solve_with
+from jettison.solvers.remat_offload.cut_bound.cuts import OffloadCuts
+from jettison.solvers.remat_offload.incumbent import OffloadIncumbent
+from jettison.solvers.remat_offload.least_memory import least_memory_with_offloading
+from jettison.solvers.remat_offload.pofo.at_once import offer_at_once, offer_plans
+from jettison.solvers.remat_offload.pofo.program import (
+    PofoBracket,
+    Recomputation,
+    pofo_bracket,
+    pofo_exact,
+)
 
 # Of each model what was measured on a GPU, if there is such a profile, and on a CPU otherwise.
 PROFILES = best_profiles("chain")

@@ -29,9 +29,9 @@ from matplotlib.figure import Figure
 import jettison as jt
 from jettison.cli.compare_plot import plot_compare
 from jettison.instances.best_profile import best_profile, best_profiles, origin
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.rotor import persistent_bracket
-from jettison.solvers.solve import compare_with
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.solve import compare_with
+from jettison.solvers.remat_chain.rotor import persistent_bracket
 
 # Of each model what was measured on a GPU, if there is such a profile, and on a CPU otherwise.
 PROFILES = best_profiles("chain")

@@ -30,24 +30,24 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import jettison as jt
-from jettison.formulations.from_pulp import from_pulp
-from jettison.formulations.weight_offload_aggregated import Aggregated, Layers
-from jettison.formulations.weight_offload_milp import WeightOffloadMilp
+from jettison.formulations.milp.from_pulp import from_pulp
+from jettison.formulations.weight_offload.aggregated import Aggregated, Layers
+from jettison.formulations.weight_offload.paper import WeightOffloadMilp
 from jettison.instances.generators.published_transformers import PUBLISHED_ROWS, PublishedRow
-from jettison.schedules.cyclic_plot import plot_cycle
-from jettison.schedules.picture_style import (
+from jettison.schedules.core.picture_style import (
     BLUE,
     GREEN,
     LIGHT_GREY,
     ORANGE,
     VERMILION,
 )
-from jettison.solvers.highs import solve_model
-from jettison.solvers.highs_options import HighsOptions
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.result import Result
-from jettison.solvers.solve import solve_with
-from jettison.solvers.weight_model_bound import relaxed_bound_ns
+from jettison.schedules.weight_offload.cyclic_plot import plot_cycle
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.result import Result
+from jettison.solvers.core.solve import solve_with
+from jettison.solvers.milp.highs import solve_model
+from jettison.solvers.milp.highs_options import HighsOptions
+from jettison.solvers.weight_offload.bounds.model import relaxed_bound_ns
 
 MIB, MS = 2**20, 10**6
 ROWS = {row.name: row for row in PUBLISHED_ROWS}
@@ -547,7 +547,7 @@ small_schedules
 #
 # The share of the optima's waiting that each bound explains. `papers_milp` is the paper's MILP with its
 # misprints corrected; `milp` is the same with four kinds of rows that are ours (`Cut` in
-# `formulations/weight_offload_milp.py`):
+# `formulations/weight_offload/paper.py`):
 
 # %%
 BOUNDS = ["papers_milp", *BOUND_METHODS]

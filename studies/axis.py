@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from jettison.instances.errors import InputError
-from jettison.instances.memory import Alpha, Amount, Share, parse_memory
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.memory import Alpha, Amount, Share, parse_memory
 
 _Value = TypeVar("_Value", str, int, float)
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping
 from typing import IO, Any
 
-from jettison.solvers.out_of_memory import is_out_of_memory
+from jettison.solvers.core.out_of_memory import is_out_of_memory
 
 # Without the working directory in front of the modules.
 _PROGRAM = (sys.executable, "-P", "-m", "jettison.studies.job_process")

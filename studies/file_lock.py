@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 
 
 @contextmanager

@@ -9,12 +9,12 @@ from importlib import metadata
 from typing import Any
 
 from jettison.instances.catalog import Instance
-from jettison.instances.content_hash import content_sha256
-from jettison.instances.multi_model_training import MultiModelTraining
-from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
-from jettison.solvers.outcome import Problem, Progress, SolveOptions
-from jettison.solvers.posed_problem import Resources, pose_problem
-from jettison.solvers.result import link_of
+from jettison.instances.core.content_hash import content_sha256
+from jettison.instances.multi_model.problem import MultiModelTraining
+from jettison.instances.remat_offload.problem import RematOffloadChain, Transfers
+from jettison.solvers.core.outcome import Problem, Progress, SolveOptions
+from jettison.solvers.core.pose import Resources, pose_problem
+from jettison.solvers.core.result import link_of
 from jettison.studies.study import Cell
 
 

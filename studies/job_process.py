@@ -18,12 +18,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jettison.instances.errors import InputError, JettisonError
-from jettison.schedules.schedule_file import save_schedule
-from jettison.solvers.certified import certificate_for, certified_bound, proof_to_certify
-from jettison.solvers.outcome import Progress
-from jettison.solvers.result import Result
-from jettison.solvers.solve import solve_with
+from jettison.instances.core.errors import InputError, JettisonError
+from jettison.schedules.core.schedule_file import save_schedule
+from jettison.solvers.core.certified import certificate_for, certified_bound, proof_to_certify
+from jettison.solvers.core.outcome import Progress
+from jettison.solvers.core.result import Result
+from jettison.solvers.core.solve import solve_with
 from jettison.studies.job import Job, present_versions
 from jettison.studies.result_folder import ResultFolder
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from jettison.instances.errors import InputError, MissingExtraError
+from jettison.instances.core.errors import InputError, MissingExtraError
 from jettison.studies.job import present_versions
 from jettison.studies.result_folder import ResultFolder
 from jettison.studies.run_job import JobState, Request, run_job, stop_jobs

@@ -29,10 +29,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jettison.instances.atomic_file import put_on_disk
 from jettison.instances.catalog import Instance, load, save
-from jettison.instances.errors import InputError
-from jettison.instances.json_file import (
+from jettison.instances.core.atomic_file import put_on_disk
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.json_file import (
     check_header,
     check_schema,
     read_json,

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jettison.instances.atomic_file import replacing
-from jettison.instances.csv_text import csv_text
-from jettison.instances.errors import InputError, MissingExtraError
-from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.gap import gap_of
+from jettison.instances.core.atomic_file import replacing
+from jettison.instances.core.csv_text import csv_text
+from jettison.instances.core.errors import InputError, MissingExtraError
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.gap import gap_of
 from jettison.studies.result_folder import ResultFolder
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.studies.child import Child
 from jettison.studies.job import Job
 from jettison.studies.result_folder import ResultFolder

@@ -37,16 +37,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from jettison.instances.catalog import bundled_instances
-from jettison.instances.errors import InputError
-from jettison.instances.json_file import read_text
-from jettison.instances.link import parse_link
-from jettison.instances.memory import Alpha, Amount
-from jettison.instances.remat_offload_chain import Transfers
-from jettison.instances.units import parse_bytes
-from jettison.solvers.certified import can_be_certified
-from jettison.solvers.methods import find_method, methods_of
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.posed_problem import Resources, check_problem_name
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.json_file import read_text
+from jettison.instances.core.link import parse_link
+from jettison.instances.core.memory import Alpha, Amount
+from jettison.instances.core.units import parse_bytes
+from jettison.instances.remat_offload.problem import Transfers
+from jettison.solvers.core.certified import can_be_certified
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.pose import Resources, check_problem_name
+from jettison.solvers.core.registry import find_method, methods_of
 from jettison.studies.axis import checked_by, memory_axis, values_of
 
 _STUDY_FIELDS = {"name", "wall_limit_s", "memory_limit", "grid"}

@@ -15,7 +15,7 @@ from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import dataclass, field
 
 from jettison.instances.catalog import Instance, load
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.studies.job import Job, present_versions
 from jettison.studies.pools import Pool
 from jettison.studies.result_folder import ResultFolder

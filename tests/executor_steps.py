@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.chain import Chain, Stage
+from jettison.instances.remat_chain.chain import Chain, Stage
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 nn = torch.nn

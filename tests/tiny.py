@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jettison.instances.chain import Chain, Stage
-from jettison.instances.graph import Graph, Node
-from jettison.instances.strategy_graph import StrategyEdge, StrategyGraph, StrategyNode
+from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison.instances.remat_graph.graph import Graph, Node
+from jettison.instances.sharding.strategy_graph import StrategyEdge, StrategyGraph, StrategyNode
 
 
 def chain_of(
@@ -153,7 +153,7 @@ DIAMOND = Graph(
     ),
 )
 
-# tests/oracles/test_graph_brute_force.py derives its fastest schedule: n2 and n4 come before n3.
+# tests/remat_graph/oracles/test_brute_force.py derives its fastest schedule: n2 and n4 come before n3.
 ONLY_OUT_OF_ORDER = Graph(
     "only out of order",
     (

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from jettison.instances.feature_map import FeatureMap
-from jettison.instances.fused_operator import FusedOperator
 from jettison.instances.generators.random_models import RandomModels
-from jettison.instances.multi_model import MultiModel
+from jettison.instances.multi_model.feature_map import FeatureMap
+from jettison.instances.multi_model.fused_operator import FusedOperator
+from jettison.instances.multi_model.instance import MultiModel
 
 
 def operator(

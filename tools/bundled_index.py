@@ -7,8 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from jettison.instances.catalog import CatalogEntry, load
-from jettison.instances.errors import InputError
-from jettison.instances.json_file import write_json
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.json_file import write_json
 
 DATA = Path(__file__).resolve().parents[1] / "instances" / "data"
 _INDEX = "index.json"

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import torch
 
-from jettison.instances.errors import InputError, JettisonError
-from jettison.instances.profilers.device_name import device_name
-from jettison.instances.profilers.processor_name import short_device_name
+from jettison.instances.core.errors import InputError, JettisonError
+from jettison.instances.profilers.device.device_name import device_name
+from jettison.instances.profilers.device.processor_name import short_device_name
 from jettison.instances.profilers.run import device_of
 from jettison.instances.profilers.settings import ProfileSettings
 from tools import export_families

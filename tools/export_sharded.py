@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from jettison.instances.json_file import read_json, write_json
+from jettison.instances.core.json_file import read_json, write_json
 from jettison.instances.tensor_programs.fold_views import fold_views
 from jettison.instances.tensor_programs.program_file import save_program
 from jettison.instances.tensor_programs.program_names import BUNDLED_DEPTHS
 from jettison.instances.tensor_programs.program_on_mesh import ProgramOnMesh
-from jettison.solvers.fastest_sharding import with_fastest
+from jettison.solvers.remat_sharding.fastest_plan import with_fastest
 from tools.bundled_index import DATA, write_index
 
 # The meshes of the paper's Figure 5, and of its Figure 6, where communication slows down.

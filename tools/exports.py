@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from jettison.instances.catalog import Instance, save
-from jettison.instances.json_file import write_json
-from jettison.instances.link import Link
-from jettison.instances.profilers.partial_profile import PartialProfile
+from jettison.instances.core.json_file import write_json
+from jettison.instances.core.link import Link
 from jettison.instances.profilers.run import ProfileRun
 from jettison.instances.profilers.settings import ProfileSettings
-from jettison.instances.profilers.sharding_run import ShardingRun
+from jettison.instances.profilers.shards.sharding_run import ShardingRun
+from jettison.instances.profilers.torch_chains.partial_profile import PartialProfile
 from jettison.instances.tensor_programs.program_names import named_program
 from jettison.instances.tensor_programs.program_on_mesh import ProgramOnMesh
 from jettison.instances.zoo.catalogue import build

@@ -14,52 +14,52 @@ if TYPE_CHECKING:
     from jettison.certificates.checker import check_certificate
     from jettison.certificates.errors import CertificateError
     from jettison.instances.catalog import bundled_instances, load, save
-    from jettison.instances.chain import Chain, Stage
-    from jettison.instances.chain_to_graph import chain_to_graph
-    from jettison.instances.errors import InputError, JettisonError, MissingExtraError
-    from jettison.instances.feature_map import FeatureMap
-    from jettison.instances.fused_operator import FusedOperator
-    from jettison.instances.fused_profile import fused_profile
-    from jettison.instances.graph import Graph, Node
-    from jettison.instances.link import Link
-    from jettison.instances.multi_model import MultiModel
-    from jettison.instances.multi_model_training import MultiModelTraining
-    from jettison.instances.operator import Operator, Role, Strategy
-    from jettison.instances.provenance import Provenance
-    from jettison.instances.remat_chain import RematChain
-    from jettison.instances.remat_graph import RematGraph
-    from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
-    from jettison.instances.remat_sharding import RematSharding
-    from jettison.instances.sharded_graph import Resharding, ShardedGraph
-    from jettison.instances.sharding import Sharding
-    from jettison.instances.strategy_graph import StrategyEdge, StrategyGraph, StrategyNode
-    from jettison.instances.three_partition import ThreePartition
-    from jettison.instances.weight_offload import WeightOffload
-    from jettison.schedules.chain_schedule import (
+    from jettison.instances.remat_chain.chain import Chain, Stage
+    from jettison.instances.remat_graph.chain_to_graph import chain_to_graph
+    from jettison.instances.core.errors import InputError, JettisonError, MissingExtraError
+    from jettison.instances.multi_model.feature_map import FeatureMap
+    from jettison.instances.multi_model.fused_operator import FusedOperator
+    from jettison.instances.multi_model.fused_profile import fused_profile
+    from jettison.instances.remat_graph.graph import Graph, Node
+    from jettison.instances.core.link import Link
+    from jettison.instances.multi_model.instance import MultiModel
+    from jettison.instances.multi_model.problem import MultiModelTraining
+    from jettison.instances.remat_sharding.operator import Operator, Role, Strategy
+    from jettison.instances.core.provenance import Provenance
+    from jettison.instances.remat_chain.problem import RematChain
+    from jettison.instances.remat_graph.problem import RematGraph
+    from jettison.instances.remat_offload.problem import RematOffloadChain, Transfers
+    from jettison.instances.remat_sharding.problem import RematSharding
+    from jettison.instances.remat_sharding.sharded_graph import Resharding, ShardedGraph
+    from jettison.instances.sharding.problem import Sharding
+    from jettison.instances.sharding.strategy_graph import StrategyEdge, StrategyGraph, StrategyNode
+    from jettison.instances.three_partition.instance import ThreePartition
+    from jettison.instances.weight_offload.problem import WeightOffload
+    from jettison.schedules.remat_chain.schedule import (
         ChainOperation,
         ChainOperationKind,
         ChainSchedule,
     )
-    from jettison.schedules.cyclic_event import CyclicEvent, CyclicEventKind
-    from jettison.schedules.cyclic_schedule import CyclicSchedule
-    from jettison.schedules.graph_schedule import (
+    from jettison.schedules.weight_offload.cyclic_event import CyclicEvent, CyclicEventKind
+    from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
+    from jettison.schedules.remat_graph.schedule import (
         GraphOperation,
         GraphOperationKind,
         GraphSchedule,
     )
-    from jettison.schedules.multi_model_operation import MultiModelAction, MultiModelOperation
-    from jettison.schedules.multi_model_schedule import MultiModelSchedule, TrainingUnit
-    from jettison.schedules.offload_schedule import OffloadSchedule
-    from jettison.schedules.replay import Replay, Transfer, Violation
-    from jettison.schedules.schedule_class import ScheduleClass
-    from jettison.schedules.schedule_file import load_schedule, save_schedule
-    from jettison.schedules.sharded_schedule import ShardedSchedule
-    from jettison.schedules.strategy_choice import StrategyChoice
-    from jettison.schedules.transfer_operation import TransferOperation, TransferOperationKind
-    from jettison.solvers.bound import Bound
-    from jettison.solvers.result import Result
-    from jettison.solvers.solve import bound, compare, solve
-    from jettison.solvers.verdict import Verdict
+    from jettison.schedules.multi_model.operation import MultiModelAction, MultiModelOperation
+    from jettison.schedules.multi_model.schedule import MultiModelSchedule, TrainingUnit
+    from jettison.schedules.remat_offload.schedule import OffloadSchedule
+    from jettison.schedules.core.replay import Replay, Transfer, Violation
+    from jettison.schedules.core.schedule_class import ScheduleClass
+    from jettison.schedules.core.schedule_file import load_schedule, save_schedule
+    from jettison.schedules.remat_sharding.schedule import ShardedSchedule
+    from jettison.schedules.sharding.strategy_choice import StrategyChoice
+    from jettison.schedules.remat_offload.transfer_operation import TransferOperation, TransferOperationKind
+    from jettison.solvers.core.bound import Bound
+    from jettison.solvers.core.result import Result
+    from jettison.solvers.core.solve import bound, compare, solve
+    from jettison.solvers.core.verdict import Verdict
 
 __all__ = [
     "Bound",
@@ -137,43 +137,43 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "certificates.checker": ["check_certificate"],
         "certificates.errors": ["CertificateError"],
         "instances.catalog": ["bundled_instances", "load", "save"],
-        "instances.chain": ["Chain", "Stage"],
-        "instances.chain_to_graph": ["chain_to_graph"],
-        "instances.errors": ["InputError", "JettisonError", "MissingExtraError"],
-        "instances.feature_map": ["FeatureMap"],
-        "instances.fused_operator": ["FusedOperator"],
-        "instances.fused_profile": ["fused_profile"],
-        "instances.graph": ["Graph", "Node"],
-        "instances.link": ["Link"],
-        "instances.multi_model": ["MultiModel"],
-        "instances.multi_model_training": ["MultiModelTraining"],
-        "instances.operator": ["Operator", "Role", "Strategy"],
-        "instances.provenance": ["Provenance"],
-        "instances.remat_chain": ["RematChain"],
-        "instances.remat_graph": ["RematGraph"],
-        "instances.remat_offload_chain": ["RematOffloadChain", "Transfers"],
-        "instances.remat_sharding": ["RematSharding"],
-        "instances.sharded_graph": ["Resharding", "ShardedGraph"],
-        "instances.sharding": ["Sharding"],
-        "instances.strategy_graph": ["StrategyEdge", "StrategyGraph", "StrategyNode"],
-        "instances.three_partition": ["ThreePartition"],
-        "instances.weight_offload": ["WeightOffload"],
-        "schedules.chain_schedule": ["ChainOperation", "ChainOperationKind", "ChainSchedule"],
-        "schedules.cyclic_event": ["CyclicEvent", "CyclicEventKind"],
-        "schedules.cyclic_schedule": ["CyclicSchedule"],
-        "schedules.graph_schedule": ["GraphOperation", "GraphOperationKind", "GraphSchedule"],
-        "schedules.multi_model_operation": ["MultiModelAction", "MultiModelOperation"],
-        "schedules.multi_model_schedule": ["MultiModelSchedule", "TrainingUnit"],
-        "schedules.offload_schedule": ["OffloadSchedule"],
-        "schedules.replay": ["Replay", "Transfer", "Violation"],
-        "schedules.schedule_class": ["ScheduleClass"],
-        "schedules.schedule_file": ["load_schedule", "save_schedule"],
-        "schedules.sharded_schedule": ["ShardedSchedule"],
-        "schedules.strategy_choice": ["StrategyChoice"],
-        "schedules.transfer_operation": ["TransferOperation", "TransferOperationKind"],
-        "solvers.bound": ["Bound"],
-        "solvers.result": ["Result"],
-        "solvers.solve": ["bound", "compare", "solve"],
-        "solvers.verdict": ["Verdict"],
+        "instances.remat_chain.chain": ["Chain", "Stage"],
+        "instances.remat_graph.chain_to_graph": ["chain_to_graph"],
+        "instances.core.errors": ["InputError", "JettisonError", "MissingExtraError"],
+        "instances.multi_model.feature_map": ["FeatureMap"],
+        "instances.multi_model.fused_operator": ["FusedOperator"],
+        "instances.multi_model.fused_profile": ["fused_profile"],
+        "instances.remat_graph.graph": ["Graph", "Node"],
+        "instances.core.link": ["Link"],
+        "instances.multi_model.instance": ["MultiModel"],
+        "instances.multi_model.problem": ["MultiModelTraining"],
+        "instances.remat_sharding.operator": ["Operator", "Role", "Strategy"],
+        "instances.core.provenance": ["Provenance"],
+        "instances.remat_chain.problem": ["RematChain"],
+        "instances.remat_graph.problem": ["RematGraph"],
+        "instances.remat_offload.problem": ["RematOffloadChain", "Transfers"],
+        "instances.remat_sharding.problem": ["RematSharding"],
+        "instances.remat_sharding.sharded_graph": ["Resharding", "ShardedGraph"],
+        "instances.sharding.problem": ["Sharding"],
+        "instances.sharding.strategy_graph": ["StrategyEdge", "StrategyGraph", "StrategyNode"],
+        "instances.three_partition.instance": ["ThreePartition"],
+        "instances.weight_offload.problem": ["WeightOffload"],
+        "schedules.remat_chain.schedule": ["ChainOperation", "ChainOperationKind", "ChainSchedule"],
+        "schedules.weight_offload.cyclic_event": ["CyclicEvent", "CyclicEventKind"],
+        "schedules.weight_offload.cyclic_schedule": ["CyclicSchedule"],
+        "schedules.remat_graph.schedule": ["GraphOperation", "GraphOperationKind", "GraphSchedule"],
+        "schedules.multi_model.operation": ["MultiModelAction", "MultiModelOperation"],
+        "schedules.multi_model.schedule": ["MultiModelSchedule", "TrainingUnit"],
+        "schedules.remat_offload.schedule": ["OffloadSchedule"],
+        "schedules.core.replay": ["Replay", "Transfer", "Violation"],
+        "schedules.core.schedule_class": ["ScheduleClass"],
+        "schedules.core.schedule_file": ["load_schedule", "save_schedule"],
+        "schedules.remat_sharding.schedule": ["ShardedSchedule"],
+        "schedules.sharding.strategy_choice": ["StrategyChoice"],
+        "schedules.remat_offload.transfer_operation": ["TransferOperation", "TransferOperationKind"],
+        "solvers.core.bound": ["Bound"],
+        "solvers.core.result": ["Result"],
+        "solvers.core.solve": ["bound", "compare", "solve"],
+        "solvers.core.verdict": ["Verdict"],
     },
 )

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import jettison
 from jettison.instances.catalog import bundled_instances
-from jettison.instances.errors import InputError
-from jettison.solvers.method import Method
-from jettison.solvers.methods import PROBLEMS, methods_of
-from jettison.solvers.posed_problem import Resources, pose_problem
+from jettison.instances.core.errors import InputError
+from jettison.solvers.core.method import Method
+from jettison.solvers.core.pose import Resources, pose_problem
+from jettison.solvers.core.registry import PROBLEMS, methods_of
 
 from .formulation_pages import find_formulations
 from .page_text import (

@@ -20,7 +20,7 @@ MissingExtraError
 
 from importlib import util
 
-from jettison.instances.errors import MissingExtraError
+from jettison.instances.core.errors import MissingExtraError
 
 if util.find_spec("torch") is None:
     raise MissingExtraError("PyTorch", "torch", "running a schedule on a model")

@@ -8,17 +8,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from jettison.instances.chain import Chain
-from jettison.instances.errors import InputError
-from jettison.instances.link import Link
-from jettison.instances.memory import Memory
-from jettison.instances.parameter_gradients import ParameterGradients
-from jettison.instances.profilers.torch_chain import profile_chain
-from jettison.instances.remat_chain import RematChain
-from jettison.instances.remat_offload_chain import RematOffloadChain
-from jettison.schedules.chain_schedule import ChainSchedule
-from jettison.schedules.offload_schedule import OffloadSchedule
-from jettison.solvers.solve import solve
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.link import Link
+from jettison.instances.core.memory import Memory
+from jettison.instances.core.parameter_gradients import ParameterGradients
+from jettison.instances.profilers.torch_chains.profile import profile_chain
+from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_chain.problem import RematChain
+from jettison.instances.remat_offload.problem import RematOffloadChain
+from jettison.schedules.remat_chain.schedule import ChainSchedule
+from jettison.schedules.remat_offload.schedule import OffloadSchedule
+from jettison.solvers.core.solve import solve
 from jettison.torch.checkpointed_sequential import CheckpointedSequential, Loss
 from jettison.torch.no_schedule import no_schedule_error
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
-from jettison.instances.errors import InputError
-from jettison.instances.memory import Memory
-from jettison.instances.remat_graph import RematGraph
-from jettison.schedules.graph_schedule import GraphSchedule
-from jettison.solvers.solve import solve
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.memory import Memory
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.solvers.core.solve import solve
 from jettison.torch.checkpointed_step import CheckpointedStep
 from jettison.torch.no_schedule import no_schedule_error
 from jettison.torch.step_program import Loss, StepProgram, trace_step_program

@@ -15,15 +15,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from jettison.instances.chain import Chain
-from jettison.instances.errors import InputError
-from jettison.instances.profilers.chain_stage import check_sequential
-from jettison.instances.profilers.storages import storage_bytes
-from jettison.instances.remat_chain import RematChain
-from jettison.instances.remat_offload_chain import RematOffloadChain, Transfers
-from jettison.schedules.chain_schedule import ChainSchedule
-from jettison.schedules.offload_schedule import OffloadSchedule
-from jettison.solvers.result import replay_schedule
+from jettison.instances.core.errors import InputError
+from jettison.instances.profilers.torch_chains.stage import check_sequential
+from jettison.instances.profilers.torch_graphs.storages import storage_bytes
+from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_chain.problem import RematChain
+from jettison.instances.remat_offload.problem import RematOffloadChain, Transfers
+from jettison.schedules.remat_chain.schedule import ChainSchedule
+from jettison.schedules.remat_offload.schedule import OffloadSchedule
+from jettison.solvers.core.result import replay_schedule
 from jettison.torch.errors import Uncopied
 from jettison.torch.execution_plan import ExecutionPlan
 from jettison.torch.schedule_run import RunStage, ScheduleRun

@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from jettison.instances.errors import InputError
-from jettison.instances.graph import Graph
-from jettison.instances.remat_graph import RematGraph
-from jettison.schedules.graph_schedule import GraphSchedule
-from jettison.solvers.result import replay_schedule
+from jettison.instances.core.errors import InputError
+from jettison.instances.remat_graph.graph import Graph
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.solvers.core.result import replay_schedule
 from jettison.torch.backward_call import check_plain_backward
 from jettison.torch.checkpointed_sequential import Prediction
 from jettison.torch.errors import Uncopied

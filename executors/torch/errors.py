@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn, SupportsIndex
 
-from jettison.instances.errors import JettisonError
+from jettison.instances.core.errors import JettisonError
 
 
 class ExecutionError(JettisonError, RuntimeError):

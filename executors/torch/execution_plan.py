@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jettison.instances.chain import Chain
-from jettison.schedules.chain_contents import ChainContents, Tensor, TensorKind
-from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind
-from jettison.schedules.replay import Rule
-from jettison.schedules.transfer_operation import TransferOperation
+from jettison.instances.remat_chain.chain import Chain
+from jettison.schedules.core.replay import Rule
+from jettison.schedules.remat_chain.contents import ChainContents, Tensor, TensorKind
+from jettison.schedules.remat_chain.schedule import ChainOperation, ChainOperationKind
+from jettison.schedules.remat_offload.transfer_operation import TransferOperation
 from jettison.torch.errors import ExecutionError
 
 Operation = ChainOperation | TransferOperation

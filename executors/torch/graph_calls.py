@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
-from jettison.instances.profilers.traced_step import Source, TracedStep, source_of
+from jettison.instances.profilers.torch_graphs.traced_step import Source, TracedStep, source_of
 
 # Tensors, and lists of them where a view has several results; None in a slot that is free.
 Slots = list[Any]

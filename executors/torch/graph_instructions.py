@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, fx
 
-from jettison.instances.profilers.traced_step import (
+from jettison.instances.profilers.torch_graphs.traced_step import (
     Source,
     TracedOperation,
     TracedStep,
     is_random,
     mask_place,
 )
-from jettison.schedules.graph_schedule import GraphOperationKind, GraphSchedule
+from jettison.schedules.remat_graph.schedule import GraphOperationKind, GraphSchedule
 from jettison.torch.graph_calls import Call, Slots, TraceSlots, View
 
 

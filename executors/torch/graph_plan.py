@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from jettison.instances.errors import InputError
-from jettison.instances.profilers.traced_step import (
+from jettison.instances.core.errors import InputError
+from jettison.instances.profilers.torch_graphs.traced_step import (
     Source,
     TracedOperation,
     TracedStep,
     is_random,
     source_of,
 )
-from jettison.schedules.graph_schedule import GraphSchedule
+from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.torch.graph_calls import TraceSlots, View
 from jettison.torch.graph_instructions import Delivery, Instruction, InstructionList
 

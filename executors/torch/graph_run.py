@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx, nn
 
-from jettison.instances.profilers.autocast_state import AutocastState
+from jettison.instances.profilers.device.autocast_state import AutocastState
 from jettison.torch.errors import ExecutionError
 from jettison.torch.graph_calls import Slots
 from jettison.torch.graph_instructions import Delivery, Instruction

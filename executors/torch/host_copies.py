@@ -7,7 +7,7 @@ from typing import Protocol
 
 import torch
 
-from jettison.schedules.chain_contents import Tensor as Name
+from jettison.schedules.remat_chain.contents import Tensor as Name
 
 Storages = list[torch.UntypedStorage]
 

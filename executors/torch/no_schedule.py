@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from jettison.instances.errors import InputError
-from jettison.solvers.outcome import Problem
-from jettison.solvers.result import Result
+from jettison.instances.core.errors import InputError
+from jettison.solvers.core.outcome import Problem
+from jettison.solvers.core.result import Result
 
 
 def no_schedule_error(problem: Problem, result: Result) -> InputError:

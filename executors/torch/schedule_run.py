@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from jettison.instances.errors import InputError
-from jettison.instances.profilers.autocast_state import AutocastState
-from jettison.schedules.chain_contents import Tensor as Name
-from jettison.schedules.chain_contents import TensorKind
-from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind
-from jettison.schedules.transfer_operation import TransferOperation
+from jettison.instances.core.errors import InputError
+from jettison.instances.profilers.device.autocast_state import AutocastState
+from jettison.schedules.remat_chain.contents import Tensor as Name
+from jettison.schedules.remat_chain.contents import TensorKind
+from jettison.schedules.remat_chain.schedule import ChainOperation, ChainOperationKind
+from jettison.schedules.remat_offload.transfer_operation import TransferOperation
 from jettison.torch.backward_call import check_plain_backward
 from jettison.torch.errors import ExecutionError
 from jettison.torch.execution_plan import ExecutionPlan

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from jettison.instances.errors import InputError
-from jettison.instances.profilers.autocast_state import AutocastState
+from jettison.instances.core.errors import InputError
+from jettison.instances.profilers.device.autocast_state import AutocastState
 from jettison.torch.saved_storages import Place
 
 StageCall = Callable[[Tensor], Tensor]

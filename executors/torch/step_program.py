@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from jettison.instances.errors import InputError
-from jettison.instances.graph import Graph
-from jettison.instances.profilers.autocast_state import AutocastState
-from jettison.instances.profilers.graph_assembly import step_provenance, traced_graph
-from jettison.instances.profilers.operator_cost import Measured, OperatorCost
-from jettison.instances.profilers.traced_step import TracedStep
+from jettison.instances.core.errors import InputError
+from jettison.instances.profilers.device.autocast_state import AutocastState
+from jettison.instances.profilers.torch_graphs.graph_assembly import step_provenance, traced_graph
+from jettison.instances.profilers.torch_graphs.operator_cost import Measured, OperatorCost
+from jettison.instances.profilers.torch_graphs.traced_step import TracedStep
+from jettison.instances.remat_graph.graph import Graph
 from jettison.torch.errors import ExecutionError
 
 Loss = Callable[..., Tensor]

@@ -7,12 +7,12 @@ same vector on every machine.
 
 from __future__ import annotations
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.instances.generators.item_interval import ItemInterval
 from jettison.instances.generators.splitmix64 import SplitMix64
-from jettison.instances.three_partition_certificate import TripleWeights
-from jettison.instances.triple_relaxation import farkas_vector
-from jettison.instances.value_triples import value_triples
+from jettison.instances.three_partition.certificate import TripleWeights
+from jettison.instances.three_partition.triple_relaxation import farkas_vector
+from jettison.instances.three_partition.value_triples import value_triples
 
 _DRAWS = 2000
 # The exact simplex takes more than a second beyond, and the relaxation is nearly always feasible.

@@ -38,10 +38,10 @@ from enum import StrEnum
 from itertools import pairwise
 from math import isqrt
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.provenance import Provenance
 from jettison.instances.generators.splitmix64 import SplitMix64
-from jettison.instances.graph import Graph, Node
-from jettison.instances.provenance import Provenance
+from jettison.instances.remat_graph.graph import Graph, Node
 
 GENERATOR_VERSION = 1
 LARGEST_NODES = 10_000

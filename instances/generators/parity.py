@@ -7,10 +7,10 @@ allow that.
 
 from __future__ import annotations
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.instances.generators.item_interval import ItemInterval
 from jettison.instances.generators.splitmix64 import SplitMix64
-from jettison.instances.three_partition_certificate import ResidueWeights
+from jettison.instances.three_partition.certificate import ResidueWeights
 
 
 def parity(random: SplitMix64, groups: int, target: int) -> tuple[list[int], ResidueWeights]:

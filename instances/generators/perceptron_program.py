@@ -12,9 +12,9 @@ paper says that its 7-layer MLP has 26 operators, and no more. Two readings have
 
 from __future__ import annotations
 
-from jettison.instances.errors import InputError
-from jettison.instances.operator import Role
-from jettison.instances.provenance import Provenance
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.provenance import Provenance
+from jettison.instances.remat_sharding.operator import Role
 from jettison.instances.tensor_programs.tensor_program import TensorOperation, TensorProgram
 
 LARGEST_SIZE = 2**16

@@ -78,9 +78,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jettison.instances.chain import Chain, Stage
-from jettison.instances.errors import InputError
-from jettison.instances.provenance import Provenance
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.provenance import Provenance
+from jettison.instances.remat_chain.chain import Chain, Stage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from jettison.instances.generators.item_interval import ItemInterval
 from jettison.instances.generators.splitmix64 import SplitMix64
-from jettison.instances.three_partition_certificate import PlantedTriples
+from jettison.instances.three_partition.certificate import PlantedTriples
 
 
 def planted(random: SplitMix64, groups: int, target: int) -> tuple[list[int], PlantedTriples]:

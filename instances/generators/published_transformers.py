@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jettison.instances.chain import Chain, Stage
-from jettison.instances.provenance import Provenance
+from jettison.instances.core.provenance import Provenance
+from jettison.instances.remat_chain.chain import Chain, Stage
 
 _BYTES = 4
 _SEQUENCE = 128

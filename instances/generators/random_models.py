@@ -19,12 +19,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from jettison.instances.errors import InputError
-from jettison.instances.feature_map import FeatureMap
-from jettison.instances.fused_operator import FusedOperator
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.provenance import Provenance
 from jettison.instances.generators.splitmix64 import SplitMix64
-from jettison.instances.multi_model import LARGEST_MODELS, MultiModel
-from jettison.instances.provenance import Provenance
+from jettison.instances.multi_model.feature_map import FeatureMap
+from jettison.instances.multi_model.fused_operator import FusedOperator
+from jettison.instances.multi_model.instance import LARGEST_MODELS, MultiModel
 
 GENERATOR_VERSION = 1
 LARGEST_OPERATORS = 10_000

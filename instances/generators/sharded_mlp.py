@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.instances.generators.sharded_step import (
     DATA_LAYOUTS,
     PARAMETER_LAYOUTS,
     Product,
     ShardedStep,
 )
-from jettison.instances.operator import Role
-from jettison.instances.sharded_graph import ShardedGraph
+from jettison.instances.remat_sharding.operator import Role
+from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 
 
 def sharded_mlp(

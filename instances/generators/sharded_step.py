@@ -31,10 +31,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from jettison.instances.errors import InputError
-from jettison.instances.operator import Operator, Role, Strategy
-from jettison.instances.provenance import Provenance
-from jettison.instances.sharded_graph import Resharding, ShardedGraph
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.provenance import Provenance
+from jettison.instances.remat_sharding.operator import Operator, Role, Strategy
+from jettison.instances.remat_sharding.sharded_graph import Resharding, ShardedGraph
 
 MOST_STRATEGIES = 4
 _DEVICES = 4

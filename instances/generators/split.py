@@ -30,11 +30,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.instances.generators.item_interval import ItemInterval
 from jettison.instances.generators.splitmix64 import SplitMix64
-from jettison.instances.three_partition_certificate import SplitModuli
-from jettison.instances.value_triples import ValueTriple
+from jettison.instances.three_partition.certificate import SplitModuli
+from jettison.instances.three_partition.value_triples import ValueTriple
 
 _TIMES = 3
 _LARGEST_GADGET_VALUE = 4

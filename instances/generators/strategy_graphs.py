@@ -23,10 +23,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.provenance import Provenance
 from jettison.instances.generators.splitmix64 import SplitMix64
-from jettison.instances.provenance import Provenance
-from jettison.instances.strategy_graph import StrategyEdge, StrategyGraph, StrategyNode
+from jettison.instances.sharding.strategy_graph import StrategyEdge, StrategyGraph, StrategyNode
 
 GENERATOR_VERSION = 1
 LARGEST_NODES = 100_000

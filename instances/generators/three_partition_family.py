@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from jettison.instances.errors import InputError
-from jettison.instances.generated import Generated
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.generated import Generated
+from jettison.instances.core.provenance import Provenance
+from jettison.instances.core.units import checked_amount
 from jettison.instances.generators.farkas import farkas
 from jettison.instances.generators.parity import parity
 from jettison.instances.generators.planted import planted
@@ -17,10 +19,8 @@ from jettison.instances.generators.residue import residue
 from jettison.instances.generators.split import split
 from jettison.instances.generators.splitmix64 import SplitMix64
 from jettison.instances.generators.triplets import triplets
-from jettison.instances.provenance import Provenance
-from jettison.instances.three_partition import LARGEST_GROUPS, ThreePartition
-from jettison.instances.three_partition_certificate import Answer, Certificate
-from jettison.instances.units import checked_amount
+from jettison.instances.three_partition.certificate import Answer, Certificate
+from jettison.instances.three_partition.instance import LARGEST_GROUPS, ThreePartition
 
 GENERATOR_VERSION = 1
 

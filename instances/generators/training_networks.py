@@ -11,7 +11,7 @@ from collections.abc import Callable
 from math import prod
 
 from jettison.instances.generators.training_step import TrainingStep
-from jettison.instances.graph import Graph
+from jettison.instances.remat_graph.graph import Graph
 
 
 def perceptron(batch: int = 256, layers: int = 12, width: int = 4096) -> Graph:

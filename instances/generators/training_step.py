@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from math import prod
 
-from jettison.instances.errors import InputError
-from jettison.instances.graph import Graph, Node
-from jettison.instances.provenance import Provenance
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.provenance import Provenance
+from jettison.instances.remat_graph.graph import Graph, Node
 
 # Single precision; and a rate that takes a tenth of a picosecond for each operation.
 _BYTES = 4

@@ -10,10 +10,10 @@ scales the bounds.
 
 from __future__ import annotations
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.instances.generators.planted import shuffled
 from jettison.instances.generators.splitmix64 import SplitMix64
-from jettison.instances.three_partition_certificate import PlantedTriples
+from jettison.instances.three_partition.certificate import PlantedTriples
 
 
 def triplets(random: SplitMix64, groups: int, target: int) -> tuple[list[int], PlantedTriples]:

@@ -15,10 +15,10 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from jettison.instances.errors import InputError
-from jettison.instances.json_file import LARGEST_FILE_BYTES, parse_json, read_bytes
-from jettison.instances.provenance import Provenance
-from jettison.instances.strategy_graph import StrategyEdge, StrategyGraph, StrategyNode
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.json_file import LARGEST_FILE_BYTES, parse_json, read_bytes
+from jettison.instances.core.provenance import Provenance
+from jettison.instances.sharding.strategy_graph import StrategyEdge, StrategyGraph, StrategyNode
 
 FORBIDDEN = 10**18
 # Of what a compressed file unpacks to: the largest of the contest has about 400 MB.

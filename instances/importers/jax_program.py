@@ -30,10 +30,10 @@ from importlib import util
 from types import MappingProxyType
 from typing import Any
 
-from jettison.instances.errors import InputError, MissingExtraError
+from jettison.instances.core.errors import InputError, MissingExtraError
+from jettison.instances.core.provenance import Provenance, Scalar
 from jettison.instances.importers.jax_subscripts import REDUCTIONS, flops_of, subscripts_of
-from jettison.instances.operator import Role
-from jettison.instances.provenance import Provenance, Scalar
+from jettison.instances.remat_sharding.operator import Role
 from jettison.instances.tensor_programs.tensor_program import TensorOperation, TensorProgram
 
 # What JAX's transformations add to the scopes of a model.

@@ -26,13 +26,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jettison.instances.errors import InputError
-from jettison.instances.graph import Graph, Node
-from jettison.instances.json_file import read_json
-from jettison.instances.names import checked_name
-from jettison.instances.provenance import Provenance
-from jettison.instances.topological_order import find_cycle, topological_order
-from jettison.instances.units import checked_amount
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.json_file import read_json
+from jettison.instances.core.names import checked_name
+from jettison.instances.core.provenance import Provenance
+from jettison.instances.core.topological_order import find_cycle, topological_order
+from jettison.instances.core.units import checked_amount
+from jettison.instances.remat_graph.graph import Graph, Node
 
 
 class _Dialect(NamedTuple):

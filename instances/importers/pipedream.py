@@ -25,11 +25,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from jettison.instances.chain import Chain, Stage
-from jettison.instances.errors import InputError
-from jettison.instances.graph import Graph, Node
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.provenance import Provenance
 from jettison.instances.importers.pipedream_profile import Profile
-from jettison.instances.provenance import Provenance
+from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison.instances.remat_graph.graph import Graph, Node
 
 _PROVENANCE = Provenance(
     source="pipedream", note="layer times and sizes of a PipeDream profile; workspaces are unknown"

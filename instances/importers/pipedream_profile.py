@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from jettison.instances.errors import InputError
-from jettison.instances.json_file import read_text
-from jettison.instances.names import checked_name
-from jettison.instances.topological_order import find_cycle, topological_order
-from jettison.instances.units import NANOSECOND_UNITS, checked_amount
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.json_file import read_text
+from jettison.instances.core.names import checked_name
+from jettison.instances.core.topological_order import find_cycle, topological_order
+from jettison.instances.core.units import NANOSECOND_UNITS, checked_amount
 
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?")
 _FIELDS = {"forward_compute_time", "backward_compute_time", "activation_size", "parameter_size"}

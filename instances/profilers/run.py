@@ -11,24 +11,24 @@ from pathlib import Path
 
 import torch
 
-from jettison.instances.chain import Chain
-from jettison.instances.errors import InputError
-from jettison.instances.graph import Graph
-from jettison.instances.multi_model import MultiModel
-from jettison.instances.profilers.device_name import device_name, library_versions
-from jettison.instances.profilers.operation_log import OPERATIONS, OperationLog, Spread
-from jettison.instances.profilers.operator_cost import Measured, Roofline
-from jettison.instances.profilers.partial_profile import PartialProfile
-from jettison.instances.profilers.processor_name import short_device_name
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.provenance import Provenance, Scalar
+from jettison.instances.multi_model.instance import MultiModel
+from jettison.instances.profilers.device.device_name import device_name, library_versions
+from jettison.instances.profilers.device.processor_name import short_device_name
 from jettison.instances.profilers.settings import ProfileSettings
-from jettison.instances.profilers.spread_log import SpreadLog
-from jettison.instances.profilers.stage_log import STAGES, StageLog
-from jettison.instances.profilers.stage_measurement import StageMeasurement
 from jettison.instances.profilers.target import code_sha256
-from jettison.instances.profilers.torch_chain import profile_chain
-from jettison.instances.profilers.torch_graph import profile_graph
-from jettison.instances.profilers.torch_multi_model import profile_multi_model
-from jettison.instances.provenance import Provenance, Scalar
+from jettison.instances.profilers.torch_chains.partial_profile import PartialProfile
+from jettison.instances.profilers.torch_chains.profile import profile_chain
+from jettison.instances.profilers.torch_chains.stage_log import STAGES, StageLog
+from jettison.instances.profilers.torch_chains.stage_measurement import StageMeasurement
+from jettison.instances.profilers.torch_graphs.fused_profiles import profile_multi_model
+from jettison.instances.profilers.torch_graphs.operation_log import OPERATIONS, OperationLog, Spread
+from jettison.instances.profilers.torch_graphs.operator_cost import Measured, Roofline
+from jettison.instances.profilers.torch_graphs.profile import profile_graph
+from jettison.instances.profilers.torch_graphs.spread_log import SpreadLog
+from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.zoo.workload import Workload
 
 # Operations are many and short: their file is written once in a while.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jettison.instances.errors import InputError
-from jettison.instances.parameter_gradients import ParameterGradients
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.parameter_gradients import ParameterGradients
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,13 +12,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from jettison.instances.errors import InputError, MissingExtraError
-from jettison.instances.provenance import Scalar
+from jettison.instances.core.errors import InputError, MissingExtraError
+from jettison.instances.core.provenance import Scalar
 from jettison.instances.zoo.catalogue import build
 from jettison.instances.zoo.models import MODEL_NAMES, zoo_model
 
 if TYPE_CHECKING:
-    from jettison.instances.profilers.jax_step import JaxStep
+    from jettison.instances.profilers.shards.jax_step import JaxStep
     from jettison.instances.zoo.workload import Workload
 
 # The extras whose packages a module of one's own may import.
@@ -146,7 +146,7 @@ def _own_step(
             )
     if util.find_spec("jax") is None:
         raise MissingExtraError("JAX", "jax", "profiling a training step")
-    from jettison.instances.profilers.jax_step import JaxStep
+    from jettison.instances.profilers.shards.jax_step import JaxStep
 
     return JaxStep(
         loss=parts[0],

@@ -23,9 +23,9 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from jettison.instances.errors import InputError
-from jettison.instances.link import Link
-from jettison.instances.units import checked_amount
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.link import Link
+from jettison.instances.core.units import checked_amount
 
 _NS_PER_S = 10**9
 LARGEST_MESH = 2**12

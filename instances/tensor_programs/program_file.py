@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from jettison.instances.errors import InputError
-from jettison.instances.json_file import check_header, check_schema, read_json, write_text
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.json_file import check_header, check_schema, read_json, write_text
 from jettison.instances.tensor_programs.tensor_program import TensorProgram
 
 _VERSIONS = {TensorProgram.kind: 1}

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from jettison.instances.errors import InputError
-from jettison.instances.graph import Graph, Node
-from jettison.instances.operator import Role
-from jettison.instances.provenance import Provenance
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.provenance import Provenance
+from jettison.instances.remat_graph.graph import Graph, Node
+from jettison.instances.remat_sharding.operator import Role
 from jettison.instances.tensor_programs.tensor_program import TensorOperation, TensorProgram
 
 

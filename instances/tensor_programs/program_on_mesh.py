@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from jettison.instances.names import checked_name
-from jettison.instances.provenance import Provenance
-from jettison.instances.sharded_graph import ShardedGraph
+from jettison.instances.core.names import checked_name
+from jettison.instances.core.provenance import Provenance
+from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 from jettison.instances.tensor_programs.device_mesh import v100_mesh
 from jettison.instances.tensor_programs.program_names import named_program
 from jettison.instances.tensor_programs.shard_cost import KnownShards

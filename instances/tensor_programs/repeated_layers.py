@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from jettison.instances.errors import InputError
-from jettison.instances.operator import Role
+from jettison.instances.core.errors import InputError
+from jettison.instances.remat_sharding.operator import Role
 from jettison.instances.tensor_programs.tensor_program import TensorOperation, TensorProgram
 
 LARGEST_DEPTH = 1000

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.instances.tensor_programs.device_mesh import DeviceMesh
 from jettison.instances.tensor_programs.tensor_program import TensorOperation
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from jettison.instances.operator import Operator, Strategy
-from jettison.instances.sharded_graph import Resharding, ShardedGraph, Table
+from jettison.instances.remat_sharding.operator import Operator, Strategy
+from jettison.instances.remat_sharding.sharded_graph import Resharding, ShardedGraph, Table
 from jettison.instances.tensor_programs.device_mesh import DeviceMesh
 from jettison.instances.tensor_programs.placement import Placement, resharding_ns
 from jettison.instances.tensor_programs.shard_cost import ShardCost

@@ -21,7 +21,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import product
 
-from jettison.instances.operator import Strategy
+from jettison.instances.remat_sharding.operator import Strategy
 from jettison.instances.tensor_programs.device_mesh import DeviceMesh
 from jettison.instances.tensor_programs.placement import Placement, parts, placement_name
 from jettison.instances.tensor_programs.shard_cost import LocalWork, RatedShards, ShardCost

@@ -30,12 +30,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from jettison.instances.errors import InputError
-from jettison.instances.instance_document import InstanceDocument, read_each, read_provenance
-from jettison.instances.names import checked_name, checked_unique
-from jettison.instances.operator import Role
-from jettison.instances.provenance import Provenance
-from jettison.instances.units import checked_amount
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.instance_document import InstanceDocument, read_each, read_provenance
+from jettison.instances.core.names import checked_name, checked_unique
+from jettison.instances.core.provenance import Provenance
+from jettison.instances.core.units import checked_amount
+from jettison.instances.remat_sharding.operator import Role
 
 UNSPLIT = "."
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 
 
 class SelfAttention(nn.Module):

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from importlib import import_module, util
 from typing import TYPE_CHECKING
 
-from jettison.instances.errors import InputError, MissingExtraError
-from jettison.instances.provenance import Scalar
+from jettison.instances.core.errors import InputError, MissingExtraError
+from jettison.instances.core.provenance import Scalar
 from jettison.instances.zoo.models import Task, zoo_model
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from jettison.instances.profilers.tensor_places import first_names
+from jettison.instances.profilers.torch_graphs.tensor_places import first_names
 from jettison.instances.zoo.workload import TrainingStep
 
 

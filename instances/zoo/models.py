@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 
 Fixed = Mapping[str, int | str]
 

@@ -6,7 +6,7 @@ from collections import OrderedDict
 
 from torch import Tensor, nn
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 
 _WIDTHS = (16, 32, 64)
 _LAYERS_OF_BLOCK = 3

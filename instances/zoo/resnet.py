@@ -6,7 +6,7 @@ from collections import OrderedDict
 
 from torch import Tensor, nn
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 
 _BLOCKS = {
     18: (2, 2, 2, 2),

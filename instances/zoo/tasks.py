@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor, nn
 
-from jettison.instances.provenance import Scalar
+from jettison.instances.core.provenance import Scalar
 from jettison.instances.zoo.workload import IGNORED, CrossEntropy, Workload
 
 Builder = Callable[..., nn.Module]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 
 
 class UNet(nn.Module):

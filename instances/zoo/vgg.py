@@ -6,7 +6,7 @@ from collections import OrderedDict
 
 from torch import nn
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 
 # Convolutions in each group; a pooling follows each.
 _CONVOLUTIONS = {16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}

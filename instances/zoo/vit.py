@@ -7,7 +7,7 @@ from collections import OrderedDict
 import torch
 from torch import Tensor, nn
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.instances.zoo.attention import SelfAttention, feed_forward
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from jettison.instances.provenance import Scalar
+from jettison.instances.core.provenance import Scalar
 
 # Labels that the loss skips: cross-entropy's own default.
 IGNORED = -100

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import TracebackType
 
-from jettison.solvers.status import Termination
+from jettison.solvers.core.status import Termination
 
 _OF_WHAT_IS_RAISED = {
     KeyboardInterrupt: Termination.INTERRUPTED,

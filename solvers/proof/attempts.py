@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from jettison.certificates.integer_model import IntegerModel
-from jettison.certificates.models.stated_model import StatedModel
-from jettison.solvers.clock import Clock
+from jettison.certificates.stated_model import StatedModel
+from jettison.solvers.core.clock import Clock
 from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.proof.certify import certificate_of
-from jettison.solvers.proof.proof import Ending, Proof
+from jettison.solvers.proof.proof_lines import Ending, Proof
 from jettison.solvers.proof.prove import Rounding, best_proof
 from jettison.solvers.proof.statement import Statement
 

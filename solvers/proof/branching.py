@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jettison.solvers.clock import Clock
+from jettison.solvers.core.clock import Clock
 from jettison.solvers.proof.exact_rows import Integers
 from jettison.solvers.proof.linear_program import LinearProgram, LpAnswer, LpStatus
 

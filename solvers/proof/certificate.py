@@ -13,8 +13,8 @@ from typing import Any, BinaryIO, cast
 
 from jettison.certificates.certificate_file import MAGIC, CertificateFile
 from jettison.certificates.checker import Proved, check_opened
-from jettison.instances.atomic_file import replacing
-from jettison.schedules.schedule_class import ScheduleClass
+from jettison.instances.core.atomic_file import replacing
+from jettison.schedules.core.schedule_class import ScheduleClass
 
 
 @dataclass(frozen=True)

@@ -6,22 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
 
-from jettison.solvers.bound import Bound
-from jettison.solvers.outcome import Infeasibility, Problem, SolveOptions
+from jettison.solvers.core.bound import Bound
+from jettison.solvers.core.outcome import Infeasibility, Problem, SolveOptions
 from jettison.solvers.proof.certificate import Certificate
 
 Certifier = Callable[
     [Problem, Sequence[Bound], Infeasibility | None, SolveOptions], Certificate | None
 ]
 
-# ``module:function`` in this folder; modules are loaded when they are needed.
+# ``module:function`` in `jettison.solvers`; modules are loaded when they are needed.
 CERTIFIERS: Mapping[str, str] = MappingProxyType(
     {
-        "remat-chain": "remat_chain:certify_chain",
-        "remat-graph": "remat_graph:certify_graph",
-        "remat-sharding": "sharding:certify_remat_sharding",
-        "sharding": "sharding:certify_sharding",
-        "weight-offload": "weight_offload:certify_weight_offload",
+        "remat-chain": "remat_chain.proof.certifier:certify_chain",
+        "remat-graph": "remat_graph.certifier:certify_graph",
+        "remat-sharding": "remat_sharding.certifier:certify_remat_sharding",
+        "sharding": "remat_sharding.certifier:certify_sharding",
+        "weight-offload": "weight_offload.certifier:certify_weight_offload",
     }
 )
 
@@ -37,5 +37,5 @@ def certifier_of(problem: str) -> Certifier | None:
     if entry is None:
         return None
     module, name = entry.split(":")
-    found: Certifier = getattr(import_module(f"jettison.solvers.proof.{module}"), name)
+    found: Certifier = getattr(import_module(f"jettison.solvers.{module}"), name)
     return found

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jettison.solvers.clock import Clock
+from jettison.solvers.core.clock import Clock
 from jettison.solvers.proof.certificate import Certificate
-from jettison.solvers.proof.proof import Proof
+from jettison.solvers.proof.proof_lines import Proof
 from jettison.solvers.proof.prove import Rounding, best_proof
 from jettison.solvers.proof.statement import Statement
 

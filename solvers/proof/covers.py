@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jettison.certificates.integer_model import IntegerModel
-from jettison.solvers.clock import Clock
+from jettison.solvers.core.clock import Clock
 from jettison.solvers.proof.exact_rows import ExactRows, Floats, Integers, integers
 from jettison.solvers.proof.linear_program import LinearProgram, LpStatus
 from jettison.solvers.proof.new_rows import NewRow

@@ -18,10 +18,10 @@ import lazy_loader as lazy
 import numpy as np
 from numpy.typing import NDArray
 
-from jettison.solvers.clock import Clock
-from jettison.solvers.highs_known_answer import require_sound_highs
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.status import SolverError
+from jettison.solvers.milp.highs_known_answer import require_sound_highs
 from jettison.solvers.proof.exact_rows import ExactRows, Floats, Integers
-from jettison.solvers.status import SolverError
 
 highspy = lazy.load("highspy")
 

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 import lazy_loader as lazy
 
 from jettison.certificates.integer_model import IntegerModel
-from jettison.solvers.clock import Clock
+from jettison.solvers.core.clock import Clock
 from jettison.solvers.proof.covers import useful_covers
 from jettison.solvers.proof.new_rows import NewRow, Rounding
 from jettison.solvers.proof.objective import Objective
-from jettison.solvers.proof.proof import Attempt, Ending, Proof
+from jettison.solvers.proof.proof_lines import Attempt, Ending, Proof
 from jettison.solvers.proof.search import ProofSearch
 
 highspy = lazy.load("highspy")

@@ -23,7 +23,7 @@ from threading import Event
 import numpy as np
 
 from jettison.certificates.integer_model import IntegerModel
-from jettison.solvers.clock import Clock
+from jettison.solvers.core.clock import Clock
 from jettison.solvers.proof.branching import Branching, Fraction, gain_of
 from jettison.solvers.proof.exact_rows import (
     Evaluation,
@@ -36,7 +36,7 @@ from jettison.solvers.proof.exact_rows import (
 from jettison.solvers.proof.linear_program import LinearProgram, LpAnswer, LpStatus
 from jettison.solvers.proof.new_rows import NewRow
 from jettison.solvers.proof.objective import Objective
-from jettison.solvers.proof.proof import Attempt, Ending, Proof
+from jettison.solvers.proof.proof_lines import Attempt, Ending, Proof
 from jettison.solvers.proof.proof_text import ProofText
 from jettison.solvers.proof.tree import Fixing, Node, write_tree
 

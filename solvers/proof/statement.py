@@ -8,7 +8,7 @@ from typing import Any
 
 from jettison.certificates.claim import Claim, instance_sha256
 from jettison.certificates.formulations import stated_model
-from jettison.certificates.models.stated_model import StatedModel
+from jettison.certificates.stated_model import StatedModel
 
 # Without provenance the same claim has the same bytes, wherever the instance came from.
 _PRODUCER = "jettison"

@@ -14,8 +14,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.narrow_class import narrow_class
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.narrow_class import narrow_class
 from jettison.studies.report.run import Run
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.studies.report.origins import lies_within
 from jettison.studies.report.run import Run
 from jettison.studies.result_folder import ResultFolder

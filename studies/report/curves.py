@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from jettison.schedules.picture_style import AxisUnit, memory_unit, time_unit
-from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.narrow_class import narrow_class
+from jettison.schedules.core.picture_style import AxisUnit, memory_unit, time_unit
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.narrow_class import narrow_class
 from jettison.studies.report import words
 from jettison.studies.report.bound_steps import BoundStep, bound_steps, proved_classes
 from jettison.studies.report.figure import Figure, Style, Trace, axis, figure, lines

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from jettison.instances.units import format_bytes
-from jettison.schedules.schedule_class import ScheduleClass
+from jettison.instances.core.units import format_bytes
+from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.studies.report import words
 from jettison.studies.report.figure import Style
 from jettison.studies.report.markup import Markup, element

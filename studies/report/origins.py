@@ -9,8 +9,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from jettison.instances.catalog import Instance
-from jettison.instances.errors import InputError
-from jettison.instances.json_file import read_text
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.json_file import read_text
 from jettison.studies.report import words
 from jettison.studies.report.markup import Markup, element, joined
 from jettison.studies.report.panel import Panel

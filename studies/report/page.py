@@ -13,8 +13,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from jettison.instances.atomic_file import check_replaceable, replacing
-from jettison.instances.errors import InputError, MissingExtraError
+from jettison.instances.core.atomic_file import check_replaceable, replacing
+from jettison.instances.core.errors import InputError, MissingExtraError
 from jettison.studies.report import overview
 from jettison.studies.report.certificates import certificate_links
 from jettison.studies.report.job_table import job_columns

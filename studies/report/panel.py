@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from jettison.instances.memory import Amount, parse_memory
-from jettison.solvers.methods import methods_of
+from jettison.instances.core.memory import Amount, parse_memory
+from jettison.solvers.core.registry import methods_of
 from jettison.studies.report import words
 from jettison.studies.report.run import Run
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jettison.instances.errors import InputError
-from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.narrow_class import narrow_class
+from jettison.instances.core.errors import InputError
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.narrow_class import narrow_class
 from jettison.studies.job import Job
 from jettison.studies.result_folder import ResultFolder
 from jettison.studies.results_frame import frame_of

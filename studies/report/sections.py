@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jettison.instances.units import format_bytes
+from jettison.instances.core.units import format_bytes
 from jettison.studies.report import words
 from jettison.studies.report.curves import curve_figure
 from jettison.studies.report.figure import Figure, Style, styles_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tomllib
 
-from jettison.instances.errors import InputError
-from jettison.instances.json_file import read_text
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.json_file import read_text
 from jettison.studies.result_folder import ResultFolder
 
 _MOST_NAMES = 3

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from jettison.instances.chain import Chain
-from jettison.schedules.chain_schedule import ChainOperationKind
-from jettison.schedules.folded_span import folded_span
-from jettison.schedules.graph_schedule import GraphOperationKind
-from jettison.schedules.replay import Replay, Step
-from jettison.schedules.strategy_choice import ChoiceReplay
-from jettison.schedules.training_replay import TrainingReplay
+from jettison.instances.remat_chain.chain import Chain
+from jettison.schedules.core.replay import Replay, Step
+from jettison.schedules.multi_model.training_replay import TrainingReplay
+from jettison.schedules.remat_chain.schedule import ChainOperationKind
+from jettison.schedules.remat_graph.schedule import GraphOperationKind
+from jettison.schedules.sharding.strategy_choice import ChoiceReplay
+from jettison.schedules.weight_offload.folded_span import folded_span
 
 MOST_BARS = 3000
 _MOST_MOMENTS = 6000

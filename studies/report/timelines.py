@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from jettison.instances.catalog import Instance
-from jettison.instances.errors import InputError
-from jettison.schedules.schedule_file import load_schedule
-from jettison.solvers.result import replay_schedule
+from jettison.instances.core.errors import InputError
+from jettison.schedules.core.schedule_file import load_schedule
+from jettison.solvers.core.result import replay_schedule
 from jettison.studies.report import words
 from jettison.studies.report.panel import Panel
 from jettison.studies.report.run import Run

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from jettison.schedules.picture_style import AxisUnit, time_unit
+from jettison.schedules.core.picture_style import AxisUnit, time_unit
 from jettison.studies.report import words
 from jettison.studies.report.figure import Figure, Style, Trace, axis, figure, lines
 from jettison.studies.report.panel import Panel

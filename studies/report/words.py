@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jettison.instances.link import Link
-from jettison.instances.units import format_bytes, format_ns
+from jettison.instances.core.link import Link
+from jettison.instances.core.units import format_bytes, format_ns
 
 _THIN = "\N{NARROW NO-BREAK SPACE}"
 NOTHING = "\N{EN DASH}"

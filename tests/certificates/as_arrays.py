@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from jettison.certificates.integer_model import IntegerModel
-from jettison.formulations.array_model import ArrayModel
-from jettison.formulations.array_model_builder import ArrayModelBuilder
-from jettison.solvers.highs import solve_model
-from jettison.solvers.highs_options import HighsOptions
-from jettison.solvers.status import Answer
+from jettison.formulations.milp.array_model import ArrayModel
+from jettison.formulations.milp.builder import ArrayModelBuilder
+from jettison.solvers.core.status import Answer
+from jettison.solvers.milp.highs import solve_model
+from jettison.solvers.milp.highs_options import HighsOptions
 
 EXACT = HighsOptions(gap=0, feasibility_tolerance=1e-9)
 

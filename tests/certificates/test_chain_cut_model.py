@@ -7,11 +7,11 @@ import random
 import pytest
 
 from jettison.certificates.errors import CertificateError
-from jettison.certificates.models.chain_cut import chain_cut
-from jettison.formulations.chain_cut import ChainCut
-from jettison.instances.remat_chain import RematChain
+from jettison.certificates.remat_chain.chain_cut import chain_cut
+from jettison.formulations.remat_chain.cut import ChainCut
+from jettison.instances.remat_chain.problem import RematChain
 from tests.certificates.as_arrays import as_arrays, optimum
-from tests.strategies import random_chain
+from tests.sharding.strategies import random_chain
 
 
 def problems(count: int) -> list[RematChain]:

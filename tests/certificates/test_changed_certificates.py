@@ -20,23 +20,24 @@ import pytest
 from jettison.certificates.checker import check_certificate
 from jettison.certificates.claim import Claim, instance_sha256
 from jettison.certificates.errors import CertificateError
-from jettison.instances.chain import Chain
-from jettison.instances.graph import Graph
-from jettison.instances.remat_chain import RematChain
-from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.clock import Clock
-from jettison.solvers.outcome import SolveOptions
+from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_chain.problem import RematChain
+from jettison.instances.remat_graph.graph import Graph
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.result import base_time_bound
 from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.proof.certify import certify
-from jettison.solvers.proof.persistent_program import certify_none_fits, certify_program
 from jettison.solvers.proof.statement import Statement
-from jettison.solvers.result import base_time_bound
-from jettison.solvers.rotor_drops import solve_rotor_drops
-from jettison.solvers.rotor_exact import solve_rotor_exact
-from tests.oracles import chain_brute_force, graph_brute_force
-from tests.oracles.chain_drops_brute_force import fastest_persistent_with_drops
-from tests.order_graphs import tight
-from tests.strategies import random_chain
+from jettison.solvers.remat_chain.proof.programs import certify_none_fits, certify_program
+from jettison.solvers.remat_chain.rotor_drops import solve_rotor_drops
+from jettison.solvers.remat_chain.rotor_exact import solve_rotor_exact
+from tests.remat_chain.oracles import brute_force as chain_brute_force
+from tests.remat_chain.oracles.drops_brute_force import fastest_persistent_with_drops
+from tests.remat_graph.oracles import brute_force as graph_brute_force
+from tests.remat_graph.order_graphs import tight
+from tests.sharding.strategies import random_chain
 
 CHANGES = 3000
 BROKEN_FILES = 600

@@ -11,16 +11,16 @@ import pytest
 from jettison.certificates.checker import check_certificate
 from jettison.certificates.errors import CertificateError
 from jettison.instances.catalog import load
-from jettison.instances.chain import Chain
-from jettison.instances.remat_chain import RematChain
-from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.clock import Clock
-from jettison.solvers.proof.drop_steps import DropSteps
-from jettison.solvers.solve import bound, solve
+from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_chain.problem import RematChain
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.solve import bound, solve
+from jettison.solvers.remat_chain.proof.drop_steps import DropSteps
 from tests.certificates.written_certificate import Header, header_of, written
-from tests.oracles.chain_drops_brute_force import persistent_trade_off_with_drops
-from tests.oracles.drop_recurrence import Reading, time_by_recurrence
-from tests.strategies import random_chain
+from tests.remat_chain.oracles.drop_recurrence import Reading, time_by_recurrence
+from tests.remat_chain.oracles.drops_brute_force import persistent_trade_off_with_drops
+from tests.sharding.strategies import random_chain
 from tests.tiny import chain_of
 
 LENGTHS = (1, 2, 3, 3, 4)

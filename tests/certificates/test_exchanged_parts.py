@@ -20,27 +20,28 @@ from jettison.certificates.certificate_file import CertificateFile
 from jettison.certificates.checker import check_opened
 from jettison.certificates.claim import Claim, instance_sha256
 from jettison.certificates.errors import CertificateError
-from jettison.instances.chain import Chain
-from jettison.instances.errors import InputError
-from jettison.instances.graph import Graph
-from jettison.instances.sharded_graph import ShardedGraph
-from jettison.instances.strategy_graph import StrategyGraph
-from jettison.instances.weight_offload import WeightOffload
-from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.clock import Clock
+from jettison.instances.core.errors import InputError
+from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_graph.graph import Graph
+from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
+from jettison.instances.sharding.strategy_graph import StrategyGraph
+from jettison.instances.weight_offload.problem import WeightOffload
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.clock import Clock
 from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.proof.certify import certify
 from jettison.solvers.proof.statement import Statement
 from tests.certificates.written_certificate import Header, text_of
-from tests.oracles import chain_brute_force, graph_brute_force
-from tests.oracles.sharded_brute_force import best_reduced_plan
-from tests.oracles.strategy_brute_force import least_cost, least_peak, random_graph
-from tests.oracles.three_partition_brute_force import has_three_partition
-from tests.oracles.weight_offload_brute_force import least_period_ns
-from tests.oracles.weight_offload_samples import BANDWIDTHS, sample
-from tests.order_graphs import tight
-from tests.sharded_samples import training_steps
-from tests.strategies import random_chain
+from tests.remat_chain.oracles import brute_force as chain_brute_force
+from tests.remat_graph.oracles import brute_force as graph_brute_force
+from tests.remat_graph.order_graphs import tight
+from tests.remat_sharding.oracles.brute_force import best_reduced_plan
+from tests.remat_sharding.samples import training_steps
+from tests.sharding.oracles.strategy_brute_force import least_cost, least_peak, random_graph
+from tests.sharding.strategies import random_chain
+from tests.three_partition.oracles.brute_force import has_three_partition
+from tests.weight_offload.oracles.brute_force import least_period_ns
+from tests.weight_offload.oracles.samples import BANDWIDTHS, sample
 
 CHANGES = 1500
 FORMULATIONS: Mapping[str, tuple[tuple[str, str, dict[str, Any]], ...]] = {

@@ -16,11 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from jettison.certificates import bellman, integer_model
+from jettison.certificates import integer_model
 from jettison.certificates.certificate_file import MAGIC
 from jettison.certificates.checker import check_certificate
 from jettison.certificates.claim import instance_sha256
 from jettison.certificates.errors import CertificateError
+from jettison.certificates.remat_chain import bellman
 from tests.certificates.test_persistent_bellman import THREE, header
 from tests.certificates.written_certificate import text_of, written
 

@@ -9,14 +9,14 @@ import pytest
 
 from jettison.certificates.errors import CertificateError
 from jettison.certificates.integer_model import IntegerModel
-from jettison.certificates.models.graph_memory_floor import graph_memory_floor
-from jettison.certificates.models.sharded_memory_floor import sharded_memory_floor
-from jettison.instances.graph import Graph, Node
-from tests.oracles.graph_brute_force import least_memory_bytes
-from tests.oracles.sharded_brute_force import best_staged_plan
-from tests.order_graphs import TWO, tight
-from tests.sharded_samples import any_order
-from tests.tiny_sharded import LAYERS
+from jettison.certificates.remat_graph.memory_floor import graph_memory_floor
+from jettison.certificates.remat_sharding.memory_floor import sharded_memory_floor
+from jettison.instances.remat_graph.graph import Graph, Node
+from tests.remat_graph.oracles.brute_force import least_memory_bytes
+from tests.remat_graph.order_graphs import TWO, tight
+from tests.remat_sharding.oracles.brute_force import best_staged_plan
+from tests.remat_sharding.samples import any_order
+from tests.remat_sharding.tiny_sharded import LAYERS
 
 
 def missing_bytes(model: IntegerModel) -> dict[str, int]:

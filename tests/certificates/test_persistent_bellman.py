@@ -10,15 +10,15 @@ import pytest
 from jettison.certificates.checker import check_certificate
 from jettison.certificates.claim import instance_sha256
 from jettison.certificates.errors import CertificateError
-from jettison.certificates.persistent_chain import PersistentChain
-from jettison.instances.chain import Chain
-from jettison.solvers.clock import Clock
-from jettison.solvers.least_chain_memory import least_persistent_memory
-from jettison.solvers.proof.persistent_steps import PersistentSteps
+from jettison.certificates.remat_chain.persistent_chain import PersistentChain
+from jettison.instances.remat_chain.chain import Chain
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.remat_chain.least_memory import least_persistent_memory
+from jettison.solvers.remat_chain.proof.persistent_steps import PersistentSteps
 from tests.certificates.written_certificate import Header, header_of, written
-from tests.oracles import chain_recurrence
-from tests.oracles.chain_brute_force import Front, fastest_in, persistent_front
-from tests.strategies import random_chain
+from tests.remat_chain.oracles import recurrence as chain_recurrence
+from tests.remat_chain.oracles.brute_force import Front, fastest_in, persistent_front
+from tests.sharding.strategies import random_chain
 from tests.tiny import chain_of
 
 LENGTHS = (1, 2, 2, 3, 3, 3)

@@ -14,8 +14,8 @@ from pathlib import Path
 from jettison.certificates.checker import check_certificate
 from jettison.certificates.claim import instance_sha256
 from jettison.certificates.errors import CertificateError
-from jettison.instances.remat_chain import RematChain
-from jettison.solvers.clock import Clock
+from jettison.instances.remat_chain.problem import RematChain
+from jettison.solvers.core.clock import Clock
 from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.proof.certify import certify
 from jettison.solvers.proof.statement import Statement
@@ -29,8 +29,8 @@ from tests.certificates.test_changed_certificates import (
 from tests.certificates.test_exchanged_parts import certificates as certificates_of_all
 from tests.certificates.test_exchanged_parts import change_header, is_like
 from tests.certificates.written_certificate import text_of
-from tests.order_graphs import tight
-from tests.strategies import random_chain
+from tests.remat_graph.order_graphs import tight
+from tests.sharding.strategies import random_chain
 
 DATA = Path(__file__).parent / "data"
 CHANGED = 600

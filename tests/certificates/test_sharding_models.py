@@ -8,22 +8,24 @@ from typing import Any
 import pytest
 
 from jettison.certificates.errors import CertificateError
-from jettison.certificates.models.kiwi_reduced_compact import kiwi_reduced_compact
-from jettison.certificates.models.sharding_only import sharding_only
-from jettison.certificates.models.strategy_choice import strategy_choice
-from jettison.formulations.array_model import ArrayModel
-from jettison.formulations.kiwi_reduced_compact import KiwiReducedCompact
-from jettison.formulations.pairwise_choice import PairwiseChoice
-from jettison.formulations.sharding_ilp import sharding_ilp
-from jettison.formulations.sharding_only import sharding_only as formulation_of_sharding_only
-from jettison.instances.remat_sharding import RematSharding
-from jettison.instances.sharded_graph import ShardedGraph
-from jettison.instances.sharding import Sharding
+from jettison.certificates.remat_sharding.kiwi_reduced_compact import kiwi_reduced_compact
+from jettison.certificates.remat_sharding.strategies_only import sharding_only
+from jettison.certificates.sharding.strategy_choice import strategy_choice
+from jettison.formulations.milp.array_model import ArrayModel
+from jettison.formulations.remat_sharding.kiwi.compact import KiwiReducedCompact
+from jettison.formulations.remat_sharding.strategies_only import (
+    sharding_only as formulation_of_sharding_only,
+)
+from jettison.formulations.sharding.ilp import sharding_ilp
+from jettison.formulations.sharding.pairwise_choice import PairwiseChoice
+from jettison.instances.remat_sharding.problem import RematSharding
+from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
+from jettison.instances.sharding.problem import Sharding
 from tests.certificates.as_arrays import as_arrays, optimum
-from tests.oracles.sharded_brute_force import best_reduced_plan, best_staged_plan
-from tests.oracles.strategy_brute_force import least_cost, least_peak, random_graph
-from tests.sharded_samples import any_order, training_steps
-from tests.tiny_sharded import LAYERS, WAITING
+from tests.remat_sharding.oracles.brute_force import best_reduced_plan, best_staged_plan
+from tests.remat_sharding.samples import any_order, training_steps
+from tests.remat_sharding.tiny_sharded import LAYERS, WAITING
+from tests.sharding.oracles.strategy_brute_force import least_cost, least_peak, random_graph
 
 
 def reduced(problem: RematSharding) -> ArrayModel:

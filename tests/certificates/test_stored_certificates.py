@@ -11,9 +11,9 @@ import pytest
 
 from jettison.certificates.checker import check_certificate
 from jettison.instances.catalog import bundled_instances, load
-from jettison.instances.chain import Chain
-from jettison.instances.chain_to_graph import chain_to_graph
-from jettison.instances.three_partition import ThreePartition
+from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_graph.chain_to_graph import chain_to_graph
+from jettison.instances.three_partition.instance import ThreePartition
 
 DATA = Path(__file__).parent / "data"
 FILES = sorted(DATA.glob("*.gz"))

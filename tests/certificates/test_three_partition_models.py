@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 
 from jettison.certificates.errors import CertificateError
-from jettison.certificates.models.three_partition import (
+from jettison.certificates.three_partition.partition_model import (
     three_partition_assignment,
     three_partition_triples,
 )
-from jettison.formulations.from_pulp import from_pulp
-from jettison.formulations.three_partition_assignment import LedByLargest, ThreePartitionAssignment
-from jettison.formulations.three_partition_triples import (
+from jettison.formulations.milp.from_pulp import from_pulp
+from jettison.formulations.three_partition.assignment import LedByLargest, ThreePartitionAssignment
+from jettison.formulations.three_partition.triples import (
     three_partition_triples as formulation_of_triples,
 )
-from jettison.instances.three_partition import ThreePartition
+from jettison.instances.three_partition.instance import ThreePartition
 from tests.certificates.as_arrays import as_arrays, optimum
-from tests.instances.test_three_partition_certificate import random_items
-from tests.oracles.three_partition_brute_force import has_three_partition
+from tests.three_partition.oracles.brute_force import has_three_partition
+from tests.three_partition.test_certificate import random_items
 
 SMALL = ThreePartition("small", (30, 30, 30, 29, 31, 30), 90)
 

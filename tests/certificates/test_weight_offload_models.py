@@ -10,20 +10,20 @@ import pytest
 
 from jettison.certificates.errors import CertificateError
 from jettison.certificates.integer_model import IntegerModel
-from jettison.certificates.models.weight_cover import weight_cover
-from jettison.certificates.models.weight_offload_aggregated import weight_offload_aggregated
-from jettison.certificates.models.weight_offload_milp import weight_offload_milp
-from jettison.formulations.from_pulp import from_pulp
-from jettison.formulations.weight_offload_aggregated import Aggregated, Layers
-from jettison.formulations.weight_offload_milp import Cut, WeightOffloadMilp
-from jettison.formulations.weight_offload_scale import WeightOffloadScale
+from jettison.certificates.weight_offload.aggregated import weight_offload_aggregated
+from jettison.certificates.weight_offload.cover import weight_cover
+from jettison.certificates.weight_offload.paper import weight_offload_milp
+from jettison.formulations.milp.from_pulp import from_pulp
+from jettison.formulations.weight_offload.aggregated import Aggregated, Layers
+from jettison.formulations.weight_offload.paper import Cut, WeightOffloadMilp
+from jettison.formulations.weight_offload.scale import WeightOffloadScale
 from jettison.instances.generators.published_transformers import PUBLISHED_ROWS, published_chain
-from jettison.instances.weight_offload import WeightOffload
-from jettison.solvers.weight_closed_form import closed_form_ns
+from jettison.instances.weight_offload.problem import WeightOffload
+from jettison.solvers.weight_offload.bounds.closed_form import closed_form_ns
 from tests.certificates.as_arrays import as_arrays, optimum
-from tests.oracles.weight_offload_brute_force import least_period_ns
-from tests.oracles.weight_offload_samples import sample
-from tests.weight_layers import layers_in
+from tests.weight_offload.layers import layers_in
+from tests.weight_offload.oracles.brute_force import least_period_ns
+from tests.weight_offload.oracles.samples import sample
 
 CUTS = ([], ["3a"], ["3b"], ["7'"], ["6c"], ["3a", "3b", "7'", "6c"])
 

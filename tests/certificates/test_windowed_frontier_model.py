@@ -10,16 +10,16 @@ import random
 import pytest
 
 from jettison.certificates.errors import CertificateError
-from jettison.certificates.models.windowed_frontier import windowed_frontier
-from jettison.formulations.windowed_frontier import WindowedFrontier
-from jettison.instances.graph import Graph, Node
-from jettison.instances.remat_graph import RematGraph
-from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.clock import Clock
+from jettison.certificates.remat_graph.windowed_frontier import windowed_frontier
+from jettison.formulations.remat_graph.windows.frontier import WindowedFrontier
+from jettison.instances.remat_graph.graph import Graph, Node
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.clock import Clock
 from jettison.solvers.proof.certify import certify
 from jettison.solvers.proof.statement import Statement
 from tests.certificates.as_arrays import as_arrays, optimum
-from tests.order_graphs import THREE
+from tests.remat_graph.order_graphs import THREE
 
 
 def drawn_problem(chance: random.Random) -> RematGraph:

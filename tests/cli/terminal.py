@@ -10,8 +10,8 @@ import pytest
 
 from jettison.cli.main import main
 from jettison.instances.catalog import save
-from jettison.instances.chain import Chain, Stage
-from jettison.instances.graph import Graph, Node
+from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison.instances.remat_graph.graph import Graph, Node
 
 
 class Terminal:

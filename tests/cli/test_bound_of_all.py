@@ -9,11 +9,11 @@ import pytest
 import jettison as jt
 from jettison.cli.describe import duration
 from jettison.cli.main import main
-from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.bound import Bound, Evidence
-from jettison.solvers.outcome import Outcome
-from jettison.solvers.result import Result
-from jettison.solvers.status import Termination
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.bound import Bound, Evidence
+from jettison.solvers.core.outcome import Outcome
+from jettison.solvers.core.result import Result
+from jettison.solvers.core.status import Termination
 from tests.tiny import UNIFORM
 
 COMMAND = ["compare", "remat-chain", "resnet18-b4-224-cpu", "--memory", "60%"]

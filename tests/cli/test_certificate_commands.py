@@ -11,13 +11,13 @@ import pytest
 import jettison as jt
 from jettison.cli.certificate_output import certificate_rows, write_certificate
 from jettison.cli.main import main
-from jettison.instances.remat_chain import RematChain
-from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers import certified
-from jettison.solvers.bound import Bound
-from jettison.solvers.clock import Clock
-from jettison.solvers.proof.persistent_program import certify_program
-from jettison.solvers.verdict import Verdict
+from jettison.instances.remat_chain.problem import RematChain
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core import certified
+from jettison.solvers.core.bound import Bound
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.verdict import Verdict
+from jettison.solvers.remat_chain.proof.programs import certify_program
 from tests.cli.terminal import Terminal
 
 # The chain of the terminal: eight layers of 10 to 17 ns and 20 ns, 300 bytes saved each.
@@ -123,7 +123,7 @@ def test_the_time_limit_is_the_certificates_own_and_without_one_there_is_no_file
     terminal: Terminal, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(certified, "certificate_for", lambda *_: None)
-    monkeypatch.setattr("jettison.solvers.verdict.certificate_for", lambda *_: None)
+    monkeypatch.setattr("jettison.solvers.core.verdict.certificate_for", lambda *_: None)
     words = (*CHAIN, "--certificate", str(certificate))
     code, out, _ = terminal.run("bound", *words)
     assert code == 5

@@ -8,8 +8,8 @@ from importlib import metadata
 import pytest
 
 from jettison.instances.catalog import bundled_instances, save
-from jettison.instances.chain import Chain
-from jettison.solvers.methods import methods_of
+from jettison.instances.remat_chain.chain import Chain
+from jettison.solvers.core.registry import methods_of
 from tests.cli.terminal import Terminal
 
 RESULT_KEYS = {
@@ -236,7 +236,7 @@ def test_compare_ends_with_4_or_5_where_it_was_interrupted(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("jettison.solvers.autocapper.solve_autocapper", interrupted)
+    monkeypatch.setattr("jettison.solvers.remat_offload.autocapper.solve_autocapper", interrupted)
     words = ("compare", "remat-offload-chain", "chain.json", "--bandwidth", "1GB/s", "--json")
     code, out, _ = terminal.run(*words, "--memory", "80%", "--methods", "offload-all,autocapper")
     assert code == 4

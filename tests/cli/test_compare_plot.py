@@ -10,25 +10,25 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import StepPatch
 
 from jettison.cli.compare_plot import BoundStep, bound_steps, plot_compare
-from jettison.instances.chain import Chain, Stage
-from jettison.instances.errors import InputError
-from jettison.instances.remat_chain import RematChain
-from jettison.instances.remat_graph import RematGraph
-from jettison.instances.remat_offload_chain import RematOffloadChain
-from jettison.instances.weight_offload import WeightOffload
-from jettison.schedules.any_schedule import Schedule
-from jettison.schedules.graph_schedule import GraphSchedule
-from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.bound import Bound, Evidence
-from jettison.solvers.chain_baselines import (
+from jettison.instances.core.errors import InputError
+from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison.instances.remat_chain.problem import RematChain
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.instances.remat_offload.problem import RematOffloadChain
+from jettison.instances.weight_offload.problem import WeightOffload
+from jettison.schedules.core.any_schedule import Schedule
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.solvers.core.bound import Bound, Evidence
+from jettison.solvers.core.outcome import Infeasibility, Outcome, Problem
+from jettison.solvers.core.result import Result
+from jettison.solvers.core.status import Termination
+from jettison.solvers.remat_chain.baselines import (
     periodic_schedule,
     recompute_all_schedule,
     store_all_schedule,
 )
-from jettison.solvers.layer_to_layer import layer_to_layer
-from jettison.solvers.outcome import Infeasibility, Outcome, Problem
-from jettison.solvers.result import Result
-from jettison.solvers.status import Termination
+from jettison.solvers.weight_offload.layer_to_layer import layer_to_layer
 from tests.tiny import EQUAL_LAYERS, LADDER, UNEVEN, UNIFORM
 
 # UNIFORM: six layers of 2 + 3 ns and a loss of 1 + 1 ns; saving everything takes 15 bytes.

@@ -14,8 +14,8 @@ import pytest
 
 from jettison.certificates.checker import check_certificate
 from jettison.cli.main import main
-from jettison.instances.content_hash import content_sha256
-from jettison.instances.json_file import json_text
+from jettison.instances.core.content_hash import content_sha256
+from jettison.instances.core.json_file import json_text
 
 Run = Callable[..., tuple[int, str, str]]
 COMMON = ("--groups", "8", "--seed", "1", "--count", "2")

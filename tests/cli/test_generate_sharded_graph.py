@@ -12,7 +12,7 @@ import pytest
 from jettison.cli.main import main
 from jettison.instances.catalog import load
 from jettison.instances.generators.perceptron_program import perceptron
-from jettison.instances.sharded_graph import ShardedGraph
+from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 from jettison.instances.tensor_programs.program_file import save_program
 
 Run = Callable[..., tuple[int, str]]

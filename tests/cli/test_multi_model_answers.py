@@ -7,11 +7,11 @@ import json
 import pytest
 
 from jettison.instances.catalog import save
-from jettison.schedules.schedule_file import save_schedule
-from jettison.solvers.methods import methods_of
+from jettison.schedules.core.schedule_file import save_schedule
+from jettison.solvers.core.registry import methods_of
 from tests.cli.terminal import Terminal
+from tests.multi_model.unit_text import twins
 from tests.tiny_models import mirrored_models
-from tests.unit_text import twins
 
 # Four layers of 2 + 3 ns and 10 bytes; b2 needs 42 bytes, the other operators 12.
 MODELS = mirrored_models(peaks={"b2": 42})

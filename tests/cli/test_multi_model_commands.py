@@ -9,9 +9,9 @@ import pytest
 from jettison.cli.posed_problem import make_problem
 from jettison.instances.catalog import load, save
 from jettison.instances.generators.random_models import RandomModels
-from jettison.instances.multi_model import MultiModel
-from jettison.instances.multi_model_training import MultiModelTraining
-from jettison.solvers.posed_problem import Resources
+from jettison.instances.multi_model.instance import MultiModel
+from jettison.instances.multi_model.problem import MultiModelTraining
+from jettison.solvers.core.pose import Resources
 from tests.cli.terminal import Terminal
 
 MODELS = RandomModels(operators=6, tensors=2, models=3).draw(1)

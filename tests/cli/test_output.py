@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from jettison.cli.output import ProgressLine, print_table
-from jettison.solvers.outcome import Progress
+from jettison.solvers.core.outcome import Progress
 
 
 class TerminalText(io.StringIO):

@@ -9,10 +9,10 @@ import pytest
 
 from jettison.cli.posed_problem import make_problem
 from jettison.instances.catalog import save
-from jettison.instances.errors import InputError
-from jettison.instances.memory import Alpha
-from jettison.instances.remat_chain import RematChain
-from jettison.solvers.posed_problem import Resources
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.memory import Alpha
+from jettison.instances.remat_chain.problem import RematChain
+from jettison.solvers.core.pose import Resources
 from tests.tiny import UNEVEN
 
 

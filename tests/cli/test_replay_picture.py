@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from jettison.cli.replay_picture import draw_replay
-from jettison.instances.multi_model_training import MultiModelTraining
-from jettison.instances.weight_offload import WeightOffload
-from jettison.solvers.chain_baselines import store_all_schedule
-from jettison.solvers.layer_to_layer import layer_to_layer
+from jettison.instances.multi_model.problem import MultiModelTraining
+from jettison.instances.weight_offload.problem import WeightOffload
+from jettison.solvers.remat_chain.baselines import store_all_schedule
+from jettison.solvers.weight_offload.layer_to_layer import layer_to_layer
+from tests.multi_model.unit_text import twins
 from tests.tiny import EQUAL_LAYERS, UNIFORM
 from tests.tiny_models import mirrored_models
-from tests.unit_text import twins
 
 
 def test_a_step_that_repeats_has_lanes_above_its_memory() -> None:

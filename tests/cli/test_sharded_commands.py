@@ -11,13 +11,13 @@ import highspy
 import pytest
 
 from jettison.instances.catalog import save
-from jettison.instances.operator import Role
-from jettison.instances.sharded_graph import Resharding, ShardedGraph
-from jettison.schedules.schedule_file import load_schedule
-from jettison.schedules.sharded_schedule import ShardedSchedule
+from jettison.instances.remat_sharding.operator import Role
+from jettison.instances.remat_sharding.sharded_graph import Resharding, ShardedGraph
+from jettison.schedules.core.schedule_file import load_schedule
+from jettison.schedules.remat_sharding.schedule import ShardedSchedule
 from tests.cli.terminal import Terminal
-from tests.oracles.sharded_brute_force import best_reduced_plan, best_staged_plan
-from tests.tiny_sharded import LAYERS, TWO_LAYERS, operator
+from tests.remat_sharding.oracles.brute_force import best_reduced_plan, best_staged_plan
+from tests.remat_sharding.tiny_sharded import LAYERS, TWO_LAYERS, operator
 
 
 @pytest.fixture

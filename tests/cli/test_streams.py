@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jettison.instances.catalog import save
-from jettison.instances.chain import Chain, Stage
+from jettison.instances.remat_chain.chain import Chain, Stage
 
 COMMAND = (sys.executable, "-c", "from jettison.cli.main import main; main()")
 

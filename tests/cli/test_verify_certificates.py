@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from jettison.cli import verify_command
 from jettison.cli.time_limit import TimeLimitError, time_limit
+from jettison.cli.verify import command as verify_command
 from jettison.instances.catalog import load, save
-from jettison.instances.chain import Chain
+from jettison.instances.remat_chain.chain import Chain
 from tests.certificates.written_certificate import header_of, written
 from tests.cli.terminal import Terminal
 

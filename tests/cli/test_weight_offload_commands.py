@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 
 from jettison.instances.catalog import save
-from jettison.instances.chain import Chain, Stage
-from jettison.instances.link import Link
-from jettison.instances.weight_cycle import WeightCycle
-from jettison.schedules.cyclic_schedule import CyclicSchedule
-from jettison.schedules.schedule_file import save_schedule
-from jettison.solvers.methods import methods_of
+from jettison.instances.core.link import Link
+from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison.instances.weight_offload.cycle import WeightCycle
+from jettison.schedules.core.schedule_file import save_schedule
+from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
+from jettison.solvers.core.registry import methods_of
 from tests.cli.terminal import Terminal
-from tests.schedules.cyclic_events import cyclic
+from tests.weight_offload.cyclic_events import cyclic
 
 METHODS = {method.name for method in methods_of("weight-offload")}
 

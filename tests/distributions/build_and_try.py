@@ -46,7 +46,7 @@ SOURCES = (
     "LICENSE",
     "README.md",
     "jettison.py.in",
-    "solvers/_native/kernels.cpp",
+    "solvers/_native/core/kernels.cpp",
 )
 
 

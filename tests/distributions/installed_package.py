@@ -18,12 +18,12 @@ import jettison
 QUICK = (
     "tests/instances",
     "tests/schedules",
-    "tests/formulations/test_array_model.py",
-    "tests/formulations/test_chain_cut.py",
-    "tests/solvers/test_conformance.py",
-    "tests/solvers/test_highs.py",
-    "tests/solvers/test_kernels.py",
-    "tests/solvers/test_rotor_exact.py",
+    "tests/milp/test_array_model.py",
+    "tests/remat_chain/test_cut.py",
+    "tests/core/test_conformance.py",
+    "tests/milp/test_highs.py",
+    "tests/core/test_kernels.py",
+    "tests/remat_chain/test_rotor_exact.py",
     "tests/cli/test_command_line.py",
 )
 

@@ -11,7 +11,7 @@ import pytest
 
 import jettison
 from docs.site_pages import api_pages, command_pages, formulation_pages, problem_pages
-from jettison.solvers.methods import METHODS, PROBLEMS
+from jettison.solvers.core.registry import METHODS, PROBLEMS
 
 ROOT = Path(__file__).parents[2]
 MODEL = r'''r"""The fewest moves: a model of a toy.
@@ -20,7 +20,7 @@ MODEL = r'''r"""The fewest moves: a model of a toy.
     \text{(moved)} \quad & \sum_i x_i \ge 1
 """
 
-from jettison.instances.remat_graph import RematGraph
+from jettison.instances.remat_graph.problem import RematGraph
 
 
 def toy(problem: RematGraph) -> int:

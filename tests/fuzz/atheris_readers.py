@@ -16,7 +16,7 @@ import atheris
 
 with atheris.instrument_imports(include=["jettison"]):
     from jettison.certificates.errors import CertificateError
-    from jettison.instances.errors import InputError
+    from jettison.instances.core.errors import InputError
     from tests.fuzz.corpus_files import CORPUS, READERS
 
 

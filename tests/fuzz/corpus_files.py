@@ -7,14 +7,14 @@ from pathlib import Path
 from types import MappingProxyType
 
 from jettison.certificates.checker import check_certificate
-from jettison.cli.verify_set import verify_set
+from jettison.cli.verify.instance_set_check import verify_set
 from jettison.instances.catalog import load
 from jettison.instances.importers.iopddl import import_iopddl
 from jettison.instances.importers.networkx import import_networkx_graph
 from jettison.instances.importers.pipedream import import_pipedream_chain, import_pipedream_graph
-from jettison.schedules.schedule_file import load_schedule
-from jettison.solvers.posed_problem import Resources, pose_problem
-from jettison.solvers.result import replay_schedule
+from jettison.schedules.core.schedule_file import load_schedule
+from jettison.solvers.core.pose import Resources, pose_problem
+from jettison.solvers.core.result import replay_schedule
 from jettison.studies.job import Job
 from jettison.studies.result_folder import ResultFolder
 from jettison.studies.study import Study

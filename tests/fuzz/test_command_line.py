@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jettison.cli.main import main
-from jettison.instances.json_file import read_json
+from jettison.instances.core.json_file import read_json
 from tests.fuzz.corpus_files import CORPUS
 from tests.fuzz.limits import ended_in_time, examples
 from tests.fuzz.mutations import changed_files

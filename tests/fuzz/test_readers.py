@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jettison.certificates.errors import CertificateError
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from tests.fuzz.corpus_files import CORPUS, READERS
 from tests.fuzz.limits import ended_in_time, examples
 from tests.fuzz.mutations import changed_files

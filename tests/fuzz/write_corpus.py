@@ -15,17 +15,17 @@ import jettison as jt
 from jettison.certificates.certificate_file import MAGIC
 from jettison.certificates.claim import instance_sha256
 from jettison.cli.main import main
-from jettison.instances.remat_sharding import RematSharding
-from jettison.instances.sharding import Sharding
-from jettison.schedules.schedule_file import save_schedule
-from jettison.solvers.outcome import Problem
+from jettison.instances.remat_sharding.problem import RematSharding
+from jettison.instances.sharding.problem import Sharding
+from jettison.schedules.core.schedule_file import save_schedule
+from jettison.solvers.core.outcome import Problem
 from jettison.studies.result_folder import ResultFolder
-from tests.result_graphs import graph_with_results
-from tests.schedules.offload_sequences import sequence
+from tests.remat_graph.result_graphs import graph_with_results
+from tests.remat_offload.sequences import sequence
+from tests.remat_sharding.tiny_sharded import WAITING
 from tests.studies.tiny_study import job_of, small_chain
 from tests.tiny import DIAMOND, EQUAL_LAYERS, RING, UNEVEN
 from tests.tiny_models import MULTI_MODELS
-from tests.tiny_sharded import WAITING
 
 FOLDER = Path(__file__).parent / "corpus"
 SAMPLES = Path(__file__).parent.parent / "instances" / "importers" / "samples"

@@ -7,7 +7,7 @@ import pytest
 from jettison.instances import best_profile as module
 from jettison.instances.best_profile import best_profile, best_profiles, origin
 from jettison.instances.catalog import CatalogEntry
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 
 
 def entry(name: str, **changes: Any) -> CatalogEntry:

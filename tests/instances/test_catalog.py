@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from jettison.instances import bundled_entries, catalog
 from jettison.instances.catalog import Instance, bundled_instances, load, save
-from jettison.instances.chain import Chain, Stage
-from jettison.instances.errors import InputError
-from jettison.instances.graph import Graph, Node
-from jettison.instances.json_file import check_schema
-from jettison.instances.provenance import Provenance
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.json_file import check_schema
+from jettison.instances.core.provenance import Provenance
+from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison.instances.remat_graph.graph import Graph, Node
 
 CHAIN = Chain(
     name="chain",

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.errors import InputError, MissingExtraError
+from jettison.instances.core.errors import InputError, MissingExtraError
 from jettison.instances.importers.jax_program import trace_training_step
-from jettison.instances.operator import Role
+from jettison.instances.remat_sharding.operator import Role
 from jettison.instances.tensor_programs.fold_views import fold_views
 from jettison.instances.tensor_programs.program_graph import program_graph
 from jettison.instances.tensor_programs.program_names import TRANSFORMERS, named_program

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from jettison.instances.catalog import load
-from jettison.instances.graph import Graph
+from jettison.instances.remat_graph.graph import Graph
 from tests.cli.terminal import Terminal
 
 jax = pytest.importorskip("jax", reason="JAX is not installed (jettison[jax])")
 
-from jettison.instances.profilers import jax_run  # noqa: E402
+from jettison.instances.profilers.shards import jax_run  # noqa: E402
 
 pytestmark = pytest.mark.jax
 

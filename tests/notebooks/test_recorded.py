@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import jettison as jt
-from jettison.instances.chosen_strategies import with_strategies
+from jettison.instances.remat_sharding.chosen_strategies import with_strategies
 
 RECORDED = sorted((Path(__file__).parents[2] / "notebooks" / "_recorded").glob("kiwi_*.csv"))
 KEY = ["instance", "memory_percent", "method"]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from jettison.instances.core.memory import Amount
 from jettison.instances.generators.fused_networks.device import (
     LINK_BYTES_PER_S,
     MEMORY_BYTES_PER_NS,
@@ -14,10 +15,9 @@ from jettison.instances.generators.fused_networks.device import (
     AssumedDevice,
 )
 from jettison.instances.generators.fused_networks.networks import FUSED_NETWORKS, fused_network
-from jettison.instances.memory import Amount
-from jettison.instances.multi_model_training import MultiModelTraining
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.solve import solve_with
+from jettison.instances.multi_model.problem import MultiModelTraining
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.solve import solve_with
 
 TABLE = Path(__file__).parents[2] / "notebooks" / "_recorded" / "mu_two_rates.csv"
 DEVICE = ["network", "batch", "rate", "link_quarters"]

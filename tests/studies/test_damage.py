@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.studies.pools import local_pool
 from jettison.studies.report.page import write_report
 from jettison.studies.report.run import load_runs

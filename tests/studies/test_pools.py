@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.studies.job import present_versions
 from jettison.studies.pools import DaskPool, local_pool
 from jettison.studies.result_folder import ResultFolder

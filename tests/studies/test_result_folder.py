@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.studies.result_folder import ResultFolder
 from tests.studies.tiny_study import job_of, small_chain, unfinished
 

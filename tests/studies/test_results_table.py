@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.studies.gap_summary import GapSummary
 from jettison.studies.pools import local_pool
 from jettison.studies.result_folder import ResultFolder

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from jettison.instances.catalog import load
-from jettison.instances.errors import InputError
-from jettison.schedules.schedule_file import load_schedule
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.posed_problem import Resources
+from jettison.instances.core.errors import InputError
+from jettison.schedules.core.schedule_file import load_schedule
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.pose import Resources
 from jettison.studies import child
 from jettison.studies.job import Job, present_versions
 from jettison.studies.result_folder import ResultFolder

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from jettison.instances.catalog import save
-from jettison.instances.errors import InputError
-from jettison.instances.remat_offload_chain import Transfers
-from jettison.solvers.methods import methods_of
+from jettison.instances.core.errors import InputError
+from jettison.instances.remat_offload.problem import Transfers
+from jettison.solvers.core.registry import methods_of
 from jettison.studies.study import Cell, Study
 from tests.studies.tiny_study import small_chain
 

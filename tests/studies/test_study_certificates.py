@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jettison.certificates.checker import check_certificate
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.studies.job import Job
 from jettison.studies.pools import local_pool
 from jettison.studies.report.page import write_report

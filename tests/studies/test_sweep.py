@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.studies.pools import local_pool
 from jettison.studies.result_folder import ResultFolder
 from jettison.studies.study import Study

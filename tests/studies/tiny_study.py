@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from jettison.instances.catalog import save
-from jettison.instances.chain import Chain, Stage
-from jettison.solvers.outcome import SolveOptions
-from jettison.solvers.posed_problem import Resources
+from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.pose import Resources
 from jettison.studies.job import Job, present_versions
 from jettison.studies.result_folder import ResultFolder
 from jettison.studies.run_job import Request

@@ -5,13 +5,17 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.chain import Chain
-from jettison.instances.errors import InputError
-from jettison.instances.parameter_gradients import ParameterGradients
-from jettison.instances.profilers.torch_chain import profile_chain
-from jettison.instances.remat_chain import RematChain
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.parameter_gradients import ParameterGradients
+from jettison.instances.profilers.torch_chains.profile import profile_chain
+from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_chain.problem import RematChain
 from jettison.instances.zoo.catalogue import build
-from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind, ChainSchedule
+from jettison.schedules.remat_chain.schedule import (
+    ChainOperation,
+    ChainOperationKind,
+    ChainSchedule,
+)
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 executor: Any = pytest.importorskip("jettison.torch", exc_type=ImportError)
@@ -55,7 +59,7 @@ def fill_gradients(model: Any) -> None:
 
 def peak_bytes(step: Any, input_bytes: int) -> int:
     # It imports PyTorch, without which these tests are skipped.
-    from jettison.instances.profilers.memory_cpu import CpuMemoryMeter
+    from jettison.instances.profilers.device.memory_cpu import CpuMemoryMeter
 
     with CpuMemoryMeter() as meter, meter.window() as window:
         step()

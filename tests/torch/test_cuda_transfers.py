@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.profilers.torch_chain import profile_chain
-from jettison.schedules.chain_contents import Tensor as Name
-from jettison.schedules.chain_contents import TensorKind
+from jettison.instances.profilers.torch_chains.profile import profile_chain
+from jettison.schedules.remat_chain.contents import Tensor as Name
+from jettison.schedules.remat_chain.contents import TensorKind
 from tests.executor_steps import twin
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
@@ -93,7 +93,7 @@ def test_a_step_on_a_stream_of_its_own_gives_the_plain_gradients() -> None:
 
 @pytest.mark.parametrize("memory", ["35%", "60%"])
 def test_the_peak_with_transfers_is_within_the_memory(memory: str) -> None:
-    from jettison.instances.profilers.memory_cuda import CudaMemoryMeter
+    from jettison.instances.profilers.device.memory_cuda import CudaMemoryMeter
 
     model = nn.Sequential(*[nn.Sequential(nn.Linear(512, 512), nn.GELU()) for _ in range(8)]).cuda()
     x = torch.randn(8192, 512, device="cuda")

@@ -7,14 +7,18 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from jettison.instances.link import Link
-from jettison.instances.remat_chain import RematChain
-from jettison.instances.remat_offload_chain import RematOffloadChain
-from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind, ChainSchedule
-from jettison.schedules.offload_schedule import OffloadSchedule
-from jettison.solvers.solve import solve
+from jettison.instances.core.link import Link
+from jettison.instances.remat_chain.problem import RematChain
+from jettison.instances.remat_offload.problem import RematOffloadChain
+from jettison.schedules.remat_chain.schedule import (
+    ChainOperation,
+    ChainOperationKind,
+    ChainSchedule,
+)
+from jettison.schedules.remat_offload.schedule import OffloadSchedule
+from jettison.solvers.core.solve import solve
 from tests.executor_steps import MODELS, Step, build, squares, twin, unit_chain
-from tests.random_sequences import random_sequence, random_sequence_with_drops
+from tests.remat_chain.random_sequences import random_sequence, random_sequence_with_drops
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 executor: Any = pytest.importorskip("jettison.torch", exc_type=ImportError)

@@ -9,22 +9,20 @@ from typing import Any
 import pytest
 
 from jettison.instances.catalog import load
-from jettison.instances.chain import Chain
-from jettison.instances.errors import InputError
-from jettison.instances.graph import Graph
-from jettison.instances.multi_model import MultiModel
-from jettison.instances.profilers.processor_name import short_device_name
+from jettison.instances.core.errors import InputError
+from jettison.instances.multi_model.instance import MultiModel
+from jettison.instances.profilers.device.processor_name import short_device_name
 from jettison.instances.profilers.settings import ProfileSettings
-from jettison.instances.sharded_graph import ShardedGraph
+from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_graph.graph import Graph
+from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 from jettison.instances.zoo.models import MODEL_NAMES
 from tools.export_sharded import add_fastest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 
-from jettison.instances.profilers import (  # noqa: E402
-    chain_measurement,
-    operator_cost,
-)
+from jettison.instances.profilers.torch_chains import measurement as chain_measurement
+from jettison.instances.profilers.torch_graphs import operator_cost
 from tools import export_bundled, export_families  # noqa: E402
 from tools.exports import (  # noqa: E402
     ChainExport,

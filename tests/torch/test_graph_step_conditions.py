@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.errors import InputError
-from jettison.instances.remat_graph import RematGraph
-from jettison.schedules.graph_schedule import GraphSchedule
+from jettison.instances.core.errors import InputError
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.schedules.remat_graph.schedule import GraphSchedule
 from tests.executor_steps import same, twin
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 executor: Any = pytest.importorskip("jettison.torch", exc_type=ImportError)
 nn = torch.nn
 
-from jettison.instances.profilers.operator_cost import Roofline  # noqa: E402
+from jettison.instances.profilers.torch_graphs.operator_cost import Roofline  # noqa: E402
 
 pytestmark = pytest.mark.torch
 

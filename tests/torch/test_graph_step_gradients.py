@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.graph import Graph
-from jettison.instances.remat_graph import RematGraph
-from jettison.schedules.graph_schedule import GraphSchedule
-from jettison.solvers.solve import solve
+from jettison.instances.remat_graph.graph import Graph
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.solvers.core.solve import solve
 from tests.executor_steps import same, twin
 from tests.step_models import STEP_MODELS, build_step
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 executor: Any = pytest.importorskip("jettison.torch", exc_type=ImportError)
 
-from jettison.instances.profilers.operator_cost import Roofline  # noqa: E402
+from jettison.instances.profilers.torch_graphs.operator_cost import Roofline  # noqa: E402
 
 pytestmark = pytest.mark.torch
 

@@ -6,10 +6,14 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.errors import InputError
-from jettison.instances.remat_graph import RematGraph
-from jettison.schedules.graph_schedule import GraphOperation, GraphOperationKind, GraphSchedule
-from jettison.solvers.solve import solve
+from jettison.instances.core.errors import InputError
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.schedules.remat_graph.schedule import (
+    GraphOperation,
+    GraphOperationKind,
+    GraphSchedule,
+)
+from jettison.solvers.core.solve import solve
 from tests.executor_steps import same, twin
 from tests.step_models import build_step
 
@@ -17,8 +21,8 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[
 executor: Any = pytest.importorskip("jettison.torch", exc_type=ImportError)
 nn = torch.nn
 
-from jettison.instances.profilers.memory_cpu import CpuMemoryMeter  # noqa: E402
-from jettison.instances.profilers.operator_cost import Roofline  # noqa: E402
+from jettison.instances.profilers.device.memory_cpu import CpuMemoryMeter  # noqa: E402
+from jettison.instances.profilers.torch_graphs.operator_cost import Roofline  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -319,7 +323,7 @@ def test_gradients_are_scaled_and_the_peak_is_near_the_predicted_one_on_a_gpu() 
 
 @needs_cuda
 def test_the_peak_of_a_graph_step_is_near_the_predicted_one_on_a_gpu() -> None:
-    from jettison.instances.profilers.memory_cuda import CudaMemoryMeter
+    from jettison.instances.profilers.device.memory_cuda import CudaMemoryMeter
 
     model = nn.Sequential(
         *[nn.Sequential(nn.Linear(512, 512), nn.LayerNorm(512), nn.SiLU()) for _ in range(8)]

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.link import Link
-from jettison.instances.remat_offload_chain import RematOffloadChain
-from jettison.schedules.offload_schedule import OffloadSchedule
+from jettison.instances.core.link import Link
+from jettison.instances.remat_offload.problem import RematOffloadChain
+from jettison.schedules.remat_offload.schedule import OffloadSchedule
 from tests.executor_steps import MODELS, Residual, build, same, squares, twin, unit_chain
-from tests.random_sequences import random_sequence
+from tests.remat_chain.random_sequences import random_sequence
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 executor: Any = pytest.importorskip("jettison.torch", exc_type=ImportError)

@@ -16,13 +16,14 @@ from typing import Any
 import pytest
 
 from jettison.instances.catalog import load
-from jettison.instances.chain import Chain
-from jettison.instances.graph import Graph
+from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_graph.graph import Graph
 from tests.cli.terminal import Terminal
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 
-from jettison.instances.profilers import chain_measurement, operator_cost  # noqa: E402
+from jettison.instances.profilers.torch_chains import measurement as chain_measurement  # noqa: E402
+from jettison.instances.profilers.torch_graphs import operator_cost  # noqa: E402
 
 pytestmark = pytest.mark.torch
 

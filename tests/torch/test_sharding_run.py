@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from jettison.instances.catalog import load
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.instances.generators.perceptron_program import perceptron
-from jettison.instances.operator import Role
-from jettison.instances.sharded_graph import ShardedGraph
+from jettison.instances.remat_sharding.operator import Role
+from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 from jettison.instances.tensor_programs.device_mesh import v100_mesh
 from jettison.instances.tensor_programs.program_file import save_program
 from jettison.instances.tensor_programs.program_on_mesh import ProgramOnMesh
@@ -24,8 +24,8 @@ from tests.cli.terminal import Terminal
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 
-from jettison.instances.profilers import sharding_run  # noqa: E402
-from jettison.instances.profilers.shard_kernels import kernel_of  # noqa: E402
+from jettison.instances.profilers.shards import sharding_run  # noqa: E402
+from jettison.instances.profilers.shards.shard_kernels import kernel_of  # noqa: E402
 
 pytestmark = pytest.mark.torch
 

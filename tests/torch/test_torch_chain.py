@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from jettison.instances.catalog import load, save
-from jettison.instances.chain import Chain
-from jettison.instances.errors import InputError, MissingExtraError
-from jettison.instances.parameter_gradients import ParameterGradients
-from jettison.instances.profilers import torch_chain
-from jettison.instances.profilers.torch_chain import profile_chain
+from jettison.instances.core.errors import InputError, MissingExtraError
+from jettison.instances.core.parameter_gradients import ParameterGradients
+from jettison.instances.profilers.torch_chains import profile as torch_chain
+from jettison.instances.profilers.torch_chains.profile import profile_chain
+from jettison.instances.remat_chain.chain import Chain
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 nn = torch.nn
@@ -379,8 +379,8 @@ def test_without_pytorch_the_error_says_what_to_install(monkeypatch: pytest.Monk
 
 
 def test_replaying_a_trace_finds_the_peak_of_every_window() -> None:
-    from jettison.instances.profilers.memory_cpu import fill_windows
-    from jettison.instances.profilers.memory_window import MemoryWindow
+    from jettison.instances.profilers.device.memory_cpu import fill_windows
+    from jettison.instances.profilers.device.memory_window import MemoryWindow
 
     def memory(ts: float, size: int, device: int = 0) -> dict[str, Any]:
         return {"name": "[memory]", "ts": ts, "args": {"Bytes": size, "Device Type": device}}
@@ -409,7 +409,7 @@ def test_replaying_a_trace_finds_the_peak_of_every_window() -> None:
 def test_the_versions_of_a_gpu_s_driver_and_libraries_are_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from jettison.instances.profilers import device_name
+    from jettison.instances.profilers.device import device_name
 
     driver = tmp_path / "version"
     driver.write_text("NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue\n", "utf-8")
@@ -434,8 +434,8 @@ def test_views_that_share_a_storage_are_no_copies_of_it() -> None:
 
 
 def test_the_statistics_of_a_gpu_become_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    from jettison.instances.profilers.memory_cuda import CudaMemoryMeter
-    from jettison.instances.profilers.memory_window import MemoryWindow
+    from jettison.instances.profilers.device.memory_cuda import CudaMemoryMeter
+    from jettison.instances.profilers.device.memory_window import MemoryWindow
 
     # In use 5 before and 7 after the operation, 9 at the peak.
     in_use = iter([5, 7])
@@ -452,7 +452,7 @@ def test_the_statistics_of_a_gpu_become_a_window(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_events_of_a_gpu_enclose_the_operation(monkeypatch: pytest.MonkeyPatch) -> None:
-    from jettison.instances.profilers.timing import duration_ns
+    from jettison.instances.profilers.device.timing import duration_ns
 
     happened: list[str] = []
 

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.errors import InputError
-from jettison.instances.graph import Graph
-from jettison.instances.profilers.torch_graph import profile_graph
+from jettison.instances.core.errors import InputError
+from jettison.instances.profilers.torch_graphs.profile import profile_graph
+from jettison.instances.remat_graph.graph import Graph
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 nn = torch.nn
 
-from jettison.instances.profilers.memory_cpu import CpuMemoryMeter  # noqa: E402
-from jettison.instances.profilers.operator_cost import Measured, Roofline  # noqa: E402
-from jettison.instances.profilers.torch_multi_model import profile_multi_model  # noqa: E402
+from jettison.instances.profilers.device.memory_cpu import CpuMemoryMeter  # noqa: E402
+from jettison.instances.profilers.torch_graphs.fused_profiles import profile_multi_model  # noqa: E402
+from jettison.instances.profilers.torch_graphs.operator_cost import Measured, Roofline  # noqa: E402
 from jettison.instances.zoo.catalogue import build  # noqa: E402
 from jettison.instances.zoo.fused_step import FusedStep  # noqa: E402
 from jettison.instances.zoo.workload import TrainingStep  # noqa: E402

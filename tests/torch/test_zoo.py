@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.chain import Chain
-from jettison.instances.errors import InputError, MissingExtraError
-from jettison.instances.parameter_gradients import ParameterGradients
-from jettison.instances.profilers.torch_chain import profile_chain
-from jettison.instances.remat_chain import RematChain
+from jettison.instances.core.errors import InputError, MissingExtraError
+from jettison.instances.core.parameter_gradients import ParameterGradients
+from jettison.instances.profilers.torch_chains.profile import profile_chain
+from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_chain.problem import RematChain
 from jettison.instances.zoo import catalogue
 from jettison.instances.zoo.catalogue import build
 from jettison.instances.zoo.models import MODEL_NAMES
-from jettison.solvers.solve import solve
+from jettison.solvers.core.solve import solve
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 
@@ -119,7 +119,7 @@ def test_a_model_has_one_stage_per_block(name: str, stages: int) -> None:
 def test_a_profile_predicts_the_peak_of_a_plain_training_step(
     arguments: dict[str, Any], gradients: ParameterGradients
 ) -> None:
-    from jettison.instances.profilers.memory_cpu import CpuMemoryMeter
+    from jettison.instances.profilers.device.memory_cpu import CpuMemoryMeter
 
     workload = build(**arguments)
     if arguments["name"] in {"gpt2", "bert"}:
@@ -175,8 +175,8 @@ def peak_with_new_gradients(chain: Chain) -> int:
 def test_everything_that_stays_allocated_passes_the_saved_tensor_hooks(
     arguments: dict[str, Any],
 ) -> None:
-    from jettison.instances.profilers.chain_stage import chain_stages, with_inputs
-    from jettison.instances.profilers.stage_memory import measure_memory, memory_meter
+    from jettison.instances.profilers.torch_chains.stage import chain_stages, with_inputs
+    from jettison.instances.profilers.torch_chains.stage_memory import measure_memory, memory_meter
 
     workload = build(**arguments)
     stages = chain_stages(workload.model, workload.loss, ParameterGradients.NEW)

@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from jettison.instances.errors import InputError
-from jettison.instances.fused_profile import fused_profile
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.provenance import Provenance, Scalar
 from jettison.instances.generators.fused_networks.device import (
     A100,
     NUMBER_BYTES,
@@ -29,9 +29,9 @@ from jettison.instances.generators.fused_networks.device import (
     Kernel,
     elementwise,
 )
-from jettison.instances.graph import Graph, Node
-from jettison.instances.multi_model import LARGEST_MODELS, MultiModel
-from jettison.instances.provenance import Provenance, Scalar
+from jettison.instances.multi_model.fused_profile import fused_profile
+from jettison.instances.multi_model.instance import LARGEST_MODELS, MultiModel
+from jettison.instances.remat_graph.graph import Graph, Node
 
 LARGEST_BATCH = 2**12
 

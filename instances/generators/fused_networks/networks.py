@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.instances.generators.fused_networks.device import A100, AssumedDevice
 from jettison.instances.generators.fused_networks.fused_step import FusedStep
 from jettison.instances.generators.fused_networks.mobile import mobilenet_v3
@@ -19,7 +19,7 @@ from jettison.instances.generators.fused_networks.transformers import (
     gpt2,
     vision_transformer,
 )
-from jettison.instances.multi_model import MultiModel
+from jettison.instances.multi_model.instance import MultiModel
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
-from jettison.instances.graph import Graph
+from jettison.instances.remat_graph.graph import Graph
 
 FORWARD, TRAINING = Passes.FORWARD, Passes.TRAINING
 

@@ -6,13 +6,17 @@ from fractions import Fraction
 
 import pytest
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.instances.generators.persistence_gap import PersistenceGap, persistence_gap
-from jettison.instances.remat_chain import RematChain
-from jettison.schedules.chain_schedule import ChainOperation, ChainOperationKind, ChainSchedule
-from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.solve import solve
-from tests.oracles.chain_brute_force import fastest, fastest_persistent
+from jettison.instances.remat_chain.problem import RematChain
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.schedules.remat_chain.schedule import (
+    ChainOperation,
+    ChainOperationKind,
+    ChainSchedule,
+)
+from jettison.solvers.core.solve import solve
+from tests.remat_chain.oracles.brute_force import fastest, fastest_persistent
 
 ALL, CHECKPOINT, NONE, BACKWARD, _ = ChainOperationKind
 

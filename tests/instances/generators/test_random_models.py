@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.instances.generators.random_models import RandomModels
-from jettison.instances.multi_model import MultiModel
+from jettison.instances.multi_model.instance import MultiModel
 
 SMALL = RandomModels(operators=6, tensors=3, models=3, most_ns=9, most_bytes=9)
 

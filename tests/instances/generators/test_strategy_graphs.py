@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.instances.generators.strategy_graphs import StrategyGraphs
-from jettison.schedules.strategy_choice import StrategyChoice
+from jettison.schedules.sharding.strategy_choice import StrategyChoice
 
 
 def test_the_same_seed_gives_the_same_graph_and_another_one_another() -> None:

@@ -5,17 +5,17 @@ import random
 
 import pytest
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.json_file import json_text
 from jettison.instances.generators.three_partition_family import (
     FAMILIES,
     family_of,
     generate_three_partition,
 )
-from jettison.instances.json_file import json_text
-from jettison.instances.three_partition import ThreePartition
-from jettison.instances.three_partition_certificate import Answer
-from jettison.instances.triple_relaxation import farkas_vector
-from tests.oracles.three_partition_brute_force import has_three_partition
+from jettison.instances.three_partition.certificate import Answer
+from jettison.instances.three_partition.instance import ThreePartition
+from jettison.instances.three_partition.triple_relaxation import farkas_vector
+from tests.three_partition.oracles.brute_force import has_three_partition
 
 
 def drawn(family: str, groups: int, target: int, seed: int) -> ThreePartition | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.instances.generators.training_networks import NETWORKS, resnet50
 from jettison.instances.generators.training_step import TrainingStep
 

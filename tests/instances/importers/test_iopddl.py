@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.instances.importers import iopddl
 from jettison.instances.importers.iopddl import import_iopddl
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.instances.importers.pipedream import import_pipedream_chain, import_pipedream_graph
 
 # node1 (input) -> node2 -> node3 -> node4 -> node5 -> node7, node2 -> node4, node5 -> node6 (read

@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from jettison.instances.errors import InputError
-from jettison.instances.link import Link
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.link import Link
 from jettison.instances.tensor_programs.device_mesh import DeviceMesh, MeshDimension, v100_mesh
 
 # One byte in two nanoseconds, between four devices.

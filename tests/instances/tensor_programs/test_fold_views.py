@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from jettison.instances.operator import Role
+from jettison.instances.remat_sharding.operator import Role
 from jettison.instances.tensor_programs.fold_views import fold_views
 from jettison.instances.tensor_programs.tensor_program import TensorOperation, TensorProgram
 

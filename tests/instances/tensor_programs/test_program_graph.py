@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jettison.instances.errors import InputError
-from jettison.instances.operator import Role
+from jettison.instances.core.errors import InputError
+from jettison.instances.remat_sharding.operator import Role
 from jettison.instances.tensor_programs.program_graph import program_graph
 from jettison.instances.tensor_programs.program_names import named_program
 from jettison.instances.tensor_programs.tensor_program import TensorOperation, TensorProgram

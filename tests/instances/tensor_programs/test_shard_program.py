@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from jettison.instances.generators.perceptron_program import perceptron
-from jettison.instances.operator import Role
+from jettison.instances.remat_sharding.operator import Role
 from jettison.instances.tensor_programs.device_mesh import v100_mesh
 from jettison.instances.tensor_programs.shard_program import followed_operands, shard_program
 from jettison.instances.tensor_programs.tensor_program import TensorOperation, TensorProgram

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jettison.instances.operator import Role
+from jettison.instances.remat_sharding.operator import Role
 from jettison.instances.tensor_programs.device_mesh import DeviceMesh, v100_mesh
 from jettison.instances.tensor_programs.placement import Placement
 from jettison.instances.tensor_programs.split_operation import SplitOperation

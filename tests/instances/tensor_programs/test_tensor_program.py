@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from jettison.instances.errors import InputError
+from jettison.instances.core.errors import InputError
 from jettison.instances.generators.perceptron_program import perceptron
-from jettison.instances.operator import Role
+from jettison.instances.remat_sharding.operator import Role
 from jettison.instances.tensor_programs.program_file import load_program, save_program
 from jettison.instances.tensor_programs.tensor_program import TensorOperation, TensorProgram
 

@@ -10,8 +10,8 @@ import pytest
 
 from jettison.cli.main import main
 from jettison.instances.catalog import save
-from jettison.instances.chain import Chain, Stage
-from jettison.instances.provenance import Provenance
+from jettison.instances.core.provenance import Provenance
+from jettison.instances.remat_chain.chain import Chain, Stage
 
 HOSTILE = "</script><img src=x onerror=alert(1)> & \"quoted\" 'name' <!-- data -->"
 REASON = "killed <b>at</b> its wall limit\nof 3 s"

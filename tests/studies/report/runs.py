@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jettison.schedules.schedule_class import ScheduleClass
-from jettison.solvers.posed_problem import Resources
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.pose import Resources
 from jettison.studies.job import Job
 from jettison.studies.report.run import ProvedBound, Run, TracePoint
 

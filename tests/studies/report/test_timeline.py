@@ -7,8 +7,8 @@ from itertools import accumulate
 import pytest
 
 import jettison as jt
-from jettison.schedules.replay import Replay, Step
-from jettison.schedules.schedule_class import ScheduleClass
+from jettison.schedules.core.replay import Replay, Step
+from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.studies.report import timeline
 from jettison.studies.report.timeline import Timeline
 from tests.tiny import UNIFORM

@@ -1,1 +1,0 @@
-"""The formulations that proofs can be about, built from instances in exact integers."""

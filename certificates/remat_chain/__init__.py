@@ -1,0 +1,1 @@
+"""What certificates of chains claim, and how it is checked."""

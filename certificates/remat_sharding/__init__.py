@@ -1,0 +1,1 @@
+"""What certificates of sharded graphs claim, and how it is checked."""

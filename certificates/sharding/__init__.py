@@ -1,0 +1,1 @@
+"""What certificates of strategies claim, and how it is checked."""

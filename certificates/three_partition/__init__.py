@@ -1,0 +1,1 @@
+"""What certificates of 3-PARTITION claim, and how it is checked."""

@@ -1,0 +1,1 @@
+"""What certificates of offloaded weights claim, and how it is checked."""

@@ -1,0 +1,127 @@
+r"""Weight offloading as the models read it: the cycle of operations, the memory and the link.
+
+Operations :math:`k = 0, \dots, 2L-1` are :math:`B_L, \dots, B_1, F_1, \dots, F_L` of the layers
+:math:`1, \dots, L`, so that :math:`B_i` stands at :math:`b_i = L - i` and :math:`F_i` at
+:math:`f_i = L + i - 1`. Besides weights they need :math:`e_k` bytes:
+
+.. math::
+    e(F_i) &= a_0 + \sum_{j \le i} \bar a_j + o_{F_i}, \\
+    e(B_i) &= a_0 + \sum_{j \le i} \bar a_j + |\delta_i|
+              + \max(|\delta_{i-1}| + o_{B_i}, |a_{i-1}|) + |w_i| ,
+
+where :math:`|\delta_{i-1}|` is left out of the first term of the maximum if the instance says that
+the overhead holds it, :math:`|a_{i-1}|` is left out for the first layer, whose input has no
+gradient afterwards, and the last term is the gradient of the weights.
+
+The link carries :math:`p / q` bytes in a nanosecond in each direction, in lowest terms. A transfer
+of :math:`|w|` bytes takes at least :math:`|w| q / p` ns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import CertificateError
+from ..header_fields import integer_field, only_fields
+from ..remat_chain.given_chain import GivenChain
+
+_NS_PER_S = 10**9
+
+
+@dataclass(frozen=True)
+class GivenWeightOffload:
+    """Layers are counted from 1; index 0 of `weights` is not used and 0.
+
+    Attributes
+    ----------
+    weights
+        Bytes of the weights of each layer.
+    layer_of, durations_ns, needs_bytes
+        Of each operation: its layer, its time and :math:`e_k`.
+    memory_bytes
+        The limit.
+    link_bytes, link_ns
+        :math:`p` and :math:`q`.
+    """
+
+    weights: tuple[int, ...]
+    layer_of: tuple[int, ...]
+    durations_ns: tuple[int, ...]
+    needs_bytes: tuple[int, ...]
+    memory_bytes: int
+    link_bytes: int
+    link_ns: int
+
+    @classmethod
+    def from_json(
+        cls, instance: Mapping[str, Any], resources: Mapping[str, Any], most_layers: int
+    ) -> GivenWeightOffload:
+        """Read the problem; linear time.
+
+        Raises
+        ------
+        CertificateError
+            If the instance is no chain or has more than `most_layers`, or the memory or the bytes
+            per second are none.
+        """
+        only_fields(resources, {"memory_bytes", "bytes_per_s"}, "resources")
+        chain = GivenChain.from_json(instance)
+        if len(chain) > most_layers:
+            raise CertificateError(f"{len(chain)} layers; the model is built for {most_layers}")
+        bytes_per_s = integer_field(resources, "bytes_per_s", least=1)
+        weights = tuple(stage.weight_bytes for stage in chain.stages)
+        forward, backward, saved = [], [], chain.input_bytes
+        for number, stage in enumerate(chain.stages, start=1):
+            saved += stage.saved_bytes
+            forward.append(saved + stage.forward_overhead_bytes)
+            leaves = chain.activation_bytes(number - 1) if number > 1 else 0
+            running = chain.gradient_bytes(number) + stage.backward_overhead_bytes
+            backward.append(saved + stage.output_bytes + max(running, leaves) + stage.weight_bytes)
+        layers = range(1, len(chain) + 1)
+        common = math.gcd(bytes_per_s, _NS_PER_S)
+        return cls(
+            weights=(0, *weights),
+            layer_of=(*reversed(layers), *layers),
+            durations_ns=(
+                *(stage.backward_ns for stage in reversed(chain.stages)),
+                *(stage.forward_ns for stage in chain.stages),
+            ),
+            needs_bytes=(*reversed(backward), *forward),
+            memory_bytes=integer_field(resources, "memory_bytes"),
+            link_bytes=bytes_per_s // common,
+            link_ns=_NS_PER_S // common,
+        )
+
+    @property
+    def num_layers(self) -> int:
+        """The number of layers."""
+        return len(self.weights) - 1
+
+    @property
+    def base_time_ns(self) -> int:
+        """Time of all operations."""
+        return sum(self.durations_ns)
+
+    @property
+    def total_bytes(self) -> int:
+        """Size of all weights."""
+        return sum(self.weights)
+
+    def backward_of(self, layer: int) -> int:
+        """Return the place of the layer's backward operation."""
+        return self.num_layers - layer
+
+    def forward_of(self, layer: int) -> int:
+        """Return the place of the layer's forward operation."""
+        return self.num_layers + layer - 1
+
+    def transfer_ns(self, size_bytes: int) -> int:
+        """Return the time of so many bytes on the link, rounded up."""
+        return -(-size_bytes * self.link_ns // self.link_bytes)
+
+    def excess_bytes(self, operation: int) -> int:
+        """Return what has to be absent of all weights when an operation starts, if above 0."""
+        return self.total_bytes + self.needs_bytes[operation] - self.memory_bytes

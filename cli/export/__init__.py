@@ -1,0 +1,1 @@
+"""jettison export: models as files for other solvers."""

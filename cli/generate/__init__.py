@@ -1,0 +1,1 @@
+"""jettison generate: instances from families, networks and random draws."""

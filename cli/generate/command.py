@@ -1,0 +1,249 @@
+"""`jettison generate`: hard instances of known answer, and random graphs, for testing solvers."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jettison.cli.generate.instance_set import (
+    INDEX,
+    LARGEST_COUNT,
+    FileFormat,
+    ModelKind,
+    SetLayout,
+    SetProblem,
+    check_new_folder,
+    file_entry,
+    write_folder,
+)
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.json_file import json_text
+from jettison.instances.generators.three_partition_family import (
+    FAMILIES,
+    Family,
+    family_of,
+    generate_three_partition,
+    set_name,
+)
+
+app = typer.Typer(
+    help="Generate hard instances of known answer, with proofs, and random graphs.",
+    no_args_is_help=True,
+)
+
+_FAMILY_HELP = "; ".join(
+    f"{family.name} ({family.answer}: {family.summary})" for family in FAMILIES.values()
+)
+
+
+class PartitionModel(StrEnum):
+    """The integer programs of 3-PARTITION."""
+
+    ANY_GROUP = ModelKind.ANY_GROUP.value
+    LED_BY_LARGEST = ModelKind.LED_BY_LARGEST.value
+    TRIPLES = ModelKind.TRIPLES.value
+
+
+GroupsOption = Annotated[
+    int, typer.Option("--groups", metavar="M", help="Number of groups; there are 3 M items.")
+]
+TargetOption = Annotated[int, typer.Option("--target", metavar="V", help="Sum of every group.")]
+AnswerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--answer",
+        metavar="yes|no",
+        help="The answer of all instances; without --family it takes planted or residue.",
+    ),
+]
+FamilyOption = Annotated[
+    str | None, typer.Option("--family", metavar="NAME", help=f"One of: {_FAMILY_HELP}.")
+]
+ModuliOption = Annotated[
+    str | None,
+    typer.Option(
+        "--moduli", metavar="Q", help="Of residue one (5 by default), of split two (5,7)."
+    ),
+]
+SeedOption = Annotated[
+    int, typer.Option("--seed", metavar="N", help="The same seed gives the same bytes anywhere.")
+]
+CountOption = Annotated[
+    int, typer.Option("--count", metavar="K", help="How many instances, all different.")
+]
+OutputOption = Annotated[
+    Path, typer.Option("--output", "-o", metavar="DIR", help="The folder to write; a new one.")
+]
+FormatOption = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        metavar="LIST",
+        help="json, which holds the certificate, and after commas mps and lp; certificate is, "
+        "of answer no, a file of its own that python -m jettison.certificates checks.",
+    ),
+]
+ModelOption = Annotated[
+    PartitionModel,
+    typer.Option(
+        "--model",
+        help="The integer program of mps and lp: items to numbered groups, items to the largest "
+        "item of their group, or one column for each triple.",
+    ),
+]
+
+
+@app.command("three-partition")
+def generate_partitions(
+    groups: GroupsOption,
+    target: TargetOption,
+    output: OutputOption,
+    answer: AnswerOption = None,
+    family: FamilyOption = None,
+    moduli: ModuliOption = None,
+    seed: SeedOption = 0,
+    count: CountOption = 1,
+    formats: FormatOption = "json",
+    model: ModelOption = PartitionModel.ANY_GROUP,
+) -> None:
+    """Group 3 M items in threes of sum V (3-PARTITION).
+
+    Every instance comes with its answer and a certificate that `jettison verify` checks: the groups
+    for yes, an argument that needs no search for no. The folder also holds the answers in MIPLIB's
+    .solu format, and an index with the SHA-256 of every file.
+    """
+    _generate(
+        SetProblem.THREE_PARTITION,
+        family_of(family, answer),
+        (groups, target),
+        _read_moduli(moduli),
+        (seed, count),
+        output,
+        _read_formats(formats),
+        ModelKind(model.value),
+    )
+
+
+@app.command("weight-offload")
+def generate_weight_offload(
+    groups: GroupsOption,
+    target: TargetOption,
+    output: OutputOption,
+    answer: AnswerOption = None,
+    family: FamilyOption = None,
+    moduli: ModuliOption = None,
+    seed: SeedOption = 0,
+    count: CountOption = 1,
+    formats: FormatOption = "json",
+) -> None:
+    """Offload weights as fast as 3-PARTITION allows.
+
+    Each chain comes with the 3-PARTITION that it is made from, and that one's certificate. Memory
+    and bandwidth are in the index. On yes the shortest period is 2 M V ns, on no it is longer. As
+    mps and lp stands the mixed-integer bound on the period, whose objective is idle time.
+    """
+    _generate(
+        SetProblem.WEIGHT_OFFLOAD,
+        family_of(family, answer),
+        (groups, target),
+        _read_moduli(moduli),
+        (seed, count),
+        output,
+        _read_formats(formats),
+        ModelKind.OFFLOAD_BOUND,
+    )
+
+
+@app.command("triplets")
+def generate_triplets(
+    groups: GroupsOption,
+    output: OutputOption,
+    target: TargetOption = 1000,
+    seed: SeedOption = 0,
+    count: CountOption = 1,
+    formats: FormatOption = "json",
+    model: ModelOption = PartitionModel.ANY_GROUP,
+) -> None:
+    """Fill bins of 1000 with three items each (Falkenauer).
+
+    These are 3-PARTITION instances of answer yes with one large and two small items per group.
+    """
+    _generate(
+        SetProblem.THREE_PARTITION,
+        FAMILIES["triplets"],
+        (groups, target),
+        (),
+        (seed, count),
+        output,
+        _read_formats(formats),
+        ModelKind(model.value),
+    )
+
+
+def _generate(
+    problem: SetProblem,
+    family: Family,
+    size: tuple[int, int],
+    moduli: tuple[int, ...],
+    draw: tuple[int, int],
+    output: Path,
+    formats: tuple[FileFormat, ...],
+    model: ModelKind,
+) -> None:
+    (groups, target), (seed, count) = size, draw
+    if not 1 <= count <= LARGEST_COUNT:
+        raise InputError(f"{count}", field="count", expected=f"write 1 to {LARGEST_COUNT}")
+    check_new_folder(output)
+    instances = [
+        generate_three_partition(family, groups, target, seed=seed, number=number, moduli=moduli)
+        for number in range(count)
+    ]
+    # No file leaves this program that its own check would refuse.
+    for instance in instances:
+        instance.proof()
+    mark = "" if problem is SetProblem.THREE_PARTITION else f"{problem}-"
+    layout = SetLayout(
+        f"{mark}{set_name(family, groups, target, moduli=moduli, seed=seed)}",
+        problem,
+        formats,
+        model,
+    )
+    files = layout.files(instances)
+    entries = [file_entry(name, text.encode("ascii")) for name, text in files.items()]
+    files[INDEX] = json_text(layout.index(instances, entries))
+    write_folder(output, files)
+    sys.stderr.write(
+        f"wrote {output}: {count} x {problem} of family {family.name}, answer {family.answer}, "
+        f"{len(files)} files\n"
+    )
+
+
+def _read_formats(text: str) -> tuple[FileFormat, ...]:
+    words = text.split(",")
+    known = [str(item) for item in FileFormat]
+    if len(set(words)) != len(words) or not set(words) <= set(known):
+        raise InputError(
+            f"{text!r}", field="format", expected=f"write {','.join(known)}, or some of them"
+        )
+    if FileFormat.JSON not in words:
+        raise InputError(
+            f"{text!r} leaves out json, which holds the certificate",
+            field="format",
+            expected=f"write json,{text}",
+        )
+    return tuple(FileFormat(word) for word in known if word in words)
+
+
+def _read_moduli(text: str | None) -> tuple[int, ...]:
+    if text is None:
+        return ()
+    words = text.split(",")
+    if not all(word.isascii() and word.isdigit() and len(word) < 17 for word in words):
+        raise InputError(
+            f"{text[:40]!r}", field="moduli", expected="write whole numbers, such as 5 or 5,7"
+        )
+    return tuple(int(word) for word in words)

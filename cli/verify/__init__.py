@@ -1,0 +1,1 @@
+"""jettison verify: schedules, certificates and sets of instances."""

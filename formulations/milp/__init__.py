@@ -1,0 +1,1 @@
+"""Array models and their bridges to PuLP, Pyomo and files."""

@@ -1,0 +1,63 @@
+"""Array models as files that other solvers read."""
+
+from __future__ import annotations
+
+import gzip
+import tempfile
+from pathlib import Path
+
+import lazy_loader as lazy
+
+from jettison.formulations.milp.array_model import ArrayModel
+from jettison.instances.core.atomic_file import replacing
+from jettison.instances.core.errors import InputError, JettisonError
+
+highspy = lazy.load("highspy")
+
+SUFFIXES = (".mps", ".lp", ".mps.gz")
+
+
+def write_model(model: ArrayModel, path: str | Path) -> None:
+    """Write `model` to `path` as MPS, LP or gzipped MPS, whichever its ending names.
+
+    The file appears complete or not at all, in place of one that is there. Equal models give equal
+    bytes.
+
+    Raises
+    ------
+    InputError
+        If the ending is not one of `SUFFIXES`, or the file cannot be written.
+    JettisonError
+        If HiGHS cannot write the model.
+
+    Notes
+    -----
+    HiGHS writes the file, with 15 significant digits: a coefficient such as 1/3 comes back changed
+    in the last place. In an LP file a row with two limits becomes two rows, whose names end in
+    ``lo`` and ``up``, and a row without a limit is left out.
+    """
+    target = Path(path)
+    suffix = next((ending for ending in SUFFIXES if target.name.endswith(ending)), None)
+    if suffix is None:
+        raise InputError(
+            f"{target.name!r} has an ending that names no model format",
+            source=str(target),
+            expected=f"end it in {', '.join(SUFFIXES)}",
+        )
+    highs = highspy.Highs()
+    with replacing(target) as stream, tempfile.TemporaryDirectory() as folder:
+        # HiGHS takes the name x.mps.gz and writes plain text to it; it is we who compress.
+        plain = Path(folder, "model.lp" if suffix == ".lp" else "model.mps")
+        outcomes = (
+            highs.setOptionValue("log_to_console", False),
+            highs.passModel(model.to_highs_lp()),
+            highs.writeModel(str(plain)),
+        )
+        if highspy.HighsStatus.kError in outcomes:
+            raise JettisonError(f"HiGHS cannot write the model {model.name}")
+        if suffix == ".mps.gz":
+            # No name and no time in the header: they would make equal models differ.
+            with gzip.GzipFile("", "wb", 9, stream, mtime=0) as packed:
+                packed.write(plain.read_bytes())
+        else:
+            stream.write(plain.read_bytes())

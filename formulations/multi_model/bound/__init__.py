@@ -1,0 +1,1 @@
+"""The model that bounds the time of one unit of fused models."""

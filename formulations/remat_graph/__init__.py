@@ -1,0 +1,1 @@
+"""Models of graphs: Checkmate's, and those with fewer rows."""

@@ -1,0 +1,71 @@
+"""What a model of a graph's step may compute again, and in which stages.
+
+Stage t ends with the first computation of node t. A *forward stage* is one of a node without the
+mark of the backward pass. Each choice is a type; every formulation takes one, and so the same
+question can be asked of all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from jettison.instances.remat_graph.graph import Graph
+
+
+class Recomputation(Protocol):
+    """A choice of the computations that may be repeated."""
+
+    def permits(self, graph: Graph, stage: int, node: int) -> bool:
+        """Tell whether `stage` may compute the earlier `node` again.
+
+        The stage after all first computations, which only schedules in order have, is `len(graph)`.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class AnyNode:
+    """Every node, in every stage after its own."""
+
+    def permits(self, graph: Graph, stage: int, node: int) -> bool:
+        """Tell whether the stage is after the node's own."""
+        return node < stage
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardNodes:
+    """Nodes without the backward mark, in every stage after their own."""
+
+    def permits(self, graph: Graph, stage: int, node: int) -> bool:
+        """Tell whether the node is no backward one."""
+        return node < stage and not graph.nodes[node].backward
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardNodesInBackwardStages:
+    """Nodes without the backward mark, in the stages of backward nodes and after all of them."""
+
+    def permits(self, graph: Graph, stage: int, node: int) -> bool:
+        """Tell whether the node is no backward one and the stage no forward one."""
+        is_forward = stage < len(graph) and not graph.nodes[stage].backward
+        return node < stage and not graph.nodes[node].backward and not is_forward
+
+
+def permits_before_reading(
+    choice: Recomputation, graph: Graph, cut: int, node: int, end: int
+) -> bool:
+    """Tell whether `node` may be computed again after the cut, in time for its next first reader.
+
+    Parameters
+    ----------
+    choice, graph
+        What may be computed again, of what.
+    cut, node
+        A node, and one up to it.
+    end
+        The last stage to look at: up to it, or to the first user of `node` after the cut.
+    """
+    readers = (user for user in graph.users[node] if cut < user <= end)
+    return any(
+        choice.permits(graph, stage, node) for stage in range(cut + 1, next(readers, end) + 1)
+    )

@@ -1,0 +1,1 @@
+"""Models of graphs over windows of stages."""

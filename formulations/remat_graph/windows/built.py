@@ -1,0 +1,110 @@
+"""What `frontier` builds: the model, and the way between its points and schedules."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from jettison.formulations.milp.array_model import ArrayModel, Floats
+from jettison.formulations.milp.integer_scale import IntegerScale
+from jettison.instances.remat_graph.graph import Graph
+
+
+@dataclass(frozen=True)
+class WindowedModel:
+    """A built model, and how to read its values.
+
+    Attributes
+    ----------
+    graph
+        The instance.
+    cuts
+        The nodes after whose first computations the windows begin.
+    model
+        The model.
+    recomputed, stored
+        For each window, the columns R and S of each needed node.
+    memory_scale, time_scale
+        For the rows of memory, and for the objective.
+    """
+
+    graph: Graph
+    cuts: tuple[int, ...]
+    model: ArrayModel
+    recomputed: tuple[dict[int, int], ...]
+    stored: tuple[dict[int, int], ...]
+    memory_scale: IntegerScale
+    time_scale: IntegerScale
+
+    def computations(self, values: Floats) -> tuple[int, ...]:
+        """Return the computations, in order, that an integer point of the model suggests.
+
+        What a window computes again comes as late in it as it can: before the first of its users
+        in the window, or at the end of it. Every node follows its inputs, so the sequence becomes
+        a valid schedule (`GraphSchedule.from_computations`) but for its memory, which the model
+        knows only at the cuts and slots. :math:`O(k (n + |E|))` for `k` cuts.
+
+        Parameters
+        ----------
+        values
+            Value of each column.
+        """
+        count = len(self.graph)
+        again: list[list[int]] = [[] for _ in range(count + 1)]
+        for start, end, columns in zip(self.cuts, self._ends, self.recomputed, strict=True):
+            stage_of: dict[int, int] = {}
+            for node in sorted(columns, reverse=True):
+                if values[columns[node]] < 0.5:
+                    continue
+                stages = [
+                    user if user > start else stage_of[user]
+                    for user in self.graph.users[node]
+                    if user in stage_of or start < user <= end
+                ]
+                stage_of[node] = min(stages, default=end)
+                again[stage_of[node]].append(node)
+        sequence: list[int] = []
+        for stage, nodes in enumerate(again):
+            sequence.extend(sorted(nodes))
+            if stage < count:
+                sequence.append(stage)
+        return tuple(sequence)
+
+    def point(self, computations: Sequence[int]) -> Floats:
+        """Return what the columns R and S say of a schedule; NaN for those that follow from them.
+
+        Of a schedule of the model's class that fits it is a feasible point, at most as expensive:
+        what a window computes several times counts once. :math:`O(k n + |E|)` for `k` cuts, times
+        a logarithm.
+
+        Parameters
+        ----------
+        computations
+            Of every node, in an order in which first ones follow the graph, none of them unread.
+        """
+        graph = self.graph
+        computed_at: list[list[int]] = [[] for _ in graph.nodes]
+        read_until = [-1] * len(computations)
+        for place, node in enumerate(computations):
+            for source in graph.inputs[node]:
+                read_until[computed_at[source][-1]] = place
+            computed_at[node].append(place)
+        for places in (computed_at[i] for i, node in enumerate(graph.nodes) if node.keep):
+            read_until[places[-1]] = len(computations)
+        begins = [computed_at[cut][0] for cut in self.cuts]
+        ends = [*begins[1:], len(computations)]
+        values = np.full(self.model.num_columns, np.nan)
+        for w, (begin, end) in enumerate(zip(begins, ends, strict=True)):
+            for node, column in self.recomputed[w].items():
+                places = computed_at[node]
+                later = bisect_right(places, begin)
+                values[column] = later < len(places) and places[later] <= end
+                values[self.stored[w][node]] = read_until[places[later - 1]] > begin
+        return values
+
+    @property
+    def _ends(self) -> tuple[int, ...]:
+        return (*self.cuts[1:], len(self.graph))

@@ -1,0 +1,1 @@
+"""Models of chains with a link to the host."""

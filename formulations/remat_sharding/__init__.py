@@ -1,0 +1,1 @@
+"""Models of strategies and recomputation together."""

@@ -1,0 +1,1 @@
+"""KIWI's models, complete and reduced."""

@@ -1,0 +1,1 @@
+"""Models of 3-PARTITION."""

@@ -1,0 +1,1 @@
+"""What every kind of instance needs: files, hashes, names, units, errors, provenance."""

@@ -1,0 +1,92 @@
+"""What all kinds of instances share as JSON documents: header, name, provenance and hash."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar
+
+from jettison.instances.core.content_hash import content_sha256
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.provenance import Provenance
+
+_Entry = TypeVar("_Entry")
+
+
+class InstanceDocument(ABC):
+    """An instance with a JSON form: a frozen dataclass with a name and a provenance.
+
+    Attributes
+    ----------
+    kind
+        The kind of its file.
+    name
+        Name of the instance.
+    provenance
+        Where the numbers come from.
+    """
+
+    kind: ClassVar[str]
+    name: str
+    provenance: Provenance
+
+    @abstractmethod
+    def content(self) -> dict[str, object]:
+        """Return the fields of the JSON object that schedules depend on."""
+
+    def remarks(self) -> dict[str, object]:
+        """Return the other fields, which do not count in the hash."""
+        return {}
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hash of all that schedules depend on; the name and the provenance do not count."""
+        return content_sha256({**self._header(), **self.content()})
+
+    def to_json(self) -> dict[str, object]:
+        """Return the instance as a JSON object of the published schema."""
+        provenance = self.provenance.to_json()
+        return {
+            **self._header(),
+            "name": self.name,
+            **self.content(),
+            **self.remarks(),
+            **({"provenance": provenance} if provenance else {}),
+        }
+
+    def _header(self) -> dict[str, object]:
+        return {"format": "jettison", "kind": self.kind, "version": 1}
+
+
+def read_provenance(document: Mapping[str, Any]) -> Provenance:
+    """Return the provenance of a document that has passed the schema.
+
+    Raises
+    ------
+    InputError
+        If a value contradicts another; the field is named by its path.
+    """
+    try:
+        return Provenance.from_json(document.get("provenance", {}))
+    except InputError as error:
+        raise error.within(prefix="provenance") from None
+
+
+def read_each(
+    document: Mapping[str, Any], field: str, read: Callable[[Any], _Entry]
+) -> tuple[_Entry, ...]:
+    """Return what is read of each entry of a list; a wrong one is named by its place.
+
+    Raises
+    ------
+    InputError
+        What `read` raises, within ``field[place]``.
+    """
+    found = []
+    for place, entry in enumerate(document[field]):
+        try:
+            found.append(read(entry))
+        except InputError as error:
+            raise error.within(prefix=f"{field}[{place}]") from None
+    return tuple(found)

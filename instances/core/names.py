@@ -1,0 +1,45 @@
+"""Names: present, printable and unique inside instances; suggested where one is unknown."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from jettison.instances.core.errors import InputError
+
+LONGEST_NAME = 200
+
+
+def checked_name(value: object, field: str) -> str:
+    """Return `value` if it can name something in a table, a plot and a file.
+
+    Raises
+    ------
+    InputError
+        If it is not text, is empty, too long, or holds characters that do not print.
+    """
+    expected = f"write 1 to {LONGEST_NAME} printable characters"
+    if not isinstance(value, str):
+        raise InputError(f"{value!r} is not text", field=field, expected=expected)
+    if not value.strip() or len(value) > LONGEST_NAME or not value.isprintable():
+        raise InputError(f"{value[:40]!r} cannot be a name", field=field, expected=expected)
+    return value
+
+
+def suggestion(name: str, names: Sequence[str]) -> str:
+    """Begin the advice for an unknown name with the most similar known one; empty if none is."""
+    similar = difflib.get_close_matches(name.lower(), names, n=1)
+    return f"write {similar[0]}, or " if similar else ""
+
+
+def checked_unique(names: Sequence[str], field: str) -> None:
+    """Raise `InputError` with both positions if a name occurs twice."""
+    first: dict[str, int] = {}
+    for position, name in enumerate(names):
+        if name in first:
+            raise InputError(
+                f"{name!r} is also the name of {field}[{first[name]}]",
+                field=f"{field}[{position}].name",
+                expected="give every one a name of its own",
+            )
+        first[name] = position

@@ -1,0 +1,86 @@
+"""Amounts of memory and time as people write them, and the integers that the models use.
+
+Everything inside jettison is an integer: bytes, nanoseconds, bytes per second. Text is read once,
+here, and always with its unit.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from jettison.instances.core.errors import InputError
+
+# Above 2**53 - 1 an integer does not survive a reader that holds JSON numbers as doubles.
+LARGEST_AMOUNT = 2**53 - 1
+
+BYTE_UNITS = {
+    "B": 1,
+    "kB": 10**3,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+    "TiB": 2**40,
+}
+NANOSECOND_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+
+_AMOUNT = re.compile(r"\s*(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z]*)\s*")
+
+
+def checked_amount(value: object, field: str, unit: str) -> int:
+    """Return `value` if it is an integer amount that every later computation can hold.
+
+    Raises
+    ------
+    InputError
+        If `value` is not an ``int`` (a ``bool`` or ``5.0`` is not), is negative, or is above
+        2**53 - 1.
+    """
+    expected = f"write a whole number of {unit}, 0 to {LARGEST_AMOUNT}"
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InputError(f"{value!r} is not an integer", field=field, expected=expected)
+    if value < 0:
+        raise InputError(f"{value} is negative", field=field, expected=expected)
+    if value > LARGEST_AMOUNT:
+        raise InputError("the value is too large", field=field, expected=expected)
+    return value
+
+
+def parse_bytes(text: str) -> int:
+    """Read an amount of memory such as ``4GiB``, ``512MB`` or ``1000B``; fractions round down.
+
+    Raises
+    ------
+    InputError
+        If the text is not a non-negative number followed by a unit.
+    """
+    expected = "write a number with its unit, such as 4GiB, 512MB or 1000B"
+    match = _AMOUNT.fullmatch(text)
+    if match is None:
+        raise InputError(f"{text!r} is not an amount of memory", expected=expected)
+    if not match["unit"]:
+        raise InputError(f"{text!r} has no unit", expected=expected)
+    if match["unit"] not in BYTE_UNITS:
+        raise InputError(f"{match['unit']!r} is not a unit of memory", expected=expected)
+    amount = int(Fraction(match["number"]) * BYTE_UNITS[match["unit"]])
+    return checked_amount(amount, "", "bytes")
+
+
+def format_bytes(amount_bytes: int) -> str:
+    """Write an amount of memory for a person: ``1.50 GiB``."""
+    for unit in ("TiB", "GiB", "MiB", "KiB"):
+        if abs(amount_bytes) >= BYTE_UNITS[unit]:
+            return f"{amount_bytes / BYTE_UNITS[unit]:.2f} {unit}"
+    return f"{amount_bytes} B"
+
+
+def format_ns(duration_ns: int, digits: int = 4) -> str:
+    """Write a duration for a person, with so many significant digits: ``12.3 ms``."""
+    for unit in ("s", "ms", "us"):
+        if abs(duration_ns) >= NANOSECOND_UNITS[unit]:
+            return f"{duration_ns / NANOSECOND_UNITS[unit]:.{digits}g} {unit}"
+    return f"{duration_ns} ns"

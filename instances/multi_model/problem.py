@@ -1,0 +1,157 @@
+"""The problem of µ-TWO: models to train, the memory of the device, and its link to the host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.link import Link, parse_link
+from jettison.instances.core.memory import Alpha, Amount, Memory, Share, parse_memory
+from jettison.instances.multi_model.instance import MultiModel
+from jettison.instances.multi_model.sub_array import SubArray
+
+
+@dataclass(frozen=True)
+class MultiModelTraining:
+    r"""Run one training iteration of every model of `instance` within `memory`.
+
+    The models are divided into *units*: a pair of sub-arrays that are interleaved, or one sub-array
+    alone. Units are trained one after the other, each with the device to itself, as a user would
+    who trains them in turn; the time of an iteration is the sum over the units.
+
+    Attributes
+    ----------
+    instance
+        The models and their profiles.
+    memory
+        Of the device: bytes (``"40GiB"``), or a share (``"60%"``) of the peak of all models fused
+        with every feature map kept.
+    bandwidth
+        Of each direction of the link, where transfers do not have a measured time; None for the
+        instance's own. Given, it replaces measured times as well.
+    models
+        How many of the models to train; None for all.
+
+    Raises
+    ------
+    InputError
+        If one of them cannot be read, `memory` is a ratio alpha, or it is a share and no profile
+        of all models exists, or the sizes of the profiles do not add up to `models`.
+    """
+
+    problem = "multi-model"
+
+    instance: MultiModel
+    memory: str | int | Memory
+    bandwidth: str | int | Link | None = None
+    models: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.instance, MultiModel):
+            raise InputError(
+                f"a {type(self.instance).__name__}",
+                field="instance",
+                expected="multi-model needs models to train",
+            )
+        memory = parse_memory(self.memory, self._least_fused_peak_bytes)
+        if isinstance(memory, Alpha):
+            raise InputError(
+                f"{memory} is defined for chains only",
+                field="memory",
+                expected="write an amount (40GiB) or a share of the no-saving peak (60%)",
+            )
+        object.__setattr__(self, "memory", memory)
+        if self.bandwidth is not None:
+            object.__setattr__(self, "bandwidth", parse_link(self.bandwidth))
+        if self.models is None:
+            object.__setattr__(self, "models", self.instance.models)
+        elif (
+            isinstance(self.models, bool)
+            or not isinstance(self.models, int)
+            or not 1 <= self.models <= self.instance.models
+        ):
+            raise InputError(
+                f"{self.models!r}",
+                field="models",
+                expected=f"{self.instance.name} has 1 to {self.instance.models} models",
+            )
+        reachable = {0}
+        for total in range(1, self.count + 1):
+            if any(total - size in reachable for size in self.instance.sizes):
+                reachable.add(total)
+        if self.count not in reachable:
+            raise InputError(
+                f"{self.count} models cannot be divided into sub-arrays of "
+                f"{', '.join(map(str, self.instance.sizes))}",
+                field="models",
+                expected="add a profile of one model, or choose another number",
+            )
+        if isinstance(memory, Share) and self.count not in self.instance.sizes:
+            raise InputError(
+                f"{memory} of the peak of {self.count} fused models, whose profile is missing",
+                field="memory",
+                expected="write an amount (40GiB)",
+            )
+
+    @property
+    def count(self) -> int:
+        """How many models are trained."""
+        assert self.models is not None
+        return self.models
+
+    @cached_property
+    def memory_bytes(self) -> int:
+        """The limit in bytes; shares round down."""
+        match self.memory:
+            case Amount(size_bytes):
+                return size_bytes
+            case Share(of_peak):
+                return int(of_peak * self.instance.sub_array(self.count).store_all_peak_bytes)
+        raise AssertionError(self.memory)
+
+    def _least_fused_peak_bytes(self) -> int:
+        """Return the no-saving peak of the smallest sub-array of the instance."""
+        return self.instance.sub_array(min(self.instance.sizes)).store_all_peak_bytes
+
+    @cached_property
+    def link(self) -> Link:
+        """The link to the host, for copies without a measured time."""
+        return parse_link(self.instance.bandwidth if self.bandwidth is None else self.bandwidth)
+
+    @cached_property
+    def base_time_ns(self) -> int:
+        """Time of an iteration that neither waits nor recomputes, fused in the fastest way."""
+        least_ns: list[int | None] = [0]
+        for total in range(1, self.count + 1):
+            times_ns = [
+                rest + self.sub_array(size).compute_ns
+                for size in self.instance.sizes
+                if size <= total and (rest := least_ns[total - size]) is not None
+            ]
+            least_ns.append(min(times_ns, default=None))
+        # The constructor has checked that the sizes add up.
+        fastest_ns = least_ns[self.count]
+        assert fastest_ns is not None
+        return fastest_ns
+
+    def sub_array(self, models: int) -> SubArray:
+        """Return the profile of so many fused models.
+
+        Raises
+        ------
+        InputError
+            If the instance has none of that size.
+        """
+        return self.instance.sub_array(models)
+
+    def swap_ns(self, array: SubArray) -> tuple[int, ...]:
+        """Return the time of a copy of each feature map of a sub-array, in one direction."""
+        if self.bandwidth is None:
+            own = Link(self.instance.bandwidth)
+            return tuple(
+                own.transfer_ns(tensor.size_bytes) if tensor.swap_ns is None else tensor.swap_ns
+                for tensor in array.tensors
+            )
+        link = parse_link(self.bandwidth)
+        return tuple(link.transfer_ns(tensor.size_bytes) for tensor in array.tensors)

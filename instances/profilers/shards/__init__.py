@@ -1,0 +1,1 @@
+"""Strategies of sharded steps, measured on one device."""

@@ -1,0 +1,32 @@
+"""A training step that is written in JAX, as a target of a profile; loads no JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from jettison.instances.core.provenance import Scalar
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class JaxStep:
+    """A loss and what it is called with.
+
+    Attributes
+    ----------
+    loss
+        A function of the parameters and the inputs that returns a scalar.
+    parameters
+        A tree of arrays or ``jax.ShapeDtypeStruct``, which are trained.
+    inputs
+        Trees of the same kind.
+    model_name, model_arguments
+        For the provenance.
+    """
+
+    loss: Callable[..., Any]
+    parameters: Any
+    inputs: tuple[Any, ...]
+    model_name: str
+    model_arguments: Mapping[str, Scalar]

@@ -1,0 +1,1 @@
+"""Chains measured on PyTorch models: durations and memory of stages."""

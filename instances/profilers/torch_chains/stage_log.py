@@ -1,0 +1,42 @@
+"""The stages of a chain whose profile is not finished."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jettison.instances.profilers.torch_chains.partial_profile import Codec, PartialProfile
+from jettison.instances.profilers.torch_chains.stage_measurement import StageMeasurement
+
+STAGES = Codec(StageMeasurement.to_json, StageMeasurement.from_json)
+
+
+class StageLog:
+    """Follows a chain's measurement, and keeps each stage at once.
+
+    Parameters
+    ----------
+    partial
+        Where they are kept.
+    announce
+        Called with the number of a stage, from 1, their count and its name before it is measured.
+    """
+
+    def __init__(
+        self,
+        partial: PartialProfile[StageMeasurement],
+        announce: Callable[[int, int, str], None] = lambda number, count, stage: None,
+    ) -> None:
+        self._partial = partial
+        self._announce = announce
+
+    def recall(self, stage: str) -> StageMeasurement | None:
+        """Return what is known of a stage."""
+        return self._partial.measured.get(stage)
+
+    def starting(self, number: int, count: int, stage: str) -> None:
+        """Pass the news on."""
+        self._announce(number, count, stage)
+
+    def record(self, stage: str, measurement: StageMeasurement) -> None:
+        """Keep a stage."""
+        self._partial.record(stage, measurement)

@@ -1,0 +1,131 @@
+"""Sizes of the tensors of one stage, and the memory that its operations need beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from jettison.instances.profilers.device.memory_cpu import CpuMemoryMeter
+from jettison.instances.profilers.device.memory_cuda import CudaMemoryMeter
+from jettison.instances.profilers.device.memory_window import MemoryWindow
+from jettison.instances.profilers.torch_chains.stage import ChainStage
+from jettison.instances.profilers.torch_chains.stage_gradients import StageGradients
+from jettison.instances.profilers.torch_graphs.storages import saved_storage_bytes, storage_bytes
+
+MemoryMeter = CpuMemoryMeter | CudaMemoryMeter
+
+
+def memory_meter(device: torch.device) -> MemoryMeter:
+    """Return the meter for a device."""
+    return CudaMemoryMeter(device) if device.type == "cuda" else CpuMemoryMeter()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageMemory:
+    r"""What was measured of one stage, complete once the meter has closed.
+
+    Attributes
+    ----------
+    output_bytes
+        Size of :math:`a^\ell`; 0 for the loss.
+    hooked_bytes
+        Storages that autograd saves, without the output, the input, parameters and buffers.
+    uncounted_bytes
+        Size of the scalar loss, which is no part of the model; 0 for other stages.
+    new_gradient_bytes
+        Gradients of parameters that the backward operation leaves where none was.
+    passing, forward, backward
+        The forward operation without a graph, the one with it, and the backward operation. The
+        output and its gradient stay alive during the latter.
+    """
+
+    output_bytes: int
+    hooked_bytes: int
+    uncounted_bytes: int
+    new_gradient_bytes: int
+    passing: MemoryWindow
+    forward: MemoryWindow
+    backward: MemoryWindow
+
+    @property
+    def saved_bytes(self) -> int:
+        r"""Size of :math:`\bar a^\ell`.
+
+        What stays allocated after the forward operation may exceed what passes the hooks: a
+        custom function can keep tensors of its own, and a GPU's blocks are rounded up.
+        """
+        kept = self.forward.kept_bytes - self.uncounted_bytes
+        return max(self.output_bytes + self.hooked_bytes, kept)
+
+    @property
+    def forward_overhead_bytes(self) -> int:
+        r"""Peak of the forward operation above its outputs.
+
+        The chain model has one :math:`o_f` for the operation that saves :math:`\bar a^\ell` and
+        for those that leave only :math:`a^\ell`; the larger of the two is safe for both. It is
+        mostly that of the latter, which allocates and frees what the former saves.
+        """
+        saving = self.forward.rise_bytes - self.uncounted_bytes - self.saved_bytes
+        passing = self.passing.rise_bytes - self.uncounted_bytes - self.output_bytes
+        return max(saving, passing, 0)
+
+    def backward_overhead_bytes(self, input_gradient_bytes: int) -> int:
+        r"""Peak of the backward operation above all that the chain model counts.
+
+        That is the input, :math:`\bar a^\ell`, :math:`\delta^\ell`, and :math:`\delta^{\ell-1}` of
+        `input_gradient_bytes`, and the place of new gradients of parameters. Autograd frees parts
+        of :math:`\bar a^\ell` on the way; where they make room for everything else, nothing
+        remains.
+        """
+        kept = self.forward.kept_bytes - self.uncounted_bytes
+        peak = kept + self.backward.rise_bytes
+        counted = self.saved_bytes + input_gradient_bytes + self.new_gradient_bytes
+        return max(peak - counted, 0)
+
+
+def measure_memory(stage: ChainStage, stage_input: Tensor, meter: MemoryMeter) -> StageMemory:
+    """Run the stage's operations once each inside `meter`."""
+    output, saved = saved_storage_bytes(lambda: stage.forward(stage_input))
+    own_output = storage_bytes([output])
+    known = stage.resident | storage_bytes([stage_input]).keys()
+    hooked_bytes = sum(
+        size
+        for address, size in saved.items()
+        if address not in known and address not in own_output
+    )
+    size_bytes = _output_bytes(output, own_output, known)
+    del output
+
+    with torch.no_grad(), meter.window() as passing:
+        output = stage.call(stage_input)
+    del output
+
+    with StageGradients(stage) as gradients:
+        with meter.window() as forward:
+            output = stage.forward(stage_input)
+        gradient = torch.randn_like(output) if output.requires_grad else None
+        with meter.window() as backward:
+            if gradient is not None:
+                torch.autograd.backward(output, gradient)
+        stage_input.grad = None
+        new_gradient_bytes = gradients.new_bytes
+    return StageMemory(
+        output_bytes=0 if stage.is_loss else size_bytes,
+        hooked_bytes=hooked_bytes,
+        uncounted_bytes=size_bytes if stage.is_loss else 0,
+        new_gradient_bytes=new_gradient_bytes,
+        passing=passing,
+        forward=forward,
+        backward=backward,
+    )
+
+
+def _output_bytes(output: Tensor, own_output: dict[int, int], known: frozenset[int]) -> int:
+    # A view of the input counts in full, as if it were a copy: whether its storage is in memory
+    # anyway depends on the schedule, and so does the place of its gradient. A slice of a larger
+    # storage keeps all of it alive; an expanded tensor has a gradient larger than its storage.
+    elements_bytes = int(output.numel()) * int(output.element_size())
+    storage = sum(size for address, size in own_output.items() if address not in known)
+    return max(elements_bytes, storage)

@@ -1,0 +1,1 @@
+"""Graphs traced from PyTorch models: operators with durations and memory."""

@@ -1,0 +1,84 @@
+"""Trace the training step of a PyTorch model into a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import util
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from jettison.instances.core.errors import MissingExtraError
+from jettison.instances.core.provenance import Scalar
+from jettison.instances.remat_graph.graph import Graph
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from jettison.instances.profilers.torch_graphs.operator_cost import OperatorCost
+
+
+def profile_graph(
+    model: nn.Module,
+    sample_input: Tensor,
+    *,
+    name: str,
+    model_name: str,
+    model_arguments: Mapping[str, Scalar] = MappingProxyType({}),
+    loss: Callable[[Tensor], Tensor] | None = None,
+    cost: OperatorCost | None = None,
+) -> Graph:
+    """Return the operations of a training step, forward and backward.
+
+    The step is traced on fake tensors, `traced_step` says how; nothing is computed unless `cost`
+    measures. Parameters, buffers and the input are resident and no nodes. A node's value is what
+    later operations read; results that none reads are workspace. The loss and the gradients of
+    parameters are kept. What a kernel allocates for itself is not seen.
+
+    Parameters
+    ----------
+    model
+        Any module in training mode; it need not be sequential.
+    sample_input
+        One batch.
+    name
+        Name of the instance.
+    model_name, model_arguments
+        For the provenance.
+    loss
+        Maps the model's output to a scalar; the mean of the output if it is not given.
+    cost
+        How durations are known; a roofline with its default rates if it is not given.
+
+    Raises
+    ------
+    MissingExtraError
+        If PyTorch is not installed.
+    InputError
+        If the model is in evaluation mode, or the step cannot be traced.
+    """
+    if util.find_spec("torch") is None:
+        raise MissingExtraError("PyTorch", "torch", "tracing a model")
+    # PyTorch loads when a model is traced and not before.
+    import torch
+
+    from jettison.instances.profilers.torch_graphs.graph_assembly import (
+        assemble_graph,
+        step_provenance,
+    )
+    from jettison.instances.profilers.torch_graphs.operator_cost import Roofline
+    from jettison.instances.zoo.workload import TrainingStep
+
+    known: OperatorCost = Roofline() if cost is None else cost
+    return assemble_graph(
+        TrainingStep(model, loss or torch.mean).train(model.training),
+        sample_input,
+        known,
+        name=name,
+        provenance=step_provenance(
+            sample_input,
+            known,
+            model_name=model_name,
+            model_arguments=model_arguments,
+            samples=int(sample_input.shape[0]),
+        ),
+    )

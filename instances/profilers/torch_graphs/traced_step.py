@@ -1,0 +1,424 @@
+r"""Trace a training step in PyTorch into operations, without computing anything.
+
+Ahead-of-time autograd (``aot_export_module``) runs the step on fake tensors and records the forward
+and the backward operations in one graph, as compilers do: mutations are replaced by new values, and
+composite functions by the operators that run; `exported_step` says which.
+
+An operation is *backward* if it depends on the gradient of the loss with respect to itself, and
+*forward* otherwise.
+
+A *view* shares the storage of what it views, and is no operation: what reads a view reads that
+storage, all of it. Parameters, buffers and the input are resident, and no operations either. New
+values of buffers (statistics of a batch normalisation) belong to the operation that makes them. An
+operation that only such a value needs is one of the step as well, and its value is kept, unless it
+follows from what is resident (a counter of steps).
+
+A gradient whose strides are not those of its parameter is copied into them, as autograd does when
+it accumulates: a gradient of fused models often is, and is there twice for a moment.
+
+An operation with several results is one, whose results live as long as any of them, with two
+exceptions. Where an ``output_mask`` lets its results be computed apart, gradients of parameters,
+which are kept, are an operation of their own. Otherwise the gradient of a convolution's input would
+be kept with that of its weights. And where the backward pass reads some results of a forward
+operation (the statistics of a normalisation, the mask of a dropout) and others not, a *selection*
+follows it, which takes no time and holds those: the others are free when the forward pass has read
+them. The graph marks it as a result of the operation (`Node.result_of`). While both are there, what
+the selection holds is counted twice, though it is there once.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, fx, nn
+
+from jettison.instances.core.errors import InputError
+from jettison.instances.profilers.torch_graphs.exported_step import export_step
+
+_MASK = "output_mask"
+_LAID_OUT = "_laid_out"
+_FORMATS = (torch.contiguous_format, torch.channels_last, torch.channels_last_3d)
+# Its schema does not say that it is a view.
+_MORE_VIEWS = frozenset({torch.ops.aten._unsafe_view.default})
+
+
+@dataclass(frozen=True, slots=True)
+class TracedOperation:
+    """One operation of the step.
+
+    Attributes
+    ----------
+    name
+        Unique; ``.weights`` ends the name of the part that makes gradients of parameters.
+    target
+        The operator of PyTorch; ``operator.getitem`` for a selection.
+    arguments, options
+        What it is called with; tensors are fake ones.
+    results
+        What it makes, fake as well; None for a result that belongs to another part, or is absent.
+    inputs
+        Names of the operations whose results it reads, in the order in which it reads them.
+    output_bytes
+        Size of the results that something reads, or that are kept.
+    unread_bytes
+        Size of the other results, which are gone when it ends.
+    backward, keep
+        As in `Node`.
+    node
+        Where it stands in the graph of the trace.
+    part
+        The places of the results that it makes.
+    stored
+        Those of them that stay: something reads them, or they are kept.
+    """
+
+    name: str
+    target: Any
+    arguments: tuple[Any, ...]
+    options: Mapping[str, Any]
+    results: tuple[Tensor | None, ...]
+    inputs: tuple[str, ...]
+    output_bytes: int
+    unread_bytes: int
+    backward: bool
+    keep: bool
+    node: fx.Node
+    part: tuple[int, ...]
+    stored: tuple[int, ...]
+
+    @property
+    def is_selection(self) -> bool:
+        """Whether it computes nothing, and only holds results of the operation that it reads."""
+        return self.target is operator.getitem
+
+
+Source = tuple[fx.Node, int]
+
+
+@dataclass(frozen=True, slots=True)
+class TracedStep:
+    """The operations of a step, and where what goes in and comes out stands in the trace.
+
+    Names of parameters and buffers are those in the step.
+
+    Attributes
+    ----------
+    operations
+        What the loss, the gradients and the buffers need, forward ones first.
+    module
+        The trace; its attributes are constants.
+    parameters, buffers
+        Name by placeholder.
+    inputs
+        Placeholders of the inputs.
+    changed_inputs
+        Those that the step writes to.
+    loss
+        The loss.
+    seed
+        The operation that makes its gradient with respect to itself, a one.
+    gradients
+        The gradient of each trained parameter, by its name.
+    new_buffers
+        The new value of each buffer that the step writes to, by its name.
+    """
+
+    operations: tuple[TracedOperation, ...]
+    module: fx.GraphModule
+    parameters: Mapping[str, str]
+    buffers: Mapping[str, str]
+    inputs: tuple[str, ...]
+    changed_inputs: tuple[str, ...]
+    loss: fx.Node
+    seed: fx.Node
+    gradients: Mapping[str, fx.Node]
+    new_buffers: Mapping[str, fx.Node]
+
+
+def trace_step(step: nn.Module, inputs: tuple[Tensor, ...]) -> TracedStep:
+    """Trace a step without computing anything.
+
+    Parameters
+    ----------
+    step
+        Maps the inputs to the loss, a scalar.
+    inputs
+        Real or fake.
+
+    Raises
+    ------
+    InputError
+        If the step cannot be traced: control flow depends on values, no parameter is trained, or
+        the loss is no scalar.
+    """
+    module, signature = export_step(step, inputs)
+    _lay_out_gradients(module.graph, signature.backward_signature.gradients_to_parameters, step)
+    by_name = {node.name: node for node in module.graph.nodes}
+    # New values of buffers come first. The signature names the first of them where it means the
+    # loss, so that the loss is taken by its place.
+    place = len(signature.buffers_to_mutate) + len(signature.user_inputs_to_mutate)
+    results = next(node for node in module.graph.nodes if node.op == "output").args[0]
+    gradients = {
+        _in_step(name): by_name.get(f"{node}{_LAID_OUT}", by_name[node])
+        for node, name in signature.backward_signature.gradients_to_parameters.items()
+    }
+    new_buffers = {
+        _in_step(name): node
+        for node, name in zip(results, signature.buffers_to_mutate.values(), strict=False)
+    }
+    reader = _Reader(module.graph, results[place], [*gradients.values()], [*new_buffers.values()])
+    return TracedStep(
+        operations=reader.operations(),
+        module=module,
+        parameters={node: _in_step(name) for node, name in signature.inputs_to_parameters.items()},
+        buffers={node: _in_step(name) for node, name in signature.inputs_to_buffers.items()},
+        inputs=tuple(signature.user_inputs),
+        changed_inputs=tuple(signature.user_inputs_to_mutate.values()),
+        loss=results[place],
+        seed=reader.seed,
+        gradients=gradients,
+        new_buffers=new_buffers,
+    )
+
+
+def _lay_out_gradients(graph: fx.Graph, names: Mapping[str, str], step: nn.Module) -> None:
+    """Add the copies that autograd makes of gradients whose strides are not their parameters'."""
+    for node in [node for node in graph.nodes if node.name in names]:
+        parameter, gradient = step.get_parameter(_in_step(names[node.name])), node.meta["val"]
+        dense = [layout for layout in _FORMATS if _is_dense(parameter, layout)]
+        if dense and gradient.stride() != parameter.stride():
+            with graph.inserting_after(node):
+                copy = graph.create_node(
+                    "call_function",
+                    torch.ops.aten.clone.default,
+                    (node,),
+                    {"memory_format": dense[0]},
+                    name=f"{node.name}{_LAID_OUT}",
+                )
+            copy.meta["val"] = gradient.clone(memory_format=dense[0])
+
+
+def _is_dense(tensor: Tensor, layout: torch.memory_format) -> bool:
+    dimensions = {torch.channels_last: 4, torch.channels_last_3d: 5}.get(layout, tensor.dim())
+    return tensor.dim() == dimensions and bool(tensor.is_contiguous(memory_format=layout))
+
+
+def source_of(node: fx.Node) -> Source:
+    """Return the result that a node is, or of which it is a view."""
+    place = 0
+    while node.op == "call_function":
+        if node.target is operator.getitem:
+            node, place = node.args
+            if not is_view(node):
+                return node, place
+        if not is_view(node):
+            break
+        node, place = node.all_input_nodes[0], 0
+    return node, place
+
+
+def is_view(node: fx.Node) -> bool:
+    """Whether a node shares the storage of what it reads, and is no operation."""
+    if node.op != "call_function" or node.target is operator.getitem:
+        return False
+    if node.target in _MORE_VIEWS:
+        return True
+    schema = getattr(node.target, "_schema", None)
+    return schema is not None and any(result.alias_info is not None for result in schema.returns)
+
+
+def is_random(node: fx.Node) -> bool:
+    """Whether a node draws random numbers."""
+    return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+
+
+def mask_place(node: fx.Node) -> int | None:
+    """Return the place of the argument that says which results to compute, if there is one."""
+    schema = getattr(node.target, "_schema", None)
+    names = [argument.name for argument in schema.arguments] if schema is not None else []
+    place = names.index(_MASK) if _MASK in names else None
+    return place if place is not None and place < len(node.args) else None
+
+
+class _Reader:
+    """Turns the nodes of an exported graph into operations.
+
+    A *source* is a node whose result is no view, with the number of the result where there are
+    several.
+    """
+
+    def __init__(
+        self,
+        graph: fx.Graph,
+        loss: fx.Node,
+        gradients: list[fx.Node],
+        new_buffers: list[fx.Node],
+    ) -> None:
+        self._nodes = list(graph.nodes)
+        self._loss = source_of(loss)
+        self._kept = {self._loss, *map(source_of, gradients)}
+        # What is drawn and not used moves the generator on all the same.
+        drawn = [node for node in self._nodes if is_random(node)]
+        self._needed = self._all_needed([loss, *gradients, *drawn])
+        self._add_needed_by_buffers(new_buffers)
+        self._backward: set[fx.Node] = set()
+        # For each source, whether it is read in the forward pass, in the backward pass, or in both.
+        self._read: dict[Source, set[bool]] = {}
+        for node in self._nodes:
+            if self._is_seed(node) or not self._backward.isdisjoint(node.all_input_nodes):
+                self._backward.add(node)
+            if node in self._needed and not _is_inner(node):
+                for argument in node.all_input_nodes:
+                    self._read.setdefault(source_of(argument), set()).add(node in self._backward)
+
+    @property
+    def seed(self) -> fx.Node:
+        """The operation that makes the gradient of the loss with respect to itself."""
+        found = next((node for node in self._nodes if self._is_seed(node)), None)
+        if found is None:
+            raise InputError(
+                "no gradient depends on that of the loss",
+                field="model",
+                expected="give autograd functions a backward method that uses the gradient",
+            )
+        return found
+
+    def operations(self) -> tuple[TracedOperation, ...]:
+        """Return the operations in order."""
+        names: dict[Source, str] = {}
+        found: list[TracedOperation] = []
+        for node in self._nodes:
+            if node.op != "call_function" or node not in self._needed or _is_inner(node):
+                continue
+            sources = dict.fromkeys(source_of(argument) for argument in node.all_input_nodes)
+            inputs = tuple(dict.fromkeys(names[source] for source in sources if source in names))
+            for suffix, part in self._parts(node):
+                name = f"{node.name}{suffix}"
+                names.update(dict.fromkeys(((node, place) for place in part), name))
+                found.append(self._operation(node, name, part, inputs))
+            selected = self._selected(found[-1])
+            if selected:
+                found.append(self._selection(found[-1], selected))
+                names.update(dict.fromkeys(((node, place) for place in selected), found[-1].name))
+        return tuple(sorted(found, key=lambda operation: operation.backward))
+
+    def _operation(
+        self,
+        node: fx.Node,
+        name: str,
+        part: tuple[int, ...],
+        inputs: tuple[str, ...],
+    ) -> TracedOperation:
+        arguments, options = fx.node.map_arg((node.args, node.kwargs), _value)
+        results = _results(node)
+        masked = mask_place(node)
+        if masked is not None:
+            mask = [asked and place in part for place, asked in enumerate(arguments[masked])]
+            arguments = (*arguments[:masked], mask, *arguments[masked + 1 :])
+        made = {place: results[place] for place in part if results[place] is not None}
+        stored = tuple(
+            place for place in made if (node, place) in self._read or (node, place) in self._kept
+        )
+        return TracedOperation(
+            name=name,
+            target=node.target,
+            arguments=tuple(arguments),
+            options=dict(options),
+            results=tuple(made.get(place) for place in range(len(results))),
+            inputs=inputs,
+            output_bytes=sum(_bytes(made[place]) for place in stored),
+            unread_bytes=sum(_bytes(made[place]) for place in made.keys() - set(stored)),
+            backward=node in self._backward,
+            keep=any((node, place) in self._kept for place in part),
+            node=node,
+            part=part,
+            stored=stored,
+        )
+
+    def _selected(self, operation: TracedOperation) -> tuple[int, ...]:
+        """Return the places that the backward pass reads of an operation's, if not all."""
+        node = operation.node
+        if operation.backward or operation.keep or mask_place(node) is not None:
+            return ()
+        late = tuple(place for place in operation.stored if True in self._read[node, place])
+        return late if len(late) < len(operation.stored) else ()
+
+    def _selection(self, operation: TracedOperation, places: tuple[int, ...]) -> TracedOperation:
+        held = {place: operation.results[place] for place in places}
+        return replace(
+            operation,
+            name=f"{operation.name}.saved",
+            target=operator.getitem,
+            arguments=(),
+            options={},
+            results=tuple(held.get(place) for place in range(len(operation.results))),
+            inputs=(operation.name,),
+            output_bytes=sum(_bytes(tensor) for tensor in held.values() if tensor is not None),
+            unread_bytes=0,
+            part=places,
+            stored=places,
+        )
+
+    def _parts(self, node: fx.Node) -> list[tuple[str, tuple[int, ...]]]:
+        """Return the results of a node by the operation that makes them."""
+        places = tuple(range(len(_results(node))))
+        if mask_place(node) is None:
+            return [("", places)]
+        made = tuple(place for place in places if _results(node)[place] is not None)
+        weights = tuple(place for place in made if (node, place) in self._kept)
+        others = tuple(place for place in made if place not in weights)
+        return [(suffix, part) for suffix, part in (("", others), (".weights", weights)) if part]
+
+    def _is_seed(self, node: fx.Node) -> bool:
+        return node.target is torch.ops.aten.ones_like.default and (
+            source_of(node.args[0]) == self._loss
+        )
+
+    def _all_needed(self, wanted: list[fx.Node]) -> set[fx.Node]:
+        found = set(wanted)
+        for node in reversed(self._nodes):
+            if node in found:
+                found.update(node.all_input_nodes)
+        return found
+
+    def _add_needed_by_buffers(self, new_buffers: list[fx.Node]) -> None:
+        """Add what only a buffer's new value needs, if it reads a value of the step."""
+        of_step = {node for node in self._needed if node.op == "call_function"}
+        more = self._all_needed(new_buffers) - self._needed
+        for node in self._nodes:
+            if node in more and not of_step.isdisjoint(node.all_input_nodes):
+                of_step.add(node)
+        for node in new_buffers:
+            if node in of_step & more:
+                self._needed |= self._all_needed([node])
+                source = source_of(node)
+                # Another result of an operation that runs anyway is not kept with the rest of it.
+                if source[0] in more:
+                    self._kept.add(source)
+
+
+def _is_inner(node: fx.Node) -> bool:
+    """Whether a node is a part of an operation, or of those that read it."""
+    return is_view(node) or node.target is operator.getitem
+
+
+def _results(node: fx.Node) -> tuple[Any, ...]:
+    value = node.meta["val"]
+    found = tuple(value) if isinstance(value, tuple | list) else (value,)
+    return tuple(item if isinstance(item, torch.Tensor) else None for item in found)
+
+
+def _value(node: fx.Node) -> Any:
+    return node.meta["val"]
+
+
+def _bytes(tensor: Tensor) -> int:
+    return int(tensor.untyped_storage().nbytes())
+
+
+def _in_step(name: str) -> str:
+    return name.removeprefix("step.")

@@ -1,0 +1,1 @@
+"""Chains of stages, and the problem of training one in limited memory."""

@@ -1,0 +1,233 @@
+"""A training step as a chain of stages: the instance of rotor, POFO and weight offloading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any
+
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.instance_document import InstanceDocument, read_each, read_provenance
+from jettison.instances.core.names import checked_name, checked_unique
+from jettison.instances.core.provenance import Provenance
+from jettison.instances.core.units import checked_amount
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    r"""One stage :math:`\ell` of a chain: a forward and a backward operation and their tensors.
+
+    Attributes
+    ----------
+    name
+        Unique within the chain.
+    forward_ns, backward_ns
+        Durations :math:`u_f, u_b` of the two operations.
+    output_bytes
+        Size of the output :math:`a^\ell`, and of its gradient :math:`\delta^\ell`.
+    saved_bytes
+        Size of :math:`\bar a^\ell`: all that the backward operation needs of this stage. It
+        includes the output, and does not include the stage's input or its parameters.
+    forward_overhead_bytes, backward_overhead_bytes
+        Extra memory :math:`o_f, o_b` in use only while the operation runs.
+    weight_bytes
+        Size of the parameters.
+
+    Raises
+    ------
+    InputError
+        If a field is not a non-negative integer, the name is empty, or `saved_bytes` is below
+        `output_bytes`.
+    """
+
+    name: str
+    forward_ns: int
+    backward_ns: int
+    output_bytes: int
+    saved_bytes: int
+    forward_overhead_bytes: int = 0
+    backward_overhead_bytes: int = 0
+    weight_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        checked_name(self.name, "name")
+        for item in fields(self)[1:]:
+            unit = "nanoseconds" if item.name.endswith("_ns") else "bytes"
+            checked_amount(getattr(self, item.name), item.name, unit)
+        if self.saved_bytes < self.output_bytes:
+            raise InputError(
+                f"{self.saved_bytes} is below output_bytes = {self.output_bytes}",
+                field="saved_bytes",
+                expected="what is saved includes the output, so write at least output_bytes",
+            )
+
+
+@dataclass(frozen=True)
+class Chain(InstanceDocument):
+    r"""Stages :math:`1, \dots, N`, of which the last is the loss, and the input :math:`a^0`.
+
+    Attributes
+    ----------
+    name
+        Name of the instance.
+    input_bytes
+        Size of :math:`a^0`. It is in memory from the start and cannot be recomputed.
+    stages
+        At least one stage. The loss comes last and its `output_bytes` is 0: a scalar is not
+        counted.
+    backward_overhead_holds_gradient
+        Two conventions exist for :math:`o_b`. False (Table 1 of RR-9302, Appendix B of POFO): the
+        backward operation of stage :math:`\ell` needs its stored inputs, plus its output
+        :math:`\delta^{\ell-1}`, plus :math:`o_b`. True (:math:`o_b` was measured as a full peak):
+        :math:`\delta^{\ell-1}` is already part of :math:`o_b`.
+    provenance
+        Where the numbers come from.
+
+    Raises
+    ------
+    InputError
+        If there is no stage, a name occurs twice, the loss has an output, or the total time times
+        the number of stages does not fit 60 bits.
+    """
+
+    kind = "chain"
+
+    name: str
+    input_bytes: int
+    stages: tuple[Stage, ...]
+    backward_overhead_holds_gradient: bool = False
+    provenance: Provenance = field(default_factory=Provenance, compare=False)
+
+    def __post_init__(self) -> None:
+        checked_name(self.name, "name")
+        checked_amount(self.input_bytes, "input_bytes", "bytes")
+        if not self.stages:
+            raise InputError(
+                "the chain is empty", field="stages", expected="give at least one stage"
+            )
+        checked_unique([stage.name for stage in self.stages], "stages")
+        last = self.stages[-1]
+        if last.output_bytes != 0:
+            raise InputError(
+                f"{last.output_bytes} for the last stage, which is the loss",
+                field=f"stages[{len(self.stages) - 1}].output_bytes",
+                expected="end the chain with a loss stage whose output_bytes is 0",
+            )
+        # Every method runs each forward operation at most once per stage of the chain, so that
+        # this product bounds every time that a 64-bit kernel can meet.
+        if self.base_time_ns * len(self.stages) >= 2**60:
+            raise InputError(
+                f"the total time {self.base_time_ns} ns is too large for {len(self.stages)} stages",
+                field="stages",
+                expected="check the unit of the durations: nanoseconds",
+            )
+        total_bytes = self.input_bytes + sum(
+            stage.saved_bytes
+            + stage.output_bytes
+            + stage.forward_overhead_bytes
+            + stage.backward_overhead_bytes
+            + stage.weight_bytes
+            for stage in self.stages
+        )
+        if total_bytes >= 2**60:
+            raise InputError(
+                f"the sizes add up to {total_bytes} bytes",
+                field="stages",
+                expected="check the unit of the sizes: bytes",
+            )
+
+    def __len__(self) -> int:
+        return len(self.stages)
+
+    def __iter__(self) -> Iterator[Stage]:
+        return iter(self.stages)
+
+    def stage(self, number: int) -> Stage:
+        """Return stage `number`, counted from 1 as in the papers."""
+        if not 1 <= number <= len(self.stages):
+            raise IndexError(f"stage {number} of a chain of {len(self.stages)} stages")
+        return self.stages[number - 1]
+
+    def activation_bytes(self, number: int) -> int:
+        r"""Return the size of :math:`a^\ell`, where :math:`a^0` is the input."""
+        return self.input_bytes if number == 0 else self.stage(number).output_bytes
+
+    def backward_output_bytes(self, number: int) -> int:
+        r"""Return the bytes to add for :math:`\delta^{\ell-1}` while stage :math:`\ell` runs back.
+
+        Zero where the instance says that the backward overhead already holds the gradient.
+        """
+        if self.backward_overhead_holds_gradient:
+            return 0
+        return self.activation_bytes(number - 1)
+
+    @cached_property
+    def base_time_ns(self) -> int:
+        """Time of one step without any recomputation: a lower bound for every schedule."""
+        return sum(stage.forward_ns + stage.backward_ns for stage in self.stages)
+
+    @cached_property
+    def store_all_peak_bytes(self) -> int:
+        r"""Peak of the step that saves everything (:math:`M^{high}`), in :math:`O(N)`."""
+        stored = self.input_bytes
+        peak = stored
+        for stage in self.stages:
+            peak = max(peak, stored + stage.saved_bytes + stage.forward_overhead_bytes)
+            stored += stage.saved_bytes
+        for number in range(len(self.stages), 0, -1):
+            stage = self.stage(number)
+            working = self.backward_output_bytes(number) + stage.backward_overhead_bytes
+            peak = max(peak, stored + stage.output_bytes + working)
+            stored -= stage.saved_bytes
+        return peak
+
+    @cached_property
+    def recompute_all_peak_bytes(self) -> int:
+        r"""Peak of the step that restarts from the input for every backward (:math:`M^{low}`).
+
+        :math:`O(N)`: for the backward of stage :math:`t`, the forward operations before it run
+        beside the input and :math:`\delta^t`.
+        """
+        peak = self.input_bytes
+        widest_forward = 0
+        for number, stage in enumerate(self.stages, start=1):
+            held = self.activation_bytes(number - 1) if number > 1 else 0
+            gradient = stage.output_bytes
+            saving = held + stage.saved_bytes + stage.forward_overhead_bytes
+            working = self.backward_output_bytes(number) + stage.backward_overhead_bytes
+            backward = held + stage.saved_bytes + working
+            peak = max(peak, self.input_bytes + gradient + max(widest_forward, saving, backward))
+            passing = held + stage.output_bytes + stage.forward_overhead_bytes
+            widest_forward = max(widest_forward, passing)
+        return peak
+
+    def content(self) -> dict[str, object]:
+        """Return the fields of the JSON object that schedules depend on."""
+        return {
+            "input_bytes": self.input_bytes,
+            "backward_overhead_holds_gradient": self.backward_overhead_holds_gradient,
+            "stages": [
+                {item.name: getattr(stage, item.name) for item in fields(stage)}
+                for stage in self.stages
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Chain:
+        """Build the chain from parsed JSON that has passed the schema.
+
+        Raises
+        ------
+        InputError
+            If a value contradicts another; the field is named by its path.
+        """
+        return cls(
+            name=document["name"],
+            input_bytes=document["input_bytes"],
+            stages=read_each(document, "stages", lambda entry: Stage(**entry)),
+            backward_overhead_holds_gradient=bool(
+                document.get("backward_overhead_holds_gradient", False)
+            ),
+            provenance=read_provenance(document),
+        )

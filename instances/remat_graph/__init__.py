@@ -1,0 +1,1 @@
+"""Graphs of operations, and the problem of executing one in limited memory."""

@@ -1,0 +1,305 @@
+"""A training step as a graph of operations: the instance of rematerialization on graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.instance_document import InstanceDocument, read_each, read_provenance
+from jettison.instances.core.names import checked_name, checked_unique
+from jettison.instances.core.provenance import Provenance
+from jettison.instances.core.topological_order import check_inputs
+from jettison.instances.core.units import checked_amount
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One operation and the tensor that it produces.
+
+    Attributes
+    ----------
+    name
+        Unique within the graph.
+    duration_ns
+        Time of one computation.
+    output_bytes
+        Size of the value that stays until it is freed.
+    inputs
+        Names of the nodes whose values must be in memory while this one is computed.
+    workspace_bytes
+        Extra memory in use only while the operation runs.
+    backward
+        True for an operation of the backward pass.
+    keep
+        True if the value must be in memory at the end: a weight gradient, say.
+    result_of
+        The operator of which this value is one result, where it has several: it is taken from the
+        operator's value in no time, and made again by running the operator. None for a node that
+        runs an operator itself.
+
+    Raises
+    ------
+    InputError
+        If a field is not a non-negative integer, the name is empty, an input is named twice, or a
+        result takes time or a workspace or reads anything but its operator.
+    """
+
+    name: str
+    duration_ns: int
+    output_bytes: int
+    inputs: tuple[str, ...] = ()
+    workspace_bytes: int = 0
+    backward: bool = False
+    keep: bool = False
+    result_of: str | None = None
+
+    def __post_init__(self) -> None:
+        checked_name(self.name, "name")
+        checked_amount(self.duration_ns, "duration_ns", "nanoseconds")
+        checked_amount(self.output_bytes, "output_bytes", "bytes")
+        checked_amount(self.workspace_bytes, "workspace_bytes", "bytes")
+        for position, name in enumerate(self.inputs):
+            if name in self.inputs[:position]:
+                raise InputError(
+                    f"{name!r} stands twice",
+                    field=f"inputs[{position}]",
+                    expected="name each input once",
+                )
+        if self.result_of is not None:
+            self._check_result()
+
+    def _check_result(self) -> None:
+        checked_name(self.result_of, "result_of")
+        if self.inputs != (self.result_of,):
+            reads = ", ".join(map(repr, self.inputs)) or "nothing"
+            raise InputError(
+                f"a result of {self.result_of!r} reads {reads}",
+                field="inputs",
+                expected="give the operator as the only input",
+            )
+        for field_name, amount in (
+            ("duration_ns", self.duration_ns),
+            ("workspace_bytes", self.workspace_bytes),
+        ):
+            if amount:
+                raise InputError(
+                    f"{amount} for a result of {self.result_of!r}",
+                    field=field_name,
+                    expected="write 0: the operator has the time and the workspace",
+                )
+
+    def to_json(self) -> dict[str, object]:
+        """Return the node as it stands in a file; a node that is no result does not mention it."""
+        entry: dict[str, object] = {
+            "name": self.name,
+            "duration_ns": self.duration_ns,
+            "output_bytes": self.output_bytes,
+            "inputs": list(self.inputs),
+            "workspace_bytes": self.workspace_bytes,
+            "backward": self.backward,
+            "keep": self.keep,
+        }
+        if self.result_of is not None:
+            entry["result_of"] = self.result_of
+        return entry
+
+
+@dataclass(frozen=True)
+class Graph(InstanceDocument):
+    """Operations in a topological order.
+
+    Attributes
+    ----------
+    name
+        Name of the instance.
+    nodes
+        At least one node; each node comes after all of its inputs.
+    repeated_blocks
+        Groups of blocks with the same structure (the layers of a transformer, say): each group is
+        a tuple of blocks, each block a tuple of node names, position by position alike.
+    provenance
+        Where the numbers come from.
+
+    Raises
+    ------
+    InputError
+        If there is no node, a name occurs twice, an input is unknown, the inputs form a cycle
+        (which is named), a node comes before one of its inputs, or a node is a result of one that
+        is a result itself.
+    """
+
+    kind = "graph"
+
+    name: str
+    nodes: tuple[Node, ...]
+    repeated_blocks: tuple[tuple[tuple[str, ...], ...], ...] = ()
+    provenance: Provenance = field(default_factory=Provenance, compare=False)
+
+    def __post_init__(self) -> None:
+        checked_name(self.name, "name")
+        if not self.nodes:
+            raise InputError("the graph is empty", field="nodes", expected="give at least one node")
+        checked_unique([node.name for node in self.nodes], "nodes")
+        check_inputs({node.name: node.inputs for node in self.nodes}, "nodes", "a node")
+        self._check_results()
+        self._check_repeated_blocks()
+        total = sum(node.output_bytes + node.workspace_bytes for node in self.nodes)
+        if max(total, self.base_time_ns * len(self.nodes)) >= 2**60:
+            raise InputError(
+                "the sizes or the durations add up to more than 60 bits",
+                field="nodes",
+                expected="check their units: bytes and nanoseconds",
+            )
+
+    def _check_results(self) -> None:
+        for position, operator in enumerate(self.operators):
+            of = self.nodes[operator].result_of
+            if of is not None:
+                raise InputError(
+                    f"{self.nodes[operator].name!r} is a result itself, of {of!r}",
+                    field=f"nodes[{position}].result_of",
+                    expected="name the node that runs the operator",
+                )
+
+    def _check_repeated_blocks(self) -> None:
+        taken: set[str] = set()
+        for place, group in enumerate(self.repeated_blocks):
+            where = f"repeated_blocks[{place}]"
+            if len({len(block) for block in group}) > 1:
+                raise InputError(
+                    "its blocks differ in length",
+                    field=where,
+                    expected="give blocks that match node by node",
+                )
+            for name in (name for block in group for name in block):
+                if name not in self.position_of or name in taken:
+                    raise InputError(
+                        f"{name!r} is unknown or stands in two blocks",
+                        field=where,
+                        expected="name nodes of this graph, each in one block at most",
+                    )
+                taken.add(name)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    @cached_property
+    def position_of(self) -> Mapping[str, int]:
+        """Position of each node by name."""
+        return {node.name: position for position, node in enumerate(self.nodes)}
+
+    @cached_property
+    def inputs(self) -> tuple[tuple[int, ...], ...]:
+        """For each node, the positions of its inputs, ascending."""
+        return tuple(
+            tuple(sorted(self.position_of[name] for name in node.inputs)) for node in self.nodes
+        )
+
+    @cached_property
+    def operators(self) -> tuple[int, ...]:
+        """For each node, the position of the one that runs to make its value: often itself."""
+        return tuple(
+            position if node.result_of is None else self.position_of[node.result_of]
+            for position, node in enumerate(self.nodes)
+        )
+
+    @cached_property
+    def users(self) -> tuple[tuple[int, ...], ...]:
+        """For each node, the positions of the nodes that need it, ascending."""
+        found: list[list[int]] = [[] for _ in self.nodes]
+        for position, inputs in enumerate(self.inputs):
+            for source in inputs:
+                found[source].append(position)
+        return tuple(tuple(users) for users in found)
+
+    @cached_property
+    def base_time_ns(self) -> int:
+        """Time of one step without any recomputation: a lower bound for every schedule."""
+        return sum(node.duration_ns for node in self.nodes)
+
+    @cached_property
+    def store_all_peak_bytes(self) -> int:
+        """Peak of the step that computes each node once, in the order given, and frees early.
+
+        A value is freed right after its last user; a value without a user is freed at once unless
+        it is kept. :math:`O(n + |E|)`.
+        """
+        remaining = [
+            len(users) + node.keep for users, node in zip(self.users, self.nodes, strict=True)
+        ]
+        stored = peak = 0
+        for position, node in enumerate(self.nodes):
+            stored += node.output_bytes
+            peak = max(peak, stored + node.workspace_bytes)
+            for source in self.inputs[position]:
+                remaining[source] -= 1
+                if remaining[source] == 0:
+                    stored -= self.nodes[source].output_bytes
+            if remaining[position] == 0:
+                stored -= node.output_bytes
+        return peak
+
+    @cached_property
+    def least_peak_bound_bytes(self) -> int:
+        """Memory below which no schedule of any kind exists.
+
+        Each operation needs its inputs, its output and its workspace at once, and the kept values
+        stand together at the end. Whether this much suffices is another question.
+        """
+        kept = sum(node.output_bytes for node in self.nodes if node.keep)
+        return max(kept, *self._bytes_while_running)
+
+    @cached_property
+    def neediest_node(self) -> str | None:
+        """The first operation that needs `least_peak_bound_bytes`; None if only kept values do."""
+        largest = max(self._bytes_while_running)
+        if largest < self.least_peak_bound_bytes:
+            return None
+        return self.nodes[self._bytes_while_running.index(largest)].name
+
+    @cached_property
+    def _bytes_while_running(self) -> tuple[int, ...]:
+        """For each node its output, its workspace and its inputs."""
+        return tuple(
+            node.output_bytes
+            + node.workspace_bytes
+            + sum(self.nodes[source].output_bytes for source in inputs)
+            for node, inputs in zip(self.nodes, self.inputs, strict=True)
+        )
+
+    def content(self) -> dict[str, object]:
+        """Return the fields of the JSON object that schedules depend on."""
+        found: dict[str, object] = {
+            "nodes": [node.to_json() for node in self.nodes],
+        }
+        if self.repeated_blocks:
+            found["repeated_blocks"] = [
+                [list(block) for block in group] for group in self.repeated_blocks
+            ]
+        return found
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Graph:
+        """Build the graph from parsed JSON that has passed the schema.
+
+        Raises
+        ------
+        InputError
+            If a value contradicts another; the field is named by its path.
+        """
+        return cls(
+            name=document["name"],
+            nodes=read_each(
+                document,
+                "nodes",
+                lambda entry: Node(**{**entry, "inputs": tuple(entry.get("inputs", []))}),
+            ),
+            repeated_blocks=tuple(
+                tuple(tuple(block) for block in group)
+                for group in document.get("repeated_blocks", [])
+            ),
+            provenance=read_provenance(document),
+        )

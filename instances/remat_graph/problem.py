@@ -1,0 +1,60 @@
+"""The problem of Checkmate: a graph, and the memory in which its step must run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.memory import Alpha, Amount, Memory, Share, parse_memory
+from jettison.instances.remat_graph.graph import Graph
+
+
+@dataclass(frozen=True)
+class RematGraph:
+    """Compute every node of `instance` within `memory` in the least time, by recomputing.
+
+    Attributes
+    ----------
+    instance
+        The graph.
+    memory
+        Bytes (``4 * 2**30``, ``"4GiB"``), or a share (``"60%"``) of the peak without
+        recomputation in the graph's own order.
+
+    Raises
+    ------
+    InputError
+        If `instance` is not a graph, or `memory` cannot be read or is a ratio alpha.
+    """
+
+    problem = "remat-graph"
+
+    instance: Graph
+    memory: str | int | Memory
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.instance, Graph):
+            raise InputError(
+                f"a {type(self.instance).__name__}",
+                field="instance",
+                expected="remat-graph needs a graph; turn a chain into one with chain_to_graph",
+            )
+        memory = parse_memory(self.memory, lambda: self.instance.store_all_peak_bytes)
+        if isinstance(memory, Alpha):
+            raise InputError(
+                f"{memory} is defined for chains only",
+                field="memory",
+                expected="write an amount (4GiB) or a share of the no-recomputation peak (60%)",
+            )
+        object.__setattr__(self, "memory", memory)
+
+    @cached_property
+    def memory_bytes(self) -> int:
+        """The limit in bytes; shares round down."""
+        match self.memory:
+            case Amount(size_bytes):
+                return size_bytes
+            case Share(of_peak):
+                return int(of_peak * self.instance.store_all_peak_bytes)
+        raise AssertionError(self.memory)

@@ -1,0 +1,85 @@
+"""A graph with its nodes in another topological order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from jettison.instances.core.errors import InputError
+from jettison.instances.remat_graph.graph import Graph
+
+
+@dataclass(frozen=True)
+class ReorderedGraph:
+    """The same operations, numbered by another topological order.
+
+    Attributes
+    ----------
+    original
+        The graph as it was given.
+    order
+        For each place, the number of its node in `original`.
+
+    Raises
+    ------
+    InputError
+        If `order` does not name each node once, or has one before one of its inputs.
+    """
+
+    original: Graph
+    order: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "order", tuple(self.order))
+        if sorted(self.order) != list(range(len(self.original))):
+            raise InputError(
+                f"{len(self.order)} entries", field="order", expected="name each node once"
+            )
+        place_of = self.place_of
+        for node, inputs in enumerate(self.original.inputs):
+            for source in inputs:
+                if place_of[source] > place_of[node]:
+                    raise InputError(
+                        f"node {node} comes before its input {source}",
+                        field="order",
+                        expected="give a topological order",
+                    )
+
+    @cached_property
+    def place_of(self) -> tuple[int, ...]:
+        """Place of each node of the original."""
+        places = [0] * len(self.order)
+        for place, node in enumerate(self.order):
+            places[node] = place
+        return tuple(places)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The graph in this order."""
+        nodes = tuple(self.original.nodes[node] for node in self.order)
+        return replace(self.original, nodes=nodes)
+
+    def to_original(self, computations: Iterable[int]) -> tuple[int, ...]:
+        """Return nodes of `graph` as the original numbers them."""
+        return tuple(self.order[place] for place in computations)
+
+
+def no_recompute_peak_bytes(graph: Graph, order: Sequence[int]) -> int:
+    """Return the peak of the step that computes each node once, in this order, and frees early.
+
+    What `Graph.store_all_peak_bytes` is for the order of the graph. :math:`O(n + |E|)`.
+    """
+    nodes, users, inputs = graph.nodes, graph.users, graph.inputs
+    remaining = [len(users[i]) + nodes[i].keep for i in range(len(graph))]
+    stored = peak = 0
+    for i in order:
+        stored += nodes[i].output_bytes
+        peak = max(peak, stored + nodes[i].workspace_bytes)
+        for source in inputs[i]:
+            remaining[source] -= 1
+            if remaining[source] == 0:
+                stored -= nodes[source].output_bytes
+        if remaining[i] == 0:
+            stored -= nodes[i].output_bytes
+    return peak

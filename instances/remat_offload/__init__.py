@@ -1,0 +1,1 @@
+"""The problem of training a chain with a link to the host: recomputation and offloading."""

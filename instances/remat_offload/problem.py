@@ -1,0 +1,88 @@
+"""The problem of POFO: a chain, the memory in which its step must run, and the link to the host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.link import Link, parse_link
+from jettison.instances.core.memory import Memory, parse_memory
+from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_chain.problem import chain_memory_bytes
+
+
+class Transfers(StrEnum):
+    """What becomes of memory while a tensor is on its way.
+
+    ``at-once``
+        All of it is in use from the start to the end of a transfer, as frameworks do it.
+    ``fluid``
+        It is freed, or taken, byte by byte as the tensor leaves or arrives: assumption 3 of POFO.
+    """
+
+    AT_ONCE = "at-once"
+    FLUID = "fluid"
+
+
+@dataclass(frozen=True)
+class RematOffloadChain:
+    """Run one training step of `instance` within `memory`, by recomputing and by offloading.
+
+    Activations may be copied to the host, whose memory is unlimited, and brought back. Each
+    direction of the link carries one transfer at a time.
+
+    Attributes
+    ----------
+    instance
+        The chain.
+    memory
+        As in `RematChain`: bytes, a share of the no-saving peak (``"60%"``), or POFO's ratio
+        (``"alpha=0.2"``).
+    bandwidth
+        Of each direction: bytes per second, or a text such as ``"12GB/s"``.
+    transfers
+        ``"at-once"``, which is what a device does, or ``"fluid"``, POFO's model.
+
+    Raises
+    ------
+    InputError
+        If `instance` is not a chain, or one of the others cannot be read.
+    """
+
+    problem = "remat-offload-chain"
+
+    instance: Chain
+    memory: str | int | Memory
+    bandwidth: str | int | Link
+    transfers: str | Transfers = Transfers.AT_ONCE
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.instance, Chain):
+            raise InputError(
+                f"a {type(self.instance).__name__}",
+                field="instance",
+                expected="remat-offload-chain needs a chain",
+            )
+        object.__setattr__(
+            self, "memory", parse_memory(self.memory, lambda: self.instance.store_all_peak_bytes)
+        )
+        object.__setattr__(self, "bandwidth", parse_link(self.bandwidth))
+        if self.transfers not in list(Transfers):
+            raise InputError(
+                f"{self.transfers!r}",
+                field="transfers",
+                expected=f"choose one of {', '.join(Transfers)}",
+            )
+        object.__setattr__(self, "transfers", Transfers(self.transfers))
+
+    @cached_property
+    def memory_bytes(self) -> int:
+        """The limit in bytes; shares and ratios round down."""
+        return chain_memory_bytes(self.instance, parse_memory(self.memory))
+
+    @cached_property
+    def link(self) -> Link:
+        """The link to the host."""
+        return parse_link(self.bandwidth)

@@ -1,0 +1,1 @@
+"""Sharded graphs: a strategy for each operator and recomputation in one problem."""

@@ -1,0 +1,75 @@
+"""The problem of KIWI: a sharded graph, and the memory that each device of the mesh has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.memory import Alpha, Amount, Memory, Share, parse_memory
+from jettison.instances.remat_sharding.chosen_strategies import with_strategies
+from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
+
+
+@dataclass(frozen=True)
+class RematSharding:
+    """Choose how each operator of `instance` is sharded and which are computed again.
+
+    Attributes
+    ----------
+    instance
+        The sharded graph.
+    memory
+        Of one device: bytes (``4 * 2**30``, ``"4GiB"``), or a share (``"60%"``) of the peak of
+        the fastest plan without a limit that the graph names in `fastest`, which computes each
+        operator once, in the order of the graph, and frees early.
+
+    Raises
+    ------
+    InputError
+        If `instance` is not a sharded graph, `memory` cannot be read or is a ratio alpha, or it is
+        a share and the graph does not name its fastest plan.
+    """
+
+    problem = "remat-sharding"
+
+    instance: ShardedGraph
+    memory: str | int | Memory
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.instance, ShardedGraph):
+            raise InputError(
+                f"a {type(self.instance).__name__}",
+                field="instance",
+                expected="remat-sharding needs a sharded graph",
+            )
+        memory = parse_memory(self.memory, self._fastest_peak_bytes)
+        if isinstance(memory, Alpha):
+            raise InputError(
+                f"{memory} is defined for chains only",
+                field="memory",
+                expected="write an amount (4GiB) or a share of the fastest plan's peak (60%)",
+            )
+        if isinstance(memory, Share) and not self.instance.fastest:
+            raise InputError(
+                f"{memory} of the fastest plan's peak, and {self.instance.name} does not name it",
+                field="memory",
+                expected="write an amount (4GiB), or name the plan's strategies in `fastest`",
+            )
+        object.__setattr__(self, "memory", memory)
+
+    @cached_property
+    def memory_bytes(self) -> int:
+        """The limit in bytes; shares round down."""
+        match self.memory:
+            case Amount(size_bytes):
+                return size_bytes
+            case Share(of_peak):
+                return int(of_peak * self._fastest_peak_bytes())
+        raise AssertionError(self.memory)
+
+    def _fastest_peak_bytes(self) -> int:
+        """Return the no-saving peak of the fastest plan, or 0 where the graph does not name it."""
+        if not self.instance.fastest:
+            return 0
+        return with_strategies(self.instance, self.instance.fastest).store_all_peak_bytes

@@ -1,0 +1,1 @@
+"""Graphs of strategies, and the problem of choosing one for each node."""

@@ -1,0 +1,71 @@
+"""The problem of intra-operator parallelism: strategies, and the memory that their values share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.memory import Alpha, Amount, Memory, Share, parse_memory
+from jettison.instances.sharding.strategy_graph import StrategyGraph
+
+_EXPECTED = "write an amount (4GiB) or a share of the peak of the cheapest strategies (60%)"
+
+
+@dataclass(frozen=True)
+class Sharding:
+    """Choose one strategy for every node of `instance` within `memory` at the least cost.
+
+    Attributes
+    ----------
+    instance
+        The graph.
+    memory
+        Bytes (``4 * 2**30``, ``"4GiB"``), or a share (``"60%"``) of the peak where every node takes
+        its own cheapest strategy, whatever the edges cost. None for the limit that the instance
+        comes with.
+
+    Raises
+    ------
+    InputError
+        If `instance` is not a strategy graph, `memory` cannot be read or is a ratio alpha, or
+        neither of the two says how much memory there is.
+    """
+
+    problem = "sharding"
+
+    instance: StrategyGraph
+    memory: str | int | Memory | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.instance, StrategyGraph):
+            raise InputError(
+                f"a {type(self.instance).__name__}",
+                field="instance",
+                expected="sharding needs a strategy graph; see jettison import iopddl",
+            )
+        if self.memory is None:
+            if self.instance.usage_limit_bytes is None:
+                raise InputError(
+                    f"nothing says how much, and {self.instance.name} has no limit of its own",
+                    field="memory",
+                    expected=_EXPECTED,
+                )
+            return
+        memory = parse_memory(self.memory, lambda: self.instance.store_all_peak_bytes)
+        if isinstance(memory, Alpha):
+            raise InputError(
+                f"{memory} is defined for chains only", field="memory", expected=_EXPECTED
+            )
+        object.__setattr__(self, "memory", memory)
+
+    @cached_property
+    def memory_bytes(self) -> int:
+        """The limit in bytes; shares round down."""
+        match self.memory:
+            case Amount(size_bytes):
+                return size_bytes
+            case Share(of_peak):
+                return int(of_peak * self.instance.store_all_peak_bytes)
+        assert self.instance.usage_limit_bytes is not None
+        return self.instance.usage_limit_bytes

@@ -1,0 +1,1 @@
+"""What every schedule needs: replays, classes, findings, files, pictures."""

@@ -1,0 +1,100 @@
+"""What all pictures share: their colours, the units of their axes, an empty figure, a legend.
+
+Pictures are made of matplotlib's objects, never of pyplot, which would keep every figure alive and
+look for a screen. The functions that need matplotlib load it when they are called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import fill
+from typing import TYPE_CHECKING, NamedTuple
+
+from jettison.instances.core.units import BYTE_UNITS
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+# Colours that people of every kind of colour vision tell apart (Okabe and Ito, 2008).
+BLUE = "#0072B2"
+ORANGE = "#E69F00"
+GREEN = "#009E73"
+VERMILION = "#D55E00"
+PURPLE = "#CC79A7"
+SKY = "#56B4E9"
+LIGHT_GREY = "#D9D9D9"
+GREY = "#8C8C8C"
+BLACK = "#1A1A1A"
+
+_SECONDS = {"s": 10**9, "ms": 10**6, "µs": 10**3, "ns": 1}
+
+# Of the title's font, on average.
+_CHARACTERS_PER_INCH = 11
+
+
+class AxisUnit(NamedTuple):
+    """The unit in which an axis counts, and how many bytes or nanoseconds it has."""
+
+    name: str
+    size: int
+
+    def of(self, amount: int) -> float:
+        """Return an amount of bytes or nanoseconds in this unit."""
+        return amount / self.size
+
+
+def memory_unit(largest_bytes: int) -> AxisUnit:
+    """Return the largest binary unit of which `largest_bytes` holds at least one; else bytes."""
+    for name in ("TiB", "GiB", "MiB", "KiB"):
+        if largest_bytes >= BYTE_UNITS[name]:
+            return AxisUnit(name, BYTE_UNITS[name])
+    return AxisUnit("B", 1)
+
+
+def time_unit(largest_ns: int) -> AxisUnit:
+    """Return the largest unit of time of which `largest_ns` holds at least one; else ns."""
+    for name, size in _SECONDS.items():
+        if largest_ns >= size:
+            return AxisUnit(name, size)
+    return AxisUnit("ns", 1)
+
+
+def empty_axes(width_in: float, height_in: float, title: str) -> Axes:
+    """Return the axes of a new figure of this size in inches, laid out so that no text is cut."""
+    from matplotlib.figure import Figure
+
+    axes = Figure(figsize=(width_in, height_in), layout="constrained").add_subplot()
+    axes.spines[["top", "right"]].set_visible(False)
+    set_title(axes, title)
+    return axes
+
+
+def set_title(axes: Axes, title: str) -> None:
+    """Write the title as it is: names are free to hold a dollar sign, which would begin a formula.
+
+    A title that is wider than the axes is broken into lines.
+    """
+    inches = axes.figure.figure.get_figwidth() * axes.get_position().width
+    axes.set_title(
+        fill(title, int(_CHARACTERS_PER_INCH * inches)), loc="left", fontsize=11, parse_math=False
+    )
+
+
+def legend_below(axes: Axes, handles: Sequence[Artist], *, columns: int) -> None:
+    """Put a legend under the label of the horizontal axis, where it covers no data."""
+    from matplotlib.transforms import offset_copy
+
+    axes.legend(
+        handles=handles,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        # The ticks and the label take 40 points, however high the axes are.
+        bbox_transform=offset_copy(axes.transAxes, axes.figure.figure, y=-40, units="points"),
+        ncols=columns,
+        frameon=False,
+        fontsize=9,
+        columnspacing=1.5,
+        handlelength=1.8,
+        borderaxespad=0.0,
+    )

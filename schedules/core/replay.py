@@ -1,0 +1,159 @@
+"""The verdict of a replay: time, peak, memory over time, and every rule that was broken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from jettison.schedules.core.schedule_class import ScheduleClass
+
+
+class Rule(StrEnum):
+    """A rule that a schedule can break."""
+
+    INPUT_MISSING = "input missing"
+    OUT_OF_MEMORY = "out of memory"
+    NOT_IN_MEMORY = "not in memory"
+    IN_MEMORY_ALREADY = "in memory already"
+    NO_COPY = "no copy on the host"
+    WRONG_GRADIENT = "wrong gradient"
+    UNKNOWN_OPERATION = "unknown operation"
+    UNFINISHED = "unfinished"
+    NOT_KEPT = "not kept"
+    OUT_OF_ORDER = "out of order"
+    BUSY = "busy"
+    IN_USE = "in use"
+    COMPUTED_TWICE = "computed twice"
+    NOT_PERIODIC = "not as at the start of the period"
+    FORBIDDEN_STRATEGY = "forbidden strategy"
+    FORBIDDEN_PAIR = "forbidden with"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """One rule broken by one operation.
+
+    Attributes
+    ----------
+    rule
+        Which rule.
+    position
+        Index of the operation in the sequence, or None if no single one breaks it.
+    operation
+        The operation as the schedule writes it, ``end``, or a time of the instance.
+    tensor
+        The tensor concerned: the one that is missing, or the output that does not fit.
+    bytes_over
+        For ``out of memory``: how many bytes more than the limit are needed, else 0.
+    """
+
+    rule: Rule
+    position: int | None
+    operation: str
+    tensor: str
+    bytes_over: int = 0
+
+    def __str__(self) -> str:
+        where = f"at the {self.operation}"
+        if self.position is not None:
+            where = f"operation {self.position}"
+        label = "" if self.position is None else f" ({self.operation})"
+        over = f", {self.bytes_over} bytes over the limit" if self.bytes_over else ""
+        return f"{where}{label}: {self.rule}: {self.tensor}{over}"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operation as the replay saw it.
+
+    Attributes
+    ----------
+    operation
+        The operation as the schedule writes it.
+    start_ns, end_ns
+        When it ran.
+    during_bytes
+        Memory in use while it ran: all that was stored, its outputs, its overhead.
+    after_bytes
+        Memory in use after it.
+    repeated
+        True if the same computation had run before.
+    """
+
+    operation: str
+    start_ns: int
+    end_ns: int
+    during_bytes: int
+    after_bytes: int
+    repeated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """One tensor on its way between the accelerator and the host.
+
+    Attributes
+    ----------
+    operation
+        The operation as the schedule writes it.
+    start_ns, end_ns
+        When it was on its way.
+    size_bytes
+        What was moved.
+    to_host
+        The direction.
+    """
+
+    operation: str
+    start_ns: int
+    end_ns: int
+    size_bytes: int
+    to_host: bool
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What an exact-integer replay found.
+
+    Attributes
+    ----------
+    steps
+        Every computation in order, with its time and memory.
+    peak_bytes
+        Largest memory in use at any time, the start included.
+    limit_bytes
+        The memory limit, or None if none was given.
+    violations
+        Every broken rule, in order; the schedule is valid if there is none.
+    schedule_class
+        The smallest class known to hold this schedule.
+    transfers
+        Every transfer between accelerator and host, in order of the schedule.
+    period_ns
+        Where the schedule repeats, the time of one step; None elsewhere.
+    memory_profile
+        Where the schedule repeats, (when, bytes in use from then on) over one period, in order of
+        time, each moment once; empty elsewhere, where `steps` hold it all.
+    """
+
+    steps: tuple[Step, ...]
+    peak_bytes: int
+    limit_bytes: int | None
+    violations: tuple[Violation, ...]
+    schedule_class: ScheduleClass
+    transfers: tuple[Transfer, ...] = ()
+    period_ns: int | None = None
+    memory_profile: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def valid(self) -> bool:
+        """Whether no rule was broken."""
+        return not self.violations
+
+    @cached_property
+    def time_ns(self) -> int:
+        """Duration of the whole sequence, or of one period."""
+        if self.period_ns is not None:
+            return self.period_ns
+        return self.steps[-1].end_ns if self.steps else 0

@@ -1,0 +1,55 @@
+"""Schedules that train several models in one memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jettison.instances.multi_model.problem import MultiModelTraining
+from jettison.schedules.multi_model.operation import MultiModelOperation
+from jettison.schedules.multi_model.training_replay import TrainingReplay
+from jettison.schedules.multi_model.unit_replay import MultiModelReplay
+
+Round = tuple[MultiModelOperation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingUnit:
+    r"""Sub-arrays that are trained together, and the operations of one iteration.
+
+    A round is what µ-TWO captures as one graph and launches as a whole: the next one starts when
+    its last computation and its last transfer have ended. A pair has two rounds,
+    :math:`[BW_1, FW_2]` and :math:`[BW_2, FW_1]`, which repeat: what :math:`FW_1` leaves at the end
+    of the second is what :math:`BW_1` finds at the start of the first. A sub-array alone has one
+    round, its forward and then its backward pass.
+
+    Attributes
+    ----------
+    sizes
+        Models in each sub-array; one or two entries.
+    rounds
+        As many as sub-arrays: the operations in the order in which they are issued.
+    """
+
+    sizes: tuple[int, ...]
+    rounds: tuple[Round, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MultiModelSchedule:
+    """Units that are trained one after the other; together they hold every model once."""
+
+    units: tuple[TrainingUnit, ...]
+
+    def replay(self, problem: MultiModelTraining) -> TrainingReplay:
+        r"""Execute one iteration in exact integers and name every broken rule.
+
+        Parameters
+        ----------
+        problem
+            The models, the memory of the device and the link.
+
+        Notes
+        -----
+        Time :math:`O(n \log n)` for n operations, where few offloads wait for the link.
+        """
+        return MultiModelReplay(problem).run(self.units)

@@ -1,0 +1,31 @@
+"""What the replay of a schedule that trains several models found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jettison.schedules.core.replay import Replay
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingReplay(Replay):
+    """The verdict on one training iteration of all models.
+
+    `period_ns` is its time, the sum over the units, and `memory_profile` covers all of it.
+
+    Attributes
+    ----------
+    recompute_ns
+        Time of all recomputations.
+    stall_ns
+        Time in which nothing is computed.
+    unit_ends_ns
+        When each unit is done.
+    round_ends_ns
+        When each round of each unit is done.
+    """
+
+    recompute_ns: int
+    stall_ns: int
+    unit_ends_ns: tuple[int, ...]
+    round_ends_ns: tuple[int, ...]

@@ -1,0 +1,1 @@
+"""Schedules of chains: operations, drops, replay and pictures."""

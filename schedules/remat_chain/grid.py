@@ -1,0 +1,191 @@
+"""The picture of a schedule on a chain: which stage runs when, and what waits in memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from jettison.instances.remat_chain.chain import Chain
+from jettison.schedules.core.picture_style import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    LIGHT_GREY,
+    ORANGE,
+    SKY,
+    empty_axes,
+    legend_below,
+    time_unit,
+)
+from jettison.schedules.remat_chain.schedule import ChainOperationKind, ChainSchedule
+from jettison.schedules.remat_offload.schedule import OffloadSchedule
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PolyCollection
+    from matplotlib.figure import Figure
+
+_OPERATIONS = {
+    ChainOperationKind.FORWARD_ALL: (BLUE, "$F_{all}$: forward, saves all"),
+    ChainOperationKind.FORWARD_CHECKPOINT: (ORANGE, "$F_{ck}$: forward, keeps its input"),
+    ChainOperationKind.FORWARD_NONE: (SKY, "$F_\\emptyset$: forward, drops its input"),
+    ChainOperationKind.BACKWARD: (GREEN, "$B$: backward"),
+    ChainOperationKind.DROP: (BLACK, "$D$: drop"),
+}
+
+
+class Stored(NamedTuple):
+    r"""A value that is in memory from one time to another.
+
+    Attributes
+    ----------
+    number
+        Which: 0 is the input of the chain, and otherwise the stage whose output it is.
+    saved
+        True for :math:`\bar a`, all that the backward needs; False for the plain output.
+    start_ns, end_ns
+        From the end of the operation that makes it to the end of the one that drops it.
+    """
+
+    number: int
+    saved: bool
+    start_ns: int
+    end_ns: int
+
+
+def stored_values(chain: Chain, schedule: ChainSchedule) -> tuple[Stored, ...]:
+    """Return what waits in memory and when, in the order in which the values are dropped.
+
+    The rules are those of `ChainSchedule.replay`. Operations on stages that do not exist are
+    passed over. Time linear in the number of operations.
+    """
+    found: list[Stored] = []
+    since: dict[tuple[int, bool], int] = {(0, False): 0}
+
+    def drop(number: int, saved: bool, now_ns: int) -> None:
+        if (number, saved) in since:
+            found.append(Stored(number, saved, since.pop((number, saved)), now_ns))
+
+    replay = schedule.replay(chain)
+    for operation, step in zip(schedule.operations, replay.steps, strict=True):
+        number, now_ns = operation.stage, step.end_ns
+        if not operation.least_stage <= number <= len(chain):
+            continue
+        match operation.kind:
+            case ChainOperationKind.DROP:
+                drop(number, False, now_ns)
+                drop(number, True, now_ns)
+            case ChainOperationKind.BACKWARD:
+                drop(number, True, now_ns)
+                drop(number - 1, False, now_ns)
+            case ChainOperationKind.FORWARD_ALL:
+                drop(number, False, now_ns)
+                since.setdefault((number, True), now_ns)
+            case _:
+                if (number, True) not in since:
+                    since.setdefault((number, False), now_ns)
+        if operation.kind is ChainOperationKind.FORWARD_NONE:
+            drop(number - 1, False, now_ns)
+            drop(number - 1, True, now_ns)
+    for number, saved in sorted(since):
+        drop(number, saved, replay.time_ns)
+    return tuple(found)
+
+
+def plot_chain_grid(
+    chain: Chain, schedule: ChainSchedule | OffloadSchedule, *, title: str
+) -> Figure:
+    """Draw the checkpointing diagram: time against stage.
+
+    Every operation is a box as long as it takes, in the row of its stage; behind it, the output of
+    the stage is a grey band for as long as it is in memory, broad where all that the backward
+    needs is saved. Row 0 is the input of the chain. Of a schedule with transfers the computations
+    are drawn, one after the other: what waits may be on the host, and no waiting for the link is
+    shown. A drop takes no time: it is a line at the end of the band that it ends.
+
+    Parameters
+    ----------
+    chain
+        The instance.
+    schedule
+        What to draw; it need not be valid.
+    title
+        Title of the picture.
+
+    Returns
+    -------
+    Figure
+        It is not saved (see `save_figure`).
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    place, axis = "in memory", "time"
+    if isinstance(schedule, OffloadSchedule):
+        place, axis = "in memory or on the host", "time of the computations"
+        schedule = schedule.computations
+    replay = schedule.replay(chain)
+    time = time_unit(replay.time_ns)
+    axes = empty_axes(7.2, min(max(2.0 + 0.1 * len(chain), 3.2), 6.5), title)
+    stored = stored_values(chain, schedule)
+    handles = [
+        _draw_boxes(
+            axes,
+            [
+                (time.of(value.start_ns), time.of(value.end_ns), value.number)
+                for value in stored
+                if value.saved == saved
+            ],
+            height=height,
+            colour=colour,
+            label=label,
+        )
+        for saved, height, colour, label in (
+            (True, 0.7, LIGHT_GREY, f"$\\bar a$ {place}"),
+            (False, 0.25, GREY, f"$a$ {place}"),
+        )
+    ]
+    kinds = {operation.kind for operation in schedule.operations}
+    operations = [
+        _draw_boxes(
+            axes,
+            [
+                (time.of(step.start_ns), time.of(step.end_ns), operation.stage)
+                for operation, step in zip(schedule.operations, replay.steps, strict=True)
+                if operation.kind is kind and operation.least_stage <= operation.stage <= len(chain)
+            ],
+            height=0.9,
+            colour=colour,
+            label=label,
+        )
+        for kind, (colour, label) in _OPERATIONS.items()
+        if kind is not ChainOperationKind.DROP or kind in kinds
+    ]
+    # A schedule that takes no time still gets an axis of some length.
+    axes.set_xlim(0, time.of(replay.time_ns) or 1.0)
+    axes.set_ylim(-0.7, len(chain) + 0.7)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
+    axes.set_xlabel(f"{axis} ({time.name})")
+    axes.set_ylabel("stage (0 is the input)")
+    legend_below(axes, [*operations, *handles], columns=3)
+    return axes.figure.figure
+
+
+def _draw_boxes(
+    axes: Axes,
+    spans: list[tuple[float, float, int]],
+    *,
+    height: float,
+    colour: str,
+    label: str,
+) -> PolyCollection:
+    from matplotlib.collections import PolyCollection
+
+    half = height / 2
+    corners = [
+        [(start, row - half), (end, row - half), (end, row + half), (start, row + half)]
+        for start, end, row in spans
+    ]
+    # The edge keeps a box visible that is too short to have an inside.
+    boxes = PolyCollection(corners, facecolor=colour, edgecolor=colour, linewidth=0.4, label=label)
+    axes.add_collection(boxes)
+    return boxes

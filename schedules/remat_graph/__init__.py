@@ -1,0 +1,1 @@
+"""Schedules of graphs: values computed and dropped, and their picture."""

@@ -1,0 +1,1 @@
+"""Schedules of chains with transfers to the host, and their replays."""

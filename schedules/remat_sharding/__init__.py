@@ -1,0 +1,1 @@
+"""Schedules of sharded graphs: strategies and recomputation, and their tables."""

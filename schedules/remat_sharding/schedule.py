@@ -1,0 +1,141 @@
+"""A choice of strategies and a sequence of computations and deletions, and their replay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from jettison.instances.remat_graph.graph import Graph, Node
+from jettison.instances.remat_sharding.chosen_strategies import with_strategies
+from jettison.instances.remat_sharding.operator import Role
+from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
+from jettison.schedules.core.checked_operations import checked_operations
+from jettison.schedules.core.replay import Replay, Rule, Violation
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.schedules.remat_graph.schedule import (
+    GraphOperation,
+    GraphOperationKind,
+    GraphSchedule,
+)
+from jettison.schedules.remat_sharding.reduced_recomputation import is_reduced
+
+
+@dataclass(frozen=True, slots=True)
+class ShardedSchedule:
+    """How each operator is sharded, and what is computed when.
+
+    Attributes
+    ----------
+    strategies
+        For each operator the place of its strategy; it is the same in every computation.
+    operations
+        As in `GraphSchedule`.
+
+    Raises
+    ------
+    InputError
+        If something is no operation of a graph.
+    """
+
+    strategies: tuple[int, ...]
+    operations: tuple[GraphOperation, ...]
+
+    def __post_init__(self) -> None:
+        checked = checked_operations(self.operations, (GraphOperation,))
+        object.__setattr__(self, "operations", checked)
+
+    @classmethod
+    def from_computations(
+        cls, sharded: ShardedGraph, strategies: Sequence[int], computations: Sequence[int]
+    ) -> ShardedSchedule:
+        """Build the schedule that computes in this order and frees as early as it can.
+
+        See `GraphSchedule.from_computations`; parameters stay.
+
+        Raises
+        ------
+        InputError
+            If the strategies are not allowed together; the operator is named.
+        """
+        with_strategies(sharded, strategies)
+        return cls(tuple(strategies), operations_of(sharded, computations))
+
+    @property
+    def computations(self) -> tuple[int, ...]:
+        """The operators computed, in order."""
+        return GraphSchedule(self.operations).computations
+
+    def replay(self, sharded: ShardedGraph, memory_bytes: int | None = None) -> Replay:
+        """Execute the sequence on one device in exact integers and name every broken rule.
+
+        A computation takes its compute and communication time, and the resharding of each of its
+        inputs, again each time that it runs. A value takes its strategy's memory. A parameter is in
+        memory from its computation to the end; parameters and inputs are computed once.
+
+        Parameters
+        ----------
+        sharded
+            The instance.
+        memory_bytes
+            The limit of one device; None to measure only.
+
+        Raises
+        ------
+        InputError
+            If the strategies are not allowed together: there is no time to measure then.
+
+        Notes
+        -----
+        Time linear in the number of operations and inputs.
+        """
+        graph = with_strategies(sharded, self.strategies)
+        found = GraphSchedule(self.operations).replay(graph, memory_bytes)
+        violations = tuple(sorted((*found.violations, *self._repeated(sharded)), key=_at))
+        schedule_class = found.schedule_class
+        if not violations and is_reduced(sharded, self.operations):
+            schedule_class = ScheduleClass.KIWI_REDUCED
+        return replace(found, violations=violations, schedule_class=schedule_class)
+
+    def _repeated(self, sharded: ShardedGraph) -> list[Violation]:
+        """Return the computations of parameters and inputs that were computed before."""
+        seen: set[int] = set()
+        found = []
+        for position, operation in enumerate(self.operations):
+            if operation.kind is GraphOperationKind.FREE:
+                continue
+            if not 0 <= operation.node < len(sharded):
+                continue
+            operator = sharded.operators[operation.node]
+            if operation.node in seen and operator.role.is_computed_once:
+                found.append(
+                    Violation(
+                        rule=Rule.COMPUTED_TWICE,
+                        position=position,
+                        operation=f"{operation.kind} {operator.name}",
+                        tensor=operator.name,
+                    )
+                )
+            seen.add(operation.node)
+        return found
+
+
+def operations_of(sharded: ShardedGraph, computations: Sequence[int]) -> tuple[GraphOperation, ...]:
+    """Return computations and deletions, as early as can be: they do not depend on strategies.
+
+    See `GraphSchedule.from_computations`; parameters stay.
+    """
+    nodes = tuple(
+        Node(
+            name=operator.name,
+            duration_ns=0,
+            output_bytes=0,
+            inputs=operator.inputs,
+            keep=operator.keep or operator.role is Role.PARAMETER,
+        )
+        for operator in sharded.operators
+    )
+    return GraphSchedule.from_computations(Graph(sharded.name, nodes), computations).operations
+
+
+def _at(violation: Violation) -> float:
+    return float("inf") if violation.position is None else violation.position

@@ -1,0 +1,1 @@
+"""Schedules that a partition becomes."""

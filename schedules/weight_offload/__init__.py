@@ -1,0 +1,1 @@
+"""Schedules that repeat: events of a cycle, their replay and picture."""

@@ -1,0 +1,25 @@
+// The Python face of the kernels: arrays in, plain numbers and short sequences out.
+#include "core/binding.hpp"
+
+namespace nb = nanobind;
+using namespace jettison::binding;
+
+NB_MODULE(_kernels, m) {
+    m.doc() = "Native kernels; the modules that call them document the mathematics.";
+    nb::register_exception_translator([](const std::exception_ptr& error, void*) {
+        try {
+            std::rethrow_exception(error);
+        } catch (const Watch::TimeIsUp& stopped) {
+            PyErr_SetString(PyExc_TimeoutError, stopped.what());
+        }
+    });
+    bind_persistent_program(m);
+    bind_exact_search(m);
+    bind_least_memory(m);
+    bind_contents_search(m);
+    bind_offload_cut(m);
+    bind_pofo_program(m);
+    bind_remat_anneal(m);
+    bind_weight_offload(m);
+    bind_weight_sweep(m);
+}

@@ -1,0 +1,257 @@
+// The tables of a persistent program: where their values lie, and in which order they are filled.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "core/buffer.hpp"
+#include "remat_chain/persistent_cell.hpp"
+#include "remat_chain/persistent_program.hpp"
+#include "remat_chain/recurrence.hpp"
+
+namespace jettison {
+
+// With P the prefix sums of the forward times, the tables hold X(s,t,m) + P[s-1] for each kind X of
+// sub-problem. The forward run s..k-1 of a split then costs nothing to add:
+//   X(s,t,m) = min P[k-1] - P[s-1] + Y(k,t,m-w) + Z(s,k-1,m)
+// becomes, with the sums in place of X, Y and Z,
+//   X(s,t)   = min Y(k,t)[m-w] + Z(s,k-1)[m] - P[s-1].
+// Values that reach `infinite` saturate there.
+//
+// E counts its input. Its tables do not: at m they hold what E takes in m + input slots. Then C and
+// E of one s and t both combine C(k,t) and E(k,t), shifted by the input of k, and C with C, E with
+// E of the first parts. Above slots - input, E is not asked.
+//
+// All first parts of one kind and one s lie side by side. The second parts, all of one t, shifted
+// by their inputs, are only kept in a Column while that t is filled.
+template <typename Time>
+class PersistentTable {
+public:
+    PersistentTable(const SlottedChain& chain, std::int32_t slots)
+        : chain_(chain),
+          kinds_(chain.tables == Tables::one ? 1 : 4),
+          stages_(chain.stages),
+          slots_(slots),
+          chunks_(units_in(std::int64_t{slots} + 1, chunk)),
+          sample_stride_(units_in(chunks_, chunk) * chunk),
+          times_(chain.forward_ns, chain.backward_ns, 1) {
+        for (int kind = 0; kind < kinds_; ++kind) {
+            const bool kept = is_kept(static_cast<Kind>(kind));
+            values_.emplace_back(kept ? cells() * chunks_ * chunk : 0);
+            samples_.emplace_back(kept ? cells() * sample_stride_ : 0);
+        }
+    }
+
+    // Worker k takes the strips k, k + threads, ...; each follows the strip before it down the
+    // stages. `poll` is called by this thread only; it may throw to stop all of them.
+    void fill(const std::function<void()>& poll, std::int32_t threads = 1) {
+        Progress progress(strips(), stages_ + 1);
+        const std::int64_t workers = std::min<std::int64_t>(threads, strips());
+        std::vector<std::vector<Columns>> columns(index(workers));
+        for (auto& of_worker : columns) {
+            of_worker.resize(index(strip));
+            for (Columns& of_t : of_worker) {
+                for (int p = 0; p < (kinds_ == 1 ? 1 : 2); ++p) of_t.emplace_back(*this);
+            }
+        }
+        std::vector<std::thread> others;
+        const auto join = [&others] {
+            for (std::thread& other : others) other.join();
+        };
+        try {
+            for (std::int64_t worker = 1; worker < workers; ++worker) {
+                others.emplace_back([&, worker] {
+                    fill_strips(worker, workers, columns[index(worker)], progress, [] {});
+                });
+            }
+            fill_strips(0, workers, columns[0], progress, poll);
+        } catch (...) {
+            progress.stopped = true;
+            join();
+            throw;
+        }
+        join();
+    }
+
+    // The time in so many slots, or int64 infinity where it is infeasible or does not fit the type.
+    std::int64_t time(const SubProblem& sub, std::int64_t m) const {
+        if (drops_input(sub.kind)) m -= chain_.input_slots[index(sub.s - 1)];
+        if (m < 0) return infinite<std::int64_t>;
+        m = std::min(m, slots_);
+        if (!is_kept(sub.kind)) return time_of_all(sub, m);
+        const Parts<Time> row = left_part(sub.kind, sub.s, sub.t);
+        const Time value = row.values[m / chunk * row.stride + m % chunk];
+        if (value >= infinite<Time>) return infinite<std::int64_t>;
+        return static_cast<std::int64_t>(value) - times_.run(1, sub.s);
+    }
+
+private:
+    // So many t are filled side by side: what they read of one s is read once, and what they keep
+    // stays in cache while s descends.
+    static constexpr std::int64_t strip = 4;
+
+    // What is read of one t, for p = 0 or p = 1.
+    struct Column {
+        explicit Column(const PersistentTable& table)
+            : block_least((2 * units_in(table.stages_, block) + 1) * chunk) {
+            for (int kind = 0; kind < std::min(table.kinds_, 2); ++kind) {
+                values.emplace_back(table.stages_ * table.chunks_ * chunk);
+                samples.emplace_back(table.stages_ * table.sample_stride_);
+            }
+            for (int k = 0; k < 3; ++k) {
+                rows.emplace_back((table.chunks_ + 2) * chunk);
+                std::fill(rows.back().data(), rows.back().data() + chunk, infinite<Time>);
+            }
+        }
+        std::vector<Buffer<Time>> values, samples;  // of C, and of E with drops
+        Buffer<Time> block_least;
+        // Behind a chunk of infinities, with room for one more at the end: C of the last two s, E.
+        std::vector<Buffer<Time>> rows;
+        std::int64_t saturation = 0;  // of C of the last s
+    };
+    // For p = 0 and p = 1.
+    using Columns = std::vector<Column>;
+
+    // A strip needs of the strips before it what they hold of its s.
+    struct Progress {
+        Progress(std::int64_t strips, std::int64_t none) : lowest(index(strips)), stopped(false) {
+            for (auto& s : lowest) s = none;
+        }
+        std::vector<std::atomic<std::int64_t>> lowest;  // the last s that a strip has finished
+        std::atomic<bool> stopped;
+    };
+
+    static std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
+    static std::int64_t units_in(std::int64_t count, std::int64_t unit) {
+        return (count + unit - 1) / unit;
+    }
+    static Time saturating(std::int64_t time) {
+        return static_cast<Time>(std::min<std::int64_t>(time, infinite<Time>));
+    }
+    std::int64_t cells() const { return stages_ * (stages_ + 1) / 2; }
+    std::int64_t strips() const { return units_in(stages_, strip); }
+    std::size_t at(const SubProblem& sub) const {
+        return index((static_cast<int>(sub.kind) * stages_ + sub.s - 1) * stages_ + sub.t - 1);
+    }
+
+    bool is_kept(Kind kind) const {
+        return !drops_input(kind) || chain_.tables == Tables::four;
+    }
+
+    // Where s..t of one kind lies as a first part; s..t+1 lies behind it.
+    Parts<Time> left_part(Kind kind, std::int64_t s, std::int64_t t) const {
+        const std::int64_t before = (s - 1) * (2 * stages_ - s + 2) / 2;
+        const auto table = index(static_cast<int>(kind));
+        return {values_[table].data() + (before * chunks_ + (t - s)) * chunk,
+                (stages_ - s + 1) * chunk,
+                samples_[table].data() + (before + t - s) * sample_stride_};
+    }
+    // Where s..t lies as a second part; s+1..t lies behind it.
+    Parts<Time> right_part(const Column& column, bool drops, std::int64_t s, std::int64_t t) const {
+        const auto table = index(drops ? 1 : 0);
+        return {column.values[table].data() + (s - 1) * chunk, t * chunk,
+                column.samples[table].data() + (s - 1) * sample_stride_};
+    }
+
+    // E without a table, in m beside its input: F_all, and then C.
+    std::int64_t time_of_all(const SubProblem& sub, std::int64_t m) const {
+        if (m < chain_.forward_all_need[at(sub)]) return infinite<std::int64_t>;
+        const std::int64_t forward = times_.forward(sub.s);
+        if (sub.s == sub.t) return is_saved(sub.kind) ? infinite<std::int64_t> : forward;
+        const std::int64_t rest =
+            time({kind_of(false, is_saved(sub.kind)), sub.s + 1, sub.t}, m - freed_slots(sub));
+        return rest >= infinite<std::int64_t> ? rest : forward + rest;
+    }
+
+    // What F_all takes of the memory that a table counts.
+    std::int64_t freed_slots(const SubProblem& sub) const {
+        const std::size_t stage = index(sub.s - 1);
+        const std::int64_t saved = chain_.saved_slots[stage];
+        return drops_input(sub.kind) ? saved - chain_.input_slots[stage] : saved;
+    }
+
+    template <typename Poll>
+    void fill_strips(std::int64_t first, std::int64_t step, std::vector<Columns>& columns,
+                     Progress& progress, const Poll& poll) {
+        for (std::int64_t number = first; number < strips(); number += step) {
+            const std::int64_t first_t = number * strip + 1;
+            const std::int64_t last_t = std::min(first_t + strip - 1, stages_);
+            for (std::int64_t s = last_t; s >= 1; --s) {
+                while (s < first_t && progress.lowest[index(number - 1)] > s) {
+                    if (progress.stopped) return;
+                    poll();
+                    std::this_thread::yield();
+                }
+                if (progress.stopped) return;
+                poll();
+                for (std::int64_t t = std::max(s, first_t); t <= last_t; ++t) {
+                    for (int kind = kinds_ - 1; kind >= 0; --kind) {
+                        Columns& of_t = columns[index(t - first_t)];
+                        fill_next(of_t[index(kind / 2)], {static_cast<Kind>(kind),
+                                  static_cast<std::int32_t>(s), static_cast<std::int32_t>(t)});
+                    }
+                }
+                progress.lowest[index(number)] = s;
+            }
+        }
+    }
+
+    // The cell above those that the column holds: t itself first, then ever smaller s. E comes
+    // before C: what C of s takes is that of s+1 still.
+    void fill_next(Column& column, const SubProblem& sub) const {
+        const auto [kind, s, t] = sub;
+        const bool drops = drops_input(kind);
+        const std::size_t stage = index(s - 1);
+        const std::int64_t all_need = chain_.forward_all_need[at(sub)];
+        const std::int64_t size = chunks_ * chunk;
+        // What follows can be saved as well, from its saturation on.
+        const std::int64_t rest = s < t ? freed_slots(sub) + column.saturation : 0;
+        const std::int64_t saturation =
+            std::clamp<std::int64_t>(std::max(all_need, rest), 0, size);
+        if (!drops) column.saturation = saturation;
+
+        Cell<Time> cell{};
+        cell.chunks = chunks_;
+        cell.sample_stride = sample_stride_;
+        if (s < t && is_kept(kind)) {
+            cell.lists[0] = {t - s, left_part(kind_of(drops, false), s, s),
+                             right_part(column, false, s + 1, t)};
+            if (kinds_ > 1 && is_kept(kind_of(drops, true))) {
+                cell.lists[1] = {is_saved(kind) ? t - s - 1 : t - s,
+                                 left_part(kind_of(drops, true), s, s + 1),
+                                 right_part(column, true, s + 1, t)};
+            }
+        }
+        if (is_kept(kind)) cell.as_left = left_part(kind, s, t);
+        cell.as_right = right_part(column, drops, s, t);
+        cell.input_slots = chain_.input_slots[stage];
+        cell.prefix = saturating(times_.run(1, s));
+        cell.none_need = s < t ? chain_.forward_none_need[at(sub)] : size;
+        cell.after_all = column.rows[index((s + 1) % 2)].data() + chunk;
+        cell.saved_slots = freed_slots(sub);
+        cell.backward = drops ? 0 : saturating(times_.own(s, s) - times_.forward(s));
+        cell.all_need = s < t ? all_need : size;
+        cell.saturation = saturation;
+        cell.saturated = saturating(times_.own(sub) + times_.run(1, s));
+        cell.row = column.rows[drops ? 2 : index(s % 2)].data() + chunk;
+        cell.block_least = column.block_least.data();
+        fill_cell(cell);
+    }
+
+    const SlottedChain& chain_;
+    int kinds_;
+    std::int64_t stages_;
+    std::int64_t slots_;
+    std::int64_t chunks_;
+    std::int64_t sample_stride_;
+    StageTimes times_;
+    std::vector<Buffer<Time>> values_;  // by kind
+    std::vector<Buffer<Time>> samples_;
+};
+
+}  // namespace jettison

@@ -1,0 +1,110 @@
+// What the tables of POFO share, and the times of the backward phase without any transfer.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <new>
+#include <vector>
+
+#include "remat_offload/linked_chain.hpp"
+
+namespace jettison {
+
+enum class Rounding { lower, upper };
+
+// The memory that all tables together may take.
+class Budget {
+public:
+    explicit Budget(std::int64_t bytes) : left_(bytes) {}
+    void take(std::size_t bytes) {
+        left_ -= static_cast<std::int64_t>(bytes);
+        if (left_ < 0) throw std::bad_alloc();
+    }
+    void give(std::size_t bytes) { left_ += static_cast<std::int64_t>(bytes); }
+
+private:
+    std::int64_t left_;
+};
+
+struct OffloadContext {
+    const OffloadChain& chain;
+    const ForwardRuns& runs;
+    std::int32_t slots;
+    std::int64_t slot;  // units; chain.memory = slots * slot
+    Budget& budget;
+    const std::function<void()>& poll;
+};
+
+// R(i, j, m) = C(i, j, M - m slots, 0) on one of the grids: rotor's table.
+class RotorTable {
+public:
+    RotorTable(const OffloadContext& context, Rounding rounding)
+        : width_(context.slots + 1), output_(at(context.chain.stages) + 1) {
+        const OffloadChain& chain = context.chain;
+        const std::int32_t n = chain.stages;
+        std::vector<std::int32_t> saved(at(n) + 1);
+        for (std::int32_t i = 0; i <= n; ++i) {
+            output_[at(i)] = to_slots(chain.output[at(i)], context.slot, rounding);
+            saved[at(i)] = to_slots(chain.saved[at(i)], context.slot, rounding);
+        }
+        const std::size_t cells = at(n) * at(n + 1) / 2;
+        context.budget.take(cells * at(width_) * sizeof(std::int64_t));
+        values_.assign(cells * at(width_), never);
+        for (std::int32_t j = 1; j <= n; ++j) {
+            context.poll();
+            const std::int64_t gradient = chain.output[at(j)];
+            for (std::int32_t i = j; i >= 1; --i) {
+                std::int64_t* const best = values_.data() + cell(i, j) * at(width_);
+                const std::int64_t need =
+                    std::max(gradient + chain.saved[at(i)] + chain.forward_overhead[at(i)],
+                             chain.backward_need[at(i)]);
+                const std::int64_t own = chain.forward[at(i)] + chain.backward[at(i)];
+                const std::int64_t first = (need + context.slot - 1) / context.slot;
+                for (std::int64_t m = std::max<std::int64_t>(first, i < j ? saved[at(i)] : 0);
+                     m < width_; ++m) {
+                    best[m] = own + (i < j ? time(i + 1, j, m - saved[at(i)]) : 0);
+                }
+                for (std::int32_t k = i; k < j; ++k) {
+                    const std::int64_t run = context.runs.time(i, k);
+                    const std::int64_t held = output_[at(k)];
+                    const std::int64_t passing = gradient + context.runs.most(i, k);
+                    const std::int64_t start = std::max<std::int64_t>(
+                        (passing + context.slot - 1) / context.slot, held);
+                    if (start >= width_) break;
+                    const std::int64_t* const lower = row(i, k);
+                    const std::int64_t* const upper = row(k + 1, j) - held;
+                    for (std::int64_t m = start; m < width_; ++m) {
+                        best[m] = std::min(best[m], run + lower[m] + upper[m]);
+                    }
+                }
+                for (std::int64_t m = 0; m < width_; ++m) best[m] = std::min(best[m], never);
+            }
+        }
+    }
+
+    std::int64_t time(std::int32_t i, std::int32_t j, std::int64_t m) const {
+        return m < 0 ? never : row(i, j)[m];
+    }
+    const std::int64_t* row(std::int32_t i, std::int32_t j) const {
+        return values_.data() + cell(i, j) * at(width_);
+    }
+    // Slots that a^k takes.
+    std::int32_t output(std::int32_t k) const { return output_[at(k)]; }
+
+    static std::size_t cell(std::int32_t i, std::int32_t j) {
+        return at(j) * at(j - 1) / 2 + at(i - 1);
+    }
+    static std::int32_t to_slots(std::int64_t size, std::int64_t slot, Rounding rounding) {
+        const std::int64_t slots =
+            (rounding == Rounding::upper ? size + slot - 1 : size) / slot;
+        return static_cast<std::int32_t>(std::min<std::int64_t>(slots, 1 << 30));
+    }
+
+private:
+    std::int32_t width_;
+    std::vector<std::int32_t> output_;
+    std::vector<std::int64_t> values_;
+};
+
+}  // namespace jettison

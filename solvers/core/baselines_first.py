@@ -1,0 +1,58 @@
+"""The baselines of a problem, asked before a search: its answer is then no worse than theirs.
+
+A method names its `baselines`: methods of its own table, the cheap ones first. Their schedules are
+what it starts from. Each has a share of the time that is left, so that an expensive one, which
+comes late, leaves time to better what the cheap ones have found. Where all of them end by
+themselves, no clock is a part of what they find.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+from jettison.schedules.core.any_schedule import Schedule
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.ending import pass_interrupt_on
+from jettison.solvers.core.outcome import Problem, SolveOptions
+from jettison.solvers.core.registry import find_method
+from jettison.solvers.core.result import replay_schedule
+
+# Of the time that is left, for each: as long as none has found a schedule, and after that.
+_SHARE_OF_THE_FIRST = 0.6
+_SHARE = 0.4
+
+
+def schedules_of_baselines(
+    problem: Problem, method: str, options: SolveOptions, clock: Clock
+) -> Iterator[Schedule]:
+    """Yield the schedules of a method's baselines that the replay accepts, in the table's order.
+
+    Parameters
+    ----------
+    problem
+        What they are asked.
+    method
+        Whose `baselines` are asked.
+    options
+        As the method has them; the time is that of `clock`.
+    clock
+        When it runs out, those that are left are not asked.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        On Ctrl-C, after the schedule that the baseline had by then.
+    """
+    share = _SHARE_OF_THE_FIRST
+    for name in find_method(problem.problem, method).baselines:
+        if not clock.left_s:
+            return
+        limit_s = None if math.isinf(clock.left_s) else share * clock.left_s
+        asked = replace(options, time_limit_s=limit_s, on_progress=None)
+        outcome = find_method(problem.problem, name).run(problem, asked)
+        if outcome.schedule is not None and replay_schedule(problem, outcome.schedule).valid:
+            share = _SHARE
+            yield outcome.schedule
+        pass_interrupt_on(outcome.termination)

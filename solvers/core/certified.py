@@ -1,0 +1,162 @@
+"""Bounds with certificates, beside those that methods found.
+
+What is certified is read from the bytes of the certificate by the checker, never from what made it:
+no number is called certified here that the checker has not accepted for this very problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from jettison.certificates.errors import CertificateError
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.bound import Bound, Evidence
+from jettison.solvers.core.method import Promise
+from jettison.solvers.core.outcome import Infeasibility, Problem, SolveOptions
+from jettison.solvers.core.registry import find_method
+from jettison.solvers.core.result import Result, link_of
+from jettison.solvers.core.status import Termination
+
+if TYPE_CHECKING:
+    from jettison.solvers.proof.certificate import Certificate
+
+
+def can_be_certified(problem: str) -> bool:
+    """Tell whether there are certificates for a problem, by its name."""
+    from jettison.solvers.proof.certifiers import certifier_of
+
+    return certifier_of(problem) is not None
+
+
+def certificate_for(
+    problem: Problem,
+    bounds: Sequence[Bound],
+    infeasibility: Infeasibility | None,
+    options: SolveOptions,
+) -> Certificate | None:
+    """Return a certificate of the largest bound, or of the best claim below that could be proved.
+
+    Parameters
+    ----------
+    problem, options
+        As for methods; the time limit is for the certificate alone.
+    bounds
+        Those that count.
+    infeasibility
+        The proof of a method that nothing fits; then this is what is certified.
+
+    Returns
+    -------
+    Certificate or None
+        None where there is none for the problem, or nothing was proved in the time.
+    """
+    from jettison.solvers.proof.certifiers import certifier_of
+
+    certifier = certifier_of(problem.problem)
+    return None if certifier is None else certifier(problem, bounds, infeasibility, options)
+
+
+def certified_bound(problem: Problem, certificate: Certificate) -> Bound | None:
+    """Have a certificate checked, and return the bound that it proves.
+
+    Returns
+    -------
+    Bound or None
+        None if it proves that nothing fits.
+
+    Raises
+    ------
+    CertificateError
+        If it proves nothing, or is about another problem: a defect of whoever made it.
+    """
+    claim = certificate.checked().claim
+    link = link_of(problem)
+    resources = {
+        "memory_bytes": problem.memory_bytes,
+        "bytes_per_s": None if link is None else link.bytes_per_s,
+    }
+    same_resources = all(resources.get(name) == given for name, given in claim.resources.items())
+    if not same_resources or (claim.problem, claim.instance_sha256) != (
+        problem.problem,
+        problem.instance.sha256,
+    ):
+        raise CertificateError("the certificate is about another problem")
+    if claim.time_ns is None:
+        return None
+    return Bound(
+        time_ns=claim.time_ns,
+        valid_for=ScheduleClass(claim.valid_for),
+        evidence=Evidence.CERTIFICATE,
+        method=str(claim.formulation["name"]),
+        formulation=claim.formulation,
+    )
+
+
+def proof_to_certify(results: Iterable[Result]) -> Infeasibility | None:
+    """Return the proof that nothing fits that is worth a certificate, or None.
+
+    None as well where a schedule is known: then the proof is about a narrower class, and bounds of
+    wider ones say more. Of several proofs the one for most schedules, best with a formulation.
+    """
+    found: list[Infeasibility] = []
+    for result in results:
+        if result.schedule is not None:
+            return None
+        if result.infeasibility is not None:
+            found.append(result.infeasibility)
+    return max(
+        found,
+        key=lambda proof: (
+            sum(map(proof.valid_for.covers, ScheduleClass)),
+            proof.formulation is not None,
+        ),
+        default=None,
+    )
+
+
+def with_certified_bounds(results: Sequence[Result], options: SolveOptions) -> list[Result]:
+    """Certify the best bound of each problem, and judge the results of its methods against it.
+
+    Parameters
+    ----------
+    results
+        Those of one problem follow each other.
+    options
+        The time limit is that of each certificate. After a Ctrl-C nothing more is begun.
+    """
+    if any(result.termination is Termination.INTERRUPTED for result in results):
+        return list(results)
+    by_problem: dict[Problem, list[Result]] = {}
+    for result in results:
+        by_problem.setdefault(result.problem, []).append(result)
+    return [
+        judged
+        for problem, column in by_problem.items()
+        for judged in _certified(problem, column, options)
+    ]
+
+
+def _certified(problem: Problem, column: list[Result], options: SolveOptions) -> list[Result]:
+    bounds = list(dict.fromkeys(bound for result in column for bound in result.bounds))
+    certificate = certificate_for(problem, bounds, proof_to_certify(column), options)
+    bound = None if certificate is None else certified_bound(problem, certificate)
+    if certificate is None:
+        return column
+    if bound is None:
+        return [_with_proof(result, certificate.valid_for) for result in column]
+    return [
+        result
+        if find_method(problem.problem, result.method).promise is Promise.BOUND
+        else result.with_bounds((bound,))
+        for result in column
+    ]
+
+
+def _with_proof(result: Result, valid_for: ScheduleClass) -> Result:
+    """Return a result whose claim that nothing fits rests on the certificate, if it covers it."""
+    claim = result.infeasibility
+    if claim is None or not valid_for.covers(claim.valid_for):
+        return result
+    return replace(result, infeasibility=replace(claim, evidence=Evidence.CERTIFICATE))

@@ -1,0 +1,161 @@
+"""What a method is asked for and what it hands back, before the replay has judged it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from jettison.instances.core.errors import InputError
+from jettison.instances.multi_model.problem import MultiModelTraining
+from jettison.instances.remat_chain.problem import RematChain
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.instances.remat_offload.problem import RematOffloadChain
+from jettison.instances.remat_sharding.problem import RematSharding
+from jettison.instances.sharding.problem import Sharding
+from jettison.instances.weight_offload.problem import WeightOffload
+from jettison.schedules.core.any_schedule import Schedule
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.bound import Bound, Evidence
+from jettison.solvers.core.gap import most_open_ns
+from jettison.solvers.core.status import Termination
+
+# A solver that starts more has no time left to solve.
+MOST_THREADS = 1024
+LARGEST_SEED = 2**31 - 1
+
+Problem = (
+    RematChain
+    | RematOffloadChain
+    | WeightOffload
+    | RematGraph
+    | RematSharding
+    | Sharding
+    | MultiModelTraining
+)
+
+
+def check_problem(problem: object) -> None:
+    """Check that what is to be solved is a problem, and not its instance, say.
+
+    Raises
+    ------
+    InputError
+        If it is something else.
+    """
+    if not isinstance(problem, Problem):
+        raise InputError(
+            f"a {type(problem).__name__}",
+            field="problem",
+            expected='give an instance with its memory, such as RematChain(chain, memory="50%")',
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a running method stands; values that are not known yet are None."""
+
+    seconds: float
+    time_ns: int | None
+    lower_bound_ns: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolveOptions:
+    """Options that mean the same for every method.
+
+    Attributes
+    ----------
+    time_limit_s
+        Wall-clock seconds after which the method stops with the best so far; None for no limit.
+    gap
+        Share of the schedule's overhead that it may leave open: see `jettison.solvers.core.gap`.
+    threads, seed
+        For methods that use several threads, or chance.
+    on_progress
+        Called now and then while the method runs.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range.
+    """
+
+    time_limit_s: float | None = 60.0
+    gap: float = 0.0
+    threads: int = 1
+    seed: int = 0
+    on_progress: Callable[[Progress], None] | None = None
+
+    def __post_init__(self) -> None:
+        if self.time_limit_s is not None and not self.time_limit_s > 0:
+            raise InputError(
+                f"{self.time_limit_s} seconds",
+                field="time_limit",
+                expected="write a positive number of seconds",
+            )
+        if not 0 <= self.gap < 1:
+            raise InputError(f"{self.gap}", field="gap", expected="write a number from 0 to 1")
+        if not 1 <= self.threads <= MOST_THREADS:
+            raise InputError(
+                f"{self.threads}", field="threads", expected=f"write 1 to {MOST_THREADS}"
+            )
+        if not 0 <= self.seed <= LARGEST_SEED:
+            raise InputError(f"{self.seed}", field="seed", expected=f"write 0 to {LARGEST_SEED}")
+
+    def is_close_enough(self, time_ns: int, bound_ns: int, base_ns: int) -> bool:
+        """Tell whether a bound is as close to a schedule's time as was asked for."""
+        return time_ns - bound_ns <= most_open_ns(self.gap, time_ns, base_ns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Infeasibility:
+    """No schedule of the class `valid_for` fits in the memory that was given.
+
+    Attributes
+    ----------
+    least_memory_bytes
+        If `is_exact`, an amount in which a schedule exists: the least one for the schedules that
+        the method looks at. Else a lower bound on what is needed. None if no memory would do:
+        forbidden strategies and pairs leave no choice.
+    is_exact
+        Whether `least_memory_bytes` would do.
+    needed_by
+        The operation that needs so much; None where none is known.
+    formulation
+        The model without points, as `Bound` has it.
+    """
+
+    valid_for: ScheduleClass
+    least_memory_bytes: int | None
+    is_exact: bool
+    evidence: Evidence = Evidence.EXACT
+    needed_by: str | None = None
+    formulation: Mapping[str, object] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a method found.
+
+    Attributes
+    ----------
+    termination
+        Why it stopped.
+    schedule
+        The best schedule, not yet replayed, or None.
+    bounds
+        Lower bounds on the time, each valid for a class of schedules.
+    infeasibility
+        A proof that there is no schedule, if it found one.
+    work
+        Counts that describe the effort: nodes, slots, rows.
+    note
+        One sentence for the user: why there is no schedule, or what else was tried.
+    """
+
+    termination: Termination
+    schedule: Schedule | None = None
+    bounds: tuple[Bound, ...] = ()
+    infeasibility: Infeasibility | None = None
+    work: Mapping[str, int] = field(default_factory=dict)
+    note: str | None = None

@@ -1,0 +1,60 @@
+"""How a run ended, on two axes: whether it stopped well, and what is known.
+
+The axes are independent. A run can hit its time limit with a schedule in hand, with a proof that
+there is none, or with nothing; a single word such as "Optimal" cannot say which.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from jettison.instances.core.errors import JettisonError
+
+
+class Termination(StrEnum):
+    """Why the run stopped."""
+
+    COMPLETED = "completed"
+    """The question is settled: nothing is left to search."""
+
+    GAP_REACHED = "gap_reached"
+    """The bound came as close to the best solution as was asked for."""
+
+    TIME_LIMIT = "time_limit"
+    NODE_LIMIT = "node_limit"
+    WORK_LIMIT = "work_limit"
+    MEMORY_LIMIT = "memory_limit"
+
+    INTERRUPTED = "interrupted"
+    """Somebody asked for the end: Ctrl-C, or the caller."""
+
+    ERROR = "error"
+    """The algorithm broke down; what it had found by then is kept."""
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether the run came to the end that was asked for, and not to a limit."""
+        return self in {Termination.COMPLETED, Termination.GAP_REACHED}
+
+
+class Answer(StrEnum):
+    """What is known about the problem."""
+
+    OPTIMAL = "optimal"
+    """A solution, and a bound that meets it."""
+
+    FEASIBLE = "feasible"
+    """A solution; a better one may exist."""
+
+    INFEASIBLE = "infeasible"
+    """There is no solution: proved."""
+
+    UNBOUNDED = "unbounded"
+    """There are solutions below every value: proved."""
+
+    UNKNOWN = "unknown"
+    """No solution was found, and none was ruled out."""
+
+
+class SolverError(JettisonError):
+    """A solver refused what it was given, or was asked for something it does not have."""

@@ -1,0 +1,1 @@
+"""HiGHS: array models solved in time, exact dual bounds, tolerances."""

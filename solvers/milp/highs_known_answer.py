@@ -1,0 +1,103 @@
+r"""A model of five rows whose answer is known: HiGHS is believed once it has found it.
+
+HiGHS 1.14.0 calls wrong points optimal, with a bound that meets them and no sign of it (issues
+2957, 2975, 3002 and 3043 of ERGO-Code/HiGHS, mended in 1.15.0): its presolve fixes a continuous
+column that stands in one row only as if the integer columns of that row could not move. No check of
+the returned point can see this, since the point is feasible and only the bound is false. So that
+version is refused by its number, and every version has to solve this model first:
+
+.. math::
+
+    \min\; & 2 x_1 + 3 z_1 + 2 x_2 + z_2 - 5 b_1 - 4 b_2 - 3 b_3 \\
+    \text{mixed:}\;  & x_1 + z_1 \ge 4.5, \qquad 0 \le x_1, z_1 \le 10 \\
+    \text{shifted:}\; & x_2 + z_2 \ge 20.25, \qquad 8 \le x_2 \le 20,\; 0 \le z_2 \le 20 \\
+    \text{first:}\;  & 2 b_1 + 3 b_2 + b_3 \le 5 \\
+    \text{second:}\; & 4 b_1 + b_2 + 2 b_3 \le 11 \\
+    \text{third:}\;  & 3 b_1 + 4 b_2 + 2 b_3 \le 8
+
+with :math:`z` integer and :math:`b` binary. The first two rows are where that presolve goes wrong.
+:math:`x_1 = 4.5` costs 9, since a unit of :math:`z_1` costs one more than it saves.
+:math:`z_2 = 12, x_2 = 8.25` cost 28.5, and :math:`z_2 = 13, x_2 = 8` cost 29. Of the binaries all
+three exceed the first row, and the best two are :math:`b_1, b_2`, worth 9. The optimum is
+:math:`9 + 28.5 - 9 = 28.5`; HiGHS 1.14.0 says 35.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from importlib import metadata
+
+import lazy_loader as lazy
+import numpy as np
+
+from jettison.formulations.milp.array_model import ArrayModel
+from jettison.formulations.milp.builder import ArrayModelBuilder
+from jettison.instances.core.errors import UnsoundSolverError
+
+highspy = lazy.load("highspy")
+
+KNOWN_OPTIMUM = 28.5
+REFUSED_VERSIONS = frozenset({"1.14.0"})
+_TOLERANCE = 1e-6
+
+
+def known_answer_model() -> ArrayModel:
+    """Return the model of the module's docstring."""
+    model = ArrayModelBuilder("known_answer", 0)
+    x1 = model.add_column("x_1", upper=10, cost=2)
+    z1 = model.add_column("z_1", upper=10, cost=3, integer=True)
+    x2 = model.add_column("x_2", lower=8, upper=20, cost=2)
+    z2 = model.add_column("z_2", upper=20, cost=1, integer=True)
+    binaries = [
+        model.add_column(f"b_{number}", upper=1, cost=-worth, integer=True)
+        for number, worth in enumerate((5, 4, 3), start=1)
+    ]
+    model.add_row("mixed", [x1, z1], [1, 1], lower=4.5)
+    model.add_row("shifted", [x2, z2], [1, 1], lower=20.25)
+    model.add_row("first", binaries, [2, 3, 1], upper=5)
+    model.add_row("second", binaries, [4, 1, 2], upper=11)
+    model.add_row("third", binaries, [3, 4, 2], upper=8)
+    return model.build()
+
+
+@cache
+def require_sound_highs() -> None:
+    """Let HiGHS solve the known model, once in a process and before any other model.
+
+    Some milliseconds. Nothing is remembered of a failure: each use is refused again.
+
+    Raises
+    ------
+    UnsoundSolverError
+        If this version is known for wrong answers, or gives one here.
+    """
+    version = metadata.version("highspy")
+    if version in REFUSED_VERSIONS:
+        raise UnsoundSolverError(
+            version, "it calls wrong answers optimal (HiGHS issues 2957, 2975, 3002, 3043)"
+        )
+    # HiGHS keeps its pool of threads per calling thread; this one ends with the pool.
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        status, objective, bound = pool.submit(_answer).result()
+    if status != "Optimal" or not np.allclose(
+        (objective, bound), KNOWN_OPTIMUM, rtol=0, atol=_TOLERANCE
+    ):
+        raise UnsoundSolverError(
+            version,
+            f"it answers {status}, {objective:g} with bound {bound:g} to a model whose optimum is "
+            f"{KNOWN_OPTIMUM:g}",
+        )
+
+
+def _answer() -> tuple[str, float, float]:
+    """Return HiGHS's status, objective and bound for the model, with its default settings."""
+    highs = highspy.Highs()
+    highs.setOptionValue("log_to_console", False)
+    highs.setOptionValue("threads", 1)
+    highs.passModel(known_answer_model().to_highs_lp())
+    highs.run()
+    info = highs.getInfo()
+    status: str = highs.modelStatusToString(highs.getModelStatus())
+    highspy.Highs.resetGlobalScheduler(True)
+    return status, info.objective_function_value, info.mip_dual_bound

@@ -1,0 +1,1 @@
+"""Methods for training several models in one memory."""

@@ -1,0 +1,1 @@
+"""Lower bounds on the time of training several models."""

@@ -1,0 +1,1 @@
+"""The exact search for one unit and for all divisions into units."""

@@ -1,0 +1,138 @@
+r"""The least iteration time of µ-TWO's problem on small instances, proved.
+
+Exact for every schedule that the replay accepts: all divisions of the models into pairs and
+sub-arrays alone, and of each unit all operation lists (`unit`). The values of
+units start at their lower bounds (`bound.divisions`). On the division with the least sum the
+units whose time is not known are searched, by local search first, until there is none: then no
+division is faster, for those searched are at their times and the others not above theirs.
+
+Stopped early, the bound is the least sum with what is known by then; the schedule is the division
+with the least sum of times of schedules: each unit with everything swapped, which always fits, or
+better.
+"""
+
+from __future__ import annotations
+
+from jettison.instances.multi_model.problem import MultiModelTraining
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.schedules.multi_model.schedule import MultiModelSchedule
+from jettison.solvers.core.bound import Bound, Evidence
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.ending import run_to_its_end
+from jettison.solvers.core.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.status import Termination
+from jettison.solvers.multi_model.bound.divisions import DivisionBound
+from jettison.solvers.multi_model.decisions import least_memory_decisions
+from jettison.solvers.multi_model.exact.unit import ExactUnit
+from jettison.solvers.multi_model.executor.executed_units import UnitExecutor
+from jettison.solvers.multi_model.least_memory import multi_model_infeasibility
+from jettison.solvers.multi_model.local_search import UnitSearch
+from jettison.solvers.multi_model.units import (
+    Sizes,
+    best_division,
+)
+
+
+def solve_multi_model_exact(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return the fastest schedule, proved, of up to about five feature maps and eight operators.
+
+    Returns
+    -------
+    Outcome
+        With a bound that meets the time unless a limit was hit; or the proof that nothing fits.
+    """
+    assert isinstance(problem, MultiModelTraining)
+    refused = multi_model_infeasibility(problem)
+    if refused is not None:
+        return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
+    search = _DivisionSearch(problem, options)
+    termination = run_to_its_end(search.run)
+    return search.outcome(termination)
+
+
+class _DivisionSearch:
+    """Bounds and schedules of all units, improved where the best division needs it."""
+
+    def __init__(self, problem: MultiModelTraining, options: SolveOptions) -> None:
+        self._problem = problem
+        self._options = options
+        self._clock = Clock(options.time_limit_s)
+        self._bounds = DivisionBound(problem, options, self._clock)
+        self._exact: dict[Sizes, ExactUnit] = {}
+        for sizes in self._bounds.units:
+            arrays = tuple(problem.sub_array(size) for size in sizes)
+            executed = UnitExecutor(problem, sizes).execute(least_memory_decisions(arrays))
+            # It always fits where the unit does.
+            assert executed is not None
+            self._exact[sizes] = ExactUnit(problem, executed.unit, executed.time_ns)
+
+    def run(self) -> Termination:
+        """Search until the best division is proved."""
+        while self._clock.left_s:
+            division = best_division(self._problem.count, self._least_ns())
+            assert division is not None
+            if self._options.on_progress is not None:
+                self._options.on_progress(
+                    Progress(self._clock.seconds, self._schedule()[0], division.value)
+                )
+            open_units = [sizes for sizes in division.units if not self._exact[sizes].is_proved]
+            if not open_units:
+                return Termination.COMPLETED
+            loose = [sizes for sizes in open_units if not self._bounds.units[sizes].is_relaxed]
+            if loose:
+                if self._bounds.relax(loose[0]) is Termination.INTERRUPTED:
+                    return Termination.INTERRUPTED
+            else:
+                sizes = open_units[0]
+                unit, least_ns = self._exact[sizes], self._bounds.units[sizes].exact_ns
+                self._search_near(sizes)
+                if unit.is_too_large and unit.time_ns > least_ns:
+                    return Termination.NODE_LIMIT
+                unit.run(least_ns, self._clock)
+        return Termination.TIME_LIMIT
+
+    def _search_near(self, sizes: Sizes) -> None:
+        """Let local search find a schedule first: what meets the bound needs no labels."""
+        search = UnitSearch(self._problem, sizes, self._options.seed)
+        while not search.is_over and self._clock.left_s:
+            search.run_round(self._clock)
+        self._exact[sizes].offer(search.best.executed.unit, search.time_ns)
+
+    def outcome(self, termination: Termination) -> Outcome:
+        """Return what is known."""
+        time_ns, schedule = self._schedule()
+        division = best_division(self._problem.count, self._least_ns())
+        assert division is not None
+        return Outcome(
+            termination=termination,
+            schedule=schedule,
+            bounds=(
+                Bound(
+                    time_ns=min(division.value, time_ns),
+                    valid_for=ScheduleClass.ALL,
+                    evidence=Evidence.EXACT,
+                    method="exact",
+                ),
+            ),
+            work={
+                **self._bounds.work,
+                "searched": sum(unit.is_proved for unit in self._exact.values()),
+                "labels": sum(unit.labels for unit in self._exact.values()),
+            },
+        )
+
+    def _least_ns(self) -> dict[Sizes, int]:
+        # Only what is proved in exact arithmetic, so that the answer is.
+        return {
+            sizes: unit.time_ns if unit.is_proved else bound.exact_ns
+            for (sizes, unit), bound in zip(
+                self._exact.items(), self._bounds.units.values(), strict=True
+            )
+        }
+
+    def _schedule(self) -> tuple[int, MultiModelSchedule]:
+        times_ns = {sizes: unit.time_ns for sizes, unit in self._exact.items()}
+        division = best_division(self._problem.count, times_ns)
+        assert division is not None
+        units = tuple(self._exact[sizes].unit for sizes in division.units)
+        return division.value, MultiModelSchedule(units)

@@ -1,0 +1,1 @@
+"""From decisions to the operations of a unit: order, prefetches, sources."""

@@ -1,0 +1,315 @@
+r"""Local search for µ-TWO's problem: better decisions for the units, and the best division of them.
+
+A unit starts from the decisions of µ-TWO's policy, with and without a charge for copies to the
+host, a sub-array alone also from those of its two arms and of Capuchin: with their prompts, or with
+the prefetches of the executor, which are just in time. The first round of changes of a pair starts
+from the best of these, and of what the arms decide, with three interleavings: that of the policy,
+the forward pass after the backward pass, and both evenly.
+
+A change gives one feature map another fate, lets two exchange theirs, or moves a forward operator
+of a pair to another place. It is accepted if the iteration grows by no more than a threshold, which
+falls to nothing over a round of changes; each round starts from the best. Two sub-arrays of one
+size have the same decisions.
+
+The units of µ-TWO's divisions, of HFTA's groups and of all models fused get their schedules first,
+whatever the time limit: no baseline of the table is faster than what is found. Any other counts
+with the time of its operators, and those of the best division get theirs until all of them have
+one. Then the units of the best division by their times are searched in turn. A unit whose time is
+that of its operators is the best there is, and needs no search.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import TypeVar
+
+from jettison.instances.multi_model.problem import MultiModelTraining
+from jettison.instances.multi_model.sub_array import SubArray
+from jettison.schedules.multi_model.schedule import MultiModelSchedule
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.ending import run_to_its_end
+from jettison.solvers.core.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.status import Termination
+from jettison.solvers.multi_model.baselines import hfta_groups
+from jettison.solvers.multi_model.capuchin import capuchin_unit
+from jettison.solvers.multi_model.decisions import Fate, UnitDecisions, least_memory_decisions
+from jettison.solvers.multi_model.executor.executed_units import UnitExecutor
+from jettison.solvers.multi_model.least_memory import multi_model_infeasibility
+from jettison.solvers.multi_model.mu_two.divisions import paired_divisions
+from jettison.solvers.multi_model.mu_two.policy import OutOfMemoryStrategy
+from jettison.solvers.multi_model.mu_two.unit import ScheduledUnit, scheduled_unit
+from jettison.solvers.multi_model.units import (
+    Sizes,
+    best_division,
+    units_that_fit,
+)
+
+# Changes in a round, rounds without an improvement after which a unit is left, and the threshold
+# at the start of a round as a part of the iteration's time.
+ROUND = 400
+MOST_ROUNDS_IN_VAIN = 3
+_FIRST_THRESHOLD = 0.01
+# The strategies by which baselines schedule pairs.
+_WITH_PAIRS = (OutOfMemoryStrategy.HYBRID, OutOfMemoryStrategy.BOTH_WAYS)
+
+_Part = TypeVar("_Part")
+
+
+class UnitSearch:
+    """The best schedule of one unit so far, and the search for a better one.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    sizes
+        Models in each sub-array, one or two; a schedule exists.
+    seed
+        For the changes.
+
+    Attributes
+    ----------
+    best
+        The best schedule so far.
+    changes
+        How many have been tried.
+    """
+
+    def __init__(self, problem: MultiModelTraining, sizes: Sizes, seed: int) -> None:
+        self._problem = problem
+        self.sizes = sizes
+        self._executor = UnitExecutor(problem, sizes)
+        self._arrays = self._executor.arrays
+        self._floor_ns = sum(array.compute_ns for array in self._arrays)
+        self._random = random.Random(f"{seed}/{sizes}")
+        self._in_vain = 0
+        self.changes = 0
+        least = least_memory_decisions(self._arrays)
+        executed = self._executor.execute(least)
+        assert executed is not None
+        self.best = ScheduledUnit(least, executed)
+        is_pair = len(sizes) == 2
+        for strategy in _WITH_PAIRS if is_pair else OutOfMemoryStrategy:
+            self._policy(strategy)
+        if not is_pair:
+            self._offer_found(capuchin_unit(problem, sizes))
+        self._is_widened = False
+
+    @property
+    def time_ns(self) -> int:
+        """Time of the best schedule."""
+        return self.best.executed.time_ns
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is to be expected."""
+        return self.time_ns == self._floor_ns or self._in_vain >= MOST_ROUNDS_IN_VAIN
+
+    def run_round(self, clock: Clock) -> None:
+        """Try changes from the best decisions, until the threshold is nothing or the time is up."""
+        before_ns = self.time_ns
+        if not self._is_widened:
+            self._is_widened = True
+            self._widen()
+        current = self.best
+        for step in range(ROUND):
+            if not clock.left_s or self.time_ns == self._floor_ns:
+                break
+            self.changes += 1
+            decisions = self._changed(current.decisions)
+            executed = self._executor.execute(decisions)
+            if executed is None:
+                continue
+            threshold_ns = int(self.time_ns * _FIRST_THRESHOLD * (1 - step / ROUND) ** 2)
+            if executed.time_ns <= current.executed.time_ns + threshold_ns:
+                current = ScheduledUnit(decisions, executed)
+                if executed.time_ns < self.time_ns:
+                    self.best = current
+        self._in_vain = 0 if self.time_ns < before_ns else self._in_vain + 1
+
+    def _offer(self, decisions: UnitDecisions) -> None:
+        executed = self._executor.execute(decisions)
+        if executed is not None and executed.time_ns < self.time_ns:
+            self.best = ScheduledUnit(decisions, executed)
+
+    def _policy(self, strategy: OutOfMemoryStrategy) -> UnitDecisions | None:
+        if self.sizes != self.sizes[::-1]:
+            # As in the divisions of `mu_two.divisions`: where two choices tie, the order counts.
+            found = scheduled_unit(self._problem, self.sizes[::-1], strategy)
+            if found is not None:
+                self._offer(found.decisions.exchanged())
+        return self._offer_found(scheduled_unit(self._problem, self.sizes, strategy))
+
+    def _offer_found(self, found: ScheduledUnit | None) -> UnitDecisions | None:
+        if found is None:
+            return None
+        self._offer(found.decisions)
+        self._offer(replace(found.decisions, prompts=()))
+        return found.decisions
+
+    def _widen(self) -> None:
+        """Offer what the arms of the policy decide, with other interleavings."""
+        fates = {tuple((Fate.KEEP,) * len(array.tensors) for array in self._arrays)}
+        fates |= {found.fates for found in map(self._policy, OutOfMemoryStrategy) if found}
+        for forward_before in self._interleavings():
+            for item in sorted(fates):
+                self._offer(UnitDecisions(item, forward_before))
+
+    def _interleavings(self) -> list[tuple[tuple[int, ...], ...]]:
+        """Return the forward passes after the backward passes, and both evenly."""
+        if len(self._arrays) == 1:
+            return [()]
+        first, second = self._arrays
+        return [
+            ((0,) * len(first.backward), (0,) * len(second.backward)),
+            (_evenly(first, second), _evenly(second, first)),
+        ]
+
+    def _changed(self, decisions: UnitDecisions) -> UnitDecisions:
+        draw = self._random
+        number = draw.randrange(len(self._arrays))
+        kind = draw.random()
+        if len(self._arrays) == 2 and kind < 0.3:
+            return self._moved_forward(decisions, number)
+        tensors = range(len(self._arrays[number].tensors))
+        if not tensors:
+            return decisions
+        fates = list(decisions.fates[number])
+        place = draw.choice(tensors)
+        if kind < 0.65:
+            fates[place] = draw.choice([fate for fate in Fate if fate is not fates[place]])
+        else:
+            other = draw.choice(tensors)
+            fates[place], fates[other] = fates[other], fates[place]
+        return replace(
+            decisions, fates=self._with(decisions.fates, number, tuple(fates)), prompts=()
+        )
+
+    def _moved_forward(self, decisions: UnitDecisions, number: int) -> UnitDecisions:
+        """Let more or fewer forward operators run before one backward operator of a round."""
+        draw = self._random
+        before = list(decisions.forward_before[number])
+        place = draw.randrange(len(before))
+        most = len(self._arrays[1 - number].forward)
+        reach = max(1, most // 8)
+        wanted = min(max(before[place] + draw.randint(-reach, reach), 0), most)
+        if wanted > before[place]:
+            before[place:] = [max(done, wanted) for done in before[place:]]
+        else:
+            before[: place + 1] = [min(done, wanted) for done in before[: place + 1]]
+        moved = self._with(decisions.forward_before, number, tuple(before))
+        return replace(decisions, forward_before=moved)
+
+    def _with(self, parts: tuple[_Part, ...], number: int, part: _Part) -> tuple[_Part, ...]:
+        """Return the parts with one replaced; of equal sub-arrays, both."""
+        if len(parts) == 2 and self.sizes[0] == self.sizes[1]:
+            return (part, part)
+        return (*parts[:number], part, *parts[number + 1 :])
+
+
+def _evenly(backing: SubArray, forwarding: SubArray) -> tuple[int, ...]:
+    """Return an interleaving in which both passes progress by the same share of their time."""
+    total_ns = sum(work.run_ns for work in backing.backward)
+    forward_ns = sum(work.run_ns for work in forwarding.forward)
+    done, done_ns, passed_ns = 0, 0, 0
+    before = []
+    for work in backing.backward:
+        while (
+            done < len(forwarding.forward) and done_ns * max(total_ns, 1) < passed_ns * forward_ns
+        ):
+            done_ns += forwarding.forward[done].run_ns
+            done += 1
+        before.append(done)
+        passed_ns += work.run_ns
+    return tuple(before)
+
+
+def solve_local_search(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return the best schedule found, or the proof that none fits."""
+    assert isinstance(problem, MultiModelTraining)
+    refused = multi_model_infeasibility(problem)
+    if refused is not None:
+        return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
+    search = _DivisionSearch(problem, options)
+    termination = run_to_its_end(search.run)
+    return Outcome(
+        termination=termination,
+        schedule=search.schedule,
+        work={"changes": sum(unit.changes for unit in search.units.values())},
+    )
+
+
+class _DivisionSearch:
+    """Searches of all units, and the best division by what they have found."""
+
+    def __init__(self, problem: MultiModelTraining, options: SolveOptions) -> None:
+        self._problem = problem
+        self._options = options
+        self._clock = Clock(options.time_limit_s)
+        self.units: dict[Sizes, UnitSearch] = {}
+
+    @property
+    def schedule(self) -> MultiModelSchedule | None:
+        """The best schedule so far."""
+        found = best_division(self._problem.count, self._times_ns())
+        if found is None:
+            return None
+        return MultiModelSchedule(
+            tuple(self.units[unit].best.executed.unit for unit in found.units)
+        )
+
+    def _times_ns(self) -> dict[Sizes, int]:
+        return {sizes: unit.time_ns for sizes, unit in self.units.items()}
+
+    def _start(self) -> Termination | None:
+        """Give the units of the best division their first schedules; tell if the time is up."""
+        floors_ns = {
+            sizes: sum(self._problem.sub_array(size).compute_ns for size in sizes)
+            for sizes in units_that_fit(self._problem)
+        }
+        waiting = sorted(_units_of_baselines(self._problem) & floors_ns.keys())
+        while True:
+            if not waiting:
+                if not self._clock.left_s and self.schedule is not None:
+                    return Termination.TIME_LIMIT
+                found = best_division(self._problem.count, floors_ns | self._times_ns())
+                assert found is not None
+                waiting = [sizes for sizes in found.units if sizes not in self.units][:1]
+                if not waiting:
+                    return None
+            sizes = waiting.pop()
+            self.units[sizes] = UnitSearch(self._problem, sizes, self._options.seed)
+            self._report()
+
+    def run(self) -> Termination:
+        """Search until nothing more is to be expected, or the time is up."""
+        ended = self._start()
+        if ended is not None:
+            return ended
+        while True:
+            found = best_division(self._problem.count, self._times_ns())
+            assert found is not None
+            waiting = [self.units[sizes] for sizes in set(found.units)]
+            waiting = [unit for unit in waiting if not unit.is_over]
+            if not waiting:
+                return Termination.COMPLETED
+            for unit in sorted(waiting, key=lambda item: item.sizes):
+                unit.run_round(self._clock)
+                self._report()
+                if not self._clock.left_s:
+                    return Termination.TIME_LIMIT
+
+    def _report(self) -> None:
+        if self._options.on_progress is not None:
+            found = best_division(self._problem.count, self._times_ns())
+            time_ns = None if found is None else found.value
+            self._options.on_progress(Progress(self._clock.seconds, time_ns, None))
+
+
+def _units_of_baselines(problem: MultiModelTraining) -> set[Sizes]:
+    """Return the units of which the other heuristics make their schedules."""
+    divisions = paired_divisions(problem.count, problem.instance.sizes)
+    units = {tuple(sorted(unit)) for division in divisions for unit in division}
+    groups = hfta_groups(problem) or []
+    return units | {(size,) for size in (problem.count, *groups)}

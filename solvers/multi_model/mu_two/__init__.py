@@ -1,0 +1,1 @@
+"""µ-TWO, its algorithms in the order of the paper."""

@@ -1,0 +1,159 @@
+r"""The method of µ-TWO, and the others that its policy gives.
+
+For each division of the models into pairs of sub-arrays, each pair is scheduled (`policy`)
+and executed; the division with the shortest iteration wins. Pairs of the same sizes are scheduled
+once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from jettison.instances.core.units import format_ns
+from jettison.instances.multi_model.problem import MultiModelTraining
+from jettison.schedules.multi_model.schedule import MultiModelSchedule
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.ending import Ending
+from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.status import Termination
+from jettison.solvers.multi_model.all_fused import all_fused
+from jettison.solvers.multi_model.least_memory import multi_model_infeasibility
+from jettison.solvers.multi_model.mu_two.divisions import paired_divisions
+from jettison.solvers.multi_model.mu_two.policy import OutOfMemoryStrategy
+from jettison.solvers.multi_model.mu_two.unit import ScheduledUnit, scheduled_unit
+from jettison.solvers.multi_model.units import Sizes
+
+UnitScheduler = Callable[[MultiModelTraining, Sizes], ScheduledUnit | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledDivision:
+    """One division of the models into pairs.
+
+    Attributes
+    ----------
+    units
+        The sizes of the sub-arrays of each pair.
+    schedule
+        The schedule of an iteration; None where a pair does not fit.
+    time_ns
+        Its replayed time, or None.
+    """
+
+    units: tuple[Sizes, ...]
+    schedule: MultiModelSchedule | None
+    time_ns: int | None
+
+    def __str__(self) -> str:
+        """Write the sizes, pairs joined by a plus, and the time."""
+        sizes = " ".join("+".join(map(str, unit)) for unit in self.units)
+        return f"{sizes}: {'does not fit' if self.time_ns is None else format_ns(self.time_ns)}"
+
+
+def unit_both_ways(problem: MultiModelTraining, sizes: Sizes) -> ScheduledUnit | None:
+    """Schedule a unit with and without a charge for copies to the host; return the faster one."""
+    found = [
+        unit
+        for strategy in (OutOfMemoryStrategy.HYBRID, OutOfMemoryStrategy.BOTH_WAYS)
+        if (unit := scheduled_unit(problem, sizes, strategy)) is not None
+    ]
+    return min(found, key=lambda unit: unit.executed.time_ns, default=None)
+
+
+def scheduled_divisions(
+    problem: MultiModelTraining, scheduler: UnitScheduler = scheduled_unit
+) -> Iterator[ScheduledDivision]:
+    """Yield every division of the models into pairs, with what µ-TWO makes of it, in order.
+
+    Pairs of the same sizes are scheduled once.
+
+    Parameters
+    ----------
+    problem
+        The models.
+    scheduler
+        Schedules a pair.
+    """
+    made: dict[Sizes, ScheduledUnit | None] = {}
+    for units in paired_divisions(problem.count, problem.instance.sizes):
+        for sizes in units:
+            if sizes not in made:
+                made[sizes] = scheduler(problem, sizes)
+        pairs = [pair.executed.unit for sizes in units if (pair := made[sizes]) is not None]
+        if len(pairs) < len(units):
+            yield ScheduledDivision(units, None, None)
+            continue
+        schedule = MultiModelSchedule(tuple(pairs))
+        yield ScheduledDivision(units, schedule, schedule.replay(problem).time_ns)
+
+
+def solve_mu_two(problem: Problem, options: SolveOptions) -> Outcome:
+    """Schedule every division into pairs, and return the fastest that fits.
+
+    The note has all of them with their times.
+
+    Notes
+    -----
+    For T feature maps and n operators in each profile, time :math:`O(T^2 + T n)` for each of at
+    most :math:`n` different pairs.
+    """
+    return _fastest_division(problem, options, scheduled_unit)
+
+
+def solve_mu_two_both_ways(problem: Problem, options: SolveOptions) -> Outcome:
+    """Schedule every division into pairs as µ-TWO does, and with copies to the host charged for.
+
+    Not in the paper. Each pair is scheduled twice, by the policy as it stands and with a swap that
+    costs what its copies cost in both directions of the link (`offloads`), and the faster
+    schedule is taken: no pair takes longer than in `mu-two`.
+    """
+    return _fastest_division(problem, options, unit_both_ways)
+
+
+def solve_hfta_both_ways(problem: Problem, options: SolveOptions) -> Outcome:
+    """Fuse all models, and swap and recompute as the policy decides, copies to the host charged.
+
+    Not in the paper: the faster one of `hfta-capuchin` and of the policy with that charge.
+    """
+    return all_fused(problem, unit_both_ways)
+
+
+def solve_hfta_capuchin(problem: Problem, options: SolveOptions) -> Outcome:
+    """Fuse all models, and swap and recompute as the policy decides."""
+    return all_fused(problem, scheduled_unit)
+
+
+def solve_swap_only(problem: Problem, options: SolveOptions) -> Outcome:
+    """Fuse all models, and swap those feature maps that are idle longest, as vDNN."""
+    return all_fused(problem, partial(scheduled_unit, strategy=OutOfMemoryStrategy.SWAP))
+
+
+def solve_recompute_only(problem: Problem, options: SolveOptions) -> Outcome:
+    """Fuse all models, and recompute what takes least time for its size."""
+    return all_fused(problem, partial(scheduled_unit, strategy=OutOfMemoryStrategy.RECOMPUTE))
+
+
+def _fastest_division(problem: Problem, options: SolveOptions, scheduler: UnitScheduler) -> Outcome:
+    assert isinstance(problem, MultiModelTraining)
+    refused = multi_model_infeasibility(problem)
+    if refused is not None:
+        return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
+    clock = Clock(options.time_limit_s)
+    divisions = scheduled_divisions(problem, scheduler)
+    tried: list[ScheduledDivision] = []
+    with Ending() as ending:
+        clock.require_time()
+        for division in divisions:
+            tried.append(division)
+            clock.require_time()
+    fits = [division for division in tried if division.time_ns is not None]
+    best = min(fits, key=lambda division: division.time_ns or 0, default=None)
+    note = "divisions into pairs: " + "; ".join(map(str, tried))
+    return Outcome(
+        termination=ending.termination,
+        schedule=None if best is None else best.schedule,
+        work={"divisions": len(tried)},
+        note=note if best else f"no division into pairs of sub-arrays fits ({note})",
+    )

@@ -1,0 +1,1 @@
+"""Methods for chains: rotor, revolve, the search over all schedules."""

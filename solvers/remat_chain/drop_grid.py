@@ -1,0 +1,112 @@
+"""The persistent program with drops over memory slots, with a floor and a ceiling.
+
+The recurrence of `drop_search` with memory counted in slots as `rotor` counts it. Every table is
+read at :math:`m` less a sum of sizes, and never above :math:`m`: so the argument of `rotor` holds
+word for word. Sizes rounded down give a lower bound for persistent schedules with drops, sizes
+rounded up a schedule that fits; a sum of two sizes is rounded by parts. One table answers every
+smaller memory.
+
+The *two-table form* keeps no table of :math:`E`, which begins with :math:`F_{all}` then: a
+checkpoint is not used once more before its value is dropped. What it finds fits and is in the
+class, but is not always the best of it, so that its floor would be none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import IntEnum
+
+from jettison.instances.remat_chain.chain import Chain
+from jettison.solvers import _kernels
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.remat_chain.drop_needs import DropNeeds
+from jettison.solvers.remat_chain.rotor import (
+    ENTRY_BYTES,
+    AskedMemories,
+    Bracket,
+    MemoryGrid,
+    kernel_arguments,
+)
+
+# All tables of one program.
+LARGEST_TABLES_BYTES = 4 * 2**30
+
+
+class Form(IntEnum):
+    """How many tables are kept."""
+
+    TWO = 2
+    FOUR = 4
+
+
+def curve_with_drops(
+    chain: Chain,
+    memories_bytes: Sequence[int],
+    slots: int,
+    time_limit_s: float | None = None,
+    threads: int = 1,
+) -> list[Bracket]:
+    """Bracket the optimum with drops in several memories with two programs in all.
+
+    Where four tables of so many slots take more than 4 GiB, the ceiling comes from two, and the
+    floor from four tables of as many slots as fit.
+
+    Parameters
+    ----------
+    chain
+        The instance.
+    memories_bytes
+        The limits, the input included, in any order.
+    slots
+        Number of memory slots of the largest memory, at least 1. A smaller memory gets its share.
+    time_limit_s
+        Wall-clock seconds for both programs together.
+    threads
+        Threads that fill the tables; the answers do not depend on their number.
+
+    Returns
+    -------
+    list[Bracket]
+        One per memory, in the order given; floors hold for persistent schedules with drops.
+
+    Raises
+    ------
+    InputError
+        If there is no slot.
+    TimeoutError
+        If the time limit is reached.
+    MemoryError
+        If the tables do not fit in memory, or two of them would take more than 4 GiB.
+
+    Notes
+    -----
+    Time :math:`O(N^3 S)` for all memories together, about nine times that of `rotor`; memory
+    :math:`8 N^2 S` bytes, or half of it in the two-table form, and twice that where the times need
+    64 bits.
+    """
+    clock = Clock(time_limit_s)
+    asked = AskedMemories.of(chain, memories_bytes, slots)
+    if not asked.budgets:
+        return asked.brackets({})
+    if asked.slots > most_slots(chain, Form.TWO):
+        raise MemoryError
+    form = Form.FOUR if asked.slots <= most_slots(chain, Form.FOUR) else Form.TWO
+    needs, budgets = DropNeeds(chain), asked.budgets
+    coarse = MemoryGrid(asked.grid.available_bytes, min(asked.slots, most_slots(chain, Form.FOUR)))
+    down = kernel_arguments(needs, coarse, budgets, rounds_up=False)
+    if asked.is_exact and form is Form.FOUR:
+        ceilings = _kernels.program_with_drops(form, *down, clock.left_s, threads)
+        floors = [None if found is None else found[0] for found in ceilings]
+    else:
+        asked = replace(asked, is_exact=False)
+        floors = _kernels.times_with_drops(Form.FOUR, *down, clock.left_s, threads)
+        up = kernel_arguments(needs, asked.grid, budgets, rounds_up=True)
+        ceilings = _kernels.program_with_drops(form, *up, clock.left_s, threads)
+    return asked.brackets(dict(zip(budgets, zip(floors, ceilings, strict=True), strict=True)))
+
+
+def most_slots(chain: Chain, form: Form) -> int:
+    """Return for how many slots the tables of a chain are not too large."""
+    rows = len(chain) * (len(chain) + 1) // 2
+    return LARGEST_TABLES_BYTES // (form * ENTRY_BYTES * rows) - 1

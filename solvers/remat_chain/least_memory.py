@@ -1,0 +1,102 @@
+"""The least memory in which a persistent schedule of a chain exists."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from jettison.instances.remat_chain.chain import Chain
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.schedules.remat_chain.schedule import (
+    ChainOperation,
+    ChainOperationKind,
+    ChainSchedule,
+)
+from jettison.solvers import _kernels
+from jettison.solvers.core.outcome import Infeasibility
+from jettison.solvers.remat_chain.needs import ChainNeeds
+
+# The kernels number the operations in this order.
+_KINDS = (
+    ChainOperationKind.FORWARD_ALL,
+    ChainOperationKind.FORWARD_CHECKPOINT,
+    ChainOperationKind.FORWARD_NONE,
+    ChainOperationKind.BACKWARD,
+    ChainOperationKind.DROP,
+)
+
+
+def least_persistent_memory(chain: Chain) -> tuple[int, ChainSchedule]:
+    """Return the least memory in bytes of a persistent schedule, and a schedule that attains it."""
+    return least_memory(ChainNeeds(chain))
+
+
+@lru_cache(maxsize=8)
+def least_memory(needs: ChainNeeds) -> tuple[int, ChainSchedule]:
+    """Return the least memory in bytes that meets some thresholds, and a schedule that attains it.
+
+    The recurrence of RR-9302 with maxima in place of sums, in exact integers: :math:`O(N^3)` time.
+    """
+    least, sequence = _kernels.least_memory(
+        needs.input_bytes, needs.saved_bytes, needs.forward_all, needs.forward_none
+    )
+    return least + needs.chain.input_bytes, chain_schedule(sequence)
+
+
+def least_memory_of_any_schedule(chain: Chain) -> int:
+    r"""Return a lower bound in bytes on the memory of every schedule, with drops or not; O(N).
+
+    The input can neither be dropped, because the last backward needs it, nor be recomputed.
+    Beside it, each stage's backward has its inputs and outputs in memory, and each forward runs at
+    least once.
+    """
+    needed = [chain.input_bytes]
+    for number, stage in enumerate(chain, start=1):
+        held = chain.activation_bytes(number - 1) if number > 1 else 0
+        needed.append(chain.input_bytes + held + stage.saved_bytes + stage.forward_overhead_bytes)
+        needed.append(
+            chain.input_bytes
+            + held
+            + stage.output_bytes
+            + stage.saved_bytes
+            + chain.backward_output_bytes(number)
+            + stage.backward_overhead_bytes
+        )
+    return max(needed)
+
+
+def persistent_infeasibility(chain: Chain, memory_bytes: int) -> Infeasibility | None:
+    """Return the proof that no persistent schedule fits, or None if one does.
+
+    The least memory it names is that of persistent schedules: so much does suffice.
+    """
+    return infeasibility_below(
+        least_persistent_memory(chain)[0], ScheduleClass.PERSISTENT, chain, memory_bytes
+    )
+
+
+def infeasibility_below(
+    least_bytes: int, valid_for: ScheduleClass, chain: Chain, memory_bytes: int
+) -> Infeasibility | None:
+    """Return the proof from the least memory of a class of schedules, or None if one fits.
+
+    It covers all schedules where the memory is below what any schedule needs.
+    """
+    if memory_bytes >= least_bytes:
+        return None
+    beyond_all = memory_bytes < least_memory_of_any_schedule(chain)
+    return Infeasibility(
+        valid_for=ScheduleClass.ALL if beyond_all else valid_for,
+        least_memory_bytes=least_bytes,
+        is_exact=True,
+    )
+
+
+def chain_schedule(sequence: list[tuple[int, int]]) -> ChainSchedule:
+    """Turn the sequence of a kernel into a schedule."""
+    return ChainSchedule(tuple(_operation(kind, stage) for kind, stage in sequence))
+
+
+@lru_cache(maxsize=2**16)
+def _operation(kind: int, stage: int) -> ChainOperation:
+    # Sequences are long, and there are few operations: they are made once.
+    return ChainOperation(_KINDS[kind], stage)

@@ -1,0 +1,36 @@
+"""revolve for heterogeneous chains: the optimum of the automatic-differentiation model.
+
+Source: Griewank and Walther (2008), as RR-9302, Section 5.3 compares with it, and Appendix C of
+Gruslys et al. (2016). Only inputs of stages are checkpointed, and what a backward needs is saved
+right before it: the recurrence of `rotor` in which ``F_all`` is left to single stages. It is
+solved exactly by the same search (`rotor_exact.refine`), so that no schedule of this kind is
+faster; a schedule that saves more can be, so its bound is none for the problem.
+"""
+
+from __future__ import annotations
+
+from jettison.instances.core.units import format_bytes
+from jettison.instances.remat_chain.problem import RematChain
+from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.status import Termination
+from jettison.solvers.remat_chain.least_memory import least_memory
+from jettison.solvers.remat_chain.needs import InputsOnlyNeeds
+from jettison.solvers.remat_chain.rotor_exact import refine
+
+
+def solve_revolve(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return the fastest schedule that checkpoints inputs only, if one fits."""
+    assert isinstance(problem, RematChain)
+    needs = InputsOnlyNeeds(problem.instance)
+    least = least_memory(needs)[0]
+    if problem.memory_bytes < least:
+        return Outcome(
+            termination=Termination.COMPLETED,
+            note=f"revolve needs {format_bytes(least)} ({least} bytes) on this instance",
+        )
+    best, termination, slots = refine(needs, problem.memory_bytes, options)
+    return Outcome(
+        termination=termination,
+        schedule=best.schedule,
+        work={"slots": slots, "states": best.states},
+    )

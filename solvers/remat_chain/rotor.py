@@ -1,0 +1,452 @@
+r"""rotor: the fastest memory-persistent schedule of a chain, with a floor and a ceiling.
+
+Source: Beaumont et al., RR-9302, Theorem 1 and Algorithms 1 and 2. With the thresholds of
+`needs`, and memory :math:`m` that holds everything but the input of the sub-chain,
+
+.. math::
+
+    C(s,s,m) &= u_f^s + u_b^s \quad\text{if } m \ge m_{all}(s,s), \text{ else } \infty \\
+    C(s,t,m) &= \min\Bigl( [m \ge m_{all}(s,t)]\;\; u_f^s + u_b^s + C(s+1,t,m-\bar a^s), \\
+             &\phantom{=\min\Bigl(} [m \ge m_\emptyset(s,t)]\;\; \min_{s < s' \le t}
+               \sum_{k=s}^{s'-1} u_f^k + C(s',t,m-a^{s'-1}) + C(s,s'-1,m) \Bigr)
+
+and the answer is :math:`C(1, N, M - a^0)`.
+
+Corrections of the print, beside those of `needs`: the order of the loops in Algorithm 1
+(:math:`C(s',t)` with :math:`s' > s` must be ready, so :math:`t` ascends and :math:`s` descends);
+:math:`F_\emptyset` in Algorithm 2 stops at :math:`s'-1`; :math:`C_{all}` subtracts
+:math:`\bar a^s`, not :math:`a^s`.
+
+Memory is counted in slots of :math:`\sigma = (M - a^0)/S` bytes, an exact rational, where
+:math:`M` is the largest memory asked for. One table answers every smaller memory. In both programs
+a threshold :math:`x` becomes the least integer :math:`m` with :math:`m \sigma \ge x`.
+
+The floor. What is subtracted is rounded down, and :math:`b` bytes beside the input become
+:math:`\lceil b/\sigma \rceil` slots. The slots left, times :math:`\sigma`, are then never fewer
+than the bytes left: at the start by rounding up, later because at most as much is subtracted.
+Bytes left that meet :math:`x` are thus met by the slots left, which are an integer. So every
+persistent schedule that fits in bytes stays feasible, and the value is a lower bound for persistent
+schedules.
+
+The ceiling. What is subtracted is rounded up, and :math:`b` bytes become
+:math:`\lfloor b/\sigma \rfloor` slots. The slots left, times :math:`\sigma`, are then never more
+than the bytes left, a threshold that they meet is met by the bytes, and the schedule fits.
+
+Where the sizes and memories share a divisor that makes the grid exact, both programs agree and the
+answer is optimal among persistent schedules. Non-persistent schedules can be faster: nothing here
+bounds them but the time without recomputation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jettison.instances.core.errors import InputError
+from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_chain.problem import RematChain
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.schedules.remat_chain.schedule import ChainSchedule
+from jettison.solvers import _kernels
+from jettison.solvers.core.bound import Bound, Evidence
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.ending import Ending
+from jettison.solvers.core.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.status import Termination
+from jettison.solvers.remat_chain.baselines import store_all_schedule
+from jettison.solvers.remat_chain.cut_bound import with_cut_bound
+from jettison.solvers.remat_chain.least_memory import (
+    chain_schedule,
+    least_persistent_memory,
+    persistent_infeasibility,
+)
+from jettison.solvers.remat_chain.needs import ChainNeeds
+
+FIRST_SLOTS = 500
+# One program at a time holds N (N + 1) / 2 rows of entries.
+LARGEST_TABLE_BYTES = 4 * 2**30
+ENTRY_BYTES = 8
+_NO_TIME_S = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Bracket:
+    """What one number of slots proves for one memory.
+
+    Attributes
+    ----------
+    floor_ns
+        Lower bound on the time of persistent schedules, or None if there is none that fits.
+    schedule
+        A schedule that fits, or None if rounding up left none.
+    is_exact
+        Whether the grid rounds nothing.
+    """
+
+    floor_ns: int | None
+    schedule: ChainSchedule | None
+    is_exact: bool
+
+
+def persistent_bracket(
+    chain: Chain,
+    memory_bytes: int,
+    slots: int,
+    time_limit_s: float | None = None,
+    threads: int = 1,
+) -> Bracket:
+    """Solve the program for one memory with sizes rounded down and with sizes rounded up.
+
+    See `persistent_curve`.
+    """
+    return persistent_curve(chain, [memory_bytes], slots, time_limit_s, threads)[0]
+
+
+def persistent_curve(
+    chain: Chain,
+    memories_bytes: Sequence[int],
+    slots: int,
+    time_limit_s: float | None = None,
+    threads: int = 1,
+) -> list[Bracket]:
+    """Bracket the persistent optimum in several memories with two programs in all.
+
+    Parameters
+    ----------
+    chain
+        The instance.
+    memories_bytes
+        The limits, the input included, in any order.
+    slots
+        Number of memory slots :math:`S` of the largest memory, at least 1. A smaller memory gets
+        its share of them, so its bracket is wider than with a grid of its own.
+    time_limit_s
+        Wall-clock seconds for both programs together.
+    threads
+        Threads that fill the table; the answers do not depend on their number.
+
+    Returns
+    -------
+    list[Bracket]
+        One per memory, in the order given.
+
+    Raises
+    ------
+    InputError
+        If there is no slot.
+    TimeoutError
+        If the time limit is reached.
+    MemoryError
+        If the table does not fit in memory, or would take more than 4 GiB.
+
+    Notes
+    -----
+    Time :math:`O(N^3 S)` for all memories together, memory :math:`2 N^2 S` bytes, or twice that
+    where the times need 64 bits.
+    """
+    clock = Clock(time_limit_s)
+    asked = AskedMemories.of(chain, memories_bytes, slots)
+    if not asked.budgets:
+        return asked.brackets({})
+    if asked.slots > most_slots(chain):
+        raise MemoryError
+    needs, grid, budgets = ChainNeeds(chain), asked.grid, asked.budgets
+    down = kernel_arguments(needs, grid, budgets, rounds_up=False)
+    if asked.is_exact:
+        ceilings = _kernels.persistent_program(*down, clock.left_s, threads)
+        floors = [None if found is None else found[0] for found in ceilings]
+    else:
+        floors = _kernels.persistent_times(*down, clock.left_s, threads)
+        up = kernel_arguments(needs, grid, budgets, rounds_up=True)
+        ceilings = _kernels.persistent_program(*up, clock.left_s, threads)
+    return asked.brackets(dict(zip(budgets, zip(floors, ceilings, strict=True), strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class AskedMemories:
+    """Several memories of one chain, and the grid that they share.
+
+    Attributes
+    ----------
+    available_bytes
+        Of each memory, in the order given: what it holds beside the input.
+    budgets
+        The same, each once and ascending, but for those that do not hold the input.
+    slots
+        Of the largest budget.
+    is_exact
+        Whether the grid rounds nothing.
+    """
+
+    available_bytes: tuple[int, ...]
+    budgets: tuple[int, ...]
+    slots: int
+    is_exact: bool
+
+    @classmethod
+    def of(cls, chain: Chain, memories_bytes: Sequence[int], slots: int) -> AskedMemories:
+        """Take so many slots, or as many as are exact if that is fewer.
+
+        Raises
+        ------
+        InputError
+            If there is no slot.
+        """
+        if slots < 1:
+            raise InputError(f"{slots}", field="slots", expected="write at least 1")
+        available = tuple(memory_bytes - chain.input_bytes for memory_bytes in memories_bytes)
+        budgets = tuple(sorted({amount for amount in available if amount >= 0}))
+        if not budgets:
+            return cls(available, budgets, 0, is_exact=True)
+        needs = ChainNeeds(chain)
+        sizes = (*needs.input_bytes[1:].tolist(), *needs.saved_bytes.tolist())
+        divisor = math.gcd(*budgets, *sizes)
+        is_exact = budgets[-1] == 0 or budgets[-1] // divisor <= slots
+        if is_exact:
+            slots = budgets[-1] // divisor if budgets[-1] else 0
+        return cls(available, budgets, slots, is_exact)
+
+    @property
+    def grid(self) -> MemoryGrid:
+        """The grid of the largest budget."""
+        return MemoryGrid(self.budgets[-1], self.slots)
+
+    def brackets(
+        self, found: Mapping[int, tuple[int | None, tuple[int, list[tuple[int, int]]] | None]]
+    ) -> list[Bracket]:
+        """Return what was found of each budget, by memory in the order given."""
+        none = Bracket(None, None, is_exact=True)
+        return [
+            none
+            if amount not in found
+            else Bracket(
+                found[amount][0],
+                None if (ceiling := found[amount][1]) is None else chain_schedule(ceiling[1]),
+                self.is_exact,
+            )
+            for amount in self.available_bytes
+        ]
+
+
+def most_slots(chain: Chain) -> int:
+    """Return for how many slots the table of a chain is not too large."""
+    rows = len(chain) * (len(chain) + 1) // 2
+    return LARGEST_TABLE_BYTES // (ENTRY_BYTES * rows) - 1
+
+
+def solve_rotor(problem: Problem, options: SolveOptions) -> Outcome:
+    """Bracket the persistent optimum, with more and more slots until the gap is closed.
+
+    Saves everything if that fits. Otherwise starts from 500 slots and doubles them while the gap is
+    above ``options.gap``, time is left for a run about twice as long as the last, and the table
+    stays within 4 GiB. The best floor and the best schedule of all rounds count; the schedule of
+    least memory is the fallback.
+
+    Returns
+    -------
+    Outcome
+        With a bound valid for persistent schedules and the cut bound, which is valid for all; or a
+        proof that no persistent schedule fits. All of it in exact integers.
+    """
+    return _refine(problem, options, None)
+
+
+def solve_rotor_curve(problems: Sequence[Problem], options: SolveOptions) -> list[Outcome]:
+    """Solve for several memories of one chain: the first round of all of them is one table.
+
+    A memory goes on alone, as in `solve_rotor`, only where its gap is not closed by then. The time
+    limit holds for the table, and for each memory after it.
+    """
+    assert all(isinstance(problem, RematChain) for problem in problems)
+    chain = problems[0].instance
+    assert isinstance(chain, Chain)
+    memories = [problem.memory_bytes for problem in problems]
+    on_grid = [size for size in memories if size < chain.store_all_peak_bytes]
+    # Where a limit ends the table, each memory says for itself how far it came.
+    brackets: Sequence[Bracket | None] = [None] * len(on_grid)
+    with Ending() as ending:
+        brackets = persistent_curve(
+            chain, on_grid, FIRST_SLOTS, options.time_limit_s, options.threads
+        )
+    if ending.is_interrupted:
+        note = "interrupted before the table of all memories was ready"
+        return [Outcome(termination=ending.termination, note=note) for _ in problems]
+    first = dict(zip(on_grid, brackets, strict=True))
+    outcomes: list[Outcome] = []
+    for problem in problems:
+        outcome = _refine(problem, options, first.get(problem.memory_bytes))
+        if outcome.termination is Termination.INTERRUPTED:
+            # The others get what the table says, and no time of their own.
+            options = replace(options, time_limit_s=_NO_TIME_S)
+        outcomes.append(outcome)
+    return outcomes
+
+
+def _refine(problem: Problem, options: SolveOptions, first: Bracket | None) -> Outcome:
+    """Go on from a bracket that is known already, or from the least that is known of any memory."""
+    assert isinstance(problem, RematChain)
+    clock = Clock(options.time_limit_s)
+    chain, memory_bytes = problem.instance, problem.memory_bytes
+    refusal = persistent_infeasibility(chain, memory_bytes)
+    if refusal is not None:
+        return Outcome(termination=Termination.COMPLETED, infeasibility=refusal)
+    if memory_bytes >= chain.store_all_peak_bytes:
+        # Rounding up would lose this schedule where the memory just holds it.
+        return Outcome(termination=Termination.COMPLETED, schedule=store_all_schedule(chain))
+
+    found = refine_on_grids(
+        lambda slots, left_s: persistent_bracket(
+            chain, memory_bytes, slots, left_s, options.threads
+        ),
+        chain,
+        least_persistent_memory(chain)[1],
+        first,
+        options,
+        clock,
+    )
+    bounds = (
+        Bound(
+            time_ns=found.floor_ns,
+            valid_for=ScheduleClass.PERSISTENT,
+            evidence=Evidence.EXACT,
+            method="rotor",
+        ),
+    )
+    outcome = Outcome(
+        termination=found.termination,
+        schedule=found.schedule,
+        bounds=bounds if found.floor_ns else (),
+        work={"slots": found.slots},
+    )
+    return with_cut_bound(outcome, problem, options, clock)
+
+
+@dataclass(frozen=True, slots=True)
+class Refined:
+    """What grids of more and more slots found for one memory.
+
+    Attributes
+    ----------
+    schedule
+        The fastest one.
+    floor_ns
+        The highest floor; 0 if there is none.
+    slots
+        Of the finest grid that was solved.
+    termination
+        Why there is no finer one.
+    """
+
+    schedule: ChainSchedule
+    floor_ns: int
+    slots: int
+    termination: Termination
+
+
+def refine_on_grids(
+    bracket_at: Callable[[int, float], Bracket],
+    chain: Chain,
+    known: ChainSchedule,
+    first: Bracket | None,
+    options: SolveOptions,
+    clock: Clock,
+) -> Refined:
+    """Double the slots while the gap is open, and while time and memory last.
+
+    Parameters
+    ----------
+    bracket_at
+        Solves with so many slots in so many seconds; ends as `persistent_curve` does.
+    chain, known
+        The instance, and a schedule that fits.
+    first
+        The bracket of 500 slots, where it is known already.
+    options, clock
+        Of the method, which is told after each grid; the clock was started with it.
+    """
+    best, best_ns = known, known.replay(chain).time_ns
+    floor_ns = 0
+    slots = FIRST_SLOTS
+    last_s = 0.0
+    used_slots = 0 if first is None else FIRST_SLOTS
+    bracket = first
+    with Ending() as ending:
+        while True:
+            round_started_s = clock.seconds
+            if bracket is None:
+                if clock.left_s <= 2 * last_s:
+                    raise TimeoutError
+                bracket = bracket_at(slots, clock.left_s)
+                used_slots = slots
+                slots *= 2
+            floor_ns = max(floor_ns, bracket.floor_ns or 0)
+            if bracket.schedule is not None:
+                time_ns = bracket.schedule.replay(chain).time_ns
+                if time_ns < best_ns:
+                    best, best_ns = bracket.schedule, time_ns
+            last_s = clock.seconds - round_started_s
+            if options.on_progress is not None:
+                options.on_progress(Progress(clock.seconds, best_ns, floor_ns))
+            if best_ns == floor_ns or bracket.is_exact:
+                break
+            if options.is_close_enough(best_ns, floor_ns, chain.base_time_ns):
+                ending.termination = Termination.GAP_REACHED
+                break
+            bracket = None
+    return Refined(best, floor_ns, used_slots, ending.termination)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryGrid:
+    """So many slots for so many bytes, the input excluded."""
+
+    available_bytes: int
+    slots: int
+
+    def count(self, sizes: NDArray[np.int64], *, rounds_up: bool) -> NDArray[np.int32]:
+        """Return sizes in slots, rounded; what exceeds the whole grid becomes slots + 1."""
+        most = self.available_bytes
+        # Sizes times slots can need more than 64 bits: Python's integers then take over.
+        exact = np.minimum(sizes, most).astype(object if most * self.slots >= 2**63 else np.int64)
+        product = exact * self.slots
+        count = (-(-product // most) if rounds_up else product // most) if most else product
+        return np.where(sizes > most, self.slots + 1, count).astype(np.int32)
+
+
+def kernel_arguments(
+    needs: ChainNeeds, grid: MemoryGrid, budgets_bytes: Sequence[int], *, rounds_up: bool
+) -> tuple[
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    list[int],
+]:
+    """Return what the kernel takes: times, sizes and thresholds in slots, budgets in slots.
+
+    Thresholds of four kinds of sub-problems are an array of four matrices. Those of the second and
+    the fourth count the input, which the tables of the kernel do not.
+    """
+    times = np.array([(stage.forward_ns, stage.backward_ns) for stage in needs.chain], np.int64)
+    budgets = grid.count(np.array(budgets_bytes, np.int64), rounds_up=not rounds_up)
+    inputs = grid.count(needs.input_bytes, rounds_up=rounds_up)
+    forward_all = grid.count(needs.forward_all, rounds_up=True)
+    forward_none = grid.count(needs.forward_none, rounds_up=True)
+    if forward_all.ndim == 3:
+        forward_all[1::2] -= inputs[:, None]
+        forward_none[1::2] -= inputs[:, None]
+    return (
+        np.ascontiguousarray(times[:, 0]),
+        np.ascontiguousarray(times[:, 1]),
+        inputs,
+        grid.count(needs.saved_bytes, rounds_up=rounds_up),
+        forward_all,
+        forward_none,
+        budgets.tolist(),
+    )

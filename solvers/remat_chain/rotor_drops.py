@@ -1,0 +1,259 @@
+"""rotor-drops: the fastest persistent schedule with drops of a chain, from every side.
+
+The program of `drop_search`, in exact bytes and nanoseconds for chains of up to 350 stages, and on
+grids with a floor and a ceiling (`drop_grid`) where that has to wait or does not fit. Its class
+holds every persistent schedule. So it starts from what `rotor` and the baselines find: it is never
+worse than they are, and only seeks what is faster.
+
+The class has no closed form of its least memory: it is read off the tables, and so is a proof that
+nothing fits. A floor for persistent schedules is none for schedules with drops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_chain.problem import RematChain
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.schedules.remat_chain.schedule import ChainSchedule
+from jettison.solvers.core.bound import Bound, Evidence
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.ending import Ending, pass_interrupt_on
+from jettison.solvers.core.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.status import Termination
+from jettison.solvers.remat_chain.baselines import (
+    solve_chen_sqrt,
+    solve_periodic,
+    solve_recompute_all,
+    store_all_schedule,
+)
+from jettison.solvers.remat_chain.cut_bound import with_cut_bound
+from jettison.solvers.remat_chain.drop_grid import curve_with_drops
+from jettison.solvers.remat_chain.drop_search import (
+    fastest_with_drops,
+    infeasibility_with_drops,
+    least_memory_with_drops,
+)
+from jettison.solvers.remat_chain.least_memory import least_persistent_memory
+from jettison.solvers.remat_chain.needs import ChainNeeds
+from jettison.solvers.remat_chain.revolve import solve_revolve
+from jettison.solvers.remat_chain.rotor import (
+    FIRST_SLOTS,
+    Bracket,
+    persistent_bracket,
+    refine_on_grids,
+)
+from jettison.solvers.remat_chain.rotor_exact import refine
+
+# Up to here the exact program takes less than a second, and a grid would not pay.
+MOST_STAGES_AT_ONCE = 120
+# Beyond, 2 GiB hold no first grid that is fine enough to drop much.
+MOST_EXACT_STAGES = 350
+# What a search for a start may take of the time that is left.
+SHARE_OF_STARTS = 0.25
+_NO_TIME_S = 1e-9
+
+
+@dataclass
+class _Known:
+    """The best that is known of one problem."""
+
+    problem: RematChain
+    schedule: ChainSchedule
+    time_ns: int
+    floor_ns: int = 0
+    slots: int = 0
+    states: int = 0
+
+    def offer(self, schedule: ChainSchedule | None) -> None:
+        """Take a schedule if it fits and is faster."""
+        if schedule is None:
+            return
+        replay = schedule.replay(self.problem.instance, self.problem.memory_bytes)
+        if replay.valid and replay.time_ns < self.time_ns:
+            self.schedule, self.time_ns = schedule, replay.time_ns
+
+    def outcome(self, termination: Termination) -> Outcome:
+        """Say what is known."""
+        bound = Bound(
+            time_ns=self.floor_ns,
+            valid_for=ScheduleClass.PERSISTENT_WITH_DROPS,
+            evidence=Evidence.EXACT,
+            method="rotor-drops",
+        )
+        work = {"slots": self.slots, "states": self.states}
+        return Outcome(
+            termination=termination,
+            schedule=self.schedule,
+            bounds=(bound,) if self.floor_ns else (),
+            work={name: count for name, count in work.items() if count},
+        )
+
+
+def solve_rotor_drops(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return the fastest persistent schedule with drops, or a bracket around it.
+
+    Returns
+    -------
+    Outcome
+        With a bound valid for persistent schedules with drops and the cut bound, which is valid
+        for all; or a proof that none fits. All of it in exact integers.
+    """
+    return _solve(problem, options, None)
+
+
+def solve_rotor_drops_curve(problems: Sequence[Problem], options: SolveOptions) -> list[Outcome]:
+    """Solve for several memories of one chain: the first grid of all of them is one table.
+
+    A memory goes on alone, as in `solve_rotor_drops`, where its gap is not closed by then. Of short
+    chains, whose exact program takes less than a second, each is solved alone. The time limit holds
+    for the table, and for each memory after it.
+    """
+    assert all(isinstance(problem, RematChain) for problem in problems)
+    chain = problems[0].instance
+    assert isinstance(chain, Chain)
+    memories: list[int] = []
+    if len(chain) > MOST_STAGES_AT_ONCE:
+        sizes = (problem.memory_bytes for problem in problems)
+        memories = [size for size in sizes if size < chain.store_all_peak_bytes]
+    # Where a limit ends the table, each memory says for itself how far it came.
+    brackets: Sequence[Bracket | None] = [None] * len(memories)
+    with Ending() as ending:
+        brackets = curve_with_drops(
+            chain, memories, FIRST_SLOTS, options.time_limit_s, options.threads
+        )
+    if ending.is_interrupted:
+        note = "interrupted before the table of all memories was ready"
+        return [Outcome(termination=ending.termination, note=note) for _ in problems]
+    first = dict(zip(memories, brackets, strict=True))
+    outcomes: list[Outcome] = []
+    for problem in problems:
+        outcome = _solve(problem, options, first.get(problem.memory_bytes))
+        if outcome.termination is Termination.INTERRUPTED:
+            # The others get what the table says, and no time of their own.
+            options = replace(options, time_limit_s=_NO_TIME_S)
+        outcomes.append(outcome)
+    return outcomes
+
+
+def _solve(problem: Problem, options: SolveOptions, first: Bracket | None) -> Outcome:
+    assert isinstance(problem, RematChain)
+    clock = Clock(options.time_limit_s)
+    chain, memory_bytes = problem.instance, problem.memory_bytes
+    least, known_schedule = least_persistent_memory(chain)
+    if memory_bytes < least:
+        refusal = infeasibility_with_drops(chain, memory_bytes)
+        if refusal is not None:
+            return Outcome(termination=Termination.COMPLETED, infeasibility=refusal)
+        known_schedule = least_memory_with_drops(chain)[1]
+    if memory_bytes >= chain.store_all_peak_bytes:
+        # Rounding up would lose this schedule where the memory just holds it.
+        return Outcome(termination=Termination.COMPLETED, schedule=store_all_schedule(chain))
+    known = _Known(problem, known_schedule, known_schedule.replay(chain).time_ns)
+    with Ending() as ending:
+        for schedule in _starts(problem, options, clock):
+            known.offer(schedule)
+        ending.termination = _search(known, options, clock, first)
+    return with_cut_bound(known.outcome(ending.termination), problem, options, clock)
+
+
+def _starts(problem: RematChain, options: SolveOptions, clock: Clock) -> Iterator[ChainSchedule]:
+    """Yield what the methods find whose schedules are all in the class, the quick ones first.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After what a method found that was ended by Ctrl-C.
+    """
+    chain, memory_bytes = problem.instance, problem.memory_bytes
+
+    def hurried() -> SolveOptions:
+        """Leave most of the time to what comes later."""
+        limit_s = None if options.time_limit_s is None else SHARE_OF_STARTS * clock.left_s
+        limit_s = None if limit_s is None else max(limit_s, _NO_TIME_S)
+        return replace(options, time_limit_s=limit_s, on_progress=None)
+
+    # The first grid of rotor is all that it has in little time.
+    if len(chain) > MOST_STAGES_AT_ONCE:
+        try:
+            of_rotor = persistent_bracket(
+                chain, memory_bytes, FIRST_SLOTS, clock.left_s, options.threads
+            )
+        except (TimeoutError, MemoryError):
+            of_rotor = Bracket(None, None, is_exact=False)
+        if of_rotor.schedule is not None:
+            yield of_rotor.schedule
+    for start in (solve_recompute_all, solve_chen_sqrt, solve_periodic, solve_revolve):
+        outcome = start(problem, hurried())
+        if outcome.schedule is not None:
+            assert isinstance(outcome.schedule, ChainSchedule)
+            yield outcome.schedule
+        pass_interrupt_on(outcome.termination)
+    if len(chain) <= MOST_EXACT_STAGES and memory_bytes >= least_persistent_memory(chain)[0]:
+        search, termination, _ = refine(ChainNeeds(chain), memory_bytes, hurried())
+        yield search.schedule
+        pass_interrupt_on(termination)
+
+
+def _search(
+    known: _Known, options: SolveOptions, clock: Clock, first: Bracket | None
+) -> Termination:
+    """Narrow what is known, by grids and in exact bytes."""
+    problem = known.problem
+    chain, memory_bytes = problem.instance, problem.memory_bytes
+
+    def tell(progress: Progress) -> None:
+        if options.on_progress is not None:
+            floor_ns = max(known.floor_ns, progress.lower_bound_ns or 0)
+            options.on_progress(Progress(clock.seconds, known.time_ns, floor_ns))
+
+    def remaining() -> SolveOptions:
+        limit_s = None if options.time_limit_s is None else max(clock.left_s, _NO_TIME_S)
+        return replace(options, time_limit_s=limit_s, on_progress=tell)
+
+    def bracket_at(slots: int, left_s: float) -> Bracket:
+        """Solve with drops, and without them on a grid twice as fine, which costs a quarter."""
+        bracket = curve_with_drops(chain, [memory_bytes], slots, left_s, options.threads)[0]
+        known.floor_ns = max(known.floor_ns, bracket.floor_ns or 0)
+        known.offer(bracket.schedule)
+        known.slots = slots
+        if not bracket.is_exact:
+            left_s = max(clock.left_s, _NO_TIME_S)
+            finer = persistent_bracket(chain, memory_bytes, 2 * slots, left_s, options.threads)
+            known.offer(finer.schedule)
+        return replace(bracket, schedule=known.schedule)
+
+    def is_settled(bracket: Bracket) -> bool:
+        """Tell whether the first grid is enough."""
+        tell(Progress(clock.seconds, known.time_ns, known.floor_ns))
+        base_ns = chain.base_time_ns
+        return bracket.is_exact or options.is_close_enough(known.time_ns, known.floor_ns, base_ns)
+
+    if len(chain) > MOST_STAGES_AT_ONCE and len(chain) <= MOST_EXACT_STAGES:
+        try:
+            bracket = first or bracket_at(FIRST_SLOTS, clock.left_s)
+        except TimeoutError:
+            return Termination.TIME_LIMIT
+        except MemoryError:
+            bracket = Bracket(None, None, is_exact=False)
+        known.floor_ns = max(known.floor_ns, bracket.floor_ns or 0)
+        known.offer(bracket.schedule)
+        if is_settled(bracket):
+            closed = bracket.is_exact or known.time_ns == known.floor_ns
+            return Termination.COMPLETED if closed else Termination.GAP_REACHED
+    if len(chain) <= MOST_EXACT_STAGES:
+        found = fastest_with_drops(chain, memory_bytes, remaining(), known.schedule)
+        assert found is not None
+        search, termination = found
+        known.offer(search.schedule)
+        known.floor_ns = max(known.floor_ns, search.lower_bound_ns)
+        known.slots, known.states = max(known.slots, search.slots), search.states
+        if termination is not Termination.MEMORY_LIMIT:
+            return termination
+    refined = refine_on_grids(bracket_at, chain, known.schedule, first, remaining(), clock)
+    known.offer(refined.schedule)
+    known.floor_ns = max(known.floor_ns, refined.floor_ns)
+    known.slots = max(known.slots, refined.slots)
+    return refined.termination

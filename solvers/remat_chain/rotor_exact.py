@@ -1,0 +1,269 @@
+r"""The persistent optimum in exact bytes and nanoseconds, without a grid in the answer.
+
+The recurrence of `rotor`, :math:`C(s,t,m)`, is bounded on grids of finer and finer slots, from two
+sides. The *inside* bound of the sub-chain :math:`s,\dots,t` in a slot of memory sizes is the
+program with sizes rounded down. The *outside* bound is the least time that any solution which has
+this sub-chain in this slot spends on everything else; it follows from the root down, each part of a
+choice taking what its parent takes, plus the inside bound of the other part:
+
+.. math::
+
+    O(s', t, m - a^{s'-1}) &\le O(s,t,m) + \sum_{k=s}^{s'-1} u_f^k + C(s, s'-1, m) \\
+    O(s, s'-1, m)          &\le O(s,t,m) + \sum_{k=s}^{s'-1} u_f^k + C(s', t, m - a^{s'-1}) \\
+    O(s+1, t, m - \bar a^s) &\le O(s,t,m) + u_f^s + u_b^s
+
+Where inside and outside together reach the time of a schedule that is known, no faster schedule has
+that sub-chain in that slot, and the next grid leaves it out; the same holds for a single choice.
+This is the inside-outside pruning of parsing, from coarse to fine (Charniak et al., 2006, have it
+with probabilities; here both bounds are proved, so that nothing is lost). What is left soon fits
+step functions in exact bytes: :math:`C(s,t,\cdot)` never grows with :math:`m`. The rules and why
+they hold stand in ``_native/pruned_grid.hpp`` and ``_native/exact_program.hpp``.
+
+Time is that of the first grid, :math:`O(N^3 S)`, and of what is left after it, for which no bound
+better than the number of reachable memory sizes is known; ``benchmarks/exact_search.py`` measures
+it. Beyond some 700 stages, 2 GiB no longer hold a first grid that is fine enough to drop much, and
+what comes back is a bracket.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jettison.instances.remat_chain.problem import RematChain
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.schedules.remat_chain.schedule import ChainSchedule
+from jettison.solvers import _kernels
+from jettison.solvers.core.bound import Bound, Evidence
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.ending import Ending
+from jettison.solvers.core.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.status import Termination
+from jettison.solvers.remat_chain.cut_bound import with_cut_bound
+from jettison.solvers.remat_chain.least_memory import (
+    chain_schedule,
+    least_memory,
+    persistent_infeasibility,
+)
+from jettison.solvers.remat_chain.needs import ChainNeeds
+from jettison.solvers.remat_chain.rotor import solve_rotor
+
+# All tables of the search together.
+MOST_BYTES = 2 * 2**30
+MOST_STAGES = 700
+# As many as the kernel can count. In practice a few thousand do.
+MOST_SLOTS = 2**28
+# The first grid: coarse enough to be cheap, for it is the only one that has to hold everything, and
+# fine enough to drop most of it. Where inputs take less than a slot, almost nothing is dropped.
+FEWEST_SLOTS = 64
+SLOTS_PER_INPUT = 2
+SLOTS_PER_STAGE = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What one search proved.
+
+    Attributes
+    ----------
+    lower_bound_ns
+        No persistent schedule is faster.
+    schedule
+        A schedule of `time_ns` that fits.
+    time_ns
+        Its time; the optimum if `is_complete`.
+    slots
+        Slots of the finest grid.
+    states
+        Sub-chains and slots that were bounded, and corners of step functions.
+    is_complete
+        Whether bound and time meet.
+    """
+
+    lower_bound_ns: int
+    schedule: ChainSchedule
+    time_ns: int
+    slots: int
+    states: int
+    is_complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """Where a search starts and how far it may go; the optimum does not depend on it.
+
+    Attributes
+    ----------
+    first_slots
+        Slots of the first grid; None for as many as suit the sizes and the memory.
+    most_slots
+        Finer grids are not tried: what they would have to look at is solved in exact bytes.
+    most_bytes
+        For all tables together.
+    """
+
+    first_slots: int | None = None
+    most_slots: int = MOST_SLOTS
+    most_bytes: int = MOST_BYTES
+
+
+def search_persistent_optimum(
+    needs: ChainNeeds,
+    memory_bytes: int,
+    known: ChainSchedule,
+    options: SolveOptions,
+    effort: Effort | None = None,
+) -> tuple[Search, Termination]:
+    """Narrow the bracket around the optimum, grid after grid; return it and why it stopped.
+
+    Parameters
+    ----------
+    needs
+        The thresholds of the instance, which say what may be checkpointed.
+    memory_bytes
+        The limit, the input included; at least the least memory that meets the thresholds.
+    known
+        A schedule that fits; only faster ones are sought.
+    options
+        Gap, time limit, and whom to tell.
+    effort
+        Where to start, and the memory to use.
+    """
+    clock = Clock(options.time_limit_s)
+    effort = effort or Effort()
+    chain = needs.chain
+    best = Search(
+        lower_bound_ns=chain.base_time_ns,
+        schedule=known,
+        time_ns=known.replay(chain, memory_bytes).time_ns,
+        slots=0,
+        states=0,
+        is_complete=False,
+    )
+    with Ending() as ending:
+        search = _start(needs, memory_bytes, best.time_ns, effort)
+        while True:
+            with Ending() as refining:
+                search.refine(None if options.time_limit_s is None else clock.left_s)
+            best = _bracket(search, best)
+            if options.on_progress is not None:
+                options.on_progress(Progress(clock.seconds, best.time_ns, best.lower_bound_ns))
+            if best.is_complete:
+                return best, Termination.COMPLETED
+            if options.is_close_enough(best.time_ns, best.lower_bound_ns, chain.base_time_ns):
+                return best, Termination.GAP_REACHED
+            if not refining.termination.is_regular:
+                return best, refining.termination
+    return best, ending.termination
+
+
+def refine(
+    needs: ChainNeeds, memory_bytes: int, options: SolveOptions
+) -> tuple[Search, Termination, int]:
+    """Search from the schedule of least memory; return what is known, why it stopped, the slots.
+
+    Parameters
+    ----------
+    needs
+        The thresholds of the instance.
+    memory_bytes
+        The limit, the input included; at least the least memory that meets the thresholds.
+    options
+        Gap, time limit, and whom to tell.
+    """
+    known = least_memory(needs)[1]
+    best, termination = search_persistent_optimum(needs, memory_bytes, known, options)
+    return best, termination, best.slots
+
+
+def solve_rotor_exact(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return the fastest persistent schedule, exact to the byte and the nanosecond; see `refine`.
+
+    Beyond 700 stages the first grid that fits in memory is too coarse to drop anything. There the
+    bracket of `rotor` is returned in its place.
+
+    Returns
+    -------
+    Outcome
+        With a bound valid for persistent schedules and the cut bound, which is valid for all; or a
+        proof that no persistent schedule fits. All of it in exact integers.
+    """
+    assert isinstance(problem, RematChain)
+    refusal = persistent_infeasibility(problem.instance, problem.memory_bytes)
+    if refusal is not None:
+        return Outcome(termination=Termination.COMPLETED, infeasibility=refusal)
+    if len(problem.instance) > MOST_STAGES:
+        return solve_rotor(problem, options)
+    clock = Clock(options.time_limit_s)
+    needs = ChainNeeds(problem.instance)
+    best, termination, slots = refine(needs, problem.memory_bytes, options)
+    outcome = Outcome(
+        termination=termination,
+        schedule=best.schedule,
+        bounds=(
+            Bound(
+                time_ns=best.lower_bound_ns,
+                valid_for=ScheduleClass.PERSISTENT,
+                evidence=Evidence.EXACT,
+                method="rotor-exact",
+            ),
+        ),
+        work={"slots": slots, "states": best.states},
+    )
+    return with_cut_bound(outcome, problem, options, clock)
+
+
+def _start(
+    needs: ChainNeeds, memory_bytes: int, known_ns: int, effort: Effort
+) -> _kernels.PersistentSearch:
+    chain = needs.chain
+    available = memory_bytes - chain.input_bytes
+    # A grid needs some memory to divide. Without any, half a byte serves as well: what has a size
+    # does not fit, and what has none does.
+    scale = 1
+    if available == 0:
+        available, scale = 1, 2
+    first_slots = effort.first_slots
+    if first_slots is None:
+        first_slots = _first_slots(needs, available, effort.most_bytes)
+    times = np.array([(stage.forward_ns, stage.backward_ns) for stage in chain], dtype=np.int64)
+    return _kernels.PersistentSearch(
+        np.ascontiguousarray(times[:, 0]),
+        np.ascontiguousarray(times[:, 1]),
+        scale * needs.input_bytes,
+        scale * needs.saved_bytes,
+        scale * needs.forward_all,
+        scale * needs.forward_none,
+        available,
+        known_ns,
+        first_slots,
+        effort.most_slots,
+        effort.most_bytes,
+    )
+
+
+def _first_slots(needs: ChainNeeds, available: int, most_bytes: int) -> int:
+    """Return a number of slots such that an input of mean size takes two of them, if few will do.
+
+    Two tables with so many, 4 bytes an entry, take at most three quarters of the memory, and four
+    times as many if there are four kinds of sub-problems.
+    """
+    count = len(needs.chain)
+    kinds = needs.forward_all.size // count**2
+    total = int(needs.input_bytes.sum(dtype=object))
+    wanted = SLOTS_PER_INPUT * count * available // max(total, 1)
+    wanted = max(FEWEST_SLOTS, min(wanted, int(SLOTS_PER_STAGE * count)))
+    return max(1, min(wanted, 3 * most_bytes // (16 * kinds * count * (count + 1))))
+
+
+def _bracket(search: _kernels.PersistentSearch, before: Search) -> Search:
+    sequence = search.sequence
+    return Search(
+        lower_bound_ns=max(before.lower_bound_ns, search.lower_bound_ns),
+        schedule=chain_schedule(sequence) if sequence else before.schedule,
+        time_ns=search.time_ns,
+        slots=search.slots,
+        states=search.states,
+        is_complete=search.is_complete or search.time_ns == before.lower_bound_ns,
+    )

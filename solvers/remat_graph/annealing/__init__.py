@@ -1,0 +1,1 @@
+"""Annealing of schedules of graphs."""

@@ -1,0 +1,178 @@
+"""The best schedule of a graph that a search knows, and annealing to better it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+
+import numpy as np
+
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.schedules.core.replay import Replay
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.solvers import _kernels
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.ending import pass_interrupt_on
+from jettison.solvers.remat_graph.annealing.least_peak import least_peak_by_annealing
+from jettison.solvers.remat_graph.annealing.method import MOVES, annealing_of
+
+# Before the first models, where nothing fits yet.
+_MOST_FIRST_MOVES = 3_000_000
+_ROUNDS_FROM_A_POINT = 3
+
+
+class GraphIncumbent:
+    """The best schedule so far.
+
+    Parameters
+    ----------
+    problem
+        The instance and its memory.
+    seed
+        Of the annealing.
+    clock
+        When to stop.
+
+    Attributes
+    ----------
+    schedule
+        The fastest schedule known that fits; None before the first.
+    time_ns, schedule_class
+        Its replayed time, and the narrowest class that it belongs to.
+    least_peak
+        The least peak that was found, in bytes, where it had to be sought; None elsewhere.
+    """
+
+    def __init__(self, problem: RematGraph, seed: int, clock: Clock) -> None:
+        self.schedule: GraphSchedule | None = None
+        self.time_ns: int | None = None
+        self.schedule_class: ScheduleClass | None = None
+        self.least_peak: int | None = None
+        self._seed = seed
+        self._problem = problem
+        self._clock = clock
+        # Moves of annealing, and what HiGHS has done in the same measure; of the latter, what was
+        # not yet annealed.
+        self._granted = 0
+        self._repaired = 0
+        self._owed = 0
+        base_ns = problem.instance.base_time_ns
+        self._search = annealing_of(problem, seed, base_ns)
+        self._repair = annealing_of(problem, seed, base_ns)
+
+    @property
+    def moves(self) -> int:
+        """How many moves were tried."""
+        return self._search.tried + self._repaired + self._repair.tried
+
+    def find_first(self) -> None:
+        """Anneal until a schedule is known and the first round is over.
+
+        Where some thousand moves find none, the least peak is sought. Ends after three million
+        moves in any case.
+        """
+        self._anneal(self._search)
+        if self.schedule is None and self._clock.left_s:
+            least = least_peak_by_annealing(
+                self._problem.instance,
+                self._seed,
+                self._clock,
+                stop_at_bytes=self._problem.memory_bytes,
+                most_moves=_MOST_FIRST_MOVES,
+            )
+            pass_interrupt_on(least.termination)
+            self.least_peak = least.peak_bytes
+            self._take_if_best(least.schedule.computations)
+            self._search.start_from(np.array(least.schedule.computations, dtype=np.int32))
+        while self._search.rounds_ended == 0 and not self._search.is_over:
+            if self._search.tried >= _MOST_FIRST_MOVES or not self._clock.left_s:
+                break
+            self._anneal(self._search)
+        self._granted += self._search.tried
+
+    def improve_beside(self, moves: int, floor_ns: int) -> None:
+        """Anneal for as many moves as HiGHS has done work worth since the last call.
+
+        What is granted adds up, and is spent in whole pieces. Where all rounds are over, others
+        begin from the best schedule.
+        """
+        self._granted += moves
+        self._owed += moves
+        while self._owed >= MOVES and self._clock.left_s and not self._is_best(floor_ns):
+            self._owed -= MOVES
+            if self._search.is_over and self._can_start:
+                self._start(self._search)
+            self.improve(floor_ns)
+
+    def improve_from(self, computations: Sequence[int], floor_ns: int) -> None:
+        """Take a schedule that may exceed the memory, and anneal from it for up to three rounds.
+
+        A round that begins is ended: one cut short has not cooled down. The rounds from such
+        schedules have hardly more than twice the moves of all else: of other annealing before the
+        first model, and of what the models were granted.
+
+        Parameters
+        ----------
+        computations
+            As `GraphSchedule.from_computations` takes them; first ones in the order of the graph.
+        floor_ns
+            No schedule is faster.
+        """
+        schedule, replay = self._take_if_best(computations)
+        if replay.schedule_class is not ScheduleClass.STAGED:
+            return
+        # A new one each time, whose price on memory is that of a beginning.
+        self._repaired += self._repair.tried
+        self._repair = annealing_of(self._problem, self._seed, floor_ns)
+        self._repair.start_from(np.array(schedule.computations, dtype=np.int32))
+        for rounds in range(1, _ROUNDS_FROM_A_POINT + 1):
+            if self._repaired + self._repair.tried > 2 * self._granted:
+                return
+            while self._repair.rounds_ended < rounds:
+                if self._is_best(floor_ns) or self._repair.is_over or not self._clock.left_s:
+                    return
+                self._anneal(self._repair)
+
+    def improve(self, floor_ns: int) -> bool:
+        """Anneal from the best schedule for some thousand moves; tell whether that made sense."""
+        own_ns = self._search.time_ns
+        is_better = self.time_ns is not None and (own_ns is None or self.time_ns < own_ns)
+        if is_better and self._can_start:
+            self._start(self._search)
+        if self._is_best(floor_ns) or self._search.is_over or not self._clock.left_s:
+            return False
+        self._search.floor_ns = floor_ns
+        self._anneal(self._search)
+        return True
+
+    @property
+    def _can_start(self) -> bool:
+        return self.schedule is not None and self.schedule_class is ScheduleClass.STAGED
+
+    def _start(self, search: _kernels.RematAnneal) -> None:
+        assert self.schedule is not None
+        search.start_from(np.array(self.schedule.computations, dtype=np.int32))
+
+    def _is_best(self, floor_ns: int) -> bool:
+        return self.time_ns is not None and self.time_ns <= floor_ns
+
+    def _anneal(self, search: _kernels.RematAnneal) -> None:
+        left_s = self._clock.left_s
+        # Where the time ends the run, the state until then counts.
+        with suppress(TimeoutError):
+            search.run(MOVES, None if math.isinf(left_s) else left_s)
+        time_ns = search.time_ns
+        if time_ns is not None and (self.time_ns is None or time_ns < self.time_ns):
+            self._take_if_best(search.computations)
+
+    def _take_if_best(self, computations: Sequence[int]) -> tuple[GraphSchedule, Replay]:
+        """Replay a schedule, and keep it if it fits and is the fastest."""
+        schedule = GraphSchedule.from_computations(self._problem.instance, computations)
+        replay = schedule.replay(self._problem.instance)
+        fits = replay.peak_bytes <= self._problem.memory_bytes
+        if fits and (self.time_ns is None or replay.time_ns < self.time_ns):
+            self.schedule = schedule
+            self.time_ns, self.schedule_class = replay.time_ns, replay.schedule_class
+        return schedule, replay

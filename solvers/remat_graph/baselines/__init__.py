@@ -1,0 +1,1 @@
+"""Heuristics for graphs from the literature."""

@@ -1,0 +1,127 @@
+r"""The least recomputation for given checkpoints, and which checkpoints a plan leads to.
+
+Stages are Checkmate's: stage :math:`t` recomputes some nodes before :math:`t` and then computes
+:math:`t` for the first time. Let :math:`S_t` be the nodes in memory when stage :math:`t` begins.
+Given all :math:`S_t`, what stage :math:`t` must compute is
+
+.. math::
+    R_t = \{t\} \cup (S_{t+1} \setminus S_t) \cup
+        \{ i \notin S_t : i \text{ is an input of a node of } R_t \} ,
+
+the least set that satisfies (dependency) and (checkpoint) of `jettison.formulations.remat_graph.checkmate`.
+Each stage has its own, and no durations are below 0: the least sets together are the optimal
+:math:`R` for this :math:`S` (Checkmate, MLSys 2020, uses it for its rounding).
+
+The schedule frees earlier than :math:`S` says wherever it can: a value that no later computation
+reads goes at once (`GraphSchedule.from_computations`). The replay has the last word on memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from jettison.instances.remat_graph.graph import Graph
+from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.solvers.core.clock import Clock
+
+Goes = Callable[[int, Sequence[int]], Iterable[int]]
+"""What goes before a stage (first), which comes after one that made these computations (second).
+
+Values that are not in memory may be among it, and kept nodes, which stay all the same.
+"""
+
+
+class PlanStoppedError(Exception):
+    """A plan takes too long: its computations, or to make it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanLimit:
+    """When to give up making a plan.
+
+    Attributes
+    ----------
+    most_ns
+        What its computations may take; None for any time.
+    clock
+        The time there is to make it.
+    """
+
+    most_ns: int | None
+    clock: Clock
+
+
+def schedule_of_checkpoints(graph: Graph, stored: Sequence[Collection[int]]) -> GraphSchedule:
+    r"""Return the schedule of least recomputation for what is stored between stages.
+
+    Parameters
+    ----------
+    graph
+        The instance.
+    stored
+        For each stage the nodes that are in memory when it begins, all of them before the stage.
+        Kept nodes need not be among them; their last values stay in any case.
+
+    Notes
+    -----
+    :math:`O(n (n + |E|))`.
+    """
+    computations: list[int] = []
+    for stage in range(len(graph)):
+        following = stored[stage + 1] if stage + 1 < len(graph) else ()
+        present = bytearray(len(graph))
+        for node in stored[stage]:
+            present[node] = True
+        wanted = {stage, *(node for node in following if not present[node])}
+        computations.extend(_closure(graph, wanted, present))
+    return GraphSchedule.from_computations(graph, computations)
+
+
+def computations_of_plan(graph: Graph, goes: Goes, limit: PlanLimit) -> list[int]:
+    r"""Return what is computed where stages recompute what they need, and a plan says what goes.
+
+    The plan is asked after every stage. The value of a kept node stays as soon as it is computed.
+    Nothing is recomputed that is not read in its stage. :math:`O(n + |E|)`, and as much for what is
+    recomputed and for what the plan names.
+
+    Raises
+    ------
+    PlanStoppedError
+        When the limit is reached.
+    """
+    most_ns = math.inf if limit.most_ns is None else limit.most_ns
+    time_ns = graph.base_time_ns
+    present = bytearray(len(graph))
+    kept = [node.keep for node in graph.nodes]
+    computations: list[int] = []
+    for stage in range(len(graph)):
+        computed = _closure(graph, {stage}, present)
+        computations.extend(computed)
+        if len(computed) > 1:
+            time_ns += sum(graph.nodes[node].duration_ns for node in computed[:-1])
+            if time_ns > most_ns or not limit.clock.left_s:
+                raise PlanStoppedError
+        for node in computed:
+            present[node] = True
+        for node in goes(stage + 1, computed):
+            present[node] &= kept[node]
+    return computations
+
+
+def forward_nodes(graph: Graph) -> tuple[int, ...]:
+    """Return the nodes before the first backward one: the linearised forward graph."""
+    first = next((i for i, node in enumerate(graph.nodes) if node.backward), len(graph))
+    return tuple(range(first))
+
+
+def _closure(graph: Graph, needed: set[int], present: bytearray) -> list[int]:
+    """Return these nodes and all that must be computed for them, ascending; `needed` grows."""
+    open_nodes = list(needed)
+    while open_nodes:
+        for source in graph.inputs[open_nodes.pop()]:
+            if not present[source] and source not in needed:
+                needed.add(source)
+                open_nodes.append(source)
+    return sorted(needed)

@@ -1,0 +1,251 @@
+r"""Dynamic tensor rematerialization: evict what is stale, large and cheap, without looking ahead.
+
+Source: Kirisame et al., ICLR 2021, arXiv:2006.09616, with eager eviction. Nodes are computed for
+the first time in the order of the graph. An operation needs its inputs in memory: those that were
+evicted are computed again first, in ascending order, each with its own inputs. Where an output and
+its workspace do not fit, values are evicted, one by one, each time one with the least
+
+.. math::
+    h(i) = \frac{c(i)}{M_i \cdot (\text{now} - \text{last access of } i)}
+
+with sizes :math:`M`, and :math:`c(i)` the duration of the operators that would have to run: with
+those of the evicted neighbourhood (`dtr`, :math:`h_{DTR}`), of the evicted components that touch it
+(`dtr-eq`, :math:`h_{DTR}^{eq}`), or the one operator (`dtr-local`, :math:`h_{local}`); the
+definitions stand in `eviction_heuristics`. Time runs in nanoseconds of the step; a value that was
+accessed just now counts as 1 ns old. Fractions are compared exactly, ties go to the first node, and
+nothing is random: the same problem gives the same schedule everywhere. A value whose users have all
+been computed for the first time is evicted as soon as nothing that is about to run needs it.
+
+An operator with several results (`Node.result_of`) runs as a whole: losing any of its results costs
+the operator, though taking a result takes no time. When it runs again, it makes again all of its
+lost results that a node is still to read, as far as there is room beside what is in memory.
+
+What differs from the paper: a framework learns of a training step while it runs, and deallocation
+comes from the program. Here users are known, but only to tell whether there is one left. The values
+of kept nodes are never evicted, as parameters are not in the paper; there gradients of parameters
+may go, and come back at the end. What is computed again and has no user left is freed after it was
+read, where the authors' simulator leaves it to the heuristic. Resident constants are no nodes.
+
+The heuristic fails where what is needed at once does not fit, and where recomputing begets
+recomputing; it gives up when it has computed 200 times as many nodes as there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from jettison.instances.remat_graph.graph import Graph
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.ending import Ending
+from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.status import Termination
+from jettison.solvers.remat_graph.baselines.eviction_heuristics import (
+    ComponentCost,
+    Dependencies,
+    EvictionHeuristic,
+    HeuristicFactory,
+    LocalCost,
+    NeighbourhoodCost,
+)
+
+_MOST_COMPUTATIONS_PER_NODE = 200
+
+
+class _StoppedError(Exception):
+    """The heuristic does not go on."""
+
+    def __init__(self, termination: Termination, reason: str) -> None:
+        super().__init__(reason)
+        self.outcome = Outcome(termination=termination, note=reason)
+
+
+def solve_dtr(problem: Problem, options: SolveOptions) -> Outcome:
+    r"""Run the step eagerly within the memory, with :math:`h_{DTR}`; the schedule is what it did.
+
+    :math:`O(k n (n + |E|))` for `k` evictions. At the time limit and on Ctrl-C there is none.
+    """
+    return _run(problem, options, "dtr", NeighbourhoodCost)
+
+
+def solve_dtr_eq(problem: Problem, options: SolveOptions) -> Outcome:
+    r"""Run the step with :math:`h_{DTR}^{eq}`, which keeps components in place of searching.
+
+    Promises and limits as `solve_dtr`.
+    """
+    return _run(problem, options, "dtr-eq", ComponentCost)
+
+
+def solve_dtr_local(problem: Problem, options: SolveOptions) -> Outcome:
+    r"""Run the step with :math:`h_{local}`, which looks at no neighbour: :math:`O(k n)`.
+
+    Promises and limits as `solve_dtr`.
+    """
+    return _run(problem, options, "dtr-local", LocalCost)
+
+
+def _run(
+    problem: Problem, options: SolveOptions, method: str, heuristic: HeuristicFactory
+) -> Outcome:
+    assert isinstance(problem, RematGraph)
+    graph = problem.instance
+    runtime = _Runtime(
+        graph, problem.memory_bytes, Clock(options.time_limit_s), Dependencies(graph), heuristic
+    )
+    with Ending() as ending:
+        try:
+            for node in range(len(graph)):
+                runtime.run(node)
+        except _StoppedError as stopped:
+            outcome = stopped.outcome
+            return replace(outcome, note=f"{method} {outcome.note}")
+    if not ending.termination.is_regular:
+        return Outcome(termination=ending.termination, note="the step was not run to its end")
+    return Outcome(
+        termination=Termination.COMPLETED,
+        schedule=GraphSchedule.from_computations(graph, runtime.computations),
+        work={"evictions": runtime.evictions},
+    )
+
+
+@dataclass
+class _Runtime:
+    """What a framework knows while the step runs.
+
+    Attributes
+    ----------
+    last_access_ns
+        Of each value in memory.
+    evictions
+        How many values went to make room.
+    locks
+        For each node, how many operations that wait to run need its value.
+    """
+
+    graph: Graph
+    memory_bytes: int
+    clock: Clock
+    dependencies: Dependencies
+    heuristic: HeuristicFactory
+    now_ns: int = 0
+    evictions: int = 0
+    stored_bytes: int = 0
+    computations: list[int] = field(default_factory=list)
+    computed: set[int] = field(default_factory=set)
+    last_access_ns: dict[int, int] = field(default_factory=dict)
+    locks: list[int] = field(init=False)
+    waiting_users: list[int] = field(init=False)
+    cost: EvictionHeuristic = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.cost = self.heuristic(self.dependencies)
+        self.locks = [0] * len(self.graph)
+        self.waiting_users = [len(users) for users in self.graph.users]
+
+    def run(self, target: int) -> None:
+        """Compute a node, and before it whatever is missing for it."""
+        # Each entry waits for its inputs; a list in place of recursion, for deep graphs.
+        waiting = [target]
+        self._lock(target)
+        while waiting:
+            node = waiting[-1]
+            missing = next((i for i in self.graph.inputs[node] if i not in self.last_access_ns), -1)
+            if missing >= 0:
+                self._lock(missing)
+                waiting.append(missing)
+                continue
+            # A result may have been taken when its operator ran.
+            if node not in self.last_access_ns:
+                runs_again = node in self.computed
+                self._compute(node)
+                if runs_again:
+                    self._take_lost_results(node)
+            self._unlock(waiting.pop())
+
+    def _take_lost_results(self, operator: int) -> None:
+        """Take the results of an operator that ran again and that a node is still to read."""
+        for result in self.dependencies.results[operator]:
+            lost = result in self.computed and result not in self.last_access_ns
+            fits = self.stored_bytes + self.graph.nodes[result].output_bytes <= self.memory_bytes
+            if lost and fits and self.waiting_users[result]:
+                self._compute(result)
+
+    def _lock(self, node: int) -> None:
+        for source in self.graph.inputs[node]:
+            self.locks[source] += 1
+
+    def _unlock(self, node: int) -> None:
+        sources = self.graph.inputs[node]
+        for source in sources:
+            self.locks[source] -= 1
+        for candidate in (*sources, node):
+            if self._is_evictable(candidate) and self.waiting_users[candidate] == 0:
+                self._evict(candidate)
+
+    def _compute(self, node: int) -> None:
+        if len(self.computations) >= _MOST_COMPUTATIONS_PER_NODE * len(self.graph):
+            raise _StoppedError(
+                Termination.COMPLETED,
+                f"gave up after {len(self.computations)} computations: it recomputes what it has "
+                "just evicted",
+            )
+        item = self.graph.nodes[node]
+        needed = item.output_bytes + item.workspace_bytes
+        while self.stored_bytes + needed > self.memory_bytes:
+            self._evict(self._least_valuable(node))
+            self.evictions += 1
+        self.now_ns += item.duration_ns
+        self.stored_bytes += item.output_bytes
+        self.computations.append(node)
+        self.cost.made(node)
+        for value in (*self.graph.inputs[node], node):
+            self.last_access_ns[value] = self.now_ns
+        if node not in self.computed:
+            self.computed.add(node)
+            for source in self.graph.inputs[node]:
+                self.waiting_users[source] -= 1
+
+    def _is_evictable(self, node: int) -> bool:
+        return (
+            node in self.last_access_ns
+            and self.locks[node] == 0
+            and not self.graph.nodes[node].keep
+        )
+
+    def _evict(self, node: int) -> None:
+        del self.last_access_ns[node]
+        self.cost.evicted(node)
+        self.stored_bytes -= self.graph.nodes[node].output_bytes
+
+    def _least_valuable(self, about_to_run: int) -> int:
+        if not self.clock.left_s:
+            raise _StoppedError(Termination.TIME_LIMIT, "did not run the step to its end")
+        candidates: list[tuple[int, int, int]] = []
+        for node in self.last_access_ns:
+            size = self.graph.nodes[node].output_bytes
+            if size and self._is_evictable(node):
+                age_ns = max(self.now_ns - self.last_access_ns[node], 1)
+                candidates.append((self.dependencies.durations_ns[node], size * age_ns, node))
+        # What is least without its neighbourhood comes first, so that few of them are searched for.
+        candidates.sort(key=lambda candidate: candidate[0] / candidate[1])
+        best: tuple[int, int, int] | None = None
+        for duration_ns, weight, node in candidates:
+            if best is None:
+                best = (self.cost.cost_ns(node, None), weight, node)
+                continue
+            # cost / weight <= best cost / best weight, in integers.
+            most_ns = best[0] * weight // best[1]
+            if duration_ns > most_ns:
+                continue
+            cost_ns = self.cost.cost_ns(node, most_ns)
+            if cost_ns > most_ns:
+                continue
+            if cost_ns * best[1] < best[0] * weight or node < best[2]:
+                best = (cost_ns, weight, node)
+        if best is None:
+            name = self.graph.nodes[about_to_run].name
+            raise _StoppedError(
+                Termination.COMPLETED, f"has nothing left to evict when it computes {name!r}"
+            )
+        return best[2]

@@ -1,0 +1,159 @@
+r"""Rounding of Checkmate's linear relaxation: thresholds, and draws.
+
+Source: Checkmate (Jain et al., MLSys 2020), *two-phase rounding*. The relaxation of the
+ILP (`jettison.formulations.remat_graph.checkmate`) has a solution :math:`S^*`. It is rounded to checkpoints,
+and these lead to the least recomputation (`jettison.solvers.remat_graph.baselines.checkpoints`):
+
+* deterministic: :math:`S_{t,i} = 1` where :math:`S^*_{t,i} > \theta`. The paper has
+  :math:`\theta = 1/2`; here ten thresholds from 0.05 to 0.95 are tried;
+* randomised: :math:`S_{t,i} = 1` with probability :math:`S^*_{t,i}`, fifty draws, with the seed of
+  the options, the same on every machine for the same :math:`S^*`.
+
+Rounding loses memory, so the relaxation is also solved for less memory than there is, as the paper
+does for one share: for 100, 90, 80, 70 and 60 % of it, until there is no solution. The fastest
+rounded schedule that fits is the answer. Values of kept nodes stay in every case.
+
+No rounded :math:`S` makes an invalid schedule; only its memory may be too much. Floating-point
+numbers decide which schedules are looked at and nothing else.
+
+A relaxation that HiGHS does not end in time is ended with its process, and leaves nothing to round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import floor
+
+from jettison.formulations.milp.from_pulp import from_pulp
+from jettison.formulations.remat_graph.checkmate import Checkmate
+from jettison.instances.generators.splitmix64 import SplitMix64
+from jettison.instances.remat_graph.graph import Graph
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.status import Termination
+from jettison.solvers.milp.highs_in_time import solve_in_time
+from jettison.solvers.milp.highs_of_a_method import highs_options
+from jettison.solvers.remat_graph.baselines.checkpoints import schedule_of_checkpoints
+from jettison.solvers.remat_graph.baselines.plans import fastest_that_fits, in_turn
+from jettison.solvers.remat_graph.baselines.simple import solve_store_all
+from jettison.solvers.remat_graph.checkmate import declined
+
+_THRESHOLDS = tuple(k / 100 for k in range(5, 100, 10))
+_DRAWS = 50
+_PERCENT_OF_MEMORY = (100, 90, 80, 70, 60)
+_WORD = 2**32
+# A busy machine takes up to three times the estimate.
+_SHARE_OF_WRITING = 1 / 3
+
+Shares = tuple[dict[int, float], ...]
+"""For each stage, the part of each node in memory when it begins, where it is not 0."""
+
+
+def solve_lp_rounding(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return the fastest schedule that fits, out of all roundings.
+
+    Declines the models that `solve_checkmate` declines, and those whose writing leaves less than
+    two thirds of the time. What was rounded before the time limit or Ctrl-C counts.
+    """
+    assert isinstance(problem, RematGraph)
+    if problem.memory_bytes >= problem.instance.store_all_peak_bytes:
+        return solve_store_all(problem, options)
+    limit_s = options.time_limit_s
+    for_writing_s = None if limit_s is None else limit_s * _SHARE_OF_WRITING
+    refused = declined(problem, replace(options, time_limit_s=for_writing_s))
+    if refused is not None:
+        return refused
+    relaxations = _Relaxations(problem, options)
+    plans = in_turn(schedule.computations for schedule in relaxations.schedules())
+    outcome = fastest_that_fits(problem, "lp-rounding", plans, options)
+    termination = outcome.termination
+    if termination is Termination.COMPLETED:
+        termination = relaxations.termination
+    if outcome.schedule is None:
+        note = "no rounding of the linear relaxation fits"
+        if not termination.is_regular:
+            note = f"{note}, as far as the time allowed to look"
+        elif relaxations.solved == 0:
+            note = "the linear relaxation has no solution in this memory"
+        outcome = replace(outcome, note=note)
+    work = {**outcome.work, "relaxations": relaxations.solved}
+    return replace(outcome, termination=termination, work=work)
+
+
+class _Relaxations:
+    """The relaxations for less and less memory, until one has no solution or the time is up."""
+
+    def __init__(self, problem: RematGraph, options: SolveOptions) -> None:
+        self._problem = problem
+        self._options = replace(options, on_progress=None)
+        self._clock = Clock(options.time_limit_s)
+        self.termination = Termination.COMPLETED
+        self.solved = 0
+        self._writing_s = 0.0
+
+    def schedules(self) -> Iterator[GraphSchedule]:
+        """Yield the rounded schedules."""
+        graph = self._problem.instance
+        for percent in _PERCENT_OF_MEMORY:
+            shares = self._solve(self._problem.memory_bytes * percent // 100)
+            if shares is None:
+                return
+            self.solved += 1
+            yield from round_by_thresholds(graph, shares)
+            yield from round_by_draws(graph, shares, self._options.seed)
+            if not self.termination.is_regular:
+                return
+
+    def _solve(self, memory_bytes: int) -> Shares | None:
+        graph = self._problem.instance
+        if memory_bytes < graph.least_peak_bound_bytes:
+            return None
+        if self._clock.left_s <= self._writing_s:
+            # The models are alike: this one would be written, and no time left to solve it.
+            self.termination = Termination.TIME_LIMIT
+            return None
+        began_s = self._clock.seconds
+        try:
+            built = Checkmate().build(RematGraph(graph, memory_bytes), self._clock.require_time)
+            model = from_pulp(built.problem, self._clock.require_time).model.relaxed()
+        except TimeoutError:
+            self.termination = Termination.TIME_LIMIT
+            return None
+        self._writing_s = self._clock.seconds - began_s
+        solution = solve_in_time(model, highs_options(self._options, self._clock, gap=0))
+        if not solution.termination.is_regular:
+            self.termination = solution.termination
+        if solution.values is None:
+            return None
+        values = solution.by_name(model)
+        return tuple(
+            {i: share for i in range(t) if (share := values[f"S_{t}_{i}"]) > 0}
+            for t in range(len(graph))
+        )
+
+
+def round_by_thresholds(graph: Graph, shares: Shares) -> Iterator[GraphSchedule]:
+    """Store what is above a threshold, for ten of them; equal choices in a row count once."""
+    previous: list[set[int]] | None = None
+    for threshold in _THRESHOLDS:
+        stored = [{i for i, share in stage.items() if share > threshold} for stage in shares]
+        if stored != previous:
+            yield schedule_of_checkpoints(graph, stored)
+        previous = stored
+
+
+def round_by_draws(graph: Graph, shares: Shares, seed: int) -> Iterator[GraphSchedule]:
+    """Store each value with its share as the probability; nothing where no share is between."""
+    # Where nothing is left to chance, every draw is the threshold 1/2.
+    if all(share in {0.0, 1.0} for stage in shares for share in stage.values()):
+        return
+    random = SplitMix64(seed)
+    for _ in range(_DRAWS):
+        stored = [
+            {i for i, share in stage.items() if random.below(_WORD) < floor(share * _WORD)}
+            for stage in shares
+        ]
+        yield schedule_of_checkpoints(graph, stored)

@@ -1,0 +1,143 @@
+"""The fastest schedule that fits, out of those that a baseline makes whatever the memory is."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import isqrt
+
+from jettison.instances.core.units import format_bytes
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.ending import Ending
+from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.remat_graph.baselines.checkpoints import PlanLimit, PlanStoppedError
+from jettison.solvers.remat_graph.baselines.plan_measure import PlanMeasure
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One of the sequences of computations that a baseline chooses from.
+
+    Attributes
+    ----------
+    rank
+        From 0. Of plans of the same time the one of the least rank is taken.
+    computations
+        Makes the sequence, as `PlanMeasure` takes it. It may raise `PlanStoppedError` as the limit
+        says.
+    """
+
+    rank: int
+    computations: Callable[[PlanLimit], Sequence[int]]
+
+
+def in_turn(sequences: Iterable[Sequence[int]]) -> Iterator[Plan]:
+    """Yield plans that are there already, each ranked behind those before it."""
+    for rank, computations in enumerate(sequences):
+        yield Plan(rank, partial(_made, computations))
+
+
+def _made(computations: Sequence[int], limit: PlanLimit) -> Sequence[int]:
+    del limit
+    return computations
+
+
+def geometric_middle(low: int, high: int) -> int:
+    """Return the middle of two integers from 0 on, on a logarithmic scale."""
+    return isqrt((low + 1) * (high + 1)) - 1
+
+
+def arithmetic_middle(low: int, high: int) -> int:
+    """Return the middle of two integers."""
+    return (low + high) // 2
+
+
+def coarse_to_fine(
+    first: int,
+    last: int,
+    middle_of: Callable[[int, int], int],
+    alike: Callable[[int], tuple[int, int]],
+) -> Iterator[int]:
+    """Yield one of each class of integers, the first few of them well apart.
+
+    Parameters
+    ----------
+    first, last
+        The range, from 0 on, both ends included; nothing comes of an empty one.
+    middle_of
+        Where to divide a range.
+    alike
+        Returns the first and the last integer of the class of a given one. Asked right after that
+        one was yielded. Classes are ranges.
+
+    Notes
+    -----
+    The range is divided at its middle, then what is left on both sides, level by level.
+    """
+    open_ranges = deque([(first, last)])
+    while open_ranges:
+        low, high = open_ranges.popleft()
+        if low > high:
+            continue
+        middle = middle_of(low, high)
+        yield middle
+        begin, end = alike(middle)
+        open_ranges.extend([(low, begin - 1), (end + 1, high)])
+
+
+def fastest_that_fits(
+    problem: RematGraph, method: str, plans: Iterable[Plan], options: SolveOptions
+) -> Outcome:
+    """Measure the plans one after the other; at least one is looked at.
+
+    The plan of the least time, and of the least rank among these, becomes the schedule. At the time
+    limit and on Ctrl-C it is the best of those that have been looked at. Where all have been and
+    none fits, the note says how much memory the method needs.
+
+    Parameters
+    ----------
+    problem, options
+        As for the method.
+    method
+        What to call it in the note.
+    plans
+        The candidates.
+    """
+    clock = Clock(options.time_limit_s)
+    graph = problem.instance
+    measure = PlanMeasure(graph)
+    best: tuple[int, int] | None = None
+    best_computations: Sequence[int] = ()
+    least_peak: int | None = None
+    looked_at = 0
+    with Ending() as ending:
+        for plan in plans:
+            looked_at += 1
+            # The first one is made to its end, whatever the time.
+            limit = PlanLimit(best[0] if best else None, clock if looked_at > 1 else Clock(None))
+            try:
+                computations = plan.computations(limit)
+            except PlanStoppedError:
+                computations = ()
+            key = (measure.time_ns(computations), plan.rank)
+            # Once a plan fits, the memory of those that are not better tells nothing.
+            if computations and (best is None or key < best):
+                peak_bytes = measure.peak_bytes(computations)
+                if peak_bytes <= problem.memory_bytes:
+                    best, best_computations = key, computations
+                least_peak = min(peak_bytes, least_peak or peak_bytes)
+            if best == (graph.base_time_ns, 0):
+                break
+            clock.require_time()
+    work = {"plans": looked_at}
+    if best is not None:
+        schedule = GraphSchedule.from_computations(graph, best_computations)
+        return Outcome(termination=ending.termination, schedule=schedule, work=work)
+    note = f"none of the schedules of {method} that were looked at fits"
+    if ending.termination.is_regular and least_peak is not None:
+        note = f"{method} needs {format_bytes(least_peak)} ({least_peak} bytes) on this instance"
+    return Outcome(termination=ending.termination, work=work, note=note)

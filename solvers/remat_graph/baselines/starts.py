@@ -1,0 +1,100 @@
+"""The baselines of a graph as fallbacks of a search, which hands out nothing worse."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.ending import pass_interrupt_on
+from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.remat_graph.annealing.method import solve_anneal
+from jettison.solvers.remat_graph.baselines.chen import (
+    solve_ap_chen_greedy,
+    solve_ap_chen_sqrt,
+    solve_chen_greedy,
+    solve_chen_sqrt,
+)
+from jettison.solvers.remat_graph.baselines.dtr import solve_dtr
+from jettison.solvers.remat_graph.baselines.last_node import solve_last_node
+from jettison.solvers.remat_graph.baselines.revolve import solve_linearized_griewank
+from jettison.solvers.remat_graph.baselines.simple import solve_recompute_all
+
+Baseline = Callable[[Problem, SolveOptions], Outcome]
+
+# Those that are better or quicker first; storing everything is a matter of the memory alone.
+CHEAP: tuple[Baseline, ...] = (
+    solve_dtr,
+    solve_ap_chen_sqrt,
+    solve_chen_sqrt,
+    solve_ap_chen_greedy,
+    solve_last_node,
+    solve_linearized_griewank,
+    solve_chen_greedy,
+    solve_recompute_all,
+)
+# What annealing has had, in moves for each node, before the next one begins.
+_MOVES_PER_NODE = 200
+
+
+class BaselineStarts:
+    """The best schedule of those baselines that have run.
+
+    Parameters
+    ----------
+    problem, options, clock
+        As for the method that they are the baselines of.
+
+    Methods
+    -------
+        The baselines, in their order.
+
+    Attributes
+    ----------
+    schedule, time_ns
+        The best so far and its replayed time; None before the first.
+    """
+
+    def __init__(
+        self,
+        problem: RematGraph,
+        options: SolveOptions,
+        clock: Clock,
+        methods: Sequence[Baseline] = CHEAP,
+    ) -> None:
+        self.schedule: GraphSchedule | None = None
+        self.time_ns: int | None = None
+        self._problem = problem
+        self._options = replace(options, on_progress=None)
+        self._clock = clock
+        self._pending = list(methods)
+        self._granted = 0
+
+    def grant(self, moves: int) -> None:
+        """Run the next baseline when annealing has had its moves since the last one."""
+        self._granted += moves
+        if self._pending and self._granted >= _MOVES_PER_NODE * len(self._problem.instance):
+            self._granted = 0
+            self._run(self._pending.pop(0))
+
+    def run_all(self) -> None:
+        """Run all that have not run yet, and annealing as the baseline does it, in what is left."""
+        while self._pending:
+            self._run(self._pending.pop(0))
+        self._run(solve_anneal)
+
+    def _run(self, method: Baseline) -> None:
+        left_s = self._clock.left_s
+        if not left_s:
+            return
+        limit_s = None if math.isinf(left_s) else left_s
+        outcome = method(self._problem, replace(self._options, time_limit_s=limit_s))
+        pass_interrupt_on(outcome.termination)
+        if not isinstance(outcome.schedule, GraphSchedule):
+            return
+        time_ns = outcome.schedule.replay(self._problem.instance).time_ns
+        if self.time_ns is None or time_ns < self.time_ns:
+            self.schedule, self.time_ns = outcome.schedule, time_ns

@@ -1,0 +1,1 @@
+"""The exact search by cuts: models of windows, bounds, rounds."""

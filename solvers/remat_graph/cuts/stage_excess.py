@@ -1,0 +1,113 @@
+"""By how much a schedule of a graph exceeds a memory, stage by stage."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from jettison.instances.remat_graph.graph import Graph
+from jettison.schedules.remat_graph.schedule import GraphOperationKind, GraphSchedule
+
+Slot = tuple[int, int]
+
+# Stages so close to a worse one are not cut as well.
+_REACH = 3
+
+
+def cuts_beside(slots: Collection[Slot]) -> set[int]:
+    """Return the cuts on both sides of the stages of slots."""
+    return {cut for stage, _ in slots for cut in (stage - 1, stage)}
+
+
+class StageExcess:
+    """The excess of the schedule that a sequence of computations stands for, by its replay.
+
+    Stage t ends with the first computation of node t, in the order of the graph.
+
+    Parameters
+    ----------
+    graph, memory_bytes
+        The instance and the limit.
+    computations
+        As `GraphSchedule.from_computations` takes them; first ones in the order of the graph.
+
+    Attributes
+    ----------
+    first_bytes
+        What the first computation of a node is above the limit, by node, where it is.
+    again_bytes
+        The same of computing a node again, by stage and node.
+    """
+
+    def __init__(self, graph: Graph, memory_bytes: int, computations: Sequence[int]) -> None:
+        schedule = GraphSchedule.from_computations(graph, computations)
+        steps = schedule.replay(graph).steps
+        self._num_nodes = len(graph)
+        self.first_bytes: dict[int, int] = {}
+        self.again_bytes: dict[Slot, int] = {}
+        stage = 0
+        for operation, step in zip(schedule.operations, steps, strict=True):
+            if operation.kind is GraphOperationKind.FREE:
+                continue
+            above = step.during_bytes - memory_bytes
+            if above > 0 and step.repeated:
+                slot = (stage, operation.node)
+                self.again_bytes[slot] = max(above, self.again_bytes.get(slot, 0))
+            elif above > 0:
+                self.first_bytes[operation.node] = above
+            stage += not step.repeated
+
+    @property
+    def is_none(self) -> bool:
+        """Whether the schedule fits."""
+        return not self.first_bytes and not self.again_bytes
+
+    def worst_stages(self) -> list[int]:
+        """Return the nodes whose first computation exceeds the limit, the worst first."""
+        return sorted(self.first_bytes, key=lambda node: (-self.first_bytes[node], node))
+
+    def worst_slots(self) -> list[Slot]:
+        """Return the stages and nodes computed again above the limit, the worst first.
+
+        What is computed after the last first computation has no stage and is left out.
+        """
+        slots = (slot for slot in self.again_bytes if slot[0] < self._num_nodes)
+        return sorted(slots, key=lambda slot: (-self.again_bytes[slot], slot))
+
+    def new_cuts(
+        self, cuts: Collection[int], count: int, ns_per_byte: Mapping[int, float] | None = None
+    ) -> list[int]:
+        """Return up to `count` cuts to add, of stages whose first computation exceeds the limit.
+
+        Of stages close to each other only the worst is one: a cut there takes most of the excess
+        of the others away.
+
+        Parameters
+        ----------
+        cuts
+            Those that there are.
+        count
+            How many more at most.
+        ns_per_byte
+            What a byte is worth at a stage (`StageCost`); a stage without a price has the mean.
+            By default every byte counts the same.
+        """
+        prices = ns_per_byte or {}
+        usual = sum(prices.values()) / len(prices) if prices else 1.0
+        excess = {
+            node: above * prices.get(node, usual)
+            for node, above in self.first_bytes.items()
+            if node not in cuts
+        }
+        peaks = [
+            node
+            for node in sorted(excess, key=lambda node: (-excess[node], node))
+            if all(
+                other not in excess or (excess[other], -other) <= (excess[node], -node)
+                for other in range(node - _REACH, node + _REACH + 1)
+            )
+        ]
+        return peaks[:count]
+
+    def new_slots(self, slots: Collection[Slot], count: int) -> list[Slot]:
+        """Return up to `count` slots to add, the worst first."""
+        return [slot for slot in self.worst_slots() if slot not in slots][:count]

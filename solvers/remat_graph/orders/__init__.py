@@ -1,0 +1,1 @@
+"""Schedules and bounds that leave the order of a graph open."""

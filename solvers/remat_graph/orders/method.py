@@ -1,0 +1,258 @@
+r"""A search over the orders of a graph's first computations.
+
+Most methods keep the order in which the graph lists its nodes. Where another one needs less memory,
+less or nothing must be recomputed. The method
+
+1. anneals orders, from the one given and from a greedy one, for the least memory above the limit
+   in a step without recomputation (`excess`). An order without any is as fast as a schedule
+   can be, and the search ends;
+2. anneals the recomputations of the order given, as `anneal` does with the same seed: what follows
+   can only improve on that;
+3. anneals the recomputations of each order of 1., in few rounds;
+4. anneals orders by the times of their schedules: a neighbour of an order has one to four nodes in
+   other places, and its time is what few rounds find. An order in which nothing is found that fits
+   counts as the slowest order of 2. and 3. and a step without recomputation, and as half a step
+   more for each time that its excess is that of the given order;
+5. anneals the recomputations of the best order in all rounds.
+
+Each order is a graph of its own (`ReorderedGraph`), of which the schedules are staged; numbered
+as the graph was given they are schedules of any order, judged by the same replay.
+
+A kept value may have to be computed again after the last first computation, where staged schedules
+have no stage. So the orders, but for that of 2., are those of the graph with one more node, of no
+bytes and no time, that reads all kept values.
+
+The result is the same for a seed if no time limit ends the search. Without one a step of 4. takes
+about a millisecond for ten nodes and some tenths of a second for hundreds.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+from jettison.instances.remat_graph.graph import Graph, Node
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.instances.remat_graph.reordered_graph import ReorderedGraph
+from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.ending import pass_interrupt_on, run_to_its_end
+from jettison.solvers.core.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.status import Termination
+from jettison.solvers.remat_graph.annealing.method import ROUNDS, annealing_of, run_annealing
+from jettison.solvers.remat_graph.memory_floor import memory_for_everything, too_little_memory
+from jettison.solvers.remat_graph.orders.excess import (
+    OrderExcess,
+    anneal_order,
+    greedy_order,
+    random_move,
+)
+
+# What a time limit leaves to the order given, and to each of the other orders at most.
+_SHARE_OF_THE_GIVEN = 0.3
+_SHARE_OF_A_START = 0.05
+_SHARE_OF_A_STEP = 0.02
+_ROUNDS_OF_A_STEP = 2
+_STARTS = 4
+_MOVES_PER_NODE = 200
+_MOST_MOVES = 100_000
+_STEPS = 150
+_MOST_SHIFTS = 4
+
+
+def solve_orders(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return the fastest schedule found in any order, or a note that none was.
+
+    Only sizes prove that nothing fits; a search in vain proves nothing. At the time limit and on
+    Ctrl-C the best schedule so far is returned.
+    """
+    assert isinstance(problem, RematGraph)
+    settled = too_little_memory(problem) or memory_for_everything(problem)
+    if settled is not None:
+        return settled
+    search = OrderSearch(problem, options)
+    termination = run_to_its_end(search.run)
+    if search.computations is None:
+        return Outcome(
+            termination=termination,
+            work=search.work,
+            note="no schedule was found that fits; that does not prove that there is none",
+        )
+    return Outcome(
+        termination=termination,
+        schedule=GraphSchedule.from_computations(problem.instance, search.computations),
+        work=search.work,
+    )
+
+
+class OrderSearch:
+    """The orders tried, and the best schedule so far.
+
+    Parameters
+    ----------
+    problem, options
+        As for the method.
+
+    Attributes
+    ----------
+    ended
+        The problem with a node at its end that reads all kept values.
+    computations
+        Of the best schedule, in nodes of the graph; None if there is none.
+    time_ns
+        Its time.
+    order
+        Its order of first computations, or that of the graph; of `ended`.
+    """
+
+    def __init__(self, problem: RematGraph, options: SolveOptions) -> None:
+        self.problem = problem
+        self.ended = RematGraph(_with_end(problem.instance), problem.memory_bytes)
+        self.options = options
+        self.clock = Clock(options.time_limit_s)
+        self.limit_s = math.inf if options.time_limit_s is None else options.time_limit_s
+        self.floor_ns = problem.instance.base_time_ns
+        self.chance = random.Random(options.seed)
+        self.computations: tuple[int, ...] | None = None
+        self.time_ns: int | None = None
+        self.order: tuple[int, ...] = tuple(range(len(self.ended.instance)))
+        self.work = {"orders": 0, "moves": 0}
+
+    def run(self) -> Termination:
+        """Search; see the module.
+
+        Raises
+        ------
+        TimeoutError
+            If the time is up.
+        KeyboardInterrupt
+            On Ctrl-C.
+        """
+        given = self.order
+        starts = self._starts()
+        if not starts[0].excess_bytes:
+            self._evaluate(self.ended, tuple(starts[0].order), 1, 1.0)
+            return Termination.COMPLETED
+        nodes = tuple(range(len(self.problem.instance)))
+        time_ns = self._evaluate(self.problem, nodes, ROUNDS, _SHARE_OF_THE_GIVEN)
+        tried: dict[tuple[int, ...], int | None] = {}
+        if self.ended.instance is self.problem.instance:
+            tried[given] = time_ns
+        else:
+            starts.append(OrderExcess(self.ended.instance, self.ended.memory_bytes, given))
+        for start in starts:
+            if self._is_over:
+                return Termination.GAP_REACHED
+            order = tuple(start.order)
+            if order not in tried:
+                tried[order] = self._evaluate(
+                    self.ended, order, _ROUNDS_OF_A_STEP + 1, _SHARE_OF_A_START
+                )
+        self._anneal(tried)
+        if not self._is_over and self.order != given:
+            self._evaluate(self.ended, self.order, ROUNDS, 1.0)
+        return Termination.GAP_REACHED if self._is_over else Termination.COMPLETED
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether no schedule can be faster by more than the gap that was asked for."""
+        if self.time_ns is None:
+            return False
+        return self.options.is_close_enough(self.time_ns, self.floor_ns, self.floor_ns)
+
+    def _starts(self) -> list[OrderExcess]:
+        """Return orders of little excess, the least one first."""
+        graph, memory_bytes = self.ended.instance, self.ended.memory_bytes
+        moves = min(_MOST_MOVES, _MOVES_PER_NODE * len(graph))
+        limit_s = _SHARE_OF_A_START * self.limit_s
+        found = []
+        for start in range(_STARTS):
+            order: Sequence[int] = greedy_order(graph) if start % 2 else range(len(graph))
+            state = OrderExcess(graph, memory_bytes, order)
+            clock = Clock(min(self.clock.left_s, limit_s))
+            best = anneal_order(state, self.chance, moves, clock)
+            found.append(OrderExcess(graph, memory_bytes, best))
+            if not found[-1].excess_bytes:
+                break
+        return sorted(found, key=lambda state: state.excess_bytes)
+
+    def _anneal(self, tried: dict[tuple[int, ...], int | None]) -> None:
+        """Anneal orders by what they take, from the best of those tried."""
+        graph, memory_bytes = self.ended.instance, self.ended.memory_bytes
+        given = range(len(graph))
+        excess_bytes = OrderExcess(graph, memory_bytes, given).excess_bytes or 1
+        worst_ns = self.floor_ns + max(
+            (time_ns for time_ns in tried.values() if time_ns is not None), default=self.floor_ns
+        )
+
+        def price(order: tuple[int, ...], time_ns: int | None) -> float:
+            if time_ns is not None:
+                return time_ns
+            above = OrderExcess(graph, memory_bytes, order).excess_bytes / excess_bytes
+            return worst_ns + above * self.floor_ns / 2
+
+        current = min(tried, key=lambda order: price(order, tried[order]))
+        current_price = price(current, tried[current])
+        warmest = self.floor_ns / len(graph)
+        for step in range(_STEPS):
+            self._check_time()
+            if self._is_over:
+                return
+            state = OrderExcess(graph, memory_bytes, current)
+            for _ in range(self.chance.randint(1, _MOST_SHIFTS)):
+                move = random_move(state, self.chance)
+                if move is not None:
+                    state.move(*move)
+            order = tuple(state.order)
+            if order not in tried:
+                tried[order] = self._evaluate(
+                    self.ended, order, _ROUNDS_OF_A_STEP, _SHARE_OF_A_STEP
+                )
+            found = price(order, tried[order])
+            temperature = warmest * 0.01 ** (step / _STEPS)
+            gained = found - current_price
+            if gained <= 0 or self.chance.random() < math.exp(-gained / temperature):
+                current, current_price = order, found
+
+    def _evaluate(
+        self, problem: RematGraph, order: tuple[int, ...], rounds: int, share: float
+    ) -> int | None:
+        """Anneal the recomputations of an order; keep and return what is found."""
+        reordered = ReorderedGraph(problem.instance, order)
+        problem = RematGraph(reordered.graph, problem.memory_bytes)
+        search = annealing_of(problem, self.options.seed, self.floor_ns, rounds)
+        limit_s = min(self.clock.left_s, share * self.limit_s)
+        quiet = replace(self.options, on_progress=None)
+        termination = run_annealing(search, self.floor_ns, quiet, Clock(limit_s))
+        self.work["orders"] += 1
+        self.work["moves"] += search.tried
+        time_ns = search.time_ns
+        if time_ns is not None and (self.time_ns is None or time_ns < self.time_ns):
+            self.time_ns = time_ns
+            count = len(self.problem.instance)
+            found = reordered.to_original(search.computations)
+            self.computations = tuple(node for node in found if node < count)
+            if len(order) == len(self.order):
+                self.order = order
+        if self.options.on_progress is not None:
+            self.options.on_progress(Progress(self.clock.seconds, self.time_ns, self.floor_ns))
+        pass_interrupt_on(termination)
+        return time_ns
+
+    def _check_time(self) -> None:
+        if not self.clock.left_s:
+            raise TimeoutError
+
+
+def _with_end(graph: Graph) -> Graph:
+    """Return the graph with a node that reads all kept values, if there are any."""
+    kept = tuple(node.name for node in graph.nodes if node.keep)
+    if not kept:
+        return graph
+    # No other name is as long.
+    name = "end".ljust(1 + max(len(node.name) for node in graph.nodes), "_")
+    return Graph(
+        graph.name, (*graph.nodes, Node(name=name, duration_ns=0, output_bytes=0, inputs=kept))
+    )

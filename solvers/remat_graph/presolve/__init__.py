@@ -1,0 +1,1 @@
+"""Graphs made smaller before they are solved."""

@@ -1,0 +1,1 @@
+"""Methods for chains with a link to the host."""

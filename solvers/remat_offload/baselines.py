@@ -1,0 +1,49 @@
+"""Schedules without transfers, where there is a link that they leave idle."""
+
+from __future__ import annotations
+
+from jettison.instances.core.units import format_bytes
+from jettison.instances.remat_offload.problem import RematOffloadChain
+from jettison.schedules.remat_offload.schedule import OffloadSchedule
+from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.status import Termination
+from jettison.solvers.remat_chain.baselines import store_all_schedule
+from jettison.solvers.remat_chain.least_memory import least_persistent_memory
+from jettison.solvers.remat_chain.needs import ChainNeeds
+from jettison.solvers.remat_chain.rotor_exact import refine
+
+
+def solve_rotor_alone(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return the fastest persistent schedule without transfers, if one fits; see `refine`.
+
+    Neither its bound nor its proof that nothing fits holds for schedules with transfers.
+    """
+    assert isinstance(problem, RematOffloadChain)
+    chain, memory_bytes = problem.instance, problem.memory_bytes
+    least = least_persistent_memory(chain)[0]
+    if memory_bytes < least:
+        return _too_small("rotor", least)
+    best, termination, slots = refine(ChainNeeds(chain), memory_bytes, options)
+    return Outcome(
+        termination=termination,
+        schedule=OffloadSchedule(best.schedule.operations),
+        work={"slots": slots, "states": best.states},
+    )
+
+
+def solve_store_all(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return the schedule that saves everything in memory, if it fits."""
+    del options
+    assert isinstance(problem, RematOffloadChain)
+    least = problem.instance.store_all_peak_bytes
+    if problem.memory_bytes < least:
+        return _too_small("store-all", least)
+    schedule = OffloadSchedule(store_all_schedule(problem.instance).operations)
+    return Outcome(termination=Termination.COMPLETED, schedule=schedule)
+
+
+def _too_small(method: str, least_bytes: int) -> Outcome:
+    return Outcome(
+        termination=Termination.COMPLETED,
+        note=f"{method} needs {format_bytes(least_bytes)} ({least_bytes} bytes) on this instance",
+    )

@@ -1,0 +1,1 @@
+"""The cut bound for chains with a link."""

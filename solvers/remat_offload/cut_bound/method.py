@@ -1,0 +1,119 @@
+r"""A lower bound on the time of every schedule of a chain that may offload, in exact integers.
+
+It is the least deadline :math:`D` that no cut of the chain rules out (`cuts`): any schedule
+that recomputes, offloads, brings back and drops at any time takes at least so long. The deadline is
+found by doubling and halving. A deadline that is ruled out is a proof by itself, so that the search
+can stop at any time. It stops when the part of the time that is left open is the gap that was asked
+for, or a millionth.
+
+Where transfers are at once, the cuts are first searched as if transfers were fluid, which is faster
+and no less valid: a transfer at once takes as long and more memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jettison.instances.remat_offload.problem import RematOffloadChain, Transfers
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.bound import Bound, Evidence
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.ending import Ending
+from jettison.solvers.core.gap import most_open_ns
+from jettison.solvers.core.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.status import Termination
+from jettison.solvers.remat_offload.cut_bound.cuts import Delays, OffloadCuts
+from jettison.solvers.remat_offload.least_memory import offload_infeasibility
+
+# The part of a time that may stay open between a deadline ruled out and one that is not: 2^-20.
+_OPEN_SHIFT = 20
+# The part of the base time by which the first deadline exceeds it: 2^-8.
+_FIRST_SHIFT = 8
+# Times of a chain are below; where a slower link makes more of them, this much is proved.
+_LATEST_NS = 2**60
+
+
+class DeadlineSearch:
+    """The search for the least deadline, and what is proved at any moment of it.
+
+    Parameters
+    ----------
+    problem
+        Its memory is at least `least_memory_with_offloading`.
+    options
+        The time limit, the part of the time that may stay open, and whom to tell of better bounds.
+    """
+
+    def __init__(self, problem: RematOffloadChain, options: SolveOptions) -> None:
+        self._problem = problem
+        self._options = options
+        self._clock = Clock(options.time_limit_s)
+        self.bound_ns = problem.instance.base_time_ns
+        self.searches = 0
+
+    def run(self) -> Termination:
+        """Search until the bound is found, the time is up, or Ctrl-C."""
+        with Ending() as ending:
+            if self._problem.transfers is Transfers.AT_ONCE:
+                self._raise_bound(replace(self._problem, transfers=Transfers.FLUID))
+            self._raise_bound(self._problem)
+        return ending.termination
+
+    def _raise_bound(self, problem: RematOffloadChain) -> None:
+        cuts = OffloadCuts(problem)
+        step_ns = max(1, self.bound_ns >> _FIRST_SHIFT)
+        deadline_ns = self.bound_ns
+        while (known := self._delays(cuts, deadline_ns, None)) is None:
+            if deadline_ns == _LATEST_NS:
+                return
+            deadline_ns = min(self.bound_ns + step_ns, _LATEST_NS)
+            step_ns *= 2
+        precise_ns, base_ns = self.bound_ns >> _OPEN_SHIFT, problem.instance.base_time_ns
+        while deadline_ns - self.bound_ns > max(
+            precise_ns, most_open_ns(self._options.gap, deadline_ns, base_ns)
+        ):
+            middle_ns = (self.bound_ns + deadline_ns) // 2
+            delays = self._delays(cuts, middle_ns, known)
+            if delays is not None:
+                deadline_ns, known = middle_ns, delays
+
+    def _delays(
+        self, cuts: OffloadCuts, deadline_ns: int, at_least: Delays | None
+    ) -> Delays | None:
+        """Return what a deadline forces; where it cannot be met, note so."""
+        before = cuts.searches
+        try:
+            delays = cuts.delays(deadline_ns, at_least, self._clock)
+        finally:
+            self.searches += cuts.searches - before
+        if delays is None:
+            self.bound_ns = deadline_ns + 1
+            if self._options.on_progress is not None:
+                self._options.on_progress(Progress(self._clock.seconds, None, self.bound_ns))
+        return delays
+
+
+def bound_offload_cut(problem: Problem, options: SolveOptions) -> Outcome:
+    """Bound the time of every schedule by what each cut of the chain forces.
+
+    At the time limit and on Ctrl-C the best bound so far is returned.
+
+    Returns
+    -------
+    Outcome
+        A bound valid for all schedules, in exact arithmetic; or, where the memory is below what
+        single operations need, the proof that nothing fits.
+    """
+    assert isinstance(problem, RematOffloadChain)
+    refused = offload_infeasibility(problem.instance, problem.memory_bytes)
+    if refused is not None:
+        return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
+    search = DeadlineSearch(problem, options)
+    termination = search.run()
+    bound = Bound(
+        time_ns=search.bound_ns,
+        valid_for=ScheduleClass.ALL,
+        evidence=Evidence.EXACT,
+        method="cut-bound",
+    )
+    return Outcome(termination=termination, bounds=(bound,), work={"searches": search.searches})

@@ -1,0 +1,1 @@
+"""POFO: the dynamic program over offloading and recomputation, and its timing."""

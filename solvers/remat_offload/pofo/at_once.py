@@ -1,0 +1,77 @@
+r"""POFO for transfers at once: plans of the fluid model, timed again, the best of them.
+
+A plan that is optimal in the fluid model need not be so with transfers at once. Plans for a little
+less memory, and for a slower link, leave room for what the fluid model does not see: with transfers
+at once a tensor is longer in the way. All of them are timed in the memory and on the link that
+there are, and the fastest counts; what the executor of `autocapper` makes of each plan, which is
+not bound to POFO's assumptions, is one more candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+
+from jettison.instances.remat_offload.problem import RematOffloadChain
+from jettison.schedules.remat_offload.plan import OffloadPlan
+from jettison.solvers.remat_offload.executor import execute_gaps
+from jettison.solvers.remat_offload.incumbent import OffloadIncumbent
+from jettison.solvers.remat_offload.pofo.at_once_timing import time_at_once
+from jettison.solvers.remat_offload.tensor_lifetimes import TensorLifetimes
+
+# The memory of a plan in parts of what there is: on POFO's grid of 50 slots up to 8 of them less.
+SLOTS = 50
+MOST_LESS = Fraction(8, SLOTS)
+SPEEDS = (Fraction(1), Fraction(3, 4), Fraction(1, 2))
+
+PlanSource = Callable[[int, int], OffloadPlan | None]
+
+
+def offer_plans(
+    incumbent: OffloadIncumbent, plans: PlanSource, slots: int = SLOTS
+) -> Iterator[None]:
+    """Offer the plans for a little less memory and for slower links.
+
+    Parameters
+    ----------
+    incumbent
+        Of a problem with transfers at once.
+    plans
+        Returns the plan for so many bytes of memory and bytes per second, or None if it has none.
+        It may raise `TimeoutError` or `MemoryError`, which end the search.
+    slots
+        Into how many parts the memory is divided.
+    """
+    for memory_bytes, bytes_per_s in plan_resources(incumbent.problem, slots):
+        offer_at_once(incumbent, plans(memory_bytes, bytes_per_s))
+        yield
+
+
+def offer_at_once(incumbent: OffloadIncumbent, plan: OffloadPlan | None) -> None:
+    """Offer a plan as it is timed in two phases, and as the executor moves its tensors."""
+    if plan is None:
+        return
+    problem = incumbent.problem
+    chain, link, memory_bytes = problem.instance, problem.link, problem.memory_bytes
+    timing = time_at_once(chain, plan, link, memory_bytes)
+    if timing is None:
+        return
+    incumbent.offer(timing.schedule)
+    lifetimes = TensorLifetimes(chain, plan.computations)
+    gaps = [lifetimes.gap_at_turn(tensor) for tensor in plan.offloaded]
+    execution = execute_gaps(lifetimes, gaps, link, memory_bytes)
+    if execution is not None:
+        incumbent.offer(execution.schedule)
+
+
+def plan_resources(problem: RematOffloadChain, slots: int = SLOTS) -> list[tuple[int, int]]:
+    """Return memories and bandwidths for plans: all pairs but the one that there is."""
+    return [
+        (
+            problem.memory_bytes * part // slots,
+            max(int(problem.link.bytes_per_s * speed), 1),
+        )
+        for part in range(slots, slots - int(slots * MOST_LESS) - 1, -1)
+        for speed in SPEEDS
+        if part < slots or speed < 1
+    ]

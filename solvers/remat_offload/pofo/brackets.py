@@ -1,0 +1,203 @@
+"""Brackets of POFO's optimum on one chain, tighter and tighter, for as long as there is time.
+
+Short chains are solved exactly, with more labels where some were left out. On longer ones memory
+is counted in 50 slots, as in the paper, then in 100, 200, ... up to 800: the paper found 50 to be
+enough, and here they are not on the longest chains (``notebooks/pofo.py``). After that, and where
+a grid twice as fine would not end in the time that is left, the grid is as fine as that time
+allows, and then more labels are kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from jettison.instances.remat_offload.problem import RematOffloadChain
+from jettison.schedules.remat_offload.plan import OffloadPlan
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.remat_offload.pofo.program import (
+    DEFAULT_LABELS,
+    PofoBracket,
+    Recomputation,
+    pofo_bracket,
+    pofo_exact,
+)
+
+# Up to so many stages the exact program takes about a second.
+MOST_STAGES_EXACT = 30
+EXACT_LABELS = 20_000
+FIRST_SLOTS = 50
+MOST_SLOTS = 800
+# Labels for each stage; four times as many each time.
+MOST_LABELS = 102_400
+_MORE_LABELS = 4
+# How many times as long twice the slots take, at least and at most.
+_LEAST_GROWTH, _MOST_GROWTH = 2.0, 4.0
+# A grid that is not finer than the last one by this factor is not worth its time.
+_LEAST_REFINEMENT = 1.2
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """How finely memory is counted, and how many labels are kept for each stage."""
+
+    slots: int
+    labels: int
+
+
+class PofoBrackets:
+    """Brackets of the optimum of POFO on one chain, tighter and tighter.
+
+    Parameters
+    ----------
+    problem
+        Chain, memory and link.
+    recomputation
+        Whether values may be computed again.
+
+    Attributes
+    ----------
+    best
+        The best floor and the best plan of all brackets so far.
+    slots
+        Of the last one.
+    why_open
+        Why no tighter one was tried, where the last one is open; None before the end.
+    """
+
+    def __init__(self, problem: RematOffloadChain, recomputation: Recomputation) -> None:
+        self._problem = problem
+        self._recomputation = recomputation
+        self.best = PofoBracket(None, None, None, False, 0, 0)
+        self.slots = 0
+        self.why_open: str | None = None
+
+    @property
+    def is_solved_exactly(self) -> bool:
+        """Whether the chain is so short that its memory need not be counted in slots."""
+        return len(self._problem.instance) <= MOST_STAGES_EXACT
+
+    def refine(self, options: SolveOptions, clock: Clock) -> Iterator[PofoBracket]:
+        """Yield the best of all brackets after each one, until it is closed.
+
+        Raises
+        ------
+        TimeoutError
+            When the time is up.
+        MemoryError
+            Where the next bracket would take more than there is.
+        """
+        level = _Level(FIRST_SLOTS, EXACT_LABELS if self.is_solved_exactly else DEFAULT_LABELS)
+        growth, last_s = _MOST_GROWTH, 0.0
+        while True:
+            self.slots = level.slots
+            started_s = clock.seconds
+            try:
+                found = self._bracket(
+                    self._problem.memory_bytes,
+                    self._problem.link.bytes_per_s,
+                    level,
+                    clock.left_s,
+                )
+            except MemoryError:
+                self.why_open = f"the tables of {_text(level)} do not fit in memory"
+                raise
+            except TimeoutError:
+                self.why_open = f"the time ended the program with {_text(level)}"
+                raise
+            if found.floor_ns is None:
+                # No schedule of POFO's class fits.
+                return
+            self._keep(found)
+            yield self.best
+            if self.best.is_exact or self._gap <= options.gap:
+                return
+            seconds = clock.seconds - started_s
+            if last_s:
+                growth = min(max(seconds / last_s, _LEAST_GROWTH), _MOST_GROWTH)
+            last_s = seconds
+            tighter = self._tighter(level, math.log2(clock.left_s / seconds) / math.log2(growth))
+            if tighter is None:
+                self.why_open = f"no more than {_text(level)} are tried"
+                return
+            level = tighter
+
+    def plan(
+        self, memory_bytes: int, bytes_per_s: int, *, slots: int, clock: Clock
+    ) -> OffloadPlan | None:
+        """Return the plan for other resources, on one grid."""
+        labels = EXACT_LABELS if self.is_solved_exactly else DEFAULT_LABELS
+        return self._bracket(memory_bytes, bytes_per_s, _Level(slots, labels), clock.left_s).plan
+
+    def _tighter(self, last: _Level, doublings: float) -> _Level | None:
+        """Return the next level; None where there is none.
+
+        Parameters
+        ----------
+        last
+            The level before.
+        doublings
+            How often the slots could be doubled in the time that is left.
+        """
+        if not self.is_solved_exactly and last.slots < MOST_SLOTS:
+            finer = 2 ** min(doublings, 1.0)
+            if finer >= _LEAST_REFINEMENT:
+                return _Level(min(int(finer * last.slots), MOST_SLOTS), last.labels)
+        more = _Level(last.slots, _MORE_LABELS * last.labels)
+        return more if more.labels <= MOST_LABELS else None
+
+    def _bracket(
+        self, memory_bytes: int, bytes_per_s: int, level: _Level, time_limit_s: float
+    ) -> PofoBracket:
+        """Return one bracket: the exact program on short chains, else the one on a grid."""
+        chain = self._problem.instance
+        limit_s = None if math.isinf(time_limit_s) else time_limit_s
+        if self.is_solved_exactly:
+            return pofo_exact(
+                chain,
+                memory_bytes,
+                bytes_per_s,
+                recomputation=self._recomputation,
+                most_labels=level.labels,
+                time_limit_s=limit_s,
+            )
+        return pofo_bracket(
+            chain,
+            memory_bytes,
+            bytes_per_s,
+            level.slots,
+            recomputation=self._recomputation,
+            most_labels=level.labels,
+            time_limit_s=limit_s,
+        )
+
+    @property
+    def _gap(self) -> float:
+        if self.best.plan_ns is None or self.best.floor_ns is None:
+            return 1.0
+        base_ns = self._problem.instance.base_time_ns
+        if self.best.plan_ns <= base_ns:
+            return 0.0
+        return float((self.best.plan_ns - self.best.floor_ns) / (self.best.plan_ns - base_ns))
+
+    def _keep(self, found: PofoBracket) -> None:
+        best = self.best
+        floor_ns = max(best.floor_ns or Fraction(0), found.floor_ns or Fraction(0))
+        plan, plan_ns = best.plan, best.plan_ns
+        if found.plan_ns is not None and (plan_ns is None or found.plan_ns < plan_ns):
+            plan, plan_ns = found.plan, found.plan_ns
+        self.best = PofoBracket(
+            floor_ns,
+            plan,
+            plan_ns,
+            plan_ns == floor_ns,
+            best.labels + found.labels,
+            best.states + found.states,
+        )
+
+
+def _text(level: _Level) -> str:
+    return f"{level.slots} slots and {level.labels:,} labels a stage"

@@ -1,0 +1,233 @@
+r"""POFO: recompute and offload, by the dynamic program of NeurIPS 2021.
+
+With fluid transfers the answer is the plan of the program (`program`), replayed. With
+transfers at once, which the program does not see, its plans for a little less memory and slower
+links are timed anew (`at_once`), beside `autocapper`. Either way two bounds come along: the
+floor of the program, valid for the schedules of POFO's class, whose transfers at once are a special
+case of fluid ones; and the cut bound, valid for all schedules.
+
+Short chains are solved exactly, and the baselines (`baselines_first`) are asked where that leaves
+the gap open. On longer chains they come first; the brackets of `brackets` have the rest of the
+time. With transfers at once, plans from finer and finer grids are timed until the time is up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+
+from jettison.instances.remat_offload.problem import RematOffloadChain, Transfers
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.schedules.remat_offload.schedule import OffloadSchedule
+from jettison.solvers.core.baselines_first import schedules_of_baselines
+from jettison.solvers.core.bound import Bound, Evidence
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.ending import pass_interrupt_on
+from jettison.solvers.core.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.status import Termination
+from jettison.solvers.remat_chain.baselines import store_all_schedule
+from jettison.solvers.remat_offload.autocapper import offer_capped
+from jettison.solvers.remat_offload.cut_bound.method import bound_offload_cut
+from jettison.solvers.remat_offload.incumbent import OffloadIncumbent
+from jettison.solvers.remat_offload.least_memory import offload_infeasibility
+from jettison.solvers.remat_offload.offload_everything import offload_everything
+from jettison.solvers.remat_offload.pofo.at_once import offer_at_once, offer_plans
+from jettison.solvers.remat_offload.pofo.brackets import FIRST_SLOTS, MOST_SLOTS, PofoBrackets
+from jettison.solvers.remat_offload.pofo.program import PofoBracket, Recomputation
+
+# With transfers at once the bracket of the fluid model is not the answer: it gets this share of the
+# time, and the cut bound as much.
+SHARE_OF_BRACKET = 0.3
+SHARE_OF_CUTS = 0.3
+# With fluid transfers the brackets of a short chain get this share of what is left; the baselines
+# come after them.
+SHARE_OF_FLUID = 0.7
+
+
+def solve_pofo(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return POFO's schedule, with its floor and the cut bound.
+
+    Returns
+    -------
+    Outcome
+        All bounds in exact arithmetic, rounded up to whole nanoseconds, as the times are; or the
+        proof that no schedule of any kind fits.
+    """
+    assert isinstance(problem, RematOffloadChain)
+    refused = offload_infeasibility(problem.instance, problem.memory_bytes)
+    if refused is not None:
+        return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
+    clock = Clock(options.time_limit_s)
+    brackets = PofoBrackets(problem, Recomputation.ALLOWED)
+    incumbent = OffloadIncumbent(problem)
+    # Something always fits: nobody is left without a schedule where no plan does, or on Ctrl-C.
+    incumbent.offer(offload_everything(problem.instance))
+    cuts = Outcome(termination=Termination.COMPLETED)
+
+    def bound() -> Iterator[None]:
+        nonlocal cuts
+        share = _share_of(options, SHARE_OF_CUTS)
+        if share.time_limit_s is not None:
+            share = replace(share, time_limit_s=max(min(share.time_limit_s, clock.left_s), 1e-3))
+        cuts = bound_offload_cut(problem, share)
+        pass_interrupt_on(cuts.termination)
+        yield
+
+    baselines = _offer_baselines(incumbent, options, clock)
+    plans = _offers(incumbent, brackets, options, clock, baselines)
+    # Of a short chain it takes no time.
+    offers = (bound(), plans) if brackets.is_solved_exactly else (baselines, bound(), plans)
+    outcome = incumbent.search(chain.from_iterable(offers), options, clock, "no schedule fits")
+    bounds = cuts.bounds
+    if brackets.best.floor_ns is not None:
+        bounds = (*bounds, _floor(brackets.best))
+    return replace(
+        _with_the_reason(outcome, brackets, incumbent, options),
+        bounds=bounds,
+        work={
+            **outcome.work,
+            "slots": brackets.slots,
+            "labels": brackets.best.labels,
+            "states": brackets.best.states,
+        },
+    )
+
+
+def solve_offload_only(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return the best schedule that offloads and computes nothing again.
+
+    With fluid transfers that is the optimum of POFO's program without recomputation, up to its
+    grid; with transfers at once, its plans timed anew.
+    """
+    assert isinstance(problem, RematOffloadChain)
+    clock = Clock(options.time_limit_s)
+    brackets = PofoBrackets(problem, Recomputation.FORBIDDEN)
+    incumbent = OffloadIncumbent(problem)
+    greedy = _offer_greedy(incumbent)
+    offers = _offers(incumbent, brackets, options, clock, greedy)
+    outcome = incumbent.search(offers, options, clock, "no plan without recomputation fits")
+    return _with_the_reason(outcome, brackets, incumbent, options)
+
+
+def _offers(
+    incumbent: OffloadIncumbent,
+    brackets: PofoBrackets,
+    options: SolveOptions,
+    clock: Clock,
+    others: Iterator[None],
+) -> Iterator[None]:
+    """Offer plans, and `others`, if they are not over, where the plans need not be the best.
+
+    With transfers at once they come before the plans for other resources.
+    """
+    if incumbent.problem.transfers is Transfers.FLUID:
+        stopped: TimeoutError | MemoryError | None = None
+        share = SHARE_OF_FLUID if brackets.is_solved_exactly else 1.0
+        until = Clock(None if math.isinf(clock.left_s) else clock.left_s * share)
+        try:
+            yield from _offer_fluid(incumbent, brackets, options, clock, until)
+        except (TimeoutError, MemoryError) as error:
+            stopped = error
+        # Rounding may have cost the program its best plans, or all of them.
+        if not _is_closed(incumbent, brackets, options):
+            yield from others
+        if stopped is not None:
+            raise stopped
+        return
+    yield from _offer_first(incumbent, brackets, options)
+    yield from others
+    slots = FIRST_SLOTS
+    while True:
+        yield from offer_plans(incumbent, partial(brackets.plan, slots=slots, clock=clock), slots)
+        slots *= 2
+        # Of a short chain the plans depend on no grid, and without a limit one round is enough.
+        if brackets.is_solved_exactly or math.isinf(clock.left_s) or slots > MOST_SLOTS:
+            return
+
+
+def _offer_baselines(
+    incumbent: OffloadIncumbent, options: SolveOptions, clock: Clock
+) -> Iterator[None]:
+    for schedule in schedules_of_baselines(incumbent.problem, "pofo", options, clock):
+        assert isinstance(schedule, OffloadSchedule)
+        incumbent.offer(schedule)
+        yield
+
+
+def _with_the_reason(
+    outcome: Outcome, brackets: PofoBrackets, incumbent: OffloadIncumbent, options: SolveOptions
+) -> Outcome:
+    """Say why the bracket of the fluid model stayed open, where that is the question asked."""
+    if incumbent.problem.transfers is not Transfers.FLUID or brackets.why_open is None:
+        return outcome
+    if incumbent.is_optimal or _is_closed(incumbent, brackets, options):
+        return replace(outcome, termination=Termination.COMPLETED)
+    termination = outcome.termination
+    if termination is Termination.COMPLETED:
+        termination = Termination.NODE_LIMIT
+    return replace(outcome, termination=termination, note=outcome.note or brackets.why_open)
+
+
+def _offer_greedy(incumbent: OffloadIncumbent) -> Iterator[None]:
+    """Offer GREEDY, which is capper without recomputation; the program may miss it by rounding."""
+    offer_capped(incumbent, store_all_schedule(incumbent.problem.instance))
+    yield
+
+
+def _offer_fluid(
+    incumbent: OffloadIncumbent,
+    brackets: PofoBrackets,
+    options: SolveOptions,
+    clock: Clock,
+    share: Clock,
+) -> Iterator[None]:
+    for found in brackets.refine(options, share):
+        if found.plan is not None:
+            incumbent.offer_fluid(found.plan)
+        if options.on_progress is not None and found.floor_ns is not None:
+            floor_ns = math.ceil(found.floor_ns)
+            options.on_progress(Progress(clock.seconds, incumbent.time_ns, floor_ns))
+        yield
+
+
+def _is_closed(incumbent: OffloadIncumbent, brackets: PofoBrackets, options: SolveOptions) -> bool:
+    """Tell whether the best schedule is as close to the floor as was asked for."""
+    floor_ns, time_ns = brackets.best.floor_ns, incumbent.time_ns
+    if floor_ns is None or time_ns is None:
+        return False
+    base_ns = incumbent.problem.instance.base_time_ns
+    return options.is_close_enough(time_ns, math.ceil(floor_ns), base_ns)
+
+
+def _offer_first(
+    incumbent: OffloadIncumbent, brackets: PofoBrackets, options: SolveOptions
+) -> Iterator[None]:
+    """Offer the plans for the resources that there are, in a share of the time."""
+    share = _share_of(options, SHARE_OF_BRACKET)
+    try:
+        for found in brackets.refine(share, Clock(share.time_limit_s)):
+            offer_at_once(incumbent, found.plan)
+            yield
+    except TimeoutError:
+        # The bracket stays open; there is time left for other plans.
+        yield
+
+
+def _share_of(options: SolveOptions, share: float) -> SolveOptions:
+    limit_s = options.time_limit_s
+    return replace(
+        options, time_limit_s=None if limit_s is None else limit_s * share, on_progress=None
+    )
+
+
+def _floor(bracket: PofoBracket) -> Bound:
+    assert bracket.floor_ns is not None
+    return Bound(
+        time_ns=math.ceil(bracket.floor_ns),
+        valid_for=ScheduleClass.POFO,
+        evidence=Evidence.EXACT,
+        method="pofo",
+    )

@@ -1,0 +1,1 @@
+"""Methods for strategies and recomputation together."""

@@ -1,0 +1,1 @@
+"""KIWI's methods, complete and reduced."""

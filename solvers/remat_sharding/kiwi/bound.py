@@ -1,0 +1,14 @@
+"""What a solver's dual bound on a time proves, where the time is that of the whole step."""
+
+from __future__ import annotations
+
+from jettison.formulations.milp.integer_scale import IntegerScale
+
+# The models count the whole step, thousands of the largest cost, and a sum of so many terms has an
+# error in proportion.
+_RELATIVE_TOLERANCE = 1e-9
+
+
+def proved_ns(scale: IntegerScale, dual_bound: float) -> int:
+    """Return the least time that a dual bound does not rule out, with its rounding allowed for."""
+    return max(0, scale.bound_from_model(dual_bound - _RELATIVE_TOLERANCE * abs(dual_bound)))

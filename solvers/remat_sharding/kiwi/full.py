@@ -1,0 +1,76 @@
+"""KIWI's full problem by HiGHS: Checkmate's stages with strategies, for small graphs.
+
+Source: KIWI, Section 3.1 and Appendix 7.1; the model with its products linearised is
+`formulations.kiwi_full`. First comes the fastest sharding without a limit, which bounds every
+schedule; where it fits, it is the answer. About a dozen operators are what HiGHS solves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jettison.formulations.milp.array_model import ArrayModel
+from jettison.formulations.milp.from_pyomo import from_pyomo
+from jettison.formulations.milp.products import Linearised
+from jettison.formulations.remat_sharding.kiwi.full import KiwiFull, KiwiFullModel
+from jettison.instances.remat_sharding.problem import RematSharding
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.status import Termination
+from jettison.solvers.milp.highs_of_a_method import highs_options
+from jettison.solvers.remat_sharding.fastest_plan import fastest_sharding
+from jettison.solvers.remat_sharding.kiwi.search import SHARE_OF_THE_FASTEST, KiwiSearch
+from jettison.solvers.remat_sharding.memory_floor import settled_by_the_fastest, too_little_memory
+
+# With so many Pyomo takes some ten seconds to write the model, and HiGHS does not solve it.
+_MOST_PRODUCTS = 50_000
+# What Pyomo's compiler takes for each second that writing the model took. In CPU seconds it was 1.6
+# for the 9,550 products of mlp-26-mesh1x4, and .7, 1.5 and 2.4 for random graphs of 662, 1,113 and
+# 355.
+COMPILING_PER_WRITING = 1.6
+
+
+def solve_kiwi_full(problem: Problem, options: SolveOptions) -> Outcome:
+    """Find the fastest staged schedule over all strategies, with a bound for staged schedules.
+
+    Models of more than 50 000 products (`KiwiFull.estimated_products`) are declined with a note.
+    """
+    assert isinstance(problem, RematSharding)
+    clock = Clock(options.time_limit_s)
+    refused = too_little_memory(problem)
+    if refused is not None:
+        return refused
+    share = Clock(SHARE_OF_THE_FASTEST * clock.left_s)
+    fastest = fastest_sharding(problem.instance, highs_options(options, share, gap=0))
+    settled = settled_by_the_fastest(problem, fastest, options)
+    if settled is not None:
+        return settled
+    known = Outcome(
+        termination=fastest.termination,
+        bounds=() if fastest.bound is None else (fastest.bound,),
+        note="no schedule was found before the end of the search",
+    )
+    products = KiwiFull().estimated_products(problem.instance)
+    if products > _MOST_PRODUCTS:
+        note = (
+            f"KIWI's full model of this graph has about {products:,} products, more than the "
+            f"{_MOST_PRODUCTS:,} that are tried; use another method"
+        )
+        return replace(known, termination=Termination.MEMORY_LIMIT, note=note)
+    if fastest.termination is Termination.INTERRUPTED or not clock.left_s:
+        return known
+    found = KIWI_FULL.run_after_baselines(problem, options, clock)
+    return replace(found, bounds=(*known.bounds, *found.bounds))
+
+
+def _build(problem: RematSharding, clock: Clock) -> tuple[KiwiFullModel, ArrayModel]:
+    before_s = clock.seconds
+    built = KiwiFull(Linearised()).build(problem, clock.require_time)
+    # Nothing can end Pyomo's compiler.
+    if clock.left_s < COMPILING_PER_WRITING * (clock.seconds - before_s):
+        raise TimeoutError
+    return built, from_pyomo(built.concrete).model
+
+
+KIWI_FULL = KiwiSearch("kiwi-full", ScheduleClass.STAGED, _build)

@@ -1,0 +1,29 @@
+"""What to say where forbidden strategies and pairs leave no choice: no memory would do."""
+
+from __future__ import annotations
+
+from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.bound import Evidence
+from jettison.solvers.core.outcome import Infeasibility, Outcome
+from jettison.solvers.core.status import Termination
+from jettison.solvers.remat_sharding.exact.presolved import operator_without_strategy
+
+
+def no_choice(sharded: ShardedGraph) -> Outcome:
+    """Return the proof, of a graph that is known to have no choice.
+
+    It names an operator none of whose strategies go together with those of its neighbours, and is
+    then exact; where the operators that do not go together are farther apart, it rests on HiGHS.
+    """
+    name = operator_without_strategy(sharded)
+    return Outcome(
+        termination=Termination.COMPLETED,
+        infeasibility=Infeasibility(
+            valid_for=ScheduleClass.ALL,
+            least_memory_bytes=None,
+            is_exact=False,
+            evidence=Evidence.SOLVER if name is None else Evidence.EXACT,
+            needed_by=name,
+        ),
+    )

@@ -1,0 +1,117 @@
+"""The fastest strategies within the memory for computations that are fixed.
+
+Models of `formulations.fixed_computations`, with more and more rows of memory: those of the
+computations at which the plan of the last model exceeds it most. A plan that fits is the fastest
+one with these computations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jettison.formulations.remat_sharding.fixed_computations import FixedComputations
+from jettison.instances.remat_sharding.problem import RematSharding
+from jettison.schedules.remat_graph.schedule import GraphOperationKind
+from jettison.schedules.remat_sharding.schedule import ShardedSchedule, operations_of
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.ending import pass_interrupt_on
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.status import Termination
+from jettison.solvers.milp.highs_in_time import solve_in_time
+from jettison.solvers.milp.highs_of_a_method import highs_options
+from jettison.solvers.remat_sharding.sizes_that_matter import with_sizes_that_matter
+
+_NEW_ROWS = 4
+# Computations so close to a worse one are not looked at as well.
+_REACH = 3
+
+
+@dataclass(frozen=True)
+class StrategiesFound:
+    """The end of the search.
+
+    Attributes
+    ----------
+    plan
+        It fits; None where none was found.
+    termination
+        Why the search ended; if it completed without a plan, there is none.
+    models
+        How many were solved.
+    """
+
+    plan: ShardedSchedule | None
+    termination: Termination
+    models: int
+
+
+def strategies_of_computations(
+    problem: RematSharding, computations: Sequence[int], options: SolveOptions, clock: Clock
+) -> StrategiesFound:
+    """Choose strategies, to the gap of the options.
+
+    Parameters
+    ----------
+    problem
+        The instance and its memory.
+    computations
+        As `ShardedSchedule.from_computations` takes them.
+    options, clock
+        Of the method.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        On Ctrl-C.
+    """
+    problem = with_sizes_that_matter(problem)
+    operations = operations_of(problem.instance, computations)
+    looked_at: frozenset[int] = frozenset()
+    models = 0
+    while clock.left_s:
+        built = FixedComputations(operations, looked_at).build(problem)
+        solution = solve_in_time(built.model, highs_options(options, clock, options.gap))
+        models += 1
+        pass_interrupt_on(solution.termination)
+        if solution.values is None:
+            return StrategiesFound(None, solution.termination, models)
+        plan = ShardedSchedule(built.chosen(solution.values), operations)
+        excess = _excess(problem, plan)
+        if not excess:
+            return StrategiesFound(plan, solution.termination, models)
+        new = _peaks(excess, looked_at)[:_NEW_ROWS]
+        if not new:
+            # The solver's tolerance lets a row be exceeded.
+            return StrategiesFound(None, Termination.ERROR, models)
+        looked_at = looked_at.union(new)
+    return StrategiesFound(None, Termination.TIME_LIMIT, models)
+
+
+def _excess(problem: RematSharding, plan: ShardedSchedule) -> dict[int, int]:
+    """Return by how much computations exceed the memory, those that do, counted from 0."""
+    steps = plan.replay(problem.instance).steps
+    computing = (
+        step
+        for operation, step in zip(plan.operations, steps, strict=True)
+        if operation.kind is GraphOperationKind.COMPUTE
+    )
+    above = {place: step.during_bytes for place, step in enumerate(computing)}
+    limit = problem.memory_bytes
+    return {place: size - limit for place, size in above.items() if size > limit}
+
+
+def _peaks(excess: dict[int, int], known: frozenset[int]) -> list[int]:
+    """Return the computations that exceed more than those close to them, the worst first."""
+    new = {place: above for place, above in excess.items() if place not in known}
+    return sorted(
+        (
+            place
+            for place, above in new.items()
+            if all(
+                (new.get(other, 0), -other) <= (above, -place)
+                for other in range(place - _REACH, place + _REACH + 1)
+            )
+        ),
+        key=lambda place: (-new[place], place),
+    )

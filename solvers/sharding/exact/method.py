@@ -1,0 +1,202 @@
+r"""The cheapest choice of strategies, proved.
+
+1. The problem is reduced (`presolve.presolved`); often little is left.
+2. Messages and multipliers prove a bound in exact arithmetic (`bounds.messages`), and suggest
+   choices. Where those are far above it the baselines (`baselines_first`) are asked for better
+   ones; elsewhere they are asked if the rest leaves the answer open.
+3. What is in no choice cheaper than a *target* is forbidden, and the problem is reduced again. The
+   target is the cost of the best choice; where that is far above the bound, it is a little above
+   the bound, on a copy: a choice below the target is the cheapest of all if it is the cheapest of
+   the copy, and if the copy has none, the target is a bound. When little is left, messages and
+   multipliers are those of the linear relaxation (`bounds.relaxation`).
+4. If nothing is left the answer is proved in exact arithmetic. Else the rest is an integer program
+   for HiGHS (`sharding_ilp`), with the rows of memory that have multipliers or that its points
+   exceed. A point that exceeds a row of the model, by its rounding, is cut off by a cover.
+
+The bounds of steps 1 to 3 are exact; those of step 4 rest on HiGHS.
+
+Source: the integer program is Alpa's (Zheng et al., OSDI 2022); the contest is ASPLOS'25 / IOPDDL.
+"""
+
+from __future__ import annotations
+
+import copy
+
+from jettison.instances.sharding.problem import Sharding
+from jettison.schedules.sharding.strategy_choice import StrategyChoice
+from jettison.solvers.core.baselines_first import schedules_of_baselines
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.ending import Ending
+from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.sharding.bounds.lagrangian import SHARE_OF_MESSAGES, look
+from jettison.solvers.sharding.bounds.messages import ExactSplit, tighten
+from jettison.solvers.sharding.bounds.relaxation import relaxed_split
+from jettison.solvers.sharding.exact.model_runs import solve_rest
+from jettison.solvers.sharding.incumbent import ShardingIncumbent
+from jettison.solvers.sharding.infeasible import no_choice
+from jettison.solvers.sharding.presolve.presolved import Size, presolve, reduce_further
+from jettison.solvers.sharding.presolve.state import NoChoiceError, ShardingState
+
+# A best choice that is further above the bound is no good target; so far above is the first one.
+_GOOD_TARGET = 0.02
+_TARGET_GROWTH = 4
+# Up to so many pairs the linear relaxation is faster than messages, and the whole is given to HiGHS
+# without targets.
+_MOST_PAIRS_RELAXED = 20_000
+# Tightening goes on while it removes this share of all pairs.
+_LEAST_REDUCTION = 0.1
+# The first reduction, and then the first bound, have this much of the time that is left.
+_SHARE = 0.4
+# Of the time that is left, where the best choice is a good target: what the model leaves open is
+# bettered by the baselines.
+_SHARE_OF_THE_MODEL = 0.7
+
+
+def solve_sharding_exact(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return the cheapest choice, proved, or the best one with its bound when the time is up.
+
+    At the time limit and on Ctrl-C it is the best so far.
+
+    Returns
+    -------
+    Outcome
+        With bounds in exact arithmetic and, where they are larger, of HiGHS. Or a proof that
+        nothing fits, with the least memory that would do, or the node that has no choice.
+    """
+    assert isinstance(problem, Sharding)
+    clock = Clock(options.time_limit_s)
+    run = _Run(problem, options, clock)
+    incumbent = run.incumbent
+    with Ending() as ending:
+        try:
+            run.solve()
+        except NoChoiceError as error:
+            return no_choice(problem, error, options, clock, run.work)
+    if not ending.termination.is_regular:
+        return incumbent.outcome(ending.termination, work=run.work)
+    if run.is_refuted and incumbent.best is None:
+        return no_choice(problem, run.error, options, clock, run.work)
+    note = None if incumbent.best else "no choice was found that fits; there may be one"
+    return incumbent.outcome(incumbent.end, work=run.work, note=note)
+
+
+class _Run:
+    """One run of the method.
+
+    Attributes
+    ----------
+    incumbent, work
+        What is known, and the effort.
+    is_refuted
+        Whether it was proved that there is no choice better than the best one.
+    error
+        What exact arithmetic has to say of that; None if HiGHS proved it.
+    """
+
+    def __init__(self, problem: Sharding, options: SolveOptions, clock: Clock) -> None:
+        self.incumbent = ShardingIncumbent(problem, options, clock, "exact")
+        self.work = dict.fromkeys(
+            ("nodes_left", "pairs_left", "passes", "sweeps", "models", "columns", "branches"), 0
+        )
+        self.is_refuted = False
+        self.error: NoChoiceError | None = None
+        self._problem = problem
+        self._options = options
+        self._clock = clock
+
+    def solve(self) -> None:
+        """Search until the problem is settled or the time is up.
+
+        Raises
+        ------
+        NoChoiceError
+            If the first reduction finds that there is no choice.
+        """
+        incumbent, clock = self.incumbent, self._clock
+        state = presolve(self._problem, Clock(_SHARE * clock.left_s))
+        size = Size.of(state)
+        self.work["nodes_left"], self.work["pairs_left"] = size.nodes, size.pairs
+        most_ns = self._problem.instance.cost_sum_ns + 1
+        look(state, most_ns, incumbent, Clock(_SHARE * clock.left_s), self.work)
+        if self._is_over:
+            return
+        if not self._has_good_target:
+            self._ask_baselines()
+            self._search_for_the_best(state)
+            return
+        # A model of what is left is solved at once, as a rule.
+        whole, self._clock = clock, Clock(_SHARE_OF_THE_MODEL * clock.left_s)
+        self._search_for_the_best(state)
+        self._clock = whole
+        if not (self._is_over or self.is_refuted):
+            self._ask_baselines()
+
+    def _ask_baselines(self) -> None:
+        for choice in schedules_of_baselines(self._problem, "exact", self._options, self._clock):
+            assert isinstance(choice, StrategyChoice)
+            self.incumbent.take(choice.strategies)
+            if self.incumbent.is_settled:
+                return
+
+    def _search_for_the_best(self, state: ShardingState) -> None:
+        incumbent = self.incumbent
+        # More than any choice costs.
+        most_ns = self._problem.instance.cost_sum_ns + 1
+        is_small = Size.of(state).pairs <= _MOST_PAIRS_RELAXED
+        beyond_ns = 1 + int(_GOOD_TARGET * incumbent.believed_ns)
+        while not (self._is_over or self.is_refuted):
+            target_ns = incumbent.believed_ns + beyond_ns
+            if is_small or self._has_good_target or target_ns >= (incumbent.cost_ns or most_ns):
+                self._search_below(state, incumbent.cost_ns or most_ns)
+                self.is_refuted = incumbent.believed_ns >= (incumbent.cost_ns or most_ns)
+                break
+            self._search_below(copy.deepcopy(state), target_ns)
+            beyond_ns *= _TARGET_GROWTH
+
+    @property
+    def _is_over(self) -> bool:
+        return self.incumbent.is_settled or not self._clock.left_s
+
+    @property
+    def _has_good_target(self) -> bool:
+        cost_ns = self.incumbent.cost_ns
+        if cost_ns is None:
+            return False
+        return cost_ns - self.incumbent.believed_ns <= _GOOD_TARGET * cost_ns
+
+    def _search_below(self, state: ShardingState, below_ns: int) -> None:
+        """Find the cheapest choice of a state if it costs less than `below_ns`; change the state.
+
+        Unless the time is up, the bound is that cost afterwards, or `below_ns`.
+        """
+        incumbent = self.incumbent
+        try:
+            self._tighten(state, below_ns)
+        except NoChoiceError as error:
+            self.error = error
+            incumbent.prove(below_ns)
+            return
+        if not state.alive:
+            incumbent.take(state.decode({}))
+            incumbent.prove(min(below_ns, state.offset))
+        elif not self._is_over:
+            solve_rest(state, below_ns, incumbent, self._clock, self._options, self.work)
+
+    def _tighten(self, state: ShardingState, below_ns: int) -> None:
+        """Prove a bound, forbid what is not below `below_ns`, reduce, and so on while it helps."""
+        while state.alive and not self._is_over:
+            before = Size.of(state).pairs
+            split = self._split(state, below_ns)
+            if split is None or self._is_over:
+                return
+            self.incumbent.prove(min(below_ns, split.bound_ns(state.offset)))
+            changed = tighten(state, split, below_ns)
+            reduce_further(state, self._clock)
+            if not changed or Size.of(state).pairs > (1 - _LEAST_REDUCTION) * before:
+                return
+
+    def _split(self, state: ShardingState, below_ns: int) -> ExactSplit | None:
+        if Size.of(state).pairs <= _MOST_PAIRS_RELAXED:
+            return relaxed_split(state, self._clock, self._options)
+        share = Clock(SHARE_OF_MESSAGES * self._clock.left_s)
+        return look(state, below_ns, self.incumbent, share, self.work).split

@@ -1,0 +1,136 @@
+"""HiGHS on what the reductions leave of a sharding problem."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+
+from jettison.formulations.milp.array_model import Floats
+from jettison.formulations.sharding.ilp import ShardingIlp, sharding_ilp
+from jettison.formulations.sharding.pairwise_choice import Limit
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.status import Answer, Termination
+from jettison.solvers.milp.highs_in_time import solve_in_time
+from jettison.solvers.milp.highs_of_a_method import highs_options
+from jettison.solvers.milp.solution import Progress
+from jettison.solvers.sharding.incumbent import ShardingIncumbent
+from jettison.solvers.sharding.presolve.state import ShardingState
+from jettison.solvers.sharding.reduced_choice import choice_of, decoded
+
+# Rows of memory that stand in the first model; the others only where a point exceeds them.
+_FIRST_ROWS = 64
+
+
+def solve_rest(
+    state: ShardingState,
+    below_ns: int,
+    incumbent: ShardingIncumbent,
+    clock: Clock,
+    options: SolveOptions,
+    work: dict[str, int],
+) -> None:
+    """Find the cheapest choice of a state if it costs less than `below_ns`.
+
+    Unless the time is up, the believed bound is that cost afterwards, or `below_ns`. Costs that
+    HiGHS cannot tell apart (`IntegerScale`) leave it below.
+
+    Parameters
+    ----------
+    state
+        The problem, reduced, with at least one node.
+    below_ns
+        The state holds every choice that costs less.
+    incumbent
+        Takes choices and bounds.
+    clock, options
+        Of the method.
+    work
+        Its counts of models, columns and branches rise.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        On Ctrl-C.
+    """
+    data, nodes = choice_of(state)
+    tightest = sorted(range(len(data.limits)), key=lambda row: _slack(data.limits[row]))
+    rows = set(tightest[:_FIRST_ROWS])
+    covers: list[tuple[tuple[int, int], ...]] = []
+    while not incumbent.is_settled and clock.left_s:
+        built = sharding_ilp(
+            replace(data, limits=[data.limits[row] for row in sorted(rows)]), covers
+        )
+        stop = threading.Event()
+
+        def watch(
+            progress: Progress, built: ShardingIlp = built, stop: threading.Event = stop
+        ) -> None:
+            if progress.dual_bound is not None:
+                incumbent.believe(min(below_ns, built.bound_ns(progress.dual_bound)))
+            if incumbent.is_settled:
+                stop.set()
+
+        def take(values: Floats, built: ShardingIlp = built) -> None:
+            incumbent.take(decoded(state, nodes, built.choice(values)))
+
+        solution = solve_in_time(
+            built.model,
+            highs_options(options, clock, gap=0),
+            watch,
+            on_incumbent=take,
+            stop=stop,
+        )
+        work["models"] += 1
+        work["columns"] = max(work["columns"], built.model.num_columns)
+        work["branches"] += solution.nodes
+        if solution.termination is Termination.INTERRUPTED and not stop.is_set():
+            raise KeyboardInterrupt
+        if solution.answer is Answer.INFEASIBLE:
+            incumbent.believe(below_ns)
+            return
+        if solution.values is not None:
+            take(solution.values)
+        if solution.dual_bound is not None:
+            incumbent.believe(min(below_ns, built.bound_ns(solution.dual_bound)))
+        if solution.values is None or not solution.termination.is_regular:
+            return
+        strategies = built.choice(solution.values)
+        exceeded = {
+            row
+            for row, limit in enumerate(data.limits)
+            if _used(limit, strategies) > limit.capacity
+        }
+        if not exceeded:
+            return
+        if exceeded <= rows:
+            covers.extend(cover_of(data.limits[row], strategies) for row in sorted(exceeded))
+        rows |= exceeded
+
+
+def _slack(limit: Limit) -> int:
+    return limit.capacity - sum(map(max, limit.usages.values()))
+
+
+def _used(limit: Limit, strategies: Sequence[int]) -> int:
+    return sum(usages[strategies[node]] for node, usages in limit.usages.items())
+
+
+def cover_of(limit: Limit, strategies: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Return a cover: strategies of a few nodes that exceed the limit, one of each node.
+
+    The nodes of a choice that exceeds it are taken, the largest usage first, until they do. Listed
+    are their strategies and all that use as much.
+    """
+    used = 0
+    cover: list[tuple[int, int]] = []
+    for node, usages in sorted(
+        limit.usages.items(), key=lambda item: -item[1][strategies[item[0]]]
+    ):
+        own = usages[strategies[node]]
+        used += own
+        cover += [(node, a) for a, usage in enumerate(usages) if usage >= own]
+        if used > limit.capacity:
+            break
+    return tuple(cover)

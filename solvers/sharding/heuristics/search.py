@@ -1,0 +1,154 @@
+r"""Local search for a choice of strategies on a reduced problem.
+
+A move gives one node another strategy. Its energy is the cost of the choice, plus weights for
+bytes above the memory and for forbidden pairs; weights grow while the choice breaks a rule. At
+temperature T a node takes strategy a with probability proportional to :math:`e^{-E(a)/T}` (heat
+bath), at 0 the best one. Time of a move: linear in the strategies of the node and of its edges,
+and in the rows of memory that it uses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.sharding.presolve.state import Array, ShardingState
+
+Floats = NDArray[np.float64]
+
+_WEIGHT_GROWTH = 2.0
+
+
+class ShardingSearch:
+    """A choice on one state, and moves on it; the state must not change meanwhile.
+
+    Attributes
+    ----------
+    chosen
+        The strategy of each node that is alive, as its place among those that are left.
+    """
+
+    def __init__(self, state: ShardingState, chosen: Mapping[int, int], seed: int) -> None:
+        self._state = state
+        self._random = np.random.default_rng(seed)
+        self.chosen = dict(chosen)
+        self._nodes = sorted(state.alive)
+        self._costs = {node: self._floats(state.costs[node]) for node in self._nodes}
+        self._tables: dict[tuple[int, int], Floats] = {}
+        for (first, second), table in state.tables.items():
+            self._tables[first, second] = floats = self._floats(table)
+            self._tables[second, first] = floats.T
+        finite = [
+            float(values[np.isfinite(values)].max(initial=0))
+            for values in (*self._costs.values(), *self._tables.values())
+        ]
+        self._forbidden_weight = 1.0 + max(finite, default=0.0)
+        self._capacity = np.array(state.capacity, dtype=float)
+        self._columns = {
+            node: [(first, end, usage.astype(float)) for first, end, usage in columns]
+            for node in self._nodes
+            if (columns := list(state.usage_columns(node)))
+        }
+        self._used = np.zeros(len(self._capacity))
+        for node, columns in self._columns.items():
+            for first, end, usage in columns:
+                self._used[first:end] += usage[self.chosen[node]]
+        typical = sum(float(np.ptp(c[np.isfinite(c)])) for c in self._costs.values())
+        self._memory_weight = (1.0 + typical / max(1, len(self._nodes))) / max(
+            1.0, float(self._capacity.max(initial=1.0))
+        )
+
+    def _floats(self, costs: Array) -> Floats:
+        return np.where(costs >= self._state.forbidden, np.inf, costs).astype(float)
+
+    @property
+    def labels(self) -> dict[int, int]:
+        """The choice by labels."""
+        return {node: int(self._state.labels[node][a]) for node, a in self.chosen.items()}
+
+    def sweep(self, temperature: float) -> bool:
+        """Move every node once, in random order; tell whether any has another strategy now."""
+        changed = False
+        for node in self._random.permutation(self._nodes).tolist():
+            energy = self._energy(node)
+            energy -= energy.min()
+            if temperature > 0:
+                weights = np.exp(-energy / temperature)
+                reached = np.searchsorted(
+                    np.cumsum(weights), self._random.random() * weights.sum(), side="right"
+                )
+                strategy = min(int(reached), len(energy) - 1)
+            else:
+                strategy = int(energy.argmin())
+                # Of equal ones the present one stays, so that descent ends.
+                if energy[self.chosen[node]] <= 0:
+                    continue
+            if strategy != self.chosen[node]:
+                self._move(node, strategy)
+                changed = True
+        return changed
+
+    def _energy(self, node: int) -> Floats:
+        weight = self._forbidden_weight
+        energy = self._costs[node].copy()
+        for other in self._state.neighbours[node]:
+            energy += np.minimum(self._tables[node, other][:, self.chosen[other]], weight)
+        for first, end, usage in self._columns.get(node, ()):
+            rest = self._used[first:end] - usage[self.chosen[node]] - self._capacity[first:end]
+            over = np.maximum(0, rest[None, :] + usage[:, None]).sum(axis=1)
+            energy += self._memory_weight * over
+        return energy
+
+    def _move(self, node: int, strategy: int) -> None:
+        for first, end, usage in self._columns.get(node, ()):
+            self._used[first:end] += usage[strategy] - usage[self.chosen[node]]
+        self.chosen[node] = strategy
+
+    @property
+    def is_over_memory(self) -> bool:
+        """Whether a row of memory is exceeded."""
+        return bool((self._used > self._capacity).any())
+
+    @property
+    def has_forbidden_pair(self) -> bool:
+        """Whether both ends of an edge have strategies that are forbidden together."""
+        return any(
+            math.isinf(self._tables[first, second][self.chosen[first], self.chosen[second]])
+            for first, second in self._state.tables
+        )
+
+    def raise_weights(self) -> None:
+        """Let rules that are broken weigh more, and memory a little less where none is."""
+        if self.is_over_memory:
+            self._memory_weight *= _WEIGHT_GROWTH
+        elif not self.has_forbidden_pair:
+            self._memory_weight /= _WEIGHT_GROWTH**0.25
+        if self.has_forbidden_pair:
+            self._forbidden_weight *= _WEIGHT_GROWTH
+
+    def typical_cost(self) -> float:
+        """Return how much strategies of a node differ beside the present choice, on average."""
+        spreads = []
+        for node in self._nodes:
+            energy = self._energy(node)
+            energy = energy[np.isfinite(energy)]
+            spreads.append(float(np.median(energy) - energy.min()))
+        return sum(spreads) / max(1, len(spreads))
+
+    def descend(
+        self, most_sweeps: int, clock: Clock, take: Callable[[dict[int, int]], bool]
+    ) -> None:
+        """Take best moves until none is left; where a rule is broken, raise weights and go on."""
+        for _ in range(most_sweeps):
+            if not clock.left_s:
+                break
+            if self.sweep(0.0):
+                continue
+            if take(self.labels):
+                return
+            self.raise_weights()
+        take(self.labels)

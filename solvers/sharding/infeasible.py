@@ -1,0 +1,114 @@
+"""What to say where no choice of strategies fits: what is missing, and how much memory would do."""
+
+from __future__ import annotations
+
+from jettison.formulations.sharding.peak import sharding_peak
+from jettison.instances.sharding.problem import Sharding
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.schedules.sharding.strategy_choice import StrategyChoice
+from jettison.solvers.core.bound import Evidence
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
+from jettison.solvers.core.status import Answer, SolverError, Termination
+from jettison.solvers.milp.highs_in_time import solve_in_time
+from jettison.solvers.milp.highs_of_a_method import highs_options
+from jettison.solvers.sharding.presolve.reductions import keep_consistent
+from jettison.solvers.sharding.presolve.state import NoChoiceError, ShardingState
+from jettison.solvers.sharding.reduced_choice import choice_of, decoded
+
+# To find the least memory that would do.
+_SECONDS_AFTER_A_PROOF = 10.0
+
+
+def no_choice(
+    problem: Sharding,
+    error: NoChoiceError | None,
+    options: SolveOptions,
+    clock: Clock,
+    work: dict[str, int] | None = None,
+) -> Outcome:
+    """Return the proof that nothing fits, with the least memory that would do if it is found.
+
+    The least peak is sought with HiGHS for ten seconds at most; without an answer the least
+    memory is one byte more than there is, or the peak of the least usages.
+
+    Parameters
+    ----------
+    problem, options, clock
+        As of the method.
+    error
+        What exact arithmetic has found; None if HiGHS says so.
+    work
+        Counts of the effort.
+    """
+    graph = problem.instance
+    evidence = Evidence.SOLVER if error is None else Evidence.EXACT
+    needed_by = None if error is None else graph.nodes[error.node].name
+    everything = graph.usage_sum_bytes
+    unlimited = ShardingState(graph, everything)
+    try:
+        keep_consistent(unlimited)
+    except NoChoiceError as forbidden:
+        return _refused(
+            Infeasibility(
+                valid_for=ScheduleClass.ALL,
+                least_memory_bytes=None,
+                is_exact=False,
+                needed_by=graph.nodes[forbidden.node].name,
+            ),
+            work,
+        )
+    # Consistency has taken the least usages off the rows.
+    floor = max((everything - capacity for capacity in unlimited.capacity), default=0)
+    least = max(problem.memory_bytes + 1, floor)
+    is_exact = False
+    state = ShardingState(graph, everything)
+    data, nodes = choice_of(state)
+    built = sharding_peak(data, everything)
+    termination = Termination.COMPLETED
+    try:
+        share = Clock(min(clock.left_s, _SECONDS_AFTER_A_PROOF))
+        solution = solve_in_time(built.model, highs_options(options, share, gap=0))
+    except SolverError:
+        solution = None
+    if solution is not None:
+        termination = solution.termination
+        if solution.answer is Answer.INFEASIBLE:
+            return _refused(
+                Infeasibility(
+                    valid_for=ScheduleClass.ALL,
+                    least_memory_bytes=None,
+                    is_exact=False,
+                    evidence=Evidence.SOLVER,
+                    needed_by=needed_by,
+                ),
+                work,
+            )
+        if solution.dual_bound is not None:
+            least = max(least, built.bytes_scale.bound_from_model(solution.dual_bound))
+        if solution.values is not None:
+            choice = StrategyChoice(decoded(state, nodes, built.choice(solution.values)))
+            replay = choice.replay(graph)
+            is_exact = replay.valid and replay.peak_bytes == least
+    if termination is not Termination.INTERRUPTED:
+        # The proof is complete, whether or not the least memory is.
+        termination = Termination.COMPLETED
+    return _refused(
+        Infeasibility(
+            valid_for=ScheduleClass.ALL,
+            least_memory_bytes=least,
+            is_exact=is_exact,
+            evidence=evidence,
+            needed_by=needed_by,
+        ),
+        work,
+        termination,
+    )
+
+
+def _refused(
+    infeasibility: Infeasibility,
+    work: dict[str, int] | None,
+    termination: Termination = Termination.COMPLETED,
+) -> Outcome:
+    return Outcome(termination=termination, infeasibility=infeasibility, work=work or {})

@@ -1,0 +1,1 @@
+"""Strategy graphs made smaller before they are solved."""

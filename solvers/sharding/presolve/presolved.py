@@ -1,0 +1,103 @@
+"""All reductions of a sharding problem, again and again while they help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jettison.instances.sharding.problem import Sharding
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.sharding.presolve.reductions import (
+    drop_dominated,
+    drop_rows,
+    eliminate_free,
+    fold_separable,
+    keep_consistent,
+    merge_followers,
+)
+from jettison.solvers.sharding.presolve.state import ShardingState
+
+Reduction = Callable[[ShardingState, Clock], bool]
+
+REDUCTIONS: tuple[Reduction, ...] = (
+    keep_consistent,
+    drop_rows,
+    fold_separable,
+    merge_followers,
+    eliminate_free,
+    drop_dominated,
+)
+
+# A round that leaves more than this share of the pairs is the last.
+_WORTHWHILE = 0.99
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large a state is.
+
+    Attributes
+    ----------
+    nodes, edges, strategies, pairs, rows
+        Nodes, edges, their strategies and allowed pairs, and rows of memory that are left.
+    """
+
+    nodes: int
+    edges: int
+    strategies: int
+    pairs: int
+    rows: int
+
+    @classmethod
+    def of(cls, state: ShardingState) -> Size:
+        """Measure a state."""
+        return cls(
+            len(state.alive),
+            len(state.tables),
+            sum(len(state.costs[node]) for node in state.alive),
+            sum(int((table < state.forbidden).sum()) for table in state.tables.values()),
+            len(state.capacity),
+        )
+
+
+def presolve(
+    problem: Sharding, clock: Clock, on_step: Callable[[str, Size], None] | None = None
+) -> ShardingState:
+    """Return the problem reduced as far as the reductions, or the time, go.
+
+    Every state on the way has the optimum of the problem, so that it may stop anywhere.
+
+    Parameters
+    ----------
+    problem
+        The instance and its memory.
+    clock
+        When to stop.
+    on_step
+        Called after each reduction with its name and what is left.
+
+    Raises
+    ------
+    NoChoiceError
+        If there is no choice at all.
+    """
+    state = ShardingState(problem.instance, problem.memory_bytes)
+    if on_step is not None:
+        on_step("as given", Size.of(state))
+    reduce_further(state, clock, on_step)
+    return state
+
+
+def reduce_further(
+    state: ShardingState, clock: Clock, on_step: Callable[[str, Size], None] | None = None
+) -> None:
+    """Reduce a state until that removes less than a hundredth of its pairs, or the time is up."""
+    pairs = None
+    while pairs is None or Size.of(state).pairs < _WORTHWHILE * pairs:
+        pairs = Size.of(state).pairs
+        for reduction in REDUCTIONS:
+            if not clock.left_s:
+                return
+            reduction(state, clock)
+            if on_step is not None:
+                on_step(reduction.__name__, Size.of(state))

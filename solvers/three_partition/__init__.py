@@ -1,0 +1,1 @@
+"""3-PARTITION solved, and certificates that there is none."""

@@ -1,0 +1,252 @@
+r"""Schedules of weight offloading whose selection comes from a bound.
+
+The models AGG and AGGINT (`jettison.formulations.weight_offload.aggregated`) choose which weights
+are absent when, :math:`y^0` and :math:`y^1`, with the link in view, which Algorithm 1 of the paper
+has not. Here their choices are scheduled by Algorithm 2:
+
+1. Greedy with a margin (`margin_sweep`) finds the first schedule.
+2. AGG bounds the time.
+3. For memory :math:`M - \delta`, :math:`\delta = 0, \Delta, 2 \Delta, \dots` with half a layer for
+   :math:`\Delta`, both models are solved, relaxed and with integers. Their objective gets
+   :math:`10^{-3} \sum_i |w_i| (y^0_i + y^1_i)` on top: among points with the same idle time, those
+   that move less leave more room to schedule.
+4. A point is rounded in two ways: all :math:`y \ge 1/2`, and none. Then the largest :math:`y` that
+   cover the operation with the largest excess are added until no excess of :math:`M - \delta` is
+   left, and those that are not needed are taken back, the smallest :math:`y` first.
+5. Algorithm 2 schedules it in all of the memory; the best schedule is kept.
+
+Source: the paper on weight offloading, Sections 5 and 6, put together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from jettison.formulations.milp.array_model import Floats
+from jettison.formulations.weight_offload.aggregated import Aggregated, AggregatedModel, Layers
+from jettison.instances.weight_offload.problem import WeightOffload
+from jettison.solvers.core.bound import Bound
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.ending import pass_interrupt_on
+from jettison.solvers.core.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.status import SolverError, Termination
+from jettison.solvers.milp.highs_in_time import solve_in_time
+from jettison.solvers.milp.highs_options import HighsOptions
+from jettison.solvers.weight_offload.bounds.model import bound_by_model
+from jettison.solvers.weight_offload.greedy.selection import Absence, Choice
+from jettison.solvers.weight_offload.incumbent import run_within_kernels
+from jettison.solvers.weight_offload.least_memory import weight_infeasibility
+from jettison.solvers.weight_offload.margin_sweep import MarginSweep
+from jettison.solvers.weight_offload.scheduler import WeightScheduler
+
+# Of the time that is left: for the first schedule, and then for the bound.
+_SHARE_OF_SWEEP, _SHARE_OF_BOUND = 0.2, 0.3
+# Margins that are tried, in steps of half a layer.
+_MARGINS = 9
+# For a model with integers; a good point comes early.
+_SECONDS_PER_MODEL = 2.0
+# What a byte that moves costs beside a byte's time of waiting.
+_COST_OF_MOVING = 1e-3
+
+
+def solve_bound_guided(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return the best schedule found and the bounds of AGG, or the proof that none fits.
+
+    At the time limit and on Ctrl-C it is the best schedule so far.
+    """
+    assert isinstance(problem, WeightOffload)
+    refused = weight_infeasibility(problem)
+    if refused is not None:
+        return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
+    search = _Search(problem, options)
+    termination = run_within_kernels(search.run_until_close)
+    return Outcome(
+        termination=termination,
+        schedule=search.sweep.incumbent.schedule,
+        bounds=(search.sweep.incumbent.floor, *search.bounds),
+        work={"margins": search.sweep.tried, "selections": len(search.seen)},
+    )
+
+
+class _Search:
+    """The steps of the method, and what they have found."""
+
+    def __init__(self, problem: WeightOffload, options: SolveOptions) -> None:
+        self.problem = problem
+        self.options = options
+        self.clock = Clock(options.time_limit_s)
+        self.sweep = MarginSweep(problem)
+        self.bounds: tuple[Bound, ...] = ()
+        self.seen: set[frozenset[Choice]] = set()
+
+    @property
+    def bound_ns(self) -> int:
+        """The best bound so far."""
+        proved = (bound.time_ns for bound in self.bounds)
+        return max((self.sweep.incumbent.floor_ns, *proved))
+
+    @property
+    def is_close_enough(self) -> bool:
+        """Whether schedule and bound are as close as was asked for."""
+        period_ns = self.sweep.incumbent.period_ns
+        base_ns = self.sweep.incumbent.problem.instance.base_time_ns
+        return self.options.is_close_enough(period_ns, self.bound_ns, base_ns)
+
+    def report(self) -> None:
+        """Say where the search stands."""
+        if self.options.on_progress is not None:
+            period_ns = self.sweep.incumbent.period_ns
+            self.options.on_progress(Progress(self.clock.seconds, period_ns, self.bound_ns))
+
+    def run_until_close(self) -> None:
+        """Search until schedule and bound are close enough.
+
+        Raises
+        ------
+        TimeoutError
+            When the time is up.
+        """
+        for _ in self.run():
+            self.report()
+            if self.is_close_enough:
+                return
+            if not self.clock.left_s:
+                raise TimeoutError
+
+    def run(self) -> Iterator[None]:
+        """Yield after each step."""
+        try:
+            yield from self.sweep.run(Clock(self.clock.left_s * _SHARE_OF_SWEEP))
+        except TimeoutError:
+            yield
+        except OverflowError:
+            # The times do not fit the kernel of the algorithms: L2L is what is left.
+            return
+        if self.problem.memory_bytes >= self.problem.cycle.no_offload_peak_bytes:
+            return
+        built = Aggregated(Layers.FLUID).build(self.problem)
+        self.bounds = self._bounded(built)
+        yield
+        scheduler = WeightScheduler(self.problem)
+        for smaller in self._smaller_problems():
+            for layers in Layers:
+                built = Aggregated(layers).build(smaller)
+                for values in self._points(built):
+                    for choices in _rounded(smaller, *built.selection_parts(values)):
+                        if choices not in self.seen:
+                            self.seen.add(choices)
+                            self._offer(scheduler, choices)
+                yield
+
+    def _offer(self, scheduler: WeightScheduler, choices: frozenset[Choice]) -> None:
+        left_s = None if math.isinf(self.clock.left_s) else self.clock.left_s
+        self.sweep.incumbent.offer(scheduler.schedule(choices, time_limit_s=left_s))
+
+    def _bounded(self, built: AggregatedModel) -> tuple[Bound, ...]:
+        clock = Clock(self.clock.left_s * _SHARE_OF_BOUND)
+        unseen = replace(self.options, on_progress=None)
+        found = bound_by_model(built.model, built.scale, "bound-guided", unseen, clock)
+        if found.termination is Termination.INTERRUPTED:
+            self.bounds = found.bounds
+            raise KeyboardInterrupt
+        return found.bounds
+
+    def _smaller_problems(self) -> Iterator[WeightOffload]:
+        """Yield the problem with less and less memory, as long as a schedule fits."""
+        sizes = [size for size in self.problem.cycle.weight_bytes if size]
+        step_bytes = max(1, int(np.median(sizes)) // 2)
+        for number in range(_MARGINS):
+            memory_bytes = self.problem.memory_bytes - number * step_bytes
+            if memory_bytes < self.problem.cycle.least_memory_bytes:
+                return
+            yield replace(self.problem, memory=memory_bytes)
+
+    def _points(self, built: AggregatedModel) -> Iterator[Floats]:
+        """Yield an optimum of the relaxation, and the best point of the model within its time."""
+        layers = self.problem.cycle.num_layers
+        objective = built.model.objective.copy()
+        objective[: 2 * layers] += _COST_OF_MOVING * np.tile(built.scale.weights, 2)
+        model = replace(built.model, objective=objective)
+        for wanted in (model.relaxed(), model):
+            seconds = min(self.clock.left_s, _SECONDS_PER_MODEL)
+            options = HighsOptions(
+                time_limit_s=seconds, threads=self.options.threads, seed=self.options.seed
+            )
+            try:
+                solution = solve_in_time(wanted, options)
+            except SolverError:
+                # A model less is a selection less; the others remain.
+                continue
+            pass_interrupt_on(solution.termination)
+            if solution.values is not None:
+                yield solution.values
+
+
+def _rounded(problem: WeightOffload, y0: Floats, y1: Floats) -> Iterator[frozenset[Choice]]:
+    """Yield selections that cover all excess, close to a point of a model."""
+    for at_least in (0.5, 2.0):
+        yield _Repair(problem, y0, y1).run(at_least)
+
+
+class _Repair:
+    """Completes a selection by the choices with the largest values, and takes back needless ones.
+
+    Parameters
+    ----------
+    problem
+        In whose memory no operation is to be in excess.
+    y0, y1
+        Values of the choices by layer, each shape (L,).
+    """
+
+    def __init__(self, problem: WeightOffload, y0: Floats, y1: Floats) -> None:
+        cycle = problem.cycle
+        layers = cycle.num_layers
+        excess = np.array(cycle.excess_bytes(problem.memory_bytes), dtype=np.int64)
+        # By layer: an absence covers both operations of a layer or none.
+        self.excess = np.maximum(excess[:layers][::-1], excess[layers:])
+        self.sizes = np.array(cycle.weight_bytes, dtype=np.int64)
+        self.values = np.stack((y0, y1))
+        self.values[:, self.sizes == 0] = -1.0
+        self.chosen = np.zeros((2, layers), dtype=bool)
+        self.layers = np.arange(layers)
+
+    def run(self, at_least: float) -> frozenset[Choice]:
+        """Return a selection with all choices of a value of at least so much, if needed."""
+        for absence, layer in np.argwhere(self.values >= at_least).tolist():
+            self._flip(absence, layer)
+        while (self.excess > 0).any():
+            worst = int(self.excess.argmax())
+            covering = np.stack((self.layers > worst, self.layers < worst))
+            open_values = np.where(covering & ~self.chosen, self.values, -2.0)
+            # Among equal values the choice that covers most layers: of the last, or of the first.
+            absence, layer = divmod(self._last_of_largest(open_values), len(self.layers))
+            self._flip(absence, layer)
+        for absence, layer in sorted(
+            np.argwhere(self.chosen).tolist(), key=lambda choice: self.values[tuple(choice)]
+        ):
+            covered = self._covered(absence, layer)
+            if (self.excess[covered] + self.sizes[layer] <= 0).all():
+                self._flip(absence, layer)
+        return frozenset(
+            Choice(layer + 1, Absence(absence))
+            for absence, layer in np.argwhere(self.chosen).tolist()
+        )
+
+    def _covered(self, absence: int, layer: int) -> slice:
+        return slice(0, layer) if absence == Absence.AFTER_BACKWARD else slice(layer + 1, None)
+
+    def _flip(self, absence: int, layer: int) -> None:
+        sign = 1 if self.chosen[absence, layer] else -1
+        self.excess[self._covered(absence, layer)] += sign * self.sizes[layer]
+        self.chosen[absence, layer] ^= True
+
+    def _last_of_largest(self, values: Floats) -> int:
+        largest = np.flatnonzero((values >= values.max() - 1e-9).ravel())
+        count = len(self.layers)
+        reach = np.where(largest < count, largest, 2 * count - 1 - largest)
+        return int(largest[reach.argmax()])

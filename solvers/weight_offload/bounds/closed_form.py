@@ -1,0 +1,90 @@
+r"""A lower bound on the time of weight offloading without a solver, in exact integers.
+
+When an operation of layer :math:`l` starts, weights of :math:`E` bytes have to be absent
+(`WeightCycle.excess_bytes`), and whole layers are: a layer whose transfer has begun, or is not
+over, takes its full size. At :math:`l = L` the layers :math:`i < L` can be absent, between
+:math:`F_i` and :math:`B_i`; at :math:`l = 1` the layers :math:`i > 1`, between :math:`B_i` and
+:math:`F_i`. Each of these absences ends with a prefetch of its own, and one direction of the link
+carries all prefetches of a period one after the other:
+
+.. math::
+    T \ge \max\Bigl(\sum_k u_k,\; \frac{\kappa_L + \kappa_1}{\beta}\Bigr), \qquad
+    \kappa_l = \min\Bigl\{ \sum_{i \in S} |w_i| \;:\; S \not\ni l,\;
+        \sum_{i \in S} |w_i| \ge \max(E_{F_l}, E_{B_l}) \Bigr\} .
+
+With equal layers it is the closed form :math:`(n_1 + n_0) |w| / \beta`,
+:math:`n = \lceil E / |w| \rceil`, of identical layers. The minimum is a knapsack cover, solved over
+all sums of sizes, as the bits of one integer; where these are more than 2^23, :math:`E` rounded up
+to a multiple of the greatest common divisor takes its place. Any other operation proves
+:math:`T \ge E_k / \beta` alone.
+
+Time :math:`O(L \sum_i |w_i| / (64 g))` with the greatest common divisor :math:`g` of the sizes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from jettison.instances.weight_offload.problem import WeightOffload
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.bound import Bound, Evidence
+from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.status import Termination
+from jettison.solvers.weight_offload.least_memory import weight_infeasibility
+
+_MOST_SUMS = 2**23
+
+
+def bound_weight_closed_form(problem: Problem, options: SolveOptions) -> Outcome:
+    """Bound the time by what has to come back in a period, or prove that nothing fits."""
+    assert isinstance(problem, WeightOffload)
+    refused = weight_infeasibility(problem)
+    if refused is not None:
+        return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
+    return Outcome(termination=Termination.COMPLETED, bounds=(closed_form_bound(problem),))
+
+
+def closed_form_bound(problem: WeightOffload) -> Bound:
+    """Return the bound with what it is worth, for a problem that has a schedule."""
+    return Bound(
+        time_ns=closed_form_ns(problem),
+        valid_for=ScheduleClass.ALL,
+        evidence=Evidence.EXACT,
+        method="closed-form",
+    )
+
+
+def closed_form_ns(problem: WeightOffload) -> int:
+    """Return its time, for a problem that has a schedule."""
+    cycle = problem.cycle
+    excess_bytes = cycle.excess_bytes(problem.memory_bytes)
+    both_ends_bytes = 0
+    for layer, others in (
+        (cycle.num_layers, cycle.weight_bytes[:-1]),
+        (1, cycle.weight_bytes[1:]),
+    ):
+        needed_bytes = max(
+            excess_bytes[cycle.backward_index(layer)], excess_bytes[cycle.forward_index(layer)]
+        )
+        both_ends_bytes += least_sum(others, needed_bytes)
+    back_bytes = max(both_ends_bytes, *excess_bytes)
+    return max(problem.instance.base_time_ns, problem.link.transfer_ns(max(0, back_bytes)))
+
+
+def least_sum(sizes: Sequence[int], at_least: int) -> int:
+    """Return the least sum of some of the sizes that is not below `at_least`, or a lower bound.
+
+    It is a lower bound where the sums are too many, and where all sizes together are less.
+    """
+    if at_least <= 0:
+        return 0
+    unit = math.gcd(*sizes) or 1
+    units = -(-at_least // unit)
+    if not units <= sum(sizes) // unit <= _MOST_SUMS:
+        return units * unit
+    sums = 1
+    for size in sizes:
+        sums |= sums << (size // unit)
+    reached = sums >> units
+    return (units + (reached & -reached).bit_length() - 1) * unit

@@ -1,0 +1,69 @@
+r"""A lower bound on the time of weight offloading: the paper's MILP, corrected and strengthened.
+
+The model is in `jettison.formulations.weight_offload.paper`, with its inequalities, all of them for
+short chains. It bounds through the solver's dual bound alone: the objective of a run that hit its
+time limit is none.
+
+A schedule without waiting is a point of the model whose objective is 0, and then no bound is above
+the base time. So the paper's greedy algorithm is asked first, with room to spare
+(`exact.without_waiting`). Where it finds such a step, which is the case on fast links, the model
+need not be solved, nor built.
+
+The relaxation comes next, in exact arithmetic (`exact_dual_bound`), then the model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jettison.formulations.milp.from_pulp import from_pulp
+from jettison.formulations.weight_offload.paper import Cut, WeightOffloadMilp
+from jettison.instances.weight_offload.problem import WeightOffload
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.ending import Ending
+from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.status import Termination
+from jettison.solvers.weight_offload.bounds.model import (
+    bound_by_model,
+    settled_without_model,
+)
+
+# The inequalities (6c) need half as many rows again: too slow where the relaxation takes seconds.
+_MOST_COEFFICIENTS_WITH_COPIES = 100_000
+# A model of three million coefficients takes some minutes and 5 GB to write down.
+_MOST_COEFFICIENTS = 3_000_000
+# To write the model down and to hand it over, measured.
+_SECONDS_PER_COEFFICIENT = 1e-5
+
+
+def bound_weight_milp(problem: Problem, options: SolveOptions) -> Outcome:
+    """Bound the time by the paper's MILP; at the time limit by what has been proved.
+
+    Models of more than three million coefficients, and those that take longer to write down than
+    the time limit, are declined with a note.
+    """
+    assert isinstance(problem, WeightOffload)
+    clock = Clock(options.time_limit_s)
+    settled = settled_without_model(problem, "milp", clock)
+    if settled is not None:
+        return settled
+    milp = WeightOffloadMilp(cuts=frozenset(Cut))
+    if milp.estimated_coefficients(problem) > _MOST_COEFFICIENTS_WITH_COPIES:
+        milp = replace(milp, cuts=milp.cuts - {Cut.COPIED})
+    coefficients = milp.estimated_coefficients(problem)
+    declined = Outcome(
+        termination=Termination.MEMORY_LIMIT,
+        note=f"the model has about {coefficients:,} coefficients, too many to write down within "
+        "the limits; use agg",
+    )
+    if coefficients > _MOST_COEFFICIENTS:
+        return declined
+    if coefficients * _SECONDS_PER_COEFFICIENT > clock.left_s:
+        return replace(declined, termination=Termination.TIME_LIMIT)
+    with Ending() as ending:
+        built = milp.build(problem, clock.require_time)
+        model = from_pulp(built.problem, clock.require_time).model
+        return bound_by_model(model, built.scale, "milp", options, clock)
+    if ending.is_interrupted:
+        return Outcome(termination=ending.termination)
+    return replace(declined, termination=ending.termination)

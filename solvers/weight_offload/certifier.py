@@ -1,0 +1,106 @@
+r"""Certificates of lower bounds on the time of weight offloading.
+
+The models are those of the methods: what ``agg``, ``aggint`` and ``milp`` bound by has the same
+optimum, and ``closed-form`` is a pair of knapsacks. Where a bound comes from elsewhere, such as an
+exact search, all of them are tried, and the certificate may prove less.
+
+The paper's model knows nothing of whole layers. For each operation that exceeds the memory,
+
+.. math:: \sum_{i \ne l} |w_i|\, g_i \ge E_k
+
+follows from its rows (memory), (stock), (late) and (early), :math:`g_i` being ``gone0_i`` or
+``gone1_i``: when the operation starts, what is missing of a layer has been deleted in its present
+gap. Divided by the most frequent size :math:`w` and rounded, at least
+:math:`\lceil E_k / w \rceil` layers are gone. These roundings go into the proof.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from jettison.certificates.integer_model import IntegerModel
+from jettison.instances.weight_offload.problem import WeightOffload
+from jettison.solvers.core.bound import Bound
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.outcome import Infeasibility, Problem, SolveOptions
+from jettison.solvers.proof.attempts import Attempted, best_certificate
+from jettison.solvers.proof.certificate import Certificate
+from jettison.solvers.proof.prove import Rounding
+from jettison.solvers.proof.statement import Statement
+
+Formulation = Mapping[str, object]
+
+_FLUID: Formulation = {"name": "aggregated", "version": 1}
+_WHOLE: Formulation = {"name": "aggregated", "version": 1, "whole": True}
+_MILP: Formulation = {"name": "milp", "version": 1, "cuts": ["3a", "3b", "7'", "6c"]}
+_COVER: Formulation = {"name": "cover", "version": 1}
+# By the method that found the bound, the formulations to try, the most promising one first.
+_FORMULATIONS: Mapping[str, tuple[Formulation, ...]] = {
+    "agg": (_FLUID, _WHOLE),
+    "aggint": (_WHOLE, _FLUID),
+    "milp": (_MILP, _WHOLE),
+    "closed-form": (_COVER, _FLUID),
+}
+_OTHERWISE: tuple[Formulation, ...] = (_FLUID, _WHOLE, _MILP)
+# Above, the paper's model is too large for a proof.
+_MOST_LAYERS_OF_MILP = 60
+
+
+def certify_weight_offload(
+    problem: Problem,
+    bounds: Sequence[Bound],
+    infeasibility: Infeasibility | None,
+    options: SolveOptions,
+) -> Certificate | None:
+    """Certify the largest of the bounds, or what can be proved of it; or that nothing fits."""
+    assert isinstance(problem, WeightOffload)
+    clock = Clock(options.time_limit_s)
+    if infeasibility is not None:
+        return best_certificate([_attempted(problem, _FLUID)], None, clock)
+    largest = max(bounds, key=lambda bound: bound.time_ns, default=None)
+    if largest is None:
+        return None
+    if largest.time_ns == problem.instance.base_time_ns:
+        # Any model proves it; this one is the smallest.
+        return best_certificate([_attempted(problem, _FLUID)], largest.time_ns, clock)
+    forms = _FORMULATIONS.get(largest.method, _OTHERWISE)
+    if len(problem.instance) > _MOST_LAYERS_OF_MILP:
+        forms = tuple(form for form in forms if form is not _MILP)
+    return best_certificate([_attempted(problem, form) for form in forms], largest.time_ns, clock)
+
+
+def _attempted(problem: WeightOffload, formulation: Formulation) -> Attempted:
+    statement = Statement(
+        problem.problem,
+        problem.instance.to_json(),
+        {"memory_bytes": problem.memory_bytes, "bytes_per_s": problem.link.bytes_per_s},
+        formulation,
+    )
+    if formulation is not _MILP:
+        return Attempted(statement)
+    return Attempted(statement, lambda model: whole_layers(problem, model))
+
+
+def whole_layers(problem: WeightOffload, model: IntegerModel) -> list[Rounding]:
+    """Return the roundings of the paper's model that count whole layers, by operation."""
+    cycle = problem.cycle
+    sizes = Counter(size for size in cycle.weight_bytes if size)
+    block = max(sizes, key=lambda size: (sizes[size], size), default=1)
+    row_of = {row.name: number for number, row in enumerate(model.rows)}
+    found = []
+    for k, excess in enumerate(cycle.excess_bytes(problem.memory_bytes)):
+        if excess <= 0:
+            continue
+        weights = [(row_of[f"memory_{k}"], 1)]
+        for i, size in enumerate(cycle.weight_bytes, start=1):
+            own = [cycle.backward_index(i), cycle.forward_index(i)]
+            if not size or k in own:
+                continue
+            # From the layer's last operation on, around the cycle.
+            start = max((place for place in own if place < k), default=own[1] - len(cycle))
+            word = "early" if start % len(cycle) == own[0] else "late"
+            weights += [(row_of[f"stock_{i}_{j % len(cycle)}"], 1) for j in range(start, k)]
+            weights.append((row_of[f"{word}_{i}"], -1))
+        found.append(Rounding(block, tuple(weights)))
+    return found

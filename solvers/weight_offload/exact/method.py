@@ -1,0 +1,355 @@
+r"""The least period of a short step with offloaded weights: sweeps over events, period by period.
+
+For a period :math:`T` the question is whether a schedule :math:`\le T` exists. It is answered for
+ascending :math:`T`, with steps that double, and by halving once there is a schedule. Each "no"
+raises the bound, each "yes" brings a schedule; so both hold whenever the search is stopped.
+
+What is searched
+----------------
+If there is a valid schedule of integer period :math:`T`, there is one with these properties.
+
+1. *Weights of no bytes never move.* Without their events a schedule stays valid.
+2. *Between two uses weights are absent at most once.* Of two absences, the prefetch of the first
+   and the deletion of the second can be left out: the weights stay away. So what has been
+   prefetched stays until it is used.
+3. *At most one upload between two backwards, and only if a deletion follows before the second.* A
+   second one carries what the host has; one that no deletion needs can be left out.
+4. *Weights are deleted at once:* when the last use before the deletion and the upload that it
+   needs have both ended. Leaving earlier only frees memory, and nothing used them in between.
+5. *Of absent weights of equal size, the ones needed first are prefetched first.* Let i be
+   prefetched at x and j, absent at x too and needed before i, at y > x. Exchange the two
+   prefetches: j comes earlier, i comes at y, before j's use and so before its own, and memory is
+   what it was. Every exchange raises the sum of (time of the prefetch) x (place of the next use),
+   and there are finitely many orders.
+6. *Everything starts at the cut, or at a moment at which something ends.* Let the schedule be cut
+   right before an operation starts, and keep what is left of the transfers there. List all starts,
+   deletions and ends in their order. Memory and all rules depend on the order only, and each time
+   is bounded below by those before it in the list and by start plus duration. In the least solution
+   of these inequalities every time is 0 or a start plus a duration, so a moment at which something
+   really ends. What then ends before its place in the list only frees memory, a lane, or weights.
+   No time is later than before, so the walk still ends by T, with no more left of the transfers.
+   With integer durations all times are integers.
+
+A *label* is a state: what has started, who is on the links, which weights are resident, of which
+the host has the newest copy, and which have been uploaded and still owe their deletion; with the
+times now and at which the operation and the transfers end. A sweep makes all labels in the order of
+time. One with the same contents and no later times serves in place of another one.
+
+Closing the walk
+----------------
+A walk has to end in the state in which it began: one sweep starts from all states at the cut, and
+each label carries the set of the beginnings that lead to it. What is left of a transfer at the cut
+is not known. Let :math:`r` be a vector of what is left (up and down), :math:`W(r)` what is left
+after T by a walk W of the same class. W is monotone, and the step can repeat if
+:math:`W(r) \le r`. Sweeps begin with r = 0. If W(r) is not below r, the class is tried again from
+:math:`r \vee W(r)`, its least elements first. That misses nothing: let :math:`V(r_V) \le r_V`. As
+long as :math:`r \le r_V`, a walk that is no later than V is found from r, with
+:math:`W(r) \le V(r) \le V(r_V) \le r_V`, so the next beginning is still below r_V; and it is above
+r, or the walk is closed. No beginnings are left: no schedule within T exists. If all sweeps cut off
+by their estimate only, the least estimate above T is the next bound.
+
+Where sizes share no divisor a walk that takes a nanosecond more than T can raise r by one at a
+time. After `MOST_ROUNDS` the question is asked at other cuts, where another transfer is under way
+or none; if none has an answer it stays open. A "no" for a longer period answers it as well.
+
+Where nothing is left that could be proved, the rest of the time goes into better steps
+(`starts`), and the note says what was left open.
+
+Estimate
+--------
+A lower bound on the end of a walk from a label: operations run in order; absent weights come one
+after the other before their first use; an operation that does not fit beside what is resident waits
+for uploads of as many bytes as have to leave, less those that a forward leaves copied on the host.
+
+The problem is NP-hard in the strong sense (Theorem 1 of the paper); time and memory are exponential
+in L. All of it is exact in integers. The kernel is `_native/weight_sweep.cpp`.
+
+Source: the problem is OFF(L, M, beta) of the paper on weight offloading, which gives no exact
+method.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from jettison.instances.weight_offload.problem import WeightOffload
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
+from jettison.solvers import _kernels
+from jettison.solvers.core.bound import Bound, Evidence
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.ending import pass_interrupt_on, run_to_its_end
+from jettison.solvers.core.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.status import Termination
+from jettison.solvers.weight_offload.bounds.closed_form import closed_form_ns
+from jettison.solvers.weight_offload.exact.beginnings import (
+    Beginning,
+    CutCycle,
+    best_cut,
+    cuts_by_room,
+)
+from jettison.solvers.weight_offload.exact.recut import improve_by_cuts
+from jettison.solvers.weight_offload.exact.starts import steps_from_new_starts
+from jettison.solvers.weight_offload.exact.sweep import Sweep, SweepEnd, seek_step
+from jettison.solvers.weight_offload.layer_to_layer import layer_to_layer
+from jettison.solvers.weight_offload.least_memory import weight_infeasibility
+from jettison.solvers.weight_offload.local_search import solve_local_search
+
+MOST_BEGINNINGS = 200_000
+# Where no cut has so few, four times as many are tried, and so on; about 300 bytes each.
+MORE_BEGINNINGS = 4
+MOST_BEGINNINGS_OF_ALL = 4_000_000
+# Starts of the search for better steps where no limit of time ends it.
+STARTS_WITHOUT_LIMIT = 20
+FEW_BEGINNINGS = 2_000
+# About 200 bytes each; the first questions get fewer.
+MOST_LABELS = 8_000_000
+FEW_LABELS = 125_000
+MOST_ROUNDS = 20
+
+
+@dataclass
+class _Bracket:
+    """What is known so far, and reported."""
+
+    options: SolveOptions
+    clock: Clock
+    schedule: CyclicSchedule
+    lower_ns: int
+    base_ns: int
+    labels: int = 0
+    why_open: str | None = None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the bound is as close as was asked for."""
+        upper_ns = self.schedule.period_ns
+        return self.options.is_close_enough(upper_ns, self.lower_ns, self.base_ns)
+
+    def report(self) -> None:
+        if self.options.on_progress is not None:
+            self.options.on_progress(
+                Progress(self.clock.seconds, self.schedule.period_ns, self.lower_ns)
+            )
+
+
+def solve_weight_exact(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return the fastest schedule, proved, of up to about eight layers.
+
+    Returns
+    -------
+    Outcome
+        With a bound that meets the period unless a limit was hit; or the proof that nothing fits.
+        Where there are too many layers, the schedule and the bound of `local-search`.
+    """
+    assert isinstance(problem, WeightOffload)
+    refused = weight_infeasibility(problem)
+    if refused is not None:
+        return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
+    bracket = _Bracket(
+        options,
+        Clock(options.time_limit_s),
+        layer_to_layer(problem),
+        closed_form_ns(problem),
+        problem.instance.base_time_ns,
+    )
+    termination = run_to_its_end(lambda: _close(problem, bracket))
+    bound = Bound(
+        time_ns=bracket.lower_ns,
+        valid_for=ScheduleClass.ALL,
+        evidence=Evidence.EXACT,
+        method="exact",
+    )
+    return Outcome(
+        termination=termination,
+        schedule=bracket.schedule,
+        bounds=(bound,),
+        work={"labels": bracket.labels},
+        note=None if bracket.is_closed else _why_it_ended(bracket, termination),
+    )
+
+
+def _why_it_ended(bracket: _Bracket, termination: Termination) -> str | None:
+    """Say what kept the bracket open, and what the time went into after that."""
+    if bracket.why_open is None:
+        return None
+    if termination is Termination.TIME_LIMIT and not bracket.why_open.startswith("the time"):
+        return f"{bracket.why_open}; better steps were sought until the time ended"
+    return bracket.why_open
+
+
+def _close(problem: WeightOffload, bracket: _Bracket) -> Termination:
+    """Search until the bracket is closed or a limit is hit."""
+    bracket.report()
+    if problem.cycle.num_layers > _kernels.MOST_OFFLOADED_LAYERS:
+        bracket.why_open = (
+            f"at most {_kernels.MOST_OFFLOADED_LAYERS} layers are swept, and there are "
+            f"{problem.cycle.num_layers}"
+        )
+        _search_locally(problem, bracket)
+    else:
+        before_s = bracket.clock.seconds
+        found = best_cut(problem, MOST_BEGINNINGS)
+        listing_s = bracket.clock.seconds - before_s
+        if found is None or len(found[1]) > FEW_BEGINNINGS:
+            _search_locally(problem, bracket)
+            _improve(problem, bracket)
+        if found is None and not bracket.is_closed:
+            found = _best_of_many(problem, bracket, listing_s)
+        if found is not None:
+            _ask_for_periods(bracket, *found)
+    if not bracket.is_closed:
+        _start_again(problem, bracket)
+    if not bracket.is_closed:
+        return Termination.TIME_LIMIT if bracket.clock.left_s == 0 else Termination.NODE_LIMIT
+    is_exact = bracket.lower_ns == bracket.schedule.period_ns
+    return Termination.COMPLETED if is_exact else Termination.GAP_REACHED
+
+
+def _best_of_many(
+    problem: WeightOffload, bracket: _Bracket, listing_s: float
+) -> tuple[CutCycle, list[Beginning]] | None:
+    """Look for a cut with more states than are tried at first, as far as there is time to.
+
+    Parameters
+    ----------
+    problem, bracket
+        What is sought, and what is known.
+    listing_s
+        How long it took to list the states up to the first limit, at every cut.
+    """
+    most = MOST_BEGINNINGS
+    while most < MOST_BEGINNINGS_OF_ALL:
+        # Nothing ends the listing.
+        if bracket.clock.left_s < 2 * MORE_BEGINNINGS * listing_s:
+            break
+        most = min(most * MORE_BEGINNINGS, MOST_BEGINNINGS_OF_ALL)
+        before_s = bracket.clock.seconds
+        found = best_cut(problem, most)
+        listing_s = bracket.clock.seconds - before_s
+        if found is not None:
+            return found
+    bracket.why_open = f"wherever the step is cut, it can be in more than {most:,} states there"
+    return None
+
+
+def _start_again(problem: WeightOffload, bracket: _Bracket) -> None:
+    """Spend what is left of the time on schedules: nothing else is left that could be proved."""
+    steps = steps_from_new_starts(problem, bracket.lower_ns, bracket.options.seed, bracket.clock)
+    if math.isinf(bracket.clock.left_s):
+        steps = islice(steps, STARTS_WITHOUT_LIMIT)
+    for schedule in steps:
+        if schedule.period_ns < bracket.schedule.period_ns:
+            bracket.schedule = schedule
+            bracket.report()
+        if bracket.is_closed or not bracket.clock.left_s:
+            return
+
+
+def _search_locally(problem: WeightOffload, bracket: _Bracket) -> None:
+    """Find a good schedule with up to a quarter of the time: long periods are large searches."""
+    limit_s = bracket.options.time_limit_s
+    options = replace(
+        bracket.options,
+        time_limit_s=None if limit_s is None else limit_s / 4,
+        on_progress=None,
+    )
+    outcome = solve_local_search(problem, options)
+    assert isinstance(outcome.schedule, CyclicSchedule)
+    if outcome.schedule.period_ns < bracket.schedule.period_ns:
+        bracket.schedule = outcome.schedule
+    # Its bounds come from exact arithmetic as well.
+    bracket.lower_ns = max(bracket.lower_ns, *(bound.time_ns for bound in outcome.bounds))
+    bracket.report()
+    pass_interrupt_on(outcome.termination)
+
+
+def _improve(problem: WeightOffload, bracket: _Bracket) -> None:
+    """Cut the schedule and sweep from its state, with up to a quarter of the time."""
+    limit_s = bracket.options.time_limit_s
+    clock = Clock(None if limit_s is None else limit_s / 4)
+
+    def take(schedule: CyclicSchedule, labels: int) -> None:
+        bracket.schedule = schedule
+        bracket.labels += labels
+        bracket.report()
+
+    improve_by_cuts(problem, bracket.schedule, bracket.lower_ns, clock, take)
+
+
+def _ask_for_periods(bracket: _Bracket, cut: CutCycle, beginnings: list[Beginning]) -> None:
+    """Ask for one period after the other, until the bracket is closed or a limit is hit.
+
+    A longer period is a larger search. So a question that takes many labels is put off: a shorter
+    period is tried, and only the shortest one of all with more labels.
+    """
+    stride_ns, most_labels = 0, FEW_LABELS
+    # Periods from the second on up to the first one have no answer.
+    lowest_ns = open_ns = bracket.lower_ns
+    while not bracket.is_closed:
+        upper_ns = bracket.schedule.period_ns
+        if lowest_ns < upper_ns:
+            period_ns = min(lowest_ns + stride_ns, (lowest_ns + upper_ns - 1) // 2)
+        elif bracket.lower_ns < open_ns:
+            period_ns = (bracket.lower_ns + open_ns - 1) // 2
+        else:
+            bracket.why_open = f"for some periods {MOST_ROUNDS} rounds at every cut gave no answer"
+            return
+        sweep = _ask(bracket, cut, beginnings, period_ns, most_labels)
+        if sweep.end is SweepEnd.ROUNDS:
+            sweep = _ask_elsewhere(bracket, cut, period_ns, most_labels)
+        if sweep.schedule is not None:
+            bracket.schedule = sweep.schedule
+            stride_ns //= 2
+        elif sweep.end is SweepEnd.REFUTED:
+            # Nor is there a shorter one, whatever questions stayed open: it could be idle longer.
+            bracket.lower_ns = min(sweep.next_ns, upper_ns)
+            lowest_ns = max(lowest_ns, bracket.lower_ns)
+            open_ns = max(open_ns, bracket.lower_ns)
+            stride_ns = max(2 * stride_ns, bracket.lower_ns // 1000, 1)
+        elif bracket.clock.left_s == 0:
+            bracket.why_open = f"the time ended while a period of {period_ns} ns was sought"
+            return
+        elif sweep.end is SweepEnd.ROUNDS:
+            open_ns = period_ns
+            lowest_ns = max(lowest_ns, period_ns + 1)
+        elif period_ns > lowest_ns:
+            stride_ns = (period_ns - lowest_ns) // 4
+        elif most_labels < MOST_LABELS:
+            most_labels *= 4
+        else:
+            bracket.why_open = f"a period of {period_ns} ns takes more than {MOST_LABELS:,} labels"
+            return
+        bracket.report()
+
+
+def _ask(
+    bracket: _Bracket,
+    cut: CutCycle,
+    beginnings: list[Beginning],
+    period_ns: int,
+    most_labels: int,
+) -> Sweep:
+    sweep = seek_step(
+        cut,
+        beginnings,
+        period_ns,
+        bracket.clock,
+        most_labels=most_labels,
+        most_rounds=MOST_ROUNDS,
+    )
+    bracket.labels += sweep.labels
+    return sweep
+
+
+def _ask_elsewhere(bracket: _Bracket, cut: CutCycle, period_ns: int, most_labels: int) -> Sweep:
+    """Ask at the other cuts, until one has an answer: what is left of transfers differs there."""
+    for other in cuts_by_room(cut.problem):
+        beginnings = None if other == cut else other.beginnings(FEW_BEGINNINGS)
+        if beginnings is not None:
+            sweep = _ask(bracket, other, beginnings, period_ns, most_labels)
+            if sweep.end in {SweepEnd.FOUND, SweepEnd.REFUTED} or bracket.clock.left_s == 0:
+                return sweep
+    return Sweep(SweepEnd.ROUNDS, 0)

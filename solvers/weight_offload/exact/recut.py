@@ -1,0 +1,165 @@
+"""Better steps with offloaded weights, from a schedule: cut it, and seek the best with that cut.
+
+A schedule is cut right before one of its operations starts. Among all schedules that are in the
+same state there, a sweep from this single beginning seeks a shorter one; then the result is cut
+elsewhere. This ends when no cut helps. It proves nothing: a better schedule may have another state
+at every cut, and of labels with the same operations started and the same weights resident only the
+first few are followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jettison.instances.weight_offload.problem import WeightOffload
+from jettison.schedules.weight_offload.cyclic_event import CyclicEvent, CyclicEventKind
+from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
+from jettison.solvers import _kernels
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.weight_offload.exact.beginnings import Beginning, CutCycle
+from jettison.solvers.weight_offload.exact.sweep import seek_step
+
+# Per sweep.
+MOST_LABELS = 400_000
+MOST_ROUNDS = 10
+MOST_ALIKE = 6
+
+
+class _Contents:
+    """What is where while a schedule goes on."""
+
+    def __init__(self, problem: WeightOffload) -> None:
+        self._problem = problem
+        self._word = [1 << layer for layer in range(problem.cycle.num_layers)]
+        self._every = sum(self._word)
+        self.resident = self._every
+        self.hosted = self.owed = 0
+        # Layer and end, in each direction.
+        self._up = self._down = (_kernels.IDLE_LINK, -1)
+
+    def leave_absent(self, layer: int) -> None:
+        """Begin without these weights."""
+        self.resident &= ~(1 << layer)
+
+    def end_until(self, now_ns: int) -> None:
+        """End the transfers that last until now."""
+        layer, end_ns = self._up
+        if layer != _kernels.IDLE_LINK and end_ns <= now_ns:
+            self.hosted |= 1 << layer
+            self.owed |= 1 << layer
+            self._up = (_kernels.IDLE_LINK, -1)
+        if self._down[1] <= now_ns:
+            self._down = (_kernels.IDLE_LINK, -1)
+
+    def start(self, event: CyclicEvent, now_ns: int) -> None:
+        """Let something start."""
+        bit = 1 << event.layer - 1
+        size_bytes = self._problem.cycle.weight_bytes[event.layer - 1]
+        end_ns = now_ns + self._problem.link.transfer_ns(size_bytes)
+        if event.kind is CyclicEventKind.BACKWARD:
+            self.hosted &= ~bit
+        elif event.kind is CyclicEventKind.UPLOAD:
+            self._up = (event.layer - 1, end_ns)
+        elif event.kind is CyclicEventKind.PREFETCH:
+            self.resident |= bit
+            self._down = (event.layer - 1, end_ns)
+        elif event.kind is CyclicEventKind.DELETE:
+            self.resident &= ~bit
+            self.owed &= ~bit
+
+    def beginning(self, cut: CutCycle) -> Beginning:
+        """Return the state as one of those at the cut."""
+        free = sum(
+            bit
+            for bit, size_bytes in zip(self._word, self._problem.cycle.weight_bytes, strict=True)
+            if size_bytes == 0
+        )
+        return Beginning(
+            self.resident | free,
+            self.hosted | free,
+            self.owed & self.resident & ~free & cut.forward_next,
+            self._up[0],
+            self._down[0],
+        )
+
+
+def state_at(cut: CutCycle, schedule: CyclicSchedule) -> Beginning:
+    """Return the state of a valid schedule in which all weights with bytes move as in sweeps."""
+    problem = cut.problem
+    sized = [
+        event
+        for event in schedule.events
+        if event.kind.is_computation or problem.cycle.weight_bytes[event.layer - 1]
+    ]
+    contents = _Contents(problem)
+    moved: set[int] = set()
+    for event in sized:
+        if event.kind in {CyclicEventKind.PREFETCH, CyclicEventKind.DELETE}:
+            if event.layer not in moved and event.kind is CyclicEventKind.PREFETCH:
+                contents.leave_absent(event.layer - 1)
+            moved.add(event.layer)
+    first = cut.operations[0]
+    kind = CyclicEventKind.BACKWARD if first.is_backward else CyclicEventKind.FORWARD
+    # The first two periods set the scene: what straddles a period's end is then known.
+    for period in range(3):
+        for event in sized:
+            now_ns = period * schedule.period_ns + event.start_ns
+            contents.end_until(now_ns)
+            if period == 2 and event.kind is kind and event.layer == first.layer:
+                return contents.beginning(cut)
+            contents.start(event, now_ns)
+    raise ValueError(f"{first} is not in the schedule")
+
+
+def improve_by_cuts(
+    problem: WeightOffload,
+    schedule: CyclicSchedule,
+    lower_ns: int,
+    clock: Clock,
+    found: Callable[[CyclicSchedule, int], None],
+) -> None:
+    """Seek shorter schedules until no cut helps or the clock has run out.
+
+    Parameters
+    ----------
+    found
+        Called with the best schedule and the labels of every sweep.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If Ctrl-C is pressed.
+    """
+    places = len(problem.cycle)
+    place, idle = 0, 0
+    while idle < places and schedule.period_ns > lower_ns and clock.left_s > 0:
+        cut = CutCycle(problem, place)
+        beginning = state_at(cut, schedule)
+        best_ns = schedule.period_ns
+        reach_ns = (best_ns - lower_ns) // 2
+        # By half of what is open, a quarter and so on, down to a thousandth of the period.
+        while clock.left_s > 0:
+            sweep = seek_step(
+                cut,
+                [beginning],
+                schedule.period_ns - max(reach_ns, 1),
+                clock,
+                most_labels=MOST_LABELS,
+                most_rounds=MOST_ROUNDS,
+                most_alike=MOST_ALIKE,
+            )
+            schedule = sweep.schedule or schedule
+            found(schedule, sweep.labels)
+            if sweep.schedule is None and reach_ns <= max(1, best_ns // 1000):
+                break
+            if schedule.period_ns <= lower_ns:
+                break
+            reach_ns = min(reach_ns // 2, (schedule.period_ns - lower_ns) // 2)
+        idle = 0 if schedule.period_ns < best_ns else idle + 1
+        # A step of an odd number near half of the cycle reaches all cuts, far ones first.
+        place = (place + _stride(places)) % places
+
+
+def _stride(places: int) -> int:
+    half = places // 2
+    return half + 1 if half % 2 == 0 else half + 2 if places > half + 2 else 1

@@ -1,0 +1,1 @@
+"""The greedy schedulers of the paper on weight offloading."""

@@ -1,0 +1,105 @@
+r"""Greedy with a margin: select for less memory than there is, schedule with all of it.
+
+Algorithm 1 takes out no more than the operations need. Then a transfer that needs memory for a
+moment has to wait, and operations wait for it. Here Algorithm 1 gets :math:`M - \delta` for
+:math:`\delta = 0, \Delta, 2 \Delta, \dots` up to what can be spared, Algorithm 2 gets :math:`M`,
+and the best schedule is kept. :math:`\Delta` is half of the median size of the weights that are
+there at all, so that chains of equal layers are tried in steps of half a layer; where that would
+make more than 400 steps it is larger.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+
+from jettison.instances.weight_offload.problem import WeightOffload
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.status import Termination
+from jettison.solvers.weight_offload.greedy.selection import Choice, select_choices
+from jettison.solvers.weight_offload.incumbent import WeightIncumbent, run_within_kernels
+from jettison.solvers.weight_offload.least_memory import weight_infeasibility
+from jettison.solvers.weight_offload.scheduler import WeightScheduler
+
+MOST_STEPS = 400
+
+
+def margins_bytes(problem: WeightOffload) -> range:
+    """Return the margins that are tried, the smallest first."""
+    spare_bytes = problem.memory_bytes - problem.cycle.least_memory_bytes
+    # Beyond the peak there is nothing to be spared.
+    peak_bytes = problem.cycle.no_offload_peak_bytes
+    spare_bytes = min(spare_bytes, peak_bytes - problem.cycle.least_memory_bytes)
+    sizes = [size_bytes for size_bytes in problem.cycle.weight_bytes if size_bytes > 0]
+    step_bytes = max(int(statistics.median(sizes or [1])) // 2, 1)
+    step_bytes = max(step_bytes, -(-spare_bytes // MOST_STEPS))
+    return range(0, spare_bytes + 1, step_bytes)
+
+
+class MarginSweep:
+    """Tries one margin after the other.
+
+    Attributes
+    ----------
+    incumbent
+        The best schedule so far.
+    choices
+        The selection that it has; empty as long as it is L2L.
+    tried
+        How many margins have been tried.
+    """
+
+    def __init__(self, problem: WeightOffload) -> None:
+        self.incumbent = WeightIncumbent(problem)
+        self.choices: tuple[Choice, ...] = ()
+        self.tried = 0
+
+    def run(self, clock: Clock) -> Iterator[None]:
+        """Yield after each margin.
+
+        Raises
+        ------
+        TimeoutError
+            When the clock has no time left.
+        OverflowError
+            If the times are too long for 64-bit integers.
+        """
+        problem = self.incumbent.problem
+        scheduler = WeightScheduler(problem)
+        memory_bytes = min(problem.memory_bytes, problem.cycle.no_offload_peak_bytes)
+        for margin_bytes in margins_bytes(problem):
+            choices = select_choices(problem, memory_bytes - margin_bytes, clock.left_s)
+            assert choices is not None
+            period_ns = scheduler.period_ns(choices, time_limit_s=clock.left_s)
+            self.tried += 1
+            if period_ns is not None and period_ns < self.incumbent.period_ns:
+                self.incumbent.offer(scheduler.schedule(choices))
+                self.choices = choices
+            yield
+
+
+def solve_margin_sweep(problem: Problem, options: SolveOptions) -> Outcome:
+    """Return the best schedule over all margins, or the proof that none fits."""
+    assert isinstance(problem, WeightOffload)
+    refused = weight_infeasibility(problem)
+    if refused is not None:
+        return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
+    clock, sweep = Clock(options.time_limit_s), MarginSweep(problem)
+
+    def search() -> None:
+        for _ in sweep.run(clock):
+            if options.on_progress is not None:
+                options.on_progress(sweep.incumbent.progress(clock))
+            if sweep.incumbent.is_within(options):
+                return
+            if not clock.left_s:
+                raise TimeoutError
+
+    termination = run_within_kernels(search)
+    return Outcome(
+        termination=termination,
+        schedule=sweep.incumbent.schedule,
+        bounds=(sweep.incumbent.floor,),
+        work={"margins": sweep.tried, "choices": len(sweep.choices)},
+    )

@@ -1,0 +1,92 @@
+"""The replay of units and the second judge agree, on schedules that are valid and on others."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jettison.instances.multi_model.problem import MultiModelTraining
+from jettison.schedules.multi_model.operation import MultiModelAction, MultiModelOperation
+from jettison.schedules.multi_model.schedule import MultiModelSchedule, TrainingUnit
+from jettison.solvers.multi_model.executor.executed_units import UnitExecutor
+from tests.multi_model.oracles.clock import judge_unit
+from tests.multi_model.random_units import random_decisions, random_problem
+
+
+def changed(draw: random.Random, unit: TrainingUnit) -> TrainingUnit:
+    """Move an operation a little, leave it out, repeat it, replace it, or add another one."""
+    rounds = [list(operations) for operations in unit.rounds]
+    operations = draw.choice(rounds)
+    place = draw.randrange(len(operations))
+    match draw.randrange(8):
+        case 0:
+            operations.pop(place)
+        case 1:
+            operations.insert(draw.randint(0, len(operations)), operations[place])
+        case 2:
+            operations.insert(place, random_operation(draw, len(unit.sizes)))
+        case 3:
+            operations[place] = random_operation(draw, len(unit.sizes))
+        case _:
+            target = place + draw.choice([-3, -2, -1, 1, 2, 3])
+            operations.insert(max(target, 0), operations.pop(place))
+    return TrainingUnit(unit.sizes, tuple(map(tuple, rounds)))
+
+
+def random_operation(draw: random.Random, arrays: int) -> MultiModelOperation:
+    return MultiModelOperation(
+        draw.choice(list(MultiModelAction)), draw.randrange(arrays), draw.randrange(5)
+    )
+
+
+def expect_agreement(problem: MultiModelTraining, unit: TrainingUnit) -> bool:
+    """Compare the verdicts; tell whether the unit is valid."""
+    judged = judge_unit(problem, unit)
+    replay = MultiModelSchedule((unit,)).replay(problem)
+    assert replay.valid == (judged is not None), replay.violations
+    if judged is not None:
+        assert (replay.time_ns, replay.peak_bytes) == judged
+    return replay.valid
+
+
+@given(seed=st.integers(0, 2**32))
+def test_the_two_judges_agree_on_what_the_executor_makes(seed: int) -> None:
+    draw = random.Random(seed)
+    problem, sizes = random_problem(draw)
+    executor = UnitExecutor(problem, sizes)
+    executed = executor.execute(random_decisions(draw, executor.arrays))
+    if executed is not None:
+        assert expect_agreement(problem, executed.unit)
+
+
+def test_the_two_judges_agree_on_changed_schedules_valid_or_not() -> None:
+    draw = random.Random(5)
+    verdicts = []
+    while len(verdicts) < 800:
+        problem, sizes = random_problem(draw)
+        executor = UnitExecutor(problem, sizes)
+        executed = executor.execute(random_decisions(draw, executor.arrays))
+        if executed is not None:
+            verdicts.append(expect_agreement(problem, changed(draw, executed.unit)))
+    # Both verdicts are common.
+    assert 80 < sum(verdicts) < 720
+
+
+@pytest.mark.parametrize("less", [1, 2, 5])
+def test_the_two_judges_agree_where_memory_is_short(less: int) -> None:
+    draw = random.Random(less)
+    verdicts = []
+    while len(verdicts) < 200:
+        problem, sizes = random_problem(draw)
+        executor = UnitExecutor(problem, sizes)
+        executed = executor.execute(random_decisions(draw, executor.arrays))
+        if executed is None:
+            continue
+        peak = MultiModelSchedule((executed.unit,)).replay(problem).peak_bytes
+        short = MultiModelTraining(problem.instance, max(peak - less, 0), models=problem.models)
+        verdicts.append(expect_agreement(short, executed.unit))
+    # Less memory than was used is enough where offloads can be waited for.
+    assert 0 < sum(verdicts) < 200

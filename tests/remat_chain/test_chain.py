@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.provenance import Provenance
+from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison.schedules.remat_chain.schedule import (
+    ChainOperation,
+    ChainOperationKind,
+    ChainSchedule,
+)
+
+
+def _stage(name: str, **fields: int) -> Stage:
+    amounts = {"forward_ns": 1, "backward_ns": 1, "output_bytes": 0, "saved_bytes": 0}
+    return Stage(name=name, **{**amounts, **fields})
+
+
+# Two layers and the loss; every closed form below is worked out on it by hand.
+CHAIN = Chain(
+    name="three",
+    input_bytes=1,
+    stages=(
+        _stage("first", forward_ns=5, backward_ns=7, output_bytes=4, saved_bytes=10),
+        _stage(
+            "second",
+            forward_ns=6,
+            backward_ns=9,
+            output_bytes=2,
+            saved_bytes=8,
+            forward_overhead_bytes=3,
+            backward_overhead_bytes=1,
+        ),
+        _stage("loss", saved_bytes=5, backward_overhead_bytes=2),
+    ),
+)
+FULL_PEAK_CHAIN = replace(CHAIN, backward_overhead_holds_gradient=True)
+
+
+def test_the_base_time_runs_every_operation_once() -> None:
+    # 5 + 7 + 6 + 9 + 1 + 1.
+    assert CHAIN.base_time_ns == 29
+
+
+def test_the_peak_of_saving_everything_is_worked_out_by_hand() -> None:
+    # F1 1+10 = 11, F2 11+8+3 = 22, F3 19+5 = 24 and 24 are stored.
+    # B3 24 + 0 (its gradient) + 2 (its output) + 2 = 28, B2 19+2+4+1 = 26, B1 11+4+1+0 = 16.
+    assert CHAIN.store_all_peak_bytes == 28
+
+
+def test_an_overhead_that_holds_the_gradient_is_not_counted_twice() -> None:
+    # As above without the outputs of B: B3 24+2 = 26, B2 19+2+1 = 22, B1 11+4 = 15.
+    assert FULL_PEAK_CHAIN.store_all_peak_bytes == 26
+
+
+def test_the_peak_of_recomputing_everything_is_worked_out_by_hand() -> None:
+    # For B3: F1 1+4 = 5, F2 1+4+2+3 = 10, F3 1+2+5 = 8, B3 1+2+5+2+2 = 12.
+    # For B2, beside a gradient of 2: F1 7, F2 1+2+4+8+3 = 18, B2 1+2+4+8+4+1 = 20.
+    # For B1, beside a gradient of 4: F1 1+4+10 = 15, B1 1+4+10+1 = 16.
+    assert CHAIN.recompute_all_peak_bytes == 20
+
+
+def test_recomputing_everything_follows_the_convention_of_the_overhead_too() -> None:
+    # B2 takes 1+2+4+8+1 = 16 now, so that its F2, 18, is the peak.
+    assert FULL_PEAK_CHAIN.recompute_all_peak_bytes == 18
+
+
+def test_a_loss_alone_is_a_chain() -> None:
+    chain = Chain(name="loss only", input_bytes=3, stages=(_stage("loss", saved_bytes=2),))
+    # B1 has a0 3, saved 2, and writes the gradient of a0, 3.
+    assert chain.store_all_peak_bytes == chain.recompute_all_peak_bytes == 8
+
+
+def test_stages_are_counted_from_one() -> None:
+    assert CHAIN.stage(1).name == "first"
+    assert [stage.name for stage in CHAIN] == ["first", "second", "loss"]
+    assert len(CHAIN) == 3
+
+
+@pytest.mark.parametrize("number", [0, 4, -1])
+def test_a_stage_that_is_not_there_is_an_index_error(number: int) -> None:
+    with pytest.raises(IndexError, match=f"stage {number} of a chain of 3 stages"):
+        CHAIN.stage(number)
+
+
+def test_activation_zero_is_the_input() -> None:
+    assert [CHAIN.activation_bytes(number) for number in range(4)] == [1, 4, 2, 0]
+
+
+def test_the_output_of_a_backward_operation_is_the_gradient_of_its_input() -> None:
+    assert [CHAIN.backward_output_bytes(number) for number in (1, 2, 3)] == [1, 4, 2]
+    assert [FULL_PEAK_CHAIN.backward_output_bytes(number) for number in (1, 2, 3)] == [0, 0, 0]
+
+
+AMOUNTS = [
+    "forward_ns",
+    "backward_ns",
+    "output_bytes",
+    "saved_bytes",
+    "forward_overhead_bytes",
+    "backward_overhead_bytes",
+    "weight_bytes",
+]
+
+
+@pytest.mark.parametrize("field", AMOUNTS)
+@pytest.mark.parametrize("value", [-1, 5.0, True, "5", None, float("nan"), 2**53])
+def test_a_stage_takes_only_integers_in_range(field: str, value: object) -> None:
+    unit = "nanoseconds" if field.endswith("_ns") else "bytes"
+    with pytest.raises(InputError, match=f"^{field}: .*; write a whole number of {unit}, 0 to "):
+        _stage("l", **{field: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [-1, 5.0, True, "5", None])
+def test_the_input_takes_only_integers_in_range(value: int) -> None:
+    with pytest.raises(InputError, match=r"^input_bytes: .*; write a whole number of bytes"):
+        replace(CHAIN, input_bytes=value)
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\nb", "\x1b[2J", "x" * 201, 7, None])
+def test_a_name_must_print(name: str) -> None:
+    expected = "; write 1 to 200 printable characters$"
+    with pytest.raises(InputError, match=f"^name: .*{expected}"):
+        _stage(name)
+    with pytest.raises(InputError, match=f"^name: .*{expected}"):
+        replace(CHAIN, name=name)
+
+
+def test_what_is_saved_includes_the_output() -> None:
+    with pytest.raises(InputError) as info:
+        _stage("l", output_bytes=4, saved_bytes=3)
+    assert str(info.value) == (
+        "saved_bytes: 3 is below output_bytes = 4; "
+        "what is saved includes the output, so write at least output_bytes"
+    )
+
+
+def test_an_empty_chain_is_refused() -> None:
+    with pytest.raises(InputError, match=r"^stages: the chain is empty; give at least one stage$"):
+        Chain(name="c", input_bytes=1, stages=())
+
+
+def test_a_loss_with_an_output_is_refused() -> None:
+    with pytest.raises(InputError, match=r"^stages\[1\].output_bytes: 2 .* end the chain with"):
+        Chain(name="c", input_bytes=1, stages=CHAIN.stages[:2])
+
+
+def test_two_stages_of_one_name_are_refused_with_both_positions() -> None:
+    with pytest.raises(InputError, match=r"^stages\[2\].name: 'l' is also the name of stages\[0\]"):
+        Chain(name="c", input_bytes=1, stages=(_stage("l"), _stage("m"), _stage("l")))
+
+
+def test_durations_that_a_kernel_cannot_add_up_are_refused() -> None:
+    # 600 operations of 2**53 - 1 ns, 300 times over, are more than 2**60.
+    largest = 2**53 - 1
+    stages = [_stage(f"s{n}", forward_ns=largest, backward_ns=largest) for n in range(300)]
+    with pytest.raises(InputError, match=r"^stages: the total time .* check the unit of the dur"):
+        Chain(name="c", input_bytes=1, stages=tuple(stages))
+
+
+def test_sizes_that_a_kernel_cannot_add_up_are_refused() -> None:
+    # 600 x (2**53 - 1) bytes are more than 2**60.
+    stages = [_stage(f"s{n}", saved_bytes=2**53 - 1) for n in range(600)]
+    with pytest.raises(InputError, match=r"^stages: the sizes add up .* check the unit of the siz"):
+        Chain(name="c", input_bytes=1, stages=tuple(stages))
+
+
+def test_json_keeps_everything() -> None:
+    chain = replace(FULL_PEAK_CHAIN, provenance=Provenance(source="synthetic", batch=4))
+    found = Chain.from_json(json.loads(json.dumps(chain.to_json())))
+    assert found == chain
+    assert found.provenance == chain.provenance
+    assert found.sha256 == chain.sha256
+
+
+def test_the_hash_is_that_of_the_canonical_text() -> None:
+    chain = Chain(name="c", input_bytes=3, stages=(_stage("l", saved_bytes=2),))
+    text = (
+        '{"backward_overhead_holds_gradient":false,"format":"jettison","input_bytes":3,'
+        '"kind":"chain","stages":[{"backward_ns":1,"backward_overhead_bytes":0,"forward_ns":1,'
+        '"forward_overhead_bytes":0,"name":"l","output_bytes":0,"saved_bytes":2,'
+        '"weight_bytes":0}],"version":1}'
+    )
+    assert chain.sha256 == hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_the_hash_ignores_the_name_and_the_provenance() -> None:
+    other = replace(CHAIN, name="other", provenance=Provenance(source="synthetic"))
+    assert other.sha256 == CHAIN.sha256
+
+
+@pytest.mark.parametrize("field", AMOUNTS)
+@pytest.mark.parametrize("position", [0, 1])
+def test_the_hash_changes_with_every_number_of_a_stage(field: str, position: int) -> None:
+    stages = list(CHAIN.stages)
+    stages[position] = replace(
+        stages[position],
+        **{field: getattr(stages[position], field) + 1},
+    )
+    assert replace(CHAIN, stages=tuple(stages)).sha256 != CHAIN.sha256
+
+
+def test_the_hash_changes_with_the_input_and_the_convention() -> None:
+    assert replace(CHAIN, input_bytes=2).sha256 != CHAIN.sha256
+    assert FULL_PEAK_CHAIN.sha256 != CHAIN.sha256
+
+
+def test_chains_that_differ_in_provenance_only_are_equal() -> None:
+    assert replace(CHAIN, provenance=Provenance(source="synthetic")) == CHAIN
+
+
+SIZES = st.integers(0, 20)
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> Chain:
+    stages = []
+    count = draw(st.integers(1, 5))
+    for number in range(1, count + 1):
+        output = draw(SIZES) if number < count else 0
+        stages.append(
+            _stage(
+                f"s{number}",
+                output_bytes=output,
+                saved_bytes=output + draw(SIZES),
+                forward_overhead_bytes=draw(SIZES),
+                backward_overhead_bytes=draw(SIZES),
+            )
+        )
+    return Chain(
+        name="c",
+        input_bytes=draw(SIZES),
+        stages=tuple(stages),
+        backward_overhead_holds_gradient=draw(st.booleans()),
+    )
+
+
+def _replayed_peak(chain: Chain, operations: list[tuple[str, int]]) -> int:
+    schedule = ChainSchedule(
+        tuple(ChainOperation(ChainOperationKind(kind), number) for kind, number in operations)
+    )
+    replay = schedule.replay(chain)
+    assert replay.valid
+    return replay.peak_bytes
+
+
+@settings(deadline=None)
+@given(chains())
+def test_saving_everything_replays_to_its_closed_form(chain: Chain) -> None:
+    numbers = range(1, len(chain) + 1)
+    operations = [("F_all", n) for n in numbers] + [("B", n) for n in reversed(numbers)]
+    assert _replayed_peak(chain, operations) == chain.store_all_peak_bytes
+
+
+@settings(deadline=None)
+@given(chains())
+def test_recomputing_everything_replays_to_its_closed_form(chain: Chain) -> None:
+    operations = []
+    for last in range(len(chain), 0, -1):
+        operations += [("F_ck" if n == 1 else "F_none", n) for n in range(1, last)]
+        operations += [("F_all", last), ("B", last)]
+    assert _replayed_peak(chain, operations) == chain.recompute_all_peak_bytes

@@ -1,0 +1,230 @@
+"""The cut bound: below every schedule, above the base time, and what each of its parts is worth."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from jettison.instances.catalog import load
+from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison.instances.remat_chain.problem import RematChain
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.bound import Evidence
+from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
+from jettison.solvers.core.solve import compare_with
+from jettison.solvers.core.status import Termination
+from jettison.solvers.remat_chain.cut_bound import ChainCuts, StepFunction, bound_chain_cut
+from tests.remat_chain.oracles.brute_force import fastest, fastest_in
+from tests.remat_chain.oracles.drops_brute_force import trade_off_with_drops
+from tests.remat_chain.oracles.judged_chains import JudgedChain, judged_chains
+from tests.sharding.strategies import remat_chains
+
+OPTIONS = SolveOptions(time_limit_s=None)
+
+
+def even_chain(layers: int) -> Chain:
+    """Layers that take 10 ns each way, put out 1 byte and save 3; the input has no size."""
+    stages = [
+        Stage(name=f"layer {k}", forward_ns=10, backward_ns=10, output_bytes=1, saved_bytes=3)
+        for k in range(1, layers + 1)
+    ]
+    loss = Stage(name="loss", forward_ns=0, backward_ns=0, output_bytes=0, saved_bytes=0)
+    return Chain("even", 0, (*stages, loss))
+
+
+def bound_ns(chain: Chain, memory_bytes: int) -> int | None:
+    """Return the bound, or None if the method refuses the memory."""
+    bounds = bound_chain_cut(RematChain(chain, memory_bytes), OPTIONS).bounds
+    return bounds[0].time_ns if bounds else None
+
+
+@cache
+def bounds_of_judged_chains() -> tuple[tuple[JudgedChain, tuple[int | None, ...]], ...]:
+    """Return each judged chain with the bound in every memory from 0 to more than is of use."""
+    return tuple(
+        (judged, tuple(bound_ns(judged.chain, memory) for memory in range(judged.memories().stop)))
+        for judged in judged_chains()
+    )
+
+
+def test_what_does_not_fit_beside_one_backward_is_computed_again() -> None:
+    # B 2 needs its own 3 bytes, two gradients of 1, and a^1 saved (3) or plain (1): 8 or 6 bytes.
+    # In 6 or 7, F 1 runs again after it: 10 ns. That suffices: F_ck 1, F_all 2, F_all 3, B 3, B 2,
+    # F_all 1, B 1.
+    chain = even_chain(2)
+    assert chain.base_time_ns == 40
+    assert [bound_ns(chain, memory) for memory in (6, 7, 8)] == [50, 50, 40]
+    assert [fastest(chain, memory) for memory in (6, 7, 8)] == [50, 50, 40]
+
+
+def test_a_cut_adds_what_the_cuts_below_it_force() -> None:
+    # In 6 bytes, B 3 leaves room for a^2 and nothing else: F 1 and F 2 run again, 20 ns. Then B 2
+    # leaves room for a^1 only, and F 1 runs a third time: 30 ns. That suffices.
+    chain = even_chain(3)
+    assert bound_ns(chain, 6) == chain.base_time_ns + 30
+    assert fastest(chain, 6) == chain.base_time_ns + 30
+
+
+def test_one_cut_alone_sees_each_stage_run_again_once() -> None:
+    # The same chain: each cut on its own proves that F 1 and F 2 run again, and no more.
+    cuts = ChainCuts(even_chain(3), 6)
+    assert [cuts.rerun_ns(number, [0] * number) for number in (1, 2, 3, 4)] == [0, 10, 20, 20]
+
+
+def test_the_forward_that_saves_counts_as_a_cut_as_well() -> None:
+    # F_all 2 needs its 3 bytes, 4 bytes of overhead, and a^1 saved or plain: 10 or 8 bytes, where
+    # no backward needs more than 8.
+    first, second, loss = even_chain(2).stages
+    wide = Stage(
+        name="wide",
+        forward_ns=second.forward_ns,
+        backward_ns=second.backward_ns,
+        output_bytes=1,
+        saved_bytes=3,
+        forward_overhead_bytes=4,
+    )
+    chain = Chain("wide", 0, (first, wide, loss))
+    assert [bound_ns(chain, memory) for memory in (8, 9, 10)] == [50, 50, 40]
+    assert [fastest(chain, memory) for memory in (8, 9, 10)] == [50, 50, 40]
+
+
+def test_the_bound_is_in_exact_arithmetic_and_holds_for_all_schedules() -> None:
+    outcome = bound_chain_cut(RematChain(even_chain(3), 6), OPTIONS)
+    assert outcome.termination is Termination.COMPLETED
+    assert outcome.schedule is None
+    (bound,) = outcome.bounds
+    assert bound.valid_for is ScheduleClass.ALL
+    assert bound.evidence is Evidence.EXACT
+
+
+def test_no_schedule_of_any_class_is_faster_in_any_memory() -> None:
+    for judged, bounds in bounds_of_judged_chains():
+        for memory_bytes, found_ns in enumerate(bounds):
+            best_ns = fastest_in(judged.all_schedules, memory_bytes)
+            if best_ns is not None:
+                assert found_ns is not None
+                assert found_ns <= best_ns, (judged.chain, memory_bytes)
+
+
+def test_the_bound_starts_at_the_base_time_and_falls_with_memory() -> None:
+    for judged, bounds in bounds_of_judged_chains():
+        known = [found_ns for found_ns in bounds if found_ns is not None]
+        assert known == sorted(known, reverse=True)
+        assert known[-1] == judged.chain.base_time_ns
+
+
+def test_most_of_what_must_be_recomputed_is_proved() -> None:
+    # 0.71 of the overhead on average, all of it in 390 of 855 memories that force an overhead.
+    shares = []
+    for judged, bounds in bounds_of_judged_chains():
+        base_ns = judged.chain.base_time_ns
+        for memory_bytes, found_ns in enumerate(bounds):
+            best_ns = fastest_in(judged.all_schedules, memory_bytes)
+            if best_ns is not None and best_ns > base_ns:
+                assert found_ns is not None
+                shares.append((found_ns - base_ns) / (best_ns - base_ns))
+    assert sum(shares) > 0.7 * len(shares)
+    assert shares.count(1.0) > 0.4 * len(shares)
+
+
+@settings(deadline=None)
+@given(remat_chains())
+def test_no_schedule_is_faster_on_drawn_chains(problem: RematChain) -> None:
+    best_ns = fastest_in(trade_off_with_drops(problem.instance), problem.memory_bytes)
+    found_ns = bound_ns(problem.instance, problem.memory_bytes)
+    assert best_ns is None or (found_ns is not None and found_ns <= best_ns)
+
+
+def test_memory_below_a_single_operation_is_refused_for_all_schedules() -> None:
+    # B 2 of the even chain needs 6 bytes, whatever else is dropped.
+    outcome = bound_chain_cut(RematChain(even_chain(2), 5), OPTIONS)
+    assert outcome.bounds == ()
+    assert outcome.infeasibility is not None
+    assert outcome.infeasibility.valid_for is ScheduleClass.ALL
+
+
+def test_at_the_time_limit_the_cut_at_the_loss_counts() -> None:
+    # That cut alone proves 20 ns of the 30, see above.
+    problem = RematChain(even_chain(3), 6)
+    outcome = bound_chain_cut(problem, SolveOptions(time_limit_s=1e-9))
+    assert outcome.termination is Termination.TIME_LIMIT
+    assert outcome.bounds[0].time_ns == problem.instance.base_time_ns + 20
+    assert outcome.work == {"cuts": 0}
+
+
+def test_a_cut_can_be_stopped_between_two_stages() -> None:
+    # The cut at the loss of 4 layers needs the functions of stages 1 to 3.
+    polls: list[None] = []
+
+    def stop_at_the_second() -> None:
+        polls.append(None)
+        if len(polls) == 2:
+            raise TimeoutError
+
+    cuts = ChainCuts(even_chain(4), 6, poll=stop_at_the_second)
+    with pytest.raises(TimeoutError):
+        cuts.rerun_ns(5, [0] * 5)
+
+
+def test_an_interrupt_leaves_the_best_bound_so_far() -> None:
+    def stop(progress: Progress) -> None:
+        raise KeyboardInterrupt
+
+    problem = RematChain(even_chain(3), 6)
+    outcome: Outcome = bound_chain_cut(problem, SolveOptions(on_progress=stop))
+    assert outcome.termination is Termination.INTERRUPTED
+    assert outcome.bounds[0].time_ns == problem.instance.base_time_ns + 20
+
+
+def test_merged_steps_only_lower_the_bound() -> None:
+    for judged in judged_chains()[::5]:
+        count = len(judged.chain)
+        for memory_bytes in judged.memories():
+            exact = rerun_bounds(ChainCuts(judged.chain, memory_bytes), count)
+            for most_steps in (1, 2, 3):
+                merged = rerun_bounds(ChainCuts(judged.chain, memory_bytes, most_steps), count)
+                assert all(low <= high for low, high in zip(merged, exact, strict=True))
+
+
+def rerun_bounds(cuts: ChainCuts, count: int) -> list[int]:
+    """Return the rerun bounds of all stages, 0 where a stage fits in no way."""
+    found = [0]
+    for number in range(1, count + 1):
+        found.append(cuts.rerun_ns(number, found) or 0)
+    return found
+
+
+@pytest.mark.parametrize("most_steps", [1, 2, 3, 7, 20])
+def test_merging_keeps_the_count_and_lies_nowhere_above(most_steps: int) -> None:
+    size_bytes = np.arange(20, dtype=np.int64)
+    exact = StepFunction(size_bytes, np.array([(20 - k) ** 2 for k in range(20)], dtype=np.int64))
+    empty = StepFunction(size_bytes[:0], size_bytes[:0])
+    merged = exact.or_else(empty, 19, most_steps)
+    assert len(merged.size_bytes) <= most_steps
+    place = np.searchsorted(merged.size_bytes, size_bytes, side="right") - 1
+    assert (merged.time_ns[place] <= exact.time_ns).all()
+
+
+def test_the_minimum_of_two_functions_has_no_step_that_does_not_fall() -> None:
+    first = StepFunction(np.array([0, 4, 9]), np.array([8, 5, 1]))
+    second = StepFunction(np.array([2, 4, 8]), np.array([8, 4, 2]))
+    # At 2 bytes 8 ns is no better than before, at 4 bytes 4 beats 5, and 9 bytes are too many.
+    both = first.or_else(second, 8, 10)
+    assert both.size_bytes.tolist() == [0, 4, 8]
+    assert both.time_ns.tolist() == [8, 4, 2]
+
+
+def test_a_bundled_transformer_is_solved_among_all_schedules_and_not_only_persistent_ones() -> None:
+    chain = load("gpt2-small-b1-256-cpu")
+    assert isinstance(chain, Chain)
+    problem = RematChain(chain, chain.store_all_peak_bytes // 2)
+    options = SolveOptions(time_limit_s=60, gap=0)
+    exact, _ = compare_with(problem, ("rotor-exact", "cut-bound"), options)
+    assert exact.time_ns is not None
+    assert exact.time_ns > chain.base_time_ns
+    assert exact.status == "optimal"
+    assert exact.bound is not None
+    assert exact.bound.method == "cut-bound"

@@ -1,0 +1,160 @@
+"""The checkpointing diagram: a box per operation, a band per value in memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.axes import Axes
+
+from jettison.instances.remat_chain.chain import Chain
+from jettison.schedules.remat_chain.grid import Stored, plot_chain_grid, stored_values
+from jettison.schedules.remat_chain.schedule import (
+    ChainOperation,
+    ChainOperationKind,
+    ChainSchedule,
+)
+from jettison.schedules.remat_offload.schedule import OffloadSchedule
+from jettison.solvers.remat_chain.baselines import (
+    periodic_schedule,
+    recompute_all_schedule,
+    store_all_schedule,
+)
+from tests.sharding.strategies import chains
+from tests.tiny import CHAINS, LOSS_ONLY, UNIFORM, chain_of
+
+LABELS = {
+    ChainOperationKind.FORWARD_ALL: "$F_{all}$",
+    ChainOperationKind.FORWARD_CHECKPOINT: "$F_{ck}$",
+    ChainOperationKind.FORWARD_NONE: "$F_\\emptyset$",
+    ChainOperationKind.BACKWARD: "$B$",
+}
+
+
+def boxes(axes: Axes, label: str) -> list[tuple[float, float, float]]:
+    """Return start, end and row of each box."""
+    (found,) = [item for item in axes.collections if str(item.get_label()).startswith(label)]
+    extents = [path.get_extents() for path in found.get_paths()]
+    return [(box.x0, box.x1, (box.y0 + box.y1) / 2) for box in extents]
+
+
+@pytest.mark.parametrize("chain", CHAINS, ids=lambda chain: chain.name)
+def test_every_operation_is_a_box_in_the_row_of_its_stage(chain: Chain) -> None:
+    schedule = recompute_all_schedule(chain)
+    replay = schedule.replay(chain)
+    axes = plot_chain_grid(chain, schedule, title="mine").axes[0]
+    for kind, label in LABELS.items():
+        assert boxes(axes, label) == [
+            (step.start_ns, step.end_ns, operation.stage)
+            for operation, step in zip(schedule.operations, replay.steps, strict=True)
+            if operation.kind is kind
+        ]
+
+
+def test_the_bands_are_the_values_in_memory() -> None:
+    schedule = periodic_schedule(UNIFORM, 2)
+    axes = plot_chain_grid(UNIFORM, schedule, title="mine").axes[0]
+    for saved, label in ((True, "$\\bar a$"), (False, "$a$")):
+        assert boxes(axes, label) == [
+            (value.start_ns, value.end_ns, value.number)
+            for value in stored_values(UNIFORM, schedule)
+            if value.saved == saved
+        ]
+
+
+def test_a_drop_is_a_line_where_the_band_of_its_value_ends() -> None:
+    # F_ck 1 and F_all 2 take 10 and 20 ns; then a^1 goes.
+    chain = chain_of(1, (10, 1, 6, 0, 0), (20, 1, 6, 0, 0), (1, 0, 0, 0, 0))
+    text = "F_ck 1, F_all 2, D 1, F_all 3, B 3, F_all 1, B 2, B 1"
+    words = [word.split() for word in text.split(", ")]
+    schedule = ChainSchedule(
+        tuple(ChainOperation(ChainOperationKind(kind), int(stage)) for kind, stage in words)
+    )
+    axes = plot_chain_grid(chain, schedule, title="mine").axes[0]
+    assert boxes(axes, "$D$") == [(30, 30, 1)]
+    assert (10, 30, 1) in boxes(axes, "$a$")
+    labels = [str(item.get_label()) for item in axes.collections]
+    without = plot_chain_grid(chain, store_all_schedule(chain), title="mine").axes[0]
+    assert [str(item.get_label()) for item in without.collections] == [
+        label for label in labels if not label.startswith("$D$")
+    ]
+
+
+def test_what_is_in_memory_when_a_loss_runs_alone() -> None:
+    # Forward for 2 ns, backward for 3 ns: a-bar from the end of the one to the end of the other,
+    # the input from the start.
+    assert stored_values(LOSS_ONLY, store_all_schedule(LOSS_ONLY)) == (
+        Stored(number=1, saved=True, start_ns=2, end_ns=5),
+        Stored(number=0, saved=False, start_ns=0, end_ns=5),
+    )
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_the_values_and_the_gradient_are_what_the_replay_has_stored(data: st.DataObject) -> None:
+    drawn = data.draw(chains())
+    # Without durations of zero a time tells which operations are over.
+    chain = replace(
+        drawn,
+        stages=tuple(
+            replace(stage, forward_ns=stage.forward_ns + 1, backward_ns=stage.backward_ns + 1)
+            for stage in drawn
+        ),
+    )
+    operation = st.builds(
+        ChainOperation, st.sampled_from(ChainOperationKind), st.integers(0, len(chain) + 1)
+    )
+    schedule = ChainSchedule(tuple(data.draw(st.lists(operation, max_size=12))))
+    values = stored_values(chain, schedule)
+    gradient = len(chain)
+    replay = schedule.replay(chain)
+    last_at = {step.end_ns: step for step in replay.steps}
+    for done, step in zip(schedule.operations, replay.steps, strict=True):
+        exists = 1 <= done.stage <= len(chain)
+        if done.kind is ChainOperationKind.BACKWARD and exists:
+            gradient = done.stage - 1
+        if step.end_ns == replay.time_ns:
+            # At the very end every band ends.
+            break
+        if step is not last_at[step.end_ns]:
+            # What a drop frees at the same time is gone already.
+            continue
+        stored = sum(
+            chain.stage(value.number).saved_bytes
+            if value.saved
+            else chain.activation_bytes(value.number)
+            for value in values
+            if value.start_ns <= step.end_ns < value.end_ns
+        )
+        assert stored + chain.activation_bytes(gradient) == step.after_bytes
+
+
+def test_operations_on_stages_that_do_not_exist_are_passed_over() -> None:
+    schedule = ChainSchedule((ChainOperation(ChainOperationKind.FORWARD_ALL, 9),))
+    figure = plot_chain_grid(LOSS_ONLY, schedule, title="nothing")
+    figure.draw_without_rendering()
+    assert boxes(figure.axes[0], LABELS[ChainOperationKind.FORWARD_ALL]) == []
+    assert figure.axes[0].get_xlim() == (0, 1)
+
+
+def test_every_stage_and_the_input_have_a_row() -> None:
+    figure = plot_chain_grid(UNIFORM, store_all_schedule(UNIFORM), title="mine")
+    low, high = figure.axes[0].get_ylim()
+    assert low < 0
+    assert high > len(UNIFORM)
+
+
+def test_of_a_schedule_with_transfers_the_bands_may_be_on_the_host() -> None:
+    computations = store_all_schedule(UNIFORM)
+    plain = plot_chain_grid(UNIFORM, computations, title="mine").axes[0]
+    moved = plot_chain_grid(UNIFORM, OffloadSchedule(computations.operations), title="mine").axes[0]
+    labels = [[str(item.get_label()) for item in axes.collections] for axes in (plain, moved)]
+    assert [label for label in labels[0] if "host" in label] == []
+    assert [label for label in labels[1] if "host" in label] == [
+        "$\\bar a$ in memory or on the host",
+        "$a$ in memory or on the host",
+    ]
+    assert moved.get_xlabel().startswith("time of the computations")
+    assert boxes(plain, "$B$") == boxes(moved, "$B$")

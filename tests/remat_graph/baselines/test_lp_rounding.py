@@ -1,0 +1,96 @@
+"""Rounding of Checkmate's relaxation: thresholds, draws, limits."""
+
+from __future__ import annotations
+
+from jettison.formulations.remat_graph.checkmate import Checkmate
+from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
+from jettison.instances.remat_graph.graph import Graph, Node
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.solve import solve_with
+from jettison.solvers.core.status import Termination
+from jettison.solvers.remat_graph.baselines.lp_rounding import (
+    round_by_draws,
+    round_by_thresholds,
+    solve_lp_rounding,
+)
+
+# 0 -> 1 -> 2 -> 3, and 3 reads 0 too.
+SKIP = Graph(
+    "skip",
+    (
+        Node(name="a", duration_ns=2, output_bytes=3),
+        Node(name="b", duration_ns=1, output_bytes=4, inputs=("a",)),
+        Node(name="c", duration_ns=1, output_bytes=1, inputs=("b",)),
+        Node(name="d", duration_ns=1, output_bytes=1, inputs=("a", "c")),
+    ),
+)
+
+
+def test_a_threshold_stores_what_is_above_it() -> None:
+    # a has a share of 0.5 when d's stage begins: up to the threshold 0.45 it stays, from 0.55 on
+    # it is recomputed. Equal choices in a row are made once, so there are two.
+    shares = ({}, {0: 1.0}, {0: 0.5, 1: 1.0}, {0: 0.5, 2: 1.0})
+    found = [schedule.computations for schedule in round_by_thresholds(SKIP, shares)]
+    assert found == [(0, 1, 2, 3), (0, 1, 2, 0, 3)]
+
+
+def test_what_the_relaxation_stores_wholly_or_not_at_all_is_not_left_to_chance() -> None:
+    assert list(round_by_draws(SKIP, ({}, {0: 1.0}, {1: 1.0}, {2: 1.0}), 0)) == []
+
+
+def test_draws_follow_the_shares_and_the_seed() -> None:
+    shares = ({}, {0: 1.0}, {0: 1.0, 1: 1.0}, {0: 0.25, 2: 1.0})
+    drawn = list(round_by_draws(SKIP, shares, 1))
+    assert len(drawn) == 50
+    assert drawn == list(round_by_draws(SKIP, shares, 1))
+    assert drawn != list(round_by_draws(SKIP, shares, 2))
+    stored = sum(schedule.computations == (0, 1, 2, 3) for schedule in drawn)
+    # Of 50 draws at 1/4: 12.5 expected, deviation 3.1.
+    assert 3 < stored < 22
+    assert {schedule.computations for schedule in drawn} == {(0, 1, 2, 3), (0, 1, 2, 0, 3)}
+
+
+def test_on_a_training_step_it_is_within_the_bound_and_the_memory() -> None:
+    graph = LayeredGraphs(nodes=20, passes=Passes.TRAINING).draw(3)
+    problem = RematGraph(graph, "85%")
+    result = solve_with(problem, "lp-rounding", SolveOptions(time_limit_s=30))
+    bound = solve_with(problem, "checkmate-lp", SolveOptions(time_limit_s=30))
+    assert result.peak_bytes is not None
+    assert result.peak_bytes <= problem.memory_bytes
+    assert result.time_ns is not None
+    assert bound.lower_bound_ns is not None
+    assert bound.lower_bound_ns <= result.time_ns
+
+
+def test_where_everything_fits_no_relaxation_is_solved() -> None:
+    outcome = solve_lp_rounding(RematGraph(SKIP, 8), SolveOptions())
+    assert outcome.schedule is not None
+    assert outcome.schedule.computations == (0, 1, 2, 3)
+    assert not outcome.work
+
+
+def test_a_memory_without_a_solution_is_named() -> None:
+    outcome = solve_lp_rounding(RematGraph(SKIP, 6), SolveOptions())
+    assert outcome.termination is Termination.COMPLETED
+    assert outcome.note == "the linear relaxation has no solution in this memory"
+
+
+def test_a_model_that_takes_longer_to_write_than_there_is_time_is_declined() -> None:
+    graph = LayeredGraphs(nodes=200).draw(0)
+    outcome = solve_lp_rounding(RematGraph(graph, "90%"), SolveOptions(time_limit_s=0.01))
+    assert outcome.termination is Termination.TIME_LIMIT
+    assert outcome.schedule is None
+    assert outcome.note is not None
+    assert "to write down" in outcome.note
+
+
+def test_a_model_that_leaves_no_time_to_solve_it_is_declined() -> None:
+    graph = LayeredGraphs(nodes=100).draw(0)
+    # Two thirds of this are too little to solve what takes half of it to write.
+    writing_s = Checkmate().estimated_coefficients(graph) * 1e-5
+    outcome = solve_lp_rounding(RematGraph(graph, "90%"), SolveOptions(time_limit_s=2 * writing_s))
+    assert outcome.termination is Termination.TIME_LIMIT
+    assert not outcome.work
+    assert outcome.note is not None
+    assert "to write down" in outcome.note

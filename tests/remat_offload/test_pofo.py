@@ -1,0 +1,174 @@
+"""POFO as a method: its plans replayed, its floor, the cut bound, and the fallback."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from unittest.mock import patch
+
+import pytest
+
+from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_offload.problem import RematOffloadChain, Transfers
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.result import Result
+from jettison.solvers.core.solve import solve, solve_with
+from jettison.solvers.core.status import Termination
+from jettison.solvers.remat_offload.least_memory import least_memory_with_offloading
+from jettison.solvers.remat_offload.pofo.program import pofo_exact
+from tests.remat_offload.oracles.brute_force import fastest
+from tests.remat_offload.oracles.samples import offload_samples
+from tests.sharding.strategies import random_chain
+from tests.tiny import UNEVEN, chain_of
+
+EXACT = SolveOptions(gap=0, time_limit_s=30)
+
+
+def _solve(chain: Chain, memory_bytes: int, rate: int, transfers: Transfers) -> Result:
+    return solve_with(RematOffloadChain(chain, memory_bytes, rate, transfers), "pofo", EXACT)
+
+
+def test_with_fluid_transfers_it_is_the_brute_force_as_the_replay_counts_it() -> None:
+    checked = 0
+    for sample in offload_samples(11, 150):
+        best = fastest(sample.chain, sample.memory_bytes, sample.bytes_per_ns)
+        found = _solve(sample.chain, sample.memory_bytes, sample.bytes_per_s, Transfers.FLUID)
+        if best is None:
+            assert found.status != "optimal-pofo"
+            continue
+        checked += 1
+        # Another schedule, found by the way, may do without POFO's assumptions.
+        assert found.replay is not None
+        if found.replay.schedule_class is ScheduleClass.POFO:
+            assert found.time_ns == -(-best.numerator // best.denominator)
+            assert found.status in {"optimal", "optimal-pofo"}
+    assert checked > 50
+
+
+def test_the_replay_of_a_plan_takes_the_time_that_the_program_says() -> None:
+    generator = random.Random(2)
+    compared = 0
+    for _ in range(60):
+        chain = random_chain(generator, generator.randint(3, 9), largest_output_bytes=20)
+        memory_bytes = generator.randint(
+            chain.store_all_peak_bytes // 2, chain.store_all_peak_bytes
+        )
+        rate = generator.choice([5 * 10**8, 10**9, 2 * 10**9, 7 * 10**9 // 3])
+        bracket = pofo_exact(chain, memory_bytes, rate)
+        if bracket.plan_ns is None:
+            continue
+        found = _solve(chain, memory_bytes, rate, Transfers.FLUID)
+        assert found.time_ns is not None
+        assert Fraction(found.time_ns - 1) < bracket.plan_ns
+        compared += found.time_ns >= bracket.plan_ns
+    assert compared > 30
+
+
+def test_at_once_is_bracketed_by_the_bounds_and_by_every_heuristic() -> None:
+    generator = random.Random(5)
+    for _ in range(25):
+        chain = random_chain(generator, generator.randint(2, 8), largest_output_bytes=10)
+        memory_bytes = generator.randint(
+            least_memory_with_offloading(chain), chain.store_all_peak_bytes
+        )
+        problem = RematOffloadChain(chain, memory_bytes, 10**9)
+        found = solve_with(problem, "pofo", EXACT)
+        assert found.time_ns is not None
+        cut = next(bound for bound in found.bounds if bound.method == "cut-bound")
+        assert cut.time_ns <= found.time_ns
+        capped = solve(problem, "autocapper")
+        if capped.time_ns is not None:
+            assert found.time_ns <= capped.time_ns
+
+
+def test_with_fluid_transfers_it_is_no_worse_than_rotor_where_rounding_loses_plans() -> None:
+    # Sizes of 10^14 bytes beside a link of less than a byte per ns need more than 60 bits, and what
+    # fits to the byte is lost.
+    wide = 10**14
+    chain = chain_of(0, (9, 0, 0, wide, 0), (9, 1, 1, wide + 1, 2), (9, 0, 0, wide + 1, 0))
+    problem = RematOffloadChain(chain, wide + 2, 27_210_884, Transfers.FLUID)
+    rotor = solve(problem, "rotor")
+    found = solve(problem, "pofo")
+    assert rotor.time_ns is not None
+    assert found.time_ns is not None
+    assert found.time_ns <= rotor.time_ns
+    stored = RematOffloadChain(chain, chain.store_all_peak_bytes, 27_210_884, Transfers.FLUID)
+    assert solve(stored, "offload-only").time_ns == chain.base_time_ns
+
+
+def test_where_no_plan_fits_everything_is_moved() -> None:
+    least = least_memory_with_offloading(UNEVEN)
+    found = _solve(UNEVEN, least, 10**9, Transfers.AT_ONCE)
+    assert found.schedule is not None
+    assert found.peak_bytes == least
+    refused = _solve(UNEVEN, least - 1, 10**9, Transfers.AT_ONCE)
+    assert refused.status == "infeasible"
+
+
+@pytest.mark.parametrize("transfers", Transfers)
+def test_an_interrupt_keeps_the_best_so_far(transfers: Transfers) -> None:
+    with patch(
+        "jettison.solvers.remat_offload.pofo.brackets.pofo_exact", side_effect=KeyboardInterrupt
+    ):
+        found = _solve(UNEVEN, UNEVEN.store_all_peak_bytes - 1, 10**9, transfers)
+    assert found.termination is Termination.INTERRUPTED
+    assert found.schedule is not None
+
+
+def test_an_interrupt_of_the_bound_leaves_a_schedule_too() -> None:
+    stopped = Outcome(termination=Termination.INTERRUPTED)
+    with patch(
+        "jettison.solvers.remat_offload.pofo.method.bound_offload_cut", return_value=stopped
+    ):
+        found = _solve(UNEVEN, UNEVEN.store_all_peak_bytes - 1, 10**9, Transfers.AT_ONCE)
+    assert found.termination is Termination.INTERRUPTED
+    assert found.schedule is not None
+
+
+def test_a_limit_is_not_said_to_prove_that_nothing_fits() -> None:
+    with patch("jettison.solvers.remat_offload.pofo.brackets.pofo_exact", side_effect=TimeoutError):
+        found = solve(RematOffloadChain(UNEVEN, 30, 1), "offload-only")
+    assert found.schedule is None
+    assert found.note == "stopped before a schedule that fits was found"
+
+
+def test_where_no_bracket_ends_in_time_the_other_plans_are_tried() -> None:
+    chain = random_chain(random.Random(3), 40, largest_output_bytes=20)
+    memory_bytes = (least_memory_with_offloading(chain) + chain.store_all_peak_bytes) // 2
+    problem = RematOffloadChain(chain, memory_bytes, 10**9, Transfers.FLUID)
+    with patch(
+        "jettison.solvers.remat_offload.pofo.brackets.pofo_bracket", side_effect=TimeoutError
+    ):
+        found = solve_with(problem, "pofo", EXACT)
+    capped = solve(problem, "autocapper")
+    assert found.termination is Termination.TIME_LIMIT
+    assert found.time_ns is not None
+    assert capped.time_ns is not None
+    assert found.time_ns <= capped.time_ns
+
+
+def test_long_chains_are_counted_in_more_slots_while_the_gap_is_open() -> None:
+    generator = random.Random(9)
+    chain = random_chain(generator, 33, largest_output_bytes=1000)
+    memory_bytes = (chain.recompute_all_peak_bytes + chain.store_all_peak_bytes) // 2
+    problem = RematOffloadChain(chain, memory_bytes, 10**9, Transfers.FLUID)
+    with patch("jettison.solvers.remat_offload.pofo.brackets.MOST_SLOTS", 200):
+        found = solve_with(problem, "pofo", SolveOptions(gap=0, time_limit_s=None))
+    assert found.work["slots"] in {50, 100, 200}
+    floor = next(bound for bound in found.bounds if bound.method == "pofo")
+    assert floor.valid_for is ScheduleClass.POFO
+    assert found.time_ns is not None
+    assert floor.time_ns <= found.time_ns
+
+
+def test_offloading_alone_computes_nothing_twice() -> None:
+    generator = random.Random(6)
+    for transfers in Transfers:
+        for _ in range(20):
+            chain = random_chain(generator, generator.randint(2, 7))
+            memory_bytes = generator.randint(1, chain.store_all_peak_bytes)
+            problem = RematOffloadChain(chain, memory_bytes, 10**9, transfers)
+            found = solve(problem, "offload-only")
+            if found.replay is not None:
+                assert not any(step.repeated for step in found.replay.steps)
