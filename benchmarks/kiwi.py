@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable
 
 from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.from_pyomo import from_pyomo
-from jettison.formulations.milp.products import Linearised
 from jettison.formulations.remat_sharding.kiwi.compact import KiwiReducedCompact
+from jettison.formulations.remat_sharding.kiwi.products import Linearised
 from jettison.formulations.remat_sharding.kiwi.reduced import KiwiReduced
 from jettison.instances.generators.sharded_mlp import sharded_mixed, sharded_mlp
 from jettison.instances.generators.sharded_transformer import sharded_transformer

@@ -195,6 +195,7 @@ def _draw(result: Result, plot: Path | None, grid: Path | None) -> None:
     from jettison.schedules.core.picture_file import save_figure
     from jettison.schedules.remat_chain.grid import plot_chain_grid
     from jettison.schedules.remat_graph.recomputation_grid import plot_recomputation_grid
+    from jettison.schedules.remat_offload.grid import plot_offload_grid
     from jettison.schedules.remat_sharding.plan_plot import plot_sharded_plan
 
     title = f"{result.problem.instance.name}: {result.method}"
@@ -206,9 +207,7 @@ def _draw(result: Result, plot: Path | None, grid: Path | None) -> None:
     if grid is not None and isinstance(instance, ShardedGraph):
         assert isinstance(schedule, ShardedSchedule)
         save_figure(plot_sharded_plan(instance, schedule, title=title), grid)
-    if (
-        grid is not None
-        and isinstance(instance, Chain)
-        and isinstance(schedule, ChainSchedule | OffloadSchedule)
-    ):
+    if grid is not None and isinstance(instance, Chain) and isinstance(schedule, ChainSchedule):
         save_figure(plot_chain_grid(instance, schedule, title=title), grid)
+    if grid is not None and isinstance(instance, Chain) and isinstance(schedule, OffloadSchedule):
+        save_figure(plot_offload_grid(instance, schedule, title=title), grid)

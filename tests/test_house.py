@@ -12,6 +12,25 @@ import pytest
 import jettison
 
 ROOT = Path(__file__).parent.parent
+# What serves every problem, and the columns with the ones that they build on: a chain can be
+# offloaded and written as a graph, a sharded graph is a graph once its strategies are chosen, and
+# 3-PARTITION is posed as weights to offload.
+SHARED = ("core", "milp", "proof")
+ARROWS: dict[str, tuple[str, ...]] = {
+    "core": (),
+    "milp": (),
+    "proof": (),
+    "remat_chain": (),
+    "remat_offload": ("remat_chain",),
+    "weight_offload": ("remat_chain",),
+    "remat_graph": ("remat_chain",),
+    "sharding": (),
+    "remat_sharding": ("remat_graph",),
+    "multi_model": ("remat_graph",),
+    "three_partition": ("remat_chain", "weight_offload"),
+}
+# A folder fits a screen.
+MOST_ENTRIES = 25
 FLOORS = ("certificates", "instances", "schedules", "formulations", "solvers", "studies", "cli")
 
 
@@ -56,15 +75,48 @@ def test_the_executors_build_on_the_solvers_and_nothing_builds_on_them() -> None
 def test_the_sanitizers_see_the_test_of_every_module_that_calls_a_kernel() -> None:
     listed = (ROOT / "Makefile").read_text(encoding="utf-8").split("sanitize:")[1]
     users = [
-        path.stem
-        for path in sorted((ROOT / "solvers").glob("*.py"))
+        path.relative_to(ROOT / "solvers")
+        for path in sorted((ROOT / "solvers").rglob("*.py"))
         if "_kernels import" in path.read_text(encoding="utf-8")
         or "import _kernels" in path.read_text(encoding="utf-8")
     ]
     assert len(users) > 10
-    for name in users:
-        test = ROOT / "tests" / "solvers" / f"test_{name}.py"
-        assert not test.exists() or f"tests/solvers/{test.name}" in listed, test.name
+    for user in users:
+        for test in (ROOT / "tests" / user.parts[0]).rglob(f"test_{user.stem}.py"):
+            assert str(test.relative_to(ROOT)) in listed
+
+
+def columns_imported(path: Path) -> set[str]:
+    """Return the columns that a file imports from, on whatever floor."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            parts = node.module.split(".")
+            found |= {parts[2]} if len(parts) > 2 and parts[1] in FLOORS else set()
+    return found & ARROWS.keys()
+
+
+@pytest.mark.parametrize("column", sorted(ARROWS.keys() - {"core"}))
+def test_a_column_imports_another_only_along_an_arrow(column: str) -> None:
+    files = [path for floor in FLOORS for path in (ROOT / floor / column).rglob("*.py")]
+    assert files
+    for path in files:
+        assert columns_imported(path) <= {column, *SHARED, *ARROWS[column]}, path
+
+
+def test_no_folder_of_the_package_shows_more_than_a_screen() -> None:
+    for floor in FLOORS:
+        for folder in [ROOT / floor, *(ROOT / floor).rglob("*/")]:
+            if "data" in folder.parts or "__pycache__" in folder.parts:
+                continue
+            shown = [item for item in folder.iterdir() if item.name != "__pycache__"]
+            assert len(shown) <= MOST_ENTRIES, folder
+
+
+def test_no_module_repeats_the_name_of_its_folder() -> None:
+    for floor in FLOORS:
+        for path in (ROOT / floor).rglob("*.py"):
+            assert path.stem != path.parent.name, path
 
 
 def test_every_public_name_can_be_imported() -> None:

@@ -153,7 +153,8 @@ DIAMOND = Graph(
     ),
 )
 
-# tests/remat_graph/oracles/test_brute_force.py derives its fastest schedule: n2 and n4 come before n3.
+# tests/remat_graph/oracles/test_brute_force.py derives its fastest schedule: n2 and n4 come before
+# n3.
 ONLY_OUT_OF_ORDER = Graph(
     "only out of order",
     (

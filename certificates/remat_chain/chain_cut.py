@@ -1,9 +1,9 @@
 r"""What has to be computed again after one moment of a chain's step, in exact integers.
 
-The model of `formulations/remat_chain/cut.py` with no rerun bounds of the stages below, whose docstring
-has the proof, for schedules that may drop any value at any time: the moment is the start of the
-last :math:`F_{all}^\ell` before :math:`B^\ell`, or the start of :math:`B^\ell`, whichever leaves
-less memory beside the stage :math:`\ell`:
+The model of `formulations/remat_chain/cut.py` with no rerun bounds of the stages below, whose
+docstring has the proof, for schedules that may drop any value at any time: the moment is the start
+of the last :math:`F_{all}^\ell` before :math:`B^\ell`, or the start of :math:`B^\ell`, whichever
+leaves less memory beside the stage :math:`\ell`:
 
 .. math::
     A_\ell = M - a^0 - \bar a^\ell

@@ -1,9 +1,9 @@
 r"""Lower bounds of the dynamic program of a chain's schedules that are persistent with drops.
 
 A schedule may drop the input :math:`a^{\ell-1}` of a stage while :math:`\bar a^\ell` is there, and
-make it again before :math:`B^\ell`. `schedules/remat_chain/drop_rules.py` has the class of schedules, and
-`solvers/remat_chain/drop_search.py` the recurrence and why no schedule of the class is faster. It has four
-tables over sub-chains :math:`s, \dots, t` and bytes :math:`m`:
+make it again before :math:`B^\ell`. `schedules/remat_chain/drop_rules.py` has the class of
+schedules, and `solvers/remat_chain/drop_search.py` the recurrence and why no schedule of the class
+is faster. It has four tables over sub-chains :math:`s, \dots, t` and bytes :math:`m`:
 
 * :math:`C_p(s,t,m)`: the backwards of :math:`t, \dots, s`; the input :math:`a^{s-1}` is there
   throughout and not counted in :math:`m`;

@@ -1,8 +1,8 @@
 r"""What must be computed again in windows between chosen first computations of a graph's step.
 
-The model of `formulations/remat_graph/windows/frontier.py`, whose docstring has every row and the proof that
-every schedule is a point, written once more and in exact integers: the checker trusts nothing but
-this page. With one cut it is the preset `SingleCut`.
+The model of `formulations/remat_graph/windows/frontier.py`, whose docstring has every row and the
+proof that every schedule is a point, written once more and in exact integers: the checker trusts
+nothing but this page. With one cut it is the preset `SingleCut`.
 
 Cuts are nodes :math:`t_1 < \dots < t_k`. Window :math:`w` goes from the end of the first
 computation of :math:`t_w` to that of :math:`t_{w+1}`, the last one to the end of the step. For

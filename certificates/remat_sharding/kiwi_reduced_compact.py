@@ -1,10 +1,11 @@
 r"""KIWI's reduced problem, strategies and recomputations, in exact integers.
 
-The model of `formulations/remat_sharding/kiwi/compact.py`, whose docstring has every row and the reasons
-why its points are the plans of the reduced problem. Which operators may be computed again, and
-when values are freed, is said in `schedules/remat_sharding/reduced_recomputation.py`, briefly: :math:`Z` are the
-forward operators that a backward one reads; :math:`i \in Z` may be computed again right before its
-first backward user :math:`H_i`, not beside an input that is, and is then freed after its last use
+The model of `formulations/remat_sharding/kiwi/compact.py`, whose docstring has every row and the
+reasons why its points are the plans of the reduced problem. Which operators may be computed again,
+and when values are freed, is said in `schedules/remat_sharding/reduced_recomputation.py`, briefly:
+:math:`Z` are the forward operators that a backward one reads; :math:`i \in Z` may be computed again
+right before its first backward user :math:`H_i`, not beside an input that is, and is then freed
+after its last use
 :math:`l_i` that is not backward. Values are freed after their last use :math:`live_i`, or the last
 :math:`H_j` of a user that is computed again; parameters and what is kept stay.
 

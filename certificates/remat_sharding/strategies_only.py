@@ -1,10 +1,10 @@
 r"""The fastest strategies of a sharded graph, whatever the memory, in exact integers.
 
-The model of `formulations/remat_sharding/strategies_only.py`: every operator is computed once, and costs what its
-strategy and the resharding of its inputs cost. Columns and rows are those of `strategy_columns`.
-Every plan of the graph, in any memory, chooses strategies and computes every operator at least
-once: its time is at least that of this point. The only resource, which the model does not use, is
-the memory that the bound is asked for.
+The model of `formulations/remat_sharding/strategies_only.py`: every operator is computed once, and
+costs what its strategy and the resharding of its inputs cost. Columns and rows are those of
+`strategy_columns`. Every plan of the graph, in any memory, chooses strategies and computes every
+operator at least once: its time is at least that of this point. The only resource, which the model
+does not use, is the memory that the bound is asked for.
 
 Version 1. No options.
 """

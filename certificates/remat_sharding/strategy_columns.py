@@ -1,9 +1,10 @@
 r"""The columns and rows that choose a strategy for each operator of a sharded graph.
 
-The model of `formulations/remat_sharding/strategy_columns.py`, whose docstring has the rows. Operators that have
-one choice together, :math:`g`, share binary columns ``s_g_k``, which are 0 where a strategy is
-forbidden for one of them. Between two choices whose tables cost anything, or forbid anything, stand
-columns ``e_g_h_a_b``, also binary: both ends have strategies of the classes of :math:`a` and
+The model of `formulations/remat_sharding/strategy_columns.py`, whose docstring has the rows.
+Operators that have one choice together, :math:`g`, share binary columns ``s_g_k``, which are 0
+where a strategy is forbidden for one of them. Between two choices whose tables cost anything, or
+forbid anything, stand columns ``e_g_h_a_b``, also binary: both ends have strategies of the classes
+of :math:`a` and
 :math:`b`, of strategies that all tables between the two treat alike; 0 where a pair is forbidden.
 :math:`a` and :math:`b` are the first of their classes.
 

@@ -1,8 +1,8 @@
 r"""What has to come back over the link for the first and for the last layer, in exact integers.
 
-The closed form of `solvers/weight_offload/bounds/closed_form.py`, whose docstring has the proof, as two knapsack
-rows. Operations, sizes and the link are those of `given_weight_offload`; with :math:`E_k` bytes to
-be absent when operation :math:`k` starts,
+The closed form of `solvers/weight_offload/bounds/closed_form.py`, whose docstring has the proof, as
+two knapsack rows. Operations, sizes and the link are those of `given_weight_offload`; with
+:math:`E_k` bytes to be absent when operation :math:`k` starts,
 
 .. math::
     \min \frac{q}{p} \Bigl( \sum_{i < L} |w_i| x_i + \sum_{i > 1} |w_i| y_i \Bigr), \quad

@@ -32,14 +32,14 @@ class ShardedFormulation(StrEnum):
                 return KiwiReducedCompact().build(problem).model
             case ShardedFormulation.KIWI_REDUCED_PRINTED:
                 from jettison.formulations.milp.from_pyomo import from_pyomo
-                from jettison.formulations.milp.products import Linearised
+                from jettison.formulations.remat_sharding.kiwi.products import Linearised
                 from jettison.formulations.remat_sharding.kiwi.reduced import KiwiReduced
 
                 return from_pyomo(KiwiReduced(Linearised()).build(problem).concrete).model
             case ShardedFormulation.KIWI_FULL:
                 from jettison.formulations.milp.from_pyomo import from_pyomo
-                from jettison.formulations.milp.products import Linearised
                 from jettison.formulations.remat_sharding.kiwi.full import KiwiFull
+                from jettison.formulations.remat_sharding.kiwi.products import Linearised
 
                 return from_pyomo(KiwiFull(Linearised()).build(problem).concrete).model
             case other:

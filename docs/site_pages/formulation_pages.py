@@ -1,114 +1,92 @@
 """One page for each formulation: its model in LaTeX beside its code, grouped by paper.
 
 A module of ``formulations/`` is a formulation if its docstring states a model (``.. math::``). Its
-group is the problem that it is for, which is told by the instances that it imports, or else by the
-modules that import it. Modules without a model of their own are parts: their code stands on the
-page of the formulation that their docstring names.
+group is the paper of the column, the folder, that it stands in. Modules without a model of their
+own are parts: their code stands on the page of the formulation of their column that their
+docstring names.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from .page_text import (
     SECTION,
     TITLE,
+    defined_in,
     docstring_of,
     heading,
-    imports_of,
     table,
     toctree,
     with_numbers_kept,
     write_page,
 )
 
-# What a model is for, most telling first: the module of `instances` that it imports.
-_PAPERS = {
-    "three_partition": "Hard instances: 3-PARTITION",
-    "multi_model_training": "µ-TWO: models that share a device (MLSys 2023)",
-    "sub_array": "µ-TWO: models that share a device (MLSys 2023)",
-    "weight_offload": "Weight offloading",
-    "remat_offload_chain": "POFO: recompute and offload on a chain (NeurIPS 2021)",
-    "remat_sharding": "KIWI: shard and recompute (2023)",
-    "sharded_graph": "KIWI: shard and recompute (2023)",
-    "sharding": "Alpa and the IOPDDL contest: one strategy for each operator",
-    "strategy_graph": "Alpa and the IOPDDL contest: one strategy for each operator",
-    "remat_graph": "Checkmate and Moccasin: recompute on a graph",
+# Columns from chains to meshes, as the problems are listed elsewhere.
+PAPERS = {
     "remat_chain": "rotor: recompute on a chain (RR-9302)",
+    "remat_graph": "Checkmate and Moccasin: recompute on a graph",
+    "sharding": "Alpa and the IOPDDL contest: one strategy for each operator",
+    "remat_sharding": "KIWI: shard and recompute (2023)",
+    "remat_offload": "POFO: recompute and offload on a chain (NeurIPS 2021)",
+    "weight_offload": "Weight offloading",
+    "multi_model": "µ-TWO: models that share a device (MLSys 2023)",
+    "three_partition": "Hard instances: 3-PARTITION",
+    "milp": "For several problems",
 }
-OTHER = "For several problems"
-# Groups from chains to meshes, as the problems are listed elsewhere.
-_ORDER = (*reversed(tuple(dict.fromkeys(_PAPERS.values()))), OTHER)
 
 
 @dataclass(frozen=True)
 class Formulation:
-    """A module that states a model."""
+    """A module that states a model.
 
+    Attributes
+    ----------
+    name
+        Its place in ``formulations/``, with dots: the name of the page as well.
+    """
+
+    name: str
     path: Path
     title: str
     text: str
     code_line: int
-    group: str
     parts: tuple[Path, ...]
 
     @property
-    def name(self) -> str:
-        """The name of the module, and of the page."""
-        return self.path.stem
+    def group(self) -> str:
+        """The paper of its column."""
+        return PAPERS[self.name.partition(".")[0]]
 
 
 def find_formulations(root: Path) -> list[Formulation]:
     """Return all formulations, in the order of their names."""
-    modules = {path.stem: path for path in sorted((root / "formulations").glob("*.py"))}
-    modules.pop("__init__", None)
-    read = {name: docstring_of(path) for name, path in modules.items()}
-    models = {name for name, (_, text, _) in read.items() if ".. math::" in text}
-    users = _users(root, models)
-    parts = {name: [] for name in models}
-    for name in modules.keys() - models:
+    room = root / "formulations"
+    found = {
+        ".".join(path.relative_to(room).with_suffix("").parts): path
+        for path in sorted(room.rglob("*.py"))
+        if path.stem != "__init__"
+    }
+    read = {name: docstring_of(path) for name, path in found.items()}
+    parts: dict[str, list[Path]] = {
+        name: [] for name in sorted(found) if ".. math::" in read[name][1]
+    }
+    # This is how a docstring names the model that it is a part of: module, or what builds it.
+    models = {
+        (name.partition(".")[0], word): name
+        for name in parts
+        for word in (name.rpartition(".")[2], *defined_in(found[name]))
+    }
+    for name in sorted(found.keys() - parts.keys()):
         title, text, _ = read[name]
-        named = [word for word in re.findall(r"`(\w+)`", f"{title} {text}") if word in models]
-        if named:
-            parts[named[0]].append(modules[name])
-    return [
-        Formulation(
-            modules[name],
-            *read[name],
-            group=_group(modules[name], users[name]),
-            parts=tuple(sorted(parts[name])),
-        )
-        for name in sorted(models)
-    ]
-
-
-def _users(root: Path, models: set[str]) -> dict[str, list[Path]]:
-    users: dict[str, list[Path]] = {name: [] for name in models}
-    for room in ("formulations", "solvers"):
-        for path in sorted((root / room).glob("*.py")):
-            for name in imports_of(path):
-                stem = name.removeprefix("formulations.")
-                if stem in users and stem != path.stem:
-                    users[stem].append(path)
-    return users
-
-
-def _group(path: Path, users: Sequence[Path]) -> str:
-    own = _paper_of(path)
-    if own is not None:
-        return own
-    of_users = Counter(group for user in users if (group := _paper_of(user)) is not None)
-    # A piece that serves several papers belongs to none of them.
-    return next(iter(of_users)) if len(of_users) == 1 else OTHER
-
-
-def _paper_of(path: Path) -> str | None:
-    imported = imports_of(path)
-    return next((title for name, title in _PAPERS.items() if f"instances.{name}" in imported), None)
+        words = re.findall(r"`([\w.]+)`", f"{title} {text}")
+        named = [(name.partition(".")[0], word.rpartition(".")[2]) for word in words]
+        owner = next((models[key] for key in named if key in models), None)
+        if owner is not None:
+            parts[owner].append(found[name])
+    return [Formulation(name, found[name], *read[name], parts=tuple(parts[name])) for name in parts]
 
 
 def write(root: Path, folder: Path) -> None:
@@ -116,7 +94,7 @@ def write(root: Path, folder: Path) -> None:
     formulations = find_formulations(root)
     groups = {
         title: [item for item in formulations if item.group == title]
-        for title in _ORDER
+        for title in PAPERS.values()
         if any(item.group == title for item in formulations)
     }
     tables = []

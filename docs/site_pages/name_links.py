@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment
 
 _LOGGER = logging.getLogger(__name__)
-_FORMULATION = re.compile(r"(?:jettison\.)?(?:formulations[./])?(\w+?)(?:\.py)?")
+_FORMULATION = re.compile(r"(?:jettison\.)?(?:formulations[./])?([\w./]+?)(?:\.py)?")
 
 
 def connect(app: Sphinx) -> None:
@@ -55,7 +55,7 @@ def _resolve(
 
 def _formulation_page(env: BuildEnvironment, target: str) -> str | None:
     match = _FORMULATION.fullmatch(target)
-    page = f"generated/formulations/{match[1]}" if match else ""
+    page = f"generated/formulations/{match[1].replace('/', '.')}" if match else ""
     return page if page in env.found_docs else None
 
 

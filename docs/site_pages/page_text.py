@@ -45,6 +45,12 @@ def docstring_of(path: Path) -> tuple[str, str, int]:
     return first.rstrip(".").strip(), rest.strip(), (end or 0) + 1
 
 
+def defined_in(path: Path) -> list[str]:
+    """Return the names of the functions and classes of a module."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    return [item.name for item in body if isinstance(item, ast.FunctionDef | ast.ClassDef)]
+
+
 def with_numbers_kept(text: str) -> str:
     """Escape the numbers of equations that begin an item, which would begin a list of their own."""
     return re.sub(r"^(\s*[*-] )\((\w+)\) ", r"\1\\(\2) ", text, flags=re.MULTILINE)

@@ -119,7 +119,7 @@ def _bandwidth(problem: str) -> str | None:
 
 
 def _module(root: Path, module: str, methods: list[Method]) -> str:
-    title, text, _ = docstring_of(root / "solvers" / f"{module}.py")
+    title, text, _ = docstring_of(root / "solvers" / f"{module.replace('.', '/')}.py")
     entries = {item.entry.replace(":", "."): None for item in methods}
     functions = [
         f".. autofunction:: jettison.solvers.{entry}\n   :no-index:\n" for entry in entries

@@ -2,9 +2,9 @@ r"""What one moment of a step forces on a chain that may offload: reruns, copies
 
 Source: the cut bound that is used beside POFO (NeurIPS 2021), here at six moments of each stage
 (`moments`), with the time windows of the copies, and carried on from cut to cut as in
-`remat_chain.cut`. It holds for every schedule: recomputation, offloading and bringing back at any time,
-tensors in parts (`Divisible`) or as a whole (`Whole`), both directions of the link at the same
-time. It knows nothing of persistence, of stages or of phases.
+`remat_chain.cut`. It holds for every schedule: recomputation, offloading and bringing back at any
+time, tensors in parts (`Divisible`) or as a whole (`Whole`), both directions of the link at the
+same time. It knows nothing of persistence, of stages or of phases.
 
 Assumed are the operations of Table 1 of POFO, one at a time; each :math:`B` once; gradients stay on
 the device; each direction of the link carries :math:`\beta` at most; what an operation puts out can
@@ -82,9 +82,9 @@ Take a schedule of time :math:`D`, and leave out all forward operations whose re
 5. Each :math:`p_k = 1` is a run of :math:`F^k` after the cut: (once).
 6. Let :math:`j` be the largest stage with :math:`p_j = 1`. At :math:`\sigma_j`, after the cut,
    :math:`F^j` reads stage :math:`j - 1`; if not all of that was on the device or the host at the
-   cut, :math:`F^{j-1}` has run in between, and so on, as in the proof of `remat_chain.cut`. None of these
-   runs is later than the start of :math:`F^j` at :math:`\sigma_j`, so :math:`W_j` counts neither
-   them nor a time twice: (again).
+   cut, :math:`F^{j-1}` has run in between, and so on, as in the proof of `remat_chain.cut`. None of
+   these runs is later than the start of :math:`F^j` at :math:`\sigma_j`, so :math:`W_j` counts
+   neither them nor a time twice: (again).
 7. :math:`E` is time beside what every schedule runs once: before the cut :math:`F^1, \dots,
    F^{\ell-1}` have each run once. Hence (total).
 

@@ -21,9 +21,9 @@ from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.builder import ArrayModelBuilder
 from jettison.formulations.milp.integer_scale import IntegerScale
 from jettison.formulations.remat_sharding.strategies_only import ShardingOnly
+from jettison.instances.core.live_sets import Interval, maximal_live_times
 from jettison.instances.remat_sharding.operator import Role
 from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
-from jettison.instances.sharding.live_sets import Interval, maximal_live_times
 
 
 def sharding_least_peak(

@@ -1,9 +1,9 @@
 r"""What is sharded how, and computed again between a few chosen first computations.
 
-The model of `remat_graph.windows.frontier` with the choice of strategies in it: KIWI's full problem, equations
-(1) and (12) to (23), where memory is looked at after a few operators only. Each such model is a
-relaxation, so its optimum bounds every plan in the order of the graph; `solvers.remat_sharding.exact.search` adds the
-operators that its plans exceed the memory at.
+The model of `remat_graph.windows.frontier` with the choice of strategies in it: KIWI's full
+problem, equations (1) and (12) to (23), where memory is looked at after a few operators only. Each
+such model is a relaxation, so its optimum bounds every plan in the order of the graph;
+`solvers.remat_sharding.exact.search` adds the operators that its plans exceed the memory at.
 
 Operators are counted from 0 to :math:`n-1`, as in `ShardedGraph`; :math:`\mathrm{in}(i)` are the
 inputs of :math:`i`. *Parameters* :math:`P` are in memory from their first computation to the end,
@@ -14,9 +14,9 @@ is the memory of a device. :math:`g(i)` is the operator that decides the strateg
 itself, unless it follows another one.
 
 Cuts :math:`t_1 < \dots < t_k`, windows, what the first computations of a window read,
-:math:`N_w`, and the needed sets :math:`A_w` are those of `remat_graph.windows.frontier`, without parameters:
-they are never in a needed set. There may be no cut at all: then the model is the choice of
-strategies alone.
+:math:`N_w`, and the needed sets :math:`A_w` are those of `remat_graph.windows.frontier`, without
+parameters: they are never in a needed set. There may be no cut at all: then the model is the choice
+of strategies alone.
 
 Columns
 -------
@@ -65,8 +65,9 @@ Model
         + \sum_{i \in A_w \setminus W_t} \sum_k m_{ik} q_{wik} \le B && \forall w,\; t = t_w
 
 where :math:`W_t` holds :math:`t`, its inputs, and the parameters before it, and (work) has one row
-more for the end of the step, with the parameters and what is kept. As in `remat_graph.windows.frontier`, and
-for the same reason, with :math:`N'_w` for what one cut at :math:`t_w` would have:
+more for the end of the step, with the parameters and what is kept. As in
+`remat_graph.windows.frontier`, and for the same reason, with :math:`N'_w` for what one cut at
+:math:`t_w` would have:
 
 .. math::
     \text{(ever)} \quad & Z_{wi} \le \sum_{v \ge w} R_{vi} && \forall i \\
@@ -94,8 +95,8 @@ well, for :math:`R_{wi} = 1` does what it did in (need), (again), (stay) and, wi
 :math:`Z_{wi} = 1`, in (lost) and (path).
 
 A bound for all plans in the order of the graph: with the strategies of such a plan, columns
-:math:`R` and :math:`S` are what `remat_graph.windows.frontier` says of its schedule, whose proof has (need),
-(again), (stay) and (memory); a parameter is in memory at :math:`t` if it comes before.
+:math:`R` and :math:`S` are what `remat_graph.windows.frontier` says of its schedule, whose proof
+has (need), (again), (stay) and (memory); a parameter is in memory at :math:`t` if it comes before.
 
 Slots
 -----

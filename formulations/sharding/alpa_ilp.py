@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import lazy_loader as lazy
 
 from jettison.formulations.sharding.pairwise_choice import PairwiseChoice
-from jettison.instances.sharding.live_sets import maximal_live_times
+from jettison.instances.core.live_sets import maximal_live_times
 from jettison.instances.sharding.problem import Sharding
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import starmap
 
-from jettison.instances.sharding.live_sets import maximal_live_times
+from jettison.instances.core.live_sets import maximal_live_times
 from jettison.instances.sharding.problem import Sharding
 
 Costs = Sequence[int | None]

@@ -53,7 +53,8 @@ gradient, of :math:`B_\ell`, while the chain does: then it stores as much as the
 :math:`A_\ell` :math:`R` more than the latter. :math:`B_\ell` needs :math:`R` more than
 :math:`B^\ell`. What the chain drops, at a price or for nothing, is freed.
 
-From the graph to the chain: `jettison.schedules.remat_chain.from_graph` has the mapping and the proof.
+From the graph to the chain: ``tests/remat_chain/oracles/from_graph.py`` has the mapping
+and the proof.
 :math:`\square`
 
 The base time of the graph is that of the chain, and its no-recomputation peak is :math:`2R`.

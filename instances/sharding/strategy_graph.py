@@ -13,9 +13,9 @@ from typing import Any
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.instance_document import InstanceDocument, read_each, read_provenance
+from jettison.instances.core.live_sets import usage_over_time
 from jettison.instances.core.names import checked_name, checked_unique
 from jettison.instances.core.provenance import Provenance
-from jettison.instances.sharding.live_sets import usage_over_time
 
 # Of one cost or size. Sums are Python integers and have no limit.
 LARGEST_VALUE = 2**63 - 1

@@ -18,7 +18,6 @@ from jettison.schedules.core.picture_style import (
     time_unit,
 )
 from jettison.schedules.remat_chain.schedule import ChainOperationKind, ChainSchedule
-from jettison.schedules.remat_offload.schedule import OffloadSchedule
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,15 +92,19 @@ def stored_values(chain: Chain, schedule: ChainSchedule) -> tuple[Stored, ...]:
 
 
 def plot_chain_grid(
-    chain: Chain, schedule: ChainSchedule | OffloadSchedule, *, title: str
+    chain: Chain,
+    schedule: ChainSchedule,
+    *,
+    title: str,
+    place: str = "in memory",
+    axis: str = "time",
 ) -> Figure:
     """Draw the checkpointing diagram: time against stage.
 
     Every operation is a box as long as it takes, in the row of its stage; behind it, the output of
     the stage is a grey band for as long as it is in memory, broad where all that the backward
-    needs is saved. Row 0 is the input of the chain. Of a schedule with transfers the computations
-    are drawn, one after the other: what waits may be on the host, and no waiting for the link is
-    shown. A drop takes no time: it is a line at the end of the band that it ends.
+    needs is saved. Row 0 is the input of the chain. A drop takes no time: it is a line at the end
+    of the band that it ends.
 
     Parameters
     ----------
@@ -111,6 +114,8 @@ def plot_chain_grid(
         What to draw; it need not be valid.
     title
         Title of the picture.
+    place, axis
+        Where values wait and what the time is, in the words of the legend and of the axis.
 
     Returns
     -------
@@ -119,10 +124,6 @@ def plot_chain_grid(
     """
     from matplotlib.ticker import MaxNLocator
 
-    place, axis = "in memory", "time"
-    if isinstance(schedule, OffloadSchedule):
-        place, axis = "in memory or on the host", "time of the computations"
-        schedule = schedule.computations
     replay = schedule.replay(chain)
     time = time_unit(replay.time_ns)
     axes = empty_axes(7.2, min(max(2.0 + 0.1 * len(chain), 3.2), 6.5), title)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from jettison.instances.core.errors import InputError
-from jettison.instances.sharding.live_sets import usage_over_time
+from jettison.instances.core.live_sets import usage_over_time
 from jettison.instances.sharding.strategy_graph import StrategyGraph
 from jettison.schedules.core.findings import Findings
 from jettison.schedules.core.replay import Replay, Rule

@@ -101,7 +101,7 @@ class Verdict:
 
     @property
     def gap(self) -> float | None:
-        """The share of a valid schedule's overhead that is open: see `jettison.solvers.core.gap`."""
+        """The share of a valid schedule's overhead that is open: see `solvers.core.gap`."""
         if self.replay is None or not self.replay.valid or self.bound is None:
             return None
         return gap_of(self.replay.time_ns, self.bound.time_ns, base_time_of(self.problem))

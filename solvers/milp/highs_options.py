@@ -71,8 +71,8 @@ class HighsOptions:
         Branch-and-bound nodes; None for no limit. Unlike a time limit it stops at the same point
         on every machine.
     work_limit
-        Work of an integer model as `jettison.solvers.milp.highs_work` counts it; None for no limit. It
-        stops at the same point on every machine, and in the root too.
+        Work of an integer model as `jettison.solvers.milp.highs_work` counts it; None for no limit.
+        It stops at the same point on every machine, and in the root too.
     gap
         Stop once the relative gap is this small. At 0 HiGHS still stops at an absolute 1e-6.
     threads

@@ -56,8 +56,8 @@ class Progress:
     nodes
         Branch-and-bound nodes so far.
     work
-        What was done so far, as `jettison.solvers.milp.highs_work` counts it; None where the report came
-        by the clock.
+        What was done so far, as `jettison.solvers.milp.highs_work` counts it; None where the report
+        came by the clock.
     """
 
     seconds: float

@@ -20,7 +20,7 @@ CERTIFIERS: Mapping[str, str] = MappingProxyType(
         "remat-chain": "remat_chain.proof.certifier:certify_chain",
         "remat-graph": "remat_graph.certifier:certify_graph",
         "remat-sharding": "remat_sharding.certifier:certify_remat_sharding",
-        "sharding": "remat_sharding.certifier:certify_sharding",
+        "sharding": "sharding.certifier:certify_sharding",
         "weight-offload": "weight_offload.certifier:certify_weight_offload",
     }
 )

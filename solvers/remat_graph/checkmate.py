@@ -1,7 +1,7 @@
 r"""Checkmate's rematerialization ILP, solved by HiGHS, decoded, pruned and judged by the replay.
 
-Exact among staged schedules. The model is in `jettison.formulations.remat_graph.checkmate`, its source is
-Checkmate (Jain et al., MLSys 2020, Section 4) as KIWI, Appendix 7.1, has it.
+Exact among staged schedules. The model is in `jettison.formulations.remat_graph.checkmate`, its
+source is Checkmate (Jain et al., MLSys 2020, Section 4) as KIWI, Appendix 7.1, has it.
 
 From the solver to a schedule and a bound
 -----------------------------------------

@@ -1,8 +1,8 @@
 r"""The least memory in which a staged schedule of a graph exists.
 
-First `annealing.least_peak` looks for a schedule with a small peak, for half of the time at most; then
-comes Checkmate's model with the memory as its objective, unless it has too many coefficients to be
-written down in the time that is left. The solver's bound is rounded up to a multiple of the
+First `annealing.least_peak` looks for a schedule with a small peak, for half of the time at most;
+then comes Checkmate's model with the memory as its objective, unless it has too many coefficients
+to be written down in the time that is left. The solver's bound is rounded up to a multiple of the
 greatest common divisor of the sizes, as every peak is one; where the peak of a replayed schedule
 meets it, the least memory is known.
 """

@@ -1,8 +1,8 @@
 r"""A lower bound on the time of every schedule of a chain that may offload, from one model.
 
-The model is in `jettison.formulations.remat_offload.events`. Its linear relaxation is solved by HiGHS,
-and its multipliers are evaluated in exact arithmetic (`exact_dual_bound`): the coefficients of the
-model are exact, or rounded so that it still relaxes every schedule, and this bound is proved
+The model is in `jettison.formulations.remat_offload.events`. Its linear relaxation is solved by
+HiGHS, and its multipliers are evaluated in exact arithmetic (`exact_dual_bound`): the coefficients
+of the model are exact, or rounded so that it still relaxes every schedule, and this bound is proved
 whatever the solver did. Chains of a few stages are
 then solved with their binaries for the time that is left; that bound rests on the solver. What is
 proved first stands if the solver breaks down on the second; where it does so on the first, nothing

@@ -1,11 +1,10 @@
-"""Certificates of lower bounds on the cost of sharding, with recomputation and without."""
+"""Certificates of lower bounds on the time of sharding with recomputation."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from jettison.instances.remat_sharding.problem import RematSharding
-from jettison.instances.sharding.problem import Sharding
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.clock import Clock
@@ -41,24 +40,7 @@ def certify_remat_sharding(
     return best_certificate([_attempted(problem, name)], largest.time_ns, clock)
 
 
-def certify_sharding(
-    problem: Problem,
-    bounds: Sequence[Bound],
-    infeasibility: Infeasibility | None,
-    options: SolveOptions,
-) -> Certificate | None:
-    """Certify the largest of the bounds, or what can be proved of it; or that nothing fits."""
-    assert isinstance(problem, Sharding)
-    time_ns = None
-    if infeasibility is None:
-        if not bounds:
-            return None
-        time_ns = max(bound.time_ns for bound in bounds)
-    clock = Clock(options.time_limit_s)
-    return best_certificate([_attempted(problem, "strategy-choice")], time_ns, clock)
-
-
-def _attempted(problem: RematSharding | Sharding, formulation: str) -> Attempted:
+def _attempted(problem: RematSharding, formulation: str) -> Attempted:
     return Attempted(
         Statement(
             problem.problem,

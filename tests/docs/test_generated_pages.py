@@ -38,35 +38,40 @@ def copied(tmp_path: Path) -> Path:
 
 
 def test_a_new_formulation_has_a_page_with_its_model_and_its_code(copied: Path) -> None:
-    (copied / "formulations/toy.py").write_text(MODEL, encoding="utf-8")
-    (copied / "formulations/toy_columns.py").write_text(PART, encoding="utf-8")
+    (copied / "formulations/remat_graph/toy.py").write_text(MODEL, encoding="utf-8")
+    (copied / "formulations/remat_graph/toy_columns.py").write_text(PART, encoding="utf-8")
     folder = copied / "docs/generated/formulations"
     formulation_pages.write(copied, folder)
-    page = (folder / "toy.rst").read_text(encoding="utf-8")
+    page = (folder / "remat_graph.toy.rst").read_text(encoding="utf-8")
     assert "The fewest moves: a model of a toy\n" in page
     assert r"\text{(moved)} \quad & \sum_i x_i \ge 1" in page
     # The docstring ends in line 5.
-    assert "../../../formulations/toy.py\n      :caption: formulations/toy.py" in page
+    assert (
+        "../../../formulations/remat_graph/toy.py\n      :caption: formulations/remat_graph/toy.py"
+        in page
+    )
     assert ":lines: 6-" in page
-    assert "formulations/toy_columns.py" in page
+    assert "formulations/remat_graph/toy_columns.py" in page
     index = (folder / "index.rst").read_text(encoding="utf-8")
     checkmate = index.index("\nCheckmate and Moccasin")
-    assert checkmate < index.index(":doc:`toy <toy>`") < index.index("\nAlpa")
+    assert (
+        checkmate < index.index(":doc:`remat_graph.toy <remat_graph.toy>`") < index.index("\nAlpa")
+    )
 
 
 def test_the_number_of_an_equation_begins_no_list(copied: Path) -> None:
     text = MODEL.replace(".. math", "* (14) is wrong.\n* As (15) is.\n\n.. math", 1)
-    (copied / "formulations/toy.py").write_text(text, encoding="utf-8")
+    (copied / "formulations/remat_graph/toy.py").write_text(text, encoding="utf-8")
     folder = copied / "docs/generated/formulations"
     formulation_pages.write(copied, folder)
-    page = (folder / "toy.rst").read_text(encoding="utf-8")
+    page = (folder / "remat_graph.toy.rst").read_text(encoding="utf-8")
     assert "* \\(14) is wrong.\n* As (15) is.\n" in page
 
 
 def test_every_module_that_states_a_model_is_a_formulation() -> None:
     stated = {
-        path.stem
-        for path in (ROOT / "formulations").glob("*.py")
+        ".".join(path.relative_to(ROOT / "formulations").with_suffix("").parts)
+        for path in (ROOT / "formulations").rglob("*.py")
         if ".. math::" in path.read_text(encoding="utf-8").split('"""')[1]
     }
     assert {item.name for item in formulation_pages.find_formulations(ROOT)} == stated
@@ -75,15 +80,15 @@ def test_every_module_that_states_a_model_is_a_formulation() -> None:
 @pytest.mark.parametrize(
     ("name", "group"),
     [
-        ("checkmate", "Checkmate"),
-        ("chain_cut", "rotor"),
-        ("offload_moments", "POFO"),
-        ("weight_offload_milp", "Weight offloading"),
-        ("kiwi_full", "KIWI"),
-        ("products", "KIWI"),
-        ("alpa_ilp", "Alpa"),
-        ("multi_model_bound", "µ-TWO"),
-        ("three_partition_triples", "Hard instances"),
+        ("remat_graph.checkmate", "Checkmate"),
+        ("remat_chain.cut", "rotor"),
+        ("remat_offload.moments", "POFO"),
+        ("weight_offload.paper", "Weight offloading"),
+        ("remat_sharding.kiwi.full", "KIWI"),
+        ("remat_sharding.kiwi.products", "KIWI"),
+        ("sharding.alpa_ilp", "Alpa"),
+        ("multi_model.bound.model", "µ-TWO"),
+        ("three_partition.triples", "Hard instances"),
     ],
 )
 def test_a_formulation_stands_with_its_paper(name: str, group: str) -> None:

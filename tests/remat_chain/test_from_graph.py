@@ -11,12 +11,12 @@ from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_graph.chain_to_graph import chain_to_graph, graph_memory_bytes
 from jettison.schedules.core.replay import Rule
 from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_chain.from_graph import chain_schedule_of_graph
 from jettison.schedules.remat_graph.schedule import (
     GraphOperation,
     GraphOperationKind,
     GraphSchedule,
 )
+from tests.remat_chain.oracles.from_graph import chain_schedule_of_graph
 from tests.sharding.strategies import chains, random_chain
 from tests.tiny import chain_of
 

@@ -16,6 +16,7 @@ from jettison.schedules.remat_chain.schedule import (
     ChainOperationKind,
     ChainSchedule,
 )
+from jettison.schedules.remat_offload.grid import plot_offload_grid
 from jettison.schedules.remat_offload.schedule import OffloadSchedule
 from jettison.solvers.remat_chain.baselines import (
     periodic_schedule,
@@ -149,7 +150,8 @@ def test_every_stage_and_the_input_have_a_row() -> None:
 def test_of_a_schedule_with_transfers_the_bands_may_be_on_the_host() -> None:
     computations = store_all_schedule(UNIFORM)
     plain = plot_chain_grid(UNIFORM, computations, title="mine").axes[0]
-    moved = plot_chain_grid(UNIFORM, OffloadSchedule(computations.operations), title="mine").axes[0]
+    sequence = OffloadSchedule(computations.operations)
+    moved = plot_offload_grid(UNIFORM, sequence, title="mine").axes[0]
     labels = [[str(item.get_label()) for item in axes.collections] for axes in (plain, moved)]
     assert [label for label in labels[0] if "host" in label] == []
     assert [label for label in labels[1] if "host" in label] == [

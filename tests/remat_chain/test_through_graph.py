@@ -12,13 +12,13 @@ from jettison.instances.remat_chain.problem import RematChain
 from jettison.instances.remat_graph.chain_to_graph import chain_to_graph, graph_memory_bytes
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_chain.from_graph import chain_schedule_of_graph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import solve
-from jettison.solvers.remat_chain.through_graph import solve_through_graph
 from tests.remat_chain.oracles.brute_force import fastest, fastest_persistent
 from tests.remat_chain.oracles.drops_brute_force import fastest_with_drops, trade_off_with_drops
+from tests.remat_chain.oracles.from_graph import chain_schedule_of_graph
+from tests.remat_chain.oracles.through_graph import solve_through_graph
 from tests.sharding.strategies import random_chain
 
 OPTIONS = SolveOptions(time_limit_s=60, gap=0)

@@ -173,8 +173,8 @@ def test_relaxations_are_in_order_below_the_optimum() -> None:
 
 
 def test_the_closure_stops_the_relaxation_from_spreading_a_recomputation() -> None:
-    # The windows of tests/remat_graph/windows/test_windowed_frontier.py prove 32 ns on this graph. Without
-    # (ever), (lost) and (path) each stage computes a bit of a node, which proves 23.6 ns.
+    # The windows of tests/remat_graph/windows/test_windowed_frontier.py prove 32 ns on this graph.
+    # Without (ever), (lost) and (path) each stage computes a bit of a node, which proves 23.6 ns.
     problem = long_problem()
     weak, strong = (relaxation(model.build(problem)) for model in (Frontier(), CutClosure()))
     assert weak < 24

@@ -33,8 +33,8 @@ from tests.tiny import chain_of
 OPTIONS = SolveOptions(time_limit_s=None, gap=0)
 EACH_WAY = pytest.mark.parametrize("transfers", list(Transfers))
 
-# As in tests/remat_offload/oracles/test_unrestricted.py: with room for 10 bytes the 3 bytes of the input
-# leave during F 1 and come back after B 2.
+# As in tests/remat_offload/oracles/test_unrestricted.py: with room for 10 bytes the 3 bytes of the
+# input leave during F 1 and come back after B 2.
 TIGHT = chain_of(3, (4, 1, 2, 0, 0), (3, 0, 5, 0, 0))
 
 

@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 
 from jettison.formulations.milp.from_pyomo import from_pyomo
-from jettison.formulations.milp.products import Linearised
 from jettison.formulations.remat_sharding.kiwi import reduced as kiwi_reduced
 from jettison.formulations.remat_sharding.kiwi.compact import KiwiReducedCompact
 from jettison.formulations.remat_sharding.kiwi.full import KiwiFull
+from jettison.formulations.remat_sharding.kiwi.products import Linearised
 from jettison.formulations.remat_sharding.kiwi.reduced import KiwiReduced
 from jettison.formulations.remat_sharding.kiwi.rows import KiwiModel, PrintedRow
 from jettison.instances.core.errors import InputError

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from jettison.formulations.milp.from_pyomo import from_pyomo
-from jettison.formulations.milp.products import Linearised
 from jettison.formulations.remat_sharding.kiwi.compact import KiwiReducedCompact
 from jettison.formulations.remat_sharding.kiwi.full import KiwiFull, KiwiFullModel
+from jettison.formulations.remat_sharding.kiwi.products import Linearised
 from jettison.formulations.remat_sharding.kiwi.reduced import KiwiReduced
 from jettison.instances.remat_sharding.operator import Role
 from jettison.instances.remat_sharding.problem import RematSharding

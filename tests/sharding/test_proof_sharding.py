@@ -11,8 +11,9 @@ from jettison.instances.sharding.problem import Sharding
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.outcome import Infeasibility, SolveOptions
-from jettison.solvers.remat_sharding.certifier import certify_remat_sharding, certify_sharding
+from jettison.solvers.remat_sharding.certifier import certify_remat_sharding
 from jettison.solvers.remat_sharding.kiwi.reduced import solve_kiwi_reduced
+from jettison.solvers.sharding.certifier import certify_sharding
 from jettison.solvers.sharding.exact.method import solve_sharding_exact
 from tests.remat_sharding.oracles.brute_force import best_reduced_plan
 from tests.remat_sharding.samples import training_steps

@@ -9,7 +9,7 @@ import pytest
 
 from jettison.instances.catalog import load, save
 from jettison.instances.core.errors import InputError
-from jettison.instances.sharding.live_sets import maximal_live_times, usage_over_time
+from jettison.instances.core.live_sets import maximal_live_times, usage_over_time
 from jettison.instances.sharding.problem import Sharding
 from jettison.instances.sharding.strategy_graph import StrategyEdge, StrategyGraph, StrategyNode
 from tests.sharding.oracles.strategy_brute_force import random_graph

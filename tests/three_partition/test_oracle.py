@@ -9,8 +9,8 @@ from jettison.instances.generators.three_partition_family import (
 from jettison.instances.three_partition.certificate import Answer, check_partition
 from jettison.instances.three_partition.instance import ThreePartition
 from jettison.solvers.milp.highs import HighsOptions
-from jettison.solvers.three_partition.oracle import decide_three_partition
 from tests.three_partition.oracles.brute_force import has_three_partition
+from tests.three_partition.oracles.milp_oracle import decide_three_partition
 from tests.three_partition.test_certificate import random_items
 
 

@@ -15,8 +15,8 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from jettison.formulations.milp.integer_scale import IntegerScale
-from jettison.formulations.milp.products import Bilinear, Products
 from jettison.formulations.remat_sharding.kiwi.columns import ShardingColumns
+from jettison.formulations.remat_sharding.kiwi.products import Bilinear, Products
 from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 from jettison.schedules.remat_sharding.schedule import ShardedSchedule

@@ -1,8 +1,8 @@
 r"""A lower bound on the time of one unit: its operators, then the relaxation, then the model.
 
-The model is in `jettison.formulations.multi_model.bound.model`. Its relaxation is evaluated in exact
-arithmetic (`exact_dual_bound`): that bound is proved whatever the solver did. Small models are then
-solved with their binaries; what the solver claims is lowered by its tolerance first.
+The model is in `jettison.formulations.multi_model.bound.model`. Its relaxation is evaluated in
+exact arithmetic (`exact_dual_bound`): that bound is proved whatever the solver did. Small models
+are then solved with their binaries; what the solver claims is lowered by its tolerance first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Step functions below the persistent program with drops, for `certificates/remat_chain/drops_bellman.py`."""
+"""Step functions below the persistent program with drops.
+
+`certificates/remat_chain/drops_bellman.py` checks them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Step functions below the persistent program, for `certificates/remat_chain/persistent_bellman.py`."""
+"""Step functions below the persistent program.
+
+`certificates/remat_chain/persistent_bellman.py` checks them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-r"""Step functions below a dynamic program over sub-chains, for `certificates/remat_chain/bellman.py` to check.
+r"""Step functions below a dynamic program over sub-chains.
+
+`certificates/remat_chain/bellman.py` checks them.
 
 All in terms of :math:`h(x,s,t,m)`, what a sub-chain costs beyond its operations once, in each table
 :math:`x` of the program. To prove that the root costs at least :math:`\Delta` two passes are made.

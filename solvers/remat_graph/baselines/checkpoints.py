@@ -8,8 +8,9 @@ Given all :math:`S_t`, what stage :math:`t` must compute is
     R_t = \{t\} \cup (S_{t+1} \setminus S_t) \cup
         \{ i \notin S_t : i \text{ is an input of a node of } R_t \} ,
 
-the least set that satisfies (dependency) and (checkpoint) of `jettison.formulations.remat_graph.checkmate`.
-Each stage has its own, and no durations are below 0: the least sets together are the optimal
+the least set that satisfies (dependency) and (checkpoint) of
+`jettison.formulations.remat_graph.checkmate`. Each stage has its own, and no durations are below 0:
+the least sets together are the optimal
 :math:`R` for this :math:`S` (Checkmate, MLSys 2020, uses it for its rounding).
 
 The schedule frees earlier than :math:`S` says wherever it can: a value that no later computation

@@ -7,8 +7,9 @@ for the chain, and *AP*, where only the articulation points of the forward graph
 The forward order is cut behind each checkpoint. At a cut all values but the checkpoints are
 dropped; between cuts, in the last segment and in the backward pass each value stays to its last
 read. What a stage needs and is not there is recomputed from the nearest values that are
-(`jettison.solvers.remat_graph.baselines.checkpoints`). So the first backward that reads into a segment brings the
-whole segment back, once, as on a chain; and an edge that skips a cut costs a recomputation.
+(`jettison.solvers.remat_graph.baselines.checkpoints`). So the first backward that reads into a
+segment brings the whole segment back, once, as on a chain; and an edge that skips a cut costs a
+recomputation.
 
 * sqrt: :math:`\lceil \sqrt k \rceil` groups of equal length out of the :math:`k` candidates, the
   longer ones first; the last of each group is a checkpoint.

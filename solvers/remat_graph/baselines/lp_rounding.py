@@ -1,8 +1,9 @@
 r"""Rounding of Checkmate's linear relaxation: thresholds, and draws.
 
 Source: Checkmate (Jain et al., MLSys 2020), *two-phase rounding*. The relaxation of the
-ILP (`jettison.formulations.remat_graph.checkmate`) has a solution :math:`S^*`. It is rounded to checkpoints,
-and these lead to the least recomputation (`jettison.solvers.remat_graph.baselines.checkpoints`):
+ILP (`jettison.formulations.remat_graph.checkmate`) has a solution :math:`S^*`. It is rounded to
+checkpoints, and these lead to the least recomputation
+(`jettison.solvers.remat_graph.baselines.checkpoints`):
 
 * deterministic: :math:`S_{t,i} = 1` where :math:`S^*_{t,i} > \theta`. The paper has
   :math:`\theta = 1/2`; here ten thresholds from 0.05 to 0.95 are tried;

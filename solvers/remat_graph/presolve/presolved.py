@@ -1,6 +1,7 @@
 r"""A smaller graph with the same least time, before rematerialization is solved.
 
-Notation of `formulations.remat_graph.windows.frontier`: durations :math:`C_i`, outputs :math:`M_i`, workspaces
+Notation of `formulations.remat_graph.windows.frontier`: durations :math:`C_i`, outputs :math:`M_i`,
+workspaces
 :math:`W_i`, memory :math:`B`, kept nodes :math:`K`, :math:`D_i = M_i + W_i`. A node is *unread* if
 it has no users and is not kept. :math:`M(X)` is the memory of a set of values. A *fastest* schedule
 is one of least time within :math:`B` of its class and, among those, of fewest computations; it

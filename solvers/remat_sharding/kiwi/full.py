@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.from_pyomo import from_pyomo
-from jettison.formulations.milp.products import Linearised
 from jettison.formulations.remat_sharding.kiwi.full import KiwiFull, KiwiFullModel
+from jettison.formulations.remat_sharding.kiwi.products import Linearised
 from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.clock import Clock

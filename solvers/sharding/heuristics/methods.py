@@ -31,8 +31,8 @@ def solve_greedy(problem: Problem, options: SolveOptions) -> Outcome:
     """Choose node by node, as messages suggest, then take best moves.
 
     Weights of what breaks a rule grow until nothing does. The problem is reduced first
-    (`presolve.presolved`). May end without a choice although there is one. Time of a sweep linear in
-    the pairs of all edges; at most some hundred sweeps.
+    (`presolve.presolved`). May end without a choice although there is one. Time of a sweep linear
+    in the pairs of all edges; at most some hundred sweeps.
     """
     return _solve(problem, options, "greedy", _greedy)
 

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jettison.instances.sharding.live_sets import maximal_live_times
+from jettison.instances.core.live_sets import maximal_live_times
 from jettison.instances.sharding.strategy_graph import StrategyGraph
 
 Array = NDArray[Any]

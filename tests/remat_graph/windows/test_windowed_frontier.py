@@ -139,7 +139,8 @@ def relaxed(built: WindowedModel) -> float:
 
 
 def test_a_slot_is_no_row_for_schedules_that_recompute_in_another_order() -> None:
-    # d and c are computed again before e, d first: see tests/remat_graph/oracles/test_brute_force.py.
+    # d and c are computed again before e, d first: see
+    # tests/remat_graph/oracles/test_brute_force.py.
     graph = Graph(
         "backwards",
         (

@@ -6,8 +6,8 @@ import pyomo.environ as pyo
 import pytest
 
 from jettison.formulations.milp.from_pyomo import from_pyomo
-from jettison.formulations.milp.products import Linearised
 from jettison.formulations.remat_sharding.kiwi.columns import Term
+from jettison.formulations.remat_sharding.kiwi.products import Linearised
 from jettison.solvers.milp.highs import solve_model
 
 

@@ -1,7 +1,7 @@
 r"""The fastest of all schedules of a chain, drops included, by an integer program on its graph.
 
 A way to it that shares nothing with searches on the chain: the chain becomes a graph
-(`chain_to_graph`), the graph a model of ascending runs (`formulations.ascending_runs`), the point
+(`chain_to_graph`), the graph a model of ascending runs (`ascending_runs`), the point
 of the model a schedule of the graph, and that one of the chain (`chain_schedule_of_graph`).
 Checkmate's stages would not do: they fix the order of the first computations, in which
 :math:`S_\ell` comes before :math:`A_\ell`, so that every :math:`\bar a` must fit at the first
@@ -29,12 +29,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jettison.formulations.remat_chain.ascending_runs import AscendingRuns
 from jettison.instances.remat_chain.problem import RematChain
 from jettison.instances.remat_graph.chain_to_graph import chain_to_graph, graph_memory_bytes
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_chain.from_graph import chain_schedule_of_graph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
@@ -42,6 +40,8 @@ from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Answer
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_of_a_method import highs_options
+from tests.remat_chain.oracles.ascending_runs import AscendingRuns
+from tests.remat_chain.oracles.from_graph import chain_schedule_of_graph
 
 
 def solve_through_graph(problem: RematChain, options: SolveOptions, *, runs: int) -> Outcome:
