@@ -21,8 +21,8 @@ from tools.export_sharded import add_fastest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 
-from jettison.instances.profilers.torch_chains import measurement as chain_measurement
-from jettison.instances.profilers.torch_graphs import operator_cost
+from jettison.instances.profilers.torch_chains import measurement as chain_measurement  # noqa: E402
+from jettison.instances.profilers.torch_graphs import operator_cost  # noqa: E402
 from tools import export_bundled, export_families  # noqa: E402
 from tools.exports import (  # noqa: E402
     ChainExport,
