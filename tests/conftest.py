@@ -7,8 +7,14 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 _REPOSITORY = Path(__file__).resolve().parent.parent
+
+# The same examples in every run; `--hypothesis-profile roaming` looks elsewhere each time.
+settings.register_profile("steady", deadline=None, derandomize=True)
+settings.register_profile("roaming", deadline=None)
+settings.load_profile("steady")
 
 
 @pytest.fixture(scope="session")

@@ -7,9 +7,8 @@ makes another plan for another memory promises nothing of the kind; those are na
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cache
 from itertools import chain
 
 import pytest
@@ -30,7 +29,7 @@ from jettison.instances.weight_offload.cycle import WeightCycle
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.solvers.core.method import Method, Promise
 from jettison.solvers.core.outcome import Problem, SolveOptions
-from jettison.solvers.core.registry import METHODS, methods_of
+from jettison.solvers.core.registry import methods_of
 from jettison.solvers.core.result import Result, base_time_of
 from jettison.solvers.core.solve import compare_with, solve_with
 from tests.remat_sharding.tiny_sharded import SHARDED_GRAPHS
@@ -91,18 +90,6 @@ MAKES_ANOTHER_PLAN = {
 # Its schedules may be faster than the best in the order of the graph.
 IN_OTHER_ORDERS = {("remat-graph", "orders")}
 
-CASES = [
-    pytest.param(method, instance, id=f"{method.problem}-{method.name}-{instance.name}")
-    for method in METHODS
-    for instance in INSTANCES[method.problem]
-]
-
-EXACT_CASES = [
-    case
-    for case in CASES
-    if isinstance(method := case.values[0], Method) and method.promise.startswith("exact")
-]
-
 KINDS = [
     pytest.param(kind, instance, id=f"{kind}-{instance.name}")
     for kind, instances in INSTANCES.items()
@@ -147,24 +134,42 @@ def problems(kind: str, instance: Instance) -> list[list[Problem]]:
     ]
 
 
-def all_problems(kind: str, instance: Instance) -> Iterator[Problem]:
-    """The same in one list."""
-    for family in problems(kind, instance):
-        yield from family
+@pytest.mark.parametrize(("kind", "instance"), KINDS)
+def test_every_method_keeps_its_promises(
+    kind: str, instance: Instance, subtests: pytest.Subtests
+) -> None:
+    # One test for an instance, for its problems are solved once, and tests may be spread over
+    # processes.
+    families = problems(kind, instance)
+    solved = {
+        method: [
+            [solve_with(problem, method.name, EXACT) for problem in family] for family in families
+        ]
+        for method in methods_of(kind)
+    }
+    for method, found in solved.items():
+        with subtests.test("schedules fit and bounds hold", method=method.name):
+            check_schedules_and_bounds(method, chain.from_iterable(found))
+        if method.promise is not Promise.BOUND and (kind, method.name) not in MAKES_ANOTHER_PLAN:
+            with subtests.test("more memory never hurts", method=method.name):
+                check_that_more_memory_never_hurts(found)
+        if method.promise.startswith("exact"):
+            with subtests.test("the gap is closed, or nothing fits", method=method.name):
+                check_that_it_is_exact(method, chain.from_iterable(found))
+        # With strategies, what is best for a node may not be for its edges, in any memory.
+        if kind != Sharding.problem:
+            with subtests.test("in plenty of memory nothing is recomputed", method=method.name):
+                check_answers_in_plenty_of_memory(method, [family[-1] for family in found])
+    with subtests.test("no bound of any method contradicts a schedule of another"):
+        for results in zip(*map(chain.from_iterable, solved.values()), strict=True):
+            check_together(results)
+        plenty = families[-1][-1]
+        compared = compare_with(plenty, None, EXACT)
+        assert [item.method for item in compared] == [item.name for item in methods_of(kind)]
 
 
-@cache
-def solved(method: Method, instance: Instance) -> list[list[Result]]:
-    """What the method finds for every problem, once for all tests in this process."""
-    return [
-        [solve_with(problem, method.name, EXACT) for problem in family]
-        for family in problems(method.problem, instance)
-    ]
-
-
-@pytest.mark.parametrize(("method", "instance"), CASES)
-def test_schedules_fit_and_bounds_hold(method: Method, instance: Instance) -> None:
-    for result in chain.from_iterable(solved(method, instance)):
+def check_schedules_and_bounds(method: Method, results: Iterable[Result]) -> None:
+    for result in results:
         assert result.method == method.name
         assert result.termination.is_regular
         if result.schedule is None:
@@ -178,29 +183,17 @@ def test_schedules_fit_and_bounds_hold(method: Method, instance: Instance) -> No
         assert base_time_of(result.problem) <= result.lower_bound_ns <= result.time_ns
 
 
-@pytest.mark.parametrize(
-    ("method", "instance"),
-    [
-        case
-        for case in CASES
-        if isinstance(method := case.values[0], Method)
-        and method.promise is not Promise.BOUND
-        and (method.problem, method.name) not in MAKES_ANOTHER_PLAN
-    ],
-)
-def test_more_memory_never_hurts(method: Method, instance: Instance) -> None:
-    for family in solved(method, instance):
+def check_that_more_memory_never_hurts(families: Iterable[Sequence[Result]]) -> None:
+    for family in families:
         times = [result.time_ns for result in family]
         found = [time_ns for time_ns in times if time_ns is not None]
         assert times == [None] * (len(times) - len(found)) + sorted(found, reverse=True)
 
 
-@pytest.mark.parametrize(("method", "instance"), EXACT_CASES)
-def test_exact_methods_close_the_gap_or_prove_that_nothing_fits(
-    method: Method, instance: Instance
-) -> None:
+def check_that_it_is_exact(method: Method, results: Iterable[Result]) -> None:
     suffix = method.promise.removeprefix("exact")
-    for result in chain.from_iterable(solved(method, instance)):
+    least_problems: set[Problem] = set()
+    for result in results:
         assert result.status in {
             "optimal",
             "infeasible",
@@ -214,38 +207,34 @@ def test_exact_methods_close_the_gap_or_prove_that_nothing_fits(
         if result.infeasibility is not None and result.infeasibility.is_exact:
             least = result.infeasibility.least_memory_bytes
             assert result.problem.memory_bytes < least
-            enough = replace(result.problem, memory=least)
-            assert solve_with(enough, method.name, EXACT).peak_bytes == least
+            least_problems.add(replace(result.problem, memory=least))
+    for enough in least_problems:
+        assert solve_with(enough, method.name, EXACT).peak_bytes == enough.memory_bytes
 
 
-@pytest.mark.parametrize(("kind", "instance"), KINDS)
-def test_no_bound_of_any_method_contradicts_a_schedule_of_another(
-    kind: str, instance: Instance
-) -> None:
-    default = methods_of(kind)[0]
-    for problem in all_problems(kind, instance):
-        # A contradiction raises: every result is judged against the bounds of all methods.
-        results = compare_with(problem, None, EXACT)
-        assert len(results) == len(methods_of(problem.problem))
-        if default.promise.startswith("exact"):
-            times = (
+def check_answers_in_plenty_of_memory(method: Method, results: Iterable[Result]) -> None:
+    if method.promise.startswith("exact") or method.name == "store-all":
+        for result in results:
+            assert result.time_ns == base_time_of(result.problem)
+            assert result.status == "optimal"
+
+
+def check_together(results: Sequence[Result]) -> None:
+    """Check what all methods say of one problem; the first of them is its default."""
+    kind = results[0].problem.problem
+    bounds = tuple(bound for result in results for bound in result.bounds)
+    default, *_ = methods = methods_of(kind)
+    for method, result in zip(methods, results, strict=True):
+        if method.promise is not Promise.BOUND:
+            # A contradiction raises.
+            result.with_bounds(bounds)
+    if default.promise.startswith("exact"):
+        best = min(
+            (
                 item.time_ns
                 for item in results
                 if item.time_ns is not None and (kind, item.method) not in IN_OTHER_ORDERS
-            )
-            best = min(times, default=None)
-            assert next(item for item in results if item.method == default.name).time_ns == best
-
-
-@pytest.mark.parametrize(
-    # With strategies, what is best for a node may not be for its edges, in any memory.
-    ("kind", "instance"),
-    [case for case in KINDS if case.values[0] != Sharding.problem],
-)
-def test_in_plenty_of_memory_nothing_is_recomputed(kind: str, instance: Instance) -> None:
-    for *_, problem in problems(kind, instance):
-        for method in methods_of(kind):
-            result = solve_with(problem, method.name, EXACT)
-            if method.promise.startswith("exact") or method.name == "store-all":
-                assert result.time_ns == base_time_of(problem)
-                assert result.status == "optimal"
+            ),
+            default=None,
+        )
+        assert results[0].time_ns == best

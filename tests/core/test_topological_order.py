@@ -4,7 +4,7 @@ import graphlib
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from jettison.instances.core.topological_order import find_cycle, topological_order
@@ -42,7 +42,6 @@ def test_there_is_no_order_of_a_cycle() -> None:
         topological_order({"a": ["b"], "b": ["a"]})
 
 
-@settings(deadline=None)
 @given(st.permutations(range(8)), st.data())
 def test_every_node_comes_after_its_inputs_and_before_later_ready_ones(
     numbers: list[int], data: st.DataObject

@@ -238,9 +238,7 @@ def _instance_or_error(make: Callable[[], Made]) -> Made | InputError:
 
 
 @BOTH
-@settings(
-    deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_changed_document_is_an_instance_again_or_an_input_error(
     instance: Instance, data: st.DataObject, tmp_path: Path
@@ -270,7 +268,7 @@ def _only_the_constructor_knows(error: InputError, value: object) -> bool:
     return isinstance(value, float) or "below" in error.problem or "cannot be" in error.problem
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(st.sampled_from(sorted(CHAIN.to_json()["stages"][0])), VALUES)  # type: ignore[index]
 def test_the_schema_and_the_constructor_of_a_stage_agree(field: str, value: object) -> None:
     document = _changed(CHAIN.to_json(), ("stages", 0, field), value)
@@ -281,7 +279,7 @@ def test_the_schema_and_the_constructor_of_a_stage_agree(field: str, value: obje
         assert isinstance(found, InputError)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(st.sampled_from(["name", "duration_ns", "output_bytes", "workspace_bytes"]), VALUES)
 def test_the_schema_and_the_constructor_of_a_node_agree(field: str, value: object) -> None:
     document = _changed(GRAPH.to_json(), ("nodes", 0, field), value)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from jettison.formulations.milp.array_model import ARRAY_TYPES, ArrayModel
@@ -233,7 +233,6 @@ def test_a_name_given_twice_is_refused() -> None:
 
 
 @given(st.lists(st.text(max_size=6), unique=True, max_size=20))
-@settings(deadline=None)
 def test_replaced_names_are_always_valid_and_distinct(names: list[str]) -> None:
     replaced = as_lp_names(names)
     assert all(is_lp_name(name) for name in replaced)

@@ -221,7 +221,7 @@ def small_models(draw: st.DrawFn) -> ArrayModel:
 
 
 @given(small_models(), st.sampled_from([0.0, 0.3]))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_answer_and_bound_agree_with_a_look_at_every_point(model: ArrayModel, gap: float) -> None:
     points = itertools.product([0.0, 1.0], repeat=model.num_columns)
     values = [model.objective_value(point) for point in points if not model.violations(point)]
@@ -242,7 +242,7 @@ def test_answer_and_bound_agree_with_a_look_at_every_point(model: ArrayModel, ga
 
 
 @given(small_models())
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_duals_of_the_relaxation_prove_its_optimum(model: ArrayModel) -> None:
     relaxed = model.relaxed()
     solution = solve_model(relaxed)

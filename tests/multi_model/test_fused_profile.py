@@ -130,7 +130,7 @@ def replayed_moments(graph: Graph) -> list[tuple[int, int]]:
     return found
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(steps(), st.integers(0, 9))
 def test_memory_at_every_step_is_that_of_the_graph(
     pair: tuple[Graph, Graph], static_bytes: int
@@ -161,7 +161,7 @@ def paths_to(graph: Graph, name: str, stops: set[str]) -> set[tuple[str, ...]]:
     return found
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(steps())
 def test_a_recomputation_is_the_step_of_what_lies_between_sources_and_result(
     pair: tuple[Graph, Graph],

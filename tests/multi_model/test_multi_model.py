@@ -284,9 +284,7 @@ def loaded_or_error(path: Path) -> Instance | InputError:
         return error
 
 
-@settings(
-    deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.sampled_from(list(places(MODELS.to_json()))), value=VALUES)
 def test_a_changed_document_is_an_instance_again_or_an_input_error(
     place: tuple[str | int, ...], value: object, tmp_path: Path

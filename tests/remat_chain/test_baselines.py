@@ -77,7 +77,7 @@ def test_a_segment_keeps_its_input_and_saves_all_when_it_is_due() -> None:
     )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(chains(max_stages=8))
 def test_the_closed_form_of_the_highest_memory_is_the_peak_of_saving_everything(
     chain: Chain,
@@ -88,7 +88,7 @@ def test_the_closed_form_of_the_highest_memory_is_the_peak_of_saving_everything(
     assert replay.time_ns == chain.base_time_ns
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(chains(max_stages=8))
 def test_the_closed_form_of_the_lowest_memory_is_the_peak_of_recomputing_everything(
     chain: Chain,
@@ -101,7 +101,7 @@ def test_the_closed_form_of_the_lowest_memory_is_the_peak_of_recomputing_everyth
     assert replay.time_ns == chain.base_time_ns + sum(again)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(chains(max_stages=8), st.data())
 def test_any_segments_make_a_valid_persistent_schedule(chain: Chain, data: st.DataObject) -> None:
     later = data.draw(st.sets(st.integers(2, len(chain)) if len(chain) > 1 else st.nothing()))
@@ -237,7 +237,7 @@ def test_an_interrupt_leaves_the_best_number_of_segments_so_far(
     assert outcome.schedule == periodic_schedule(chain, 2)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(chains(max_stages=8))
 def test_square_root_checkpointing_is_valid_within_its_own_peak(chain: Chain) -> None:
     peak = chen_sqrt_schedule(chain).replay(chain).peak_bytes

@@ -5,7 +5,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from jettison.instances.core.errors import InputError
@@ -251,7 +251,6 @@ def _replayed_peak(chain: Chain, operations: list[tuple[str, int]]) -> int:
     return replay.peak_bytes
 
 
-@settings(deadline=None)
 @given(chains())
 def test_saving_everything_replays_to_its_closed_form(chain: Chain) -> None:
     numbers = range(1, len(chain) + 1)
@@ -259,7 +258,6 @@ def test_saving_everything_replays_to_its_closed_form(chain: Chain) -> None:
     assert _replayed_peak(chain, operations) == chain.store_all_peak_bytes
 
 
-@settings(deadline=None)
 @given(chains())
 def test_recomputing_everything_replays_to_its_closed_form(chain: Chain) -> None:
     operations = []

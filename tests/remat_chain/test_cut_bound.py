@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from jettison.instances.catalog import load
 from jettison.instances.remat_chain.chain import Chain, Stage
@@ -130,7 +130,6 @@ def test_most_of_what_must_be_recomputed_is_proved() -> None:
     assert shares.count(1.0) > 0.4 * len(shares)
 
 
-@settings(deadline=None)
 @given(remat_chains())
 def test_no_schedule_is_faster_on_drawn_chains(problem: RematChain) -> None:
     best_ns = fastest_in(trade_off_with_drops(problem.instance), problem.memory_bytes)

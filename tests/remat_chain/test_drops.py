@@ -199,7 +199,7 @@ _OPERATIONS = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(chains(), st.lists(_OPERATIONS, max_size=14))
 def test_any_sequence_is_judged_as_a_second_judge_does(
     chain: Chain, operations: list[ChainOperation]

@@ -77,7 +77,7 @@ def computations(draw: st.DrawFn) -> tuple[Chain, GraphSchedule]:
     return chain, GraphSchedule.from_computations(graph, order)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(computations())
 def test_without_a_limit_every_schedule_of_the_graph_is_one_of_the_chain(
     drawn: tuple[Chain, GraphSchedule],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
 
@@ -92,7 +92,6 @@ def test_what_is_in_memory_when_a_loss_runs_alone() -> None:
     )
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_the_values_and_the_gradient_are_what_the_replay_has_stored(data: st.DataObject) -> None:
     drawn = data.draw(chains())

@@ -34,13 +34,13 @@ def test_the_least_memory_is_that_of_the_brute_force() -> None:
         assert least_persistent_memory(judged.chain)[0] == judged.persistent[-1][0]
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(chains())
 def test_the_least_memory_of_any_small_chain_is_that_of_the_brute_force(chain: Chain) -> None:
     assert least_persistent_memory(chain)[0] == least_memory_persistent(chain)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(chains(max_stages=9))
 def test_the_schedule_attains_the_least_memory_and_is_persistent(chain: Chain) -> None:
     least, schedule = least_persistent_memory(chain)
@@ -50,7 +50,7 @@ def test_the_schedule_attains_the_least_memory_and_is_persistent(chain: Chain) -
     assert replay.schedule_class is ScheduleClass.PERSISTENT
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(chains(max_stages=9))
 def test_the_least_memory_lies_between_the_bound_and_the_two_simplest_schedules(
     chain: Chain,
@@ -65,7 +65,7 @@ def test_no_schedule_of_any_kind_needs_less_than_the_bound() -> None:
         assert least_memory_of_any_schedule(judged.chain) <= judged.all_schedules[-1][0]
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(chains(max_stages=3))
 def test_no_schedule_of_any_small_chain_needs_less_than_the_bound(chain: Chain) -> None:
     assert least_memory_of_any_schedule(chain) <= trade_off_with_drops(chain)[-1][0]

@@ -92,7 +92,7 @@ def test_the_thresholds_are_64_bit_integers() -> None:
         assert array.dtype == np.int64
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(chains(max_stages=6))
 def test_the_thresholds_are_those_of_the_recurrence(chain: Chain) -> None:
     needs = ChainNeeds(chain)

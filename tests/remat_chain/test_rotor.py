@@ -74,7 +74,7 @@ def test_every_memory_is_solved_or_refused_as_the_brute_force_says() -> None:
                 assert result.infeasibility.least_memory_bytes == least
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(remat_chains())
 def test_any_small_chain_is_solved_as_by_the_brute_force(problem: RematChain) -> None:
     time_ns = _solve(problem.instance, problem.memory_bytes).time_ns
@@ -119,7 +119,7 @@ def test_a_coarse_grid_brackets_the_brute_force(slots: int) -> None:
     assert missed > 0
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(chains(max_stages=9), st.integers(1, 30), st.data())
 def test_the_floor_is_never_above_a_schedule_within_its_memory(
     chain: Chain, slots: int, data: st.DataObject
@@ -206,7 +206,7 @@ def test_on_the_chain_of_figure_2_no_persistent_schedule_is_optimal(
     assert (result.time_ns, result.status) == (persistent_ns, "optimal-persistent")
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(chains(max_stages=7))
 def test_more_memory_never_takes_more_time(chain: Chain) -> None:
     least = least_persistent_memory(chain)[0]

@@ -290,7 +290,7 @@ _OPERATIONS = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(chains(), st.lists(_OPERATIONS, max_size=12), st.integers(0, 60))
 def test_any_sequence_is_judged_without_an_error(
     chain: Chain, operations: list[ChainOperation], memory_bytes: int

@@ -78,7 +78,7 @@ def test_the_least_peak_is_that_of_the_brute_force() -> None:
     assert smaller >= 10
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(remat_chains())
 def test_any_small_chain_is_solved_or_refused_as_by_the_brute_force(problem: RematChain) -> None:
     result = solve(problem, "unrestricted", gap=0)
@@ -195,7 +195,7 @@ def test_the_program_cuts_the_search_short_and_does_not_change_its_answer(
     assert alone.time_ns == beside.time_ns
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(remat_chains(min_stages=2))
 def test_the_search_beside_the_program_agrees_with_the_brute_force(problem: RematChain) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:

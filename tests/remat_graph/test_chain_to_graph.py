@@ -104,7 +104,6 @@ def chains(draw: st.DrawFn, longest: int = 5) -> Chain:
     return chain_of(draw(SIZES), *stages, holds_gradient=draw(st.booleans()))
 
 
-@settings(deadline=None)
 @given(chains())
 def test_base_time_and_no_recomputation_peak_carry_over(chain: Chain) -> None:
     graph = chain_to_graph(chain)
@@ -161,7 +160,7 @@ class _Mapping:
         return GraphSchedule(tuple(self._found))
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(chains(), st.integers(0, 2**32), st.booleans())
 def test_every_schedule_of_the_chain_is_one_of_the_graph(
     chain: Chain, seed: int, orderly: bool

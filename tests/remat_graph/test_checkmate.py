@@ -344,7 +344,7 @@ def any_remat_graphs(draw: st.DrawFn) -> RematGraph:
 
 
 @given(tight_remat_graphs() | any_remat_graphs())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_the_optimum_is_that_of_the_brute_force(problem: RematGraph) -> None:
     graph, memory_bytes = problem.instance, problem.memory_bytes
     result = solved(graph, memory_bytes)

@@ -252,7 +252,7 @@ def test_the_coefficients_are_estimated_from_above_and_closely(graph: Graph) -> 
 
 
 @given(tight_remat_graphs())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_both_forms_have_the_same_optimum_and_its_schedule_fits(problem: RematGraph) -> None:
     graph = problem.instance
     found: list[int | None] = []

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from jettison.instances.core.errors import InputError
@@ -261,7 +261,6 @@ def graphs(draw: st.DrawFn) -> Graph:
     return Graph(name="g", nodes=tuple(nodes))
 
 
-@settings(deadline=None)
 @given(graphs())
 def test_computing_each_node_once_replays_to_the_closed_form(graph: Graph) -> None:
     schedule = GraphSchedule.from_computations(graph, range(len(graph)))

@@ -70,7 +70,7 @@ def test_a_search_that_is_cut_short_leaves_a_lower_bound(
 
 
 @given(tight_remat_graphs())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_least_memory_is_that_of_the_brute_force(problem: RematGraph) -> None:
     graph = problem.instance
     found = least(graph)

@@ -35,7 +35,7 @@ from tests.remat_graph.order_graphs import tight
 from tests.remat_graph.tight_graphs import tight_remat_graphs
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(tight_remat_graphs(max_nodes=6))
 def test_what_is_certified_holds_for_its_class_and_is_the_bound(problem: RematGraph) -> None:
     graph, memory_bytes = problem.instance, problem.memory_bytes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from jettison.instances.remat_graph.graph import Graph, Node
@@ -60,7 +60,6 @@ def test_a_step_without_recomputation_has_first_computations_on_the_diagonal(gra
     assert not (cells == Cell.RECOMPUTED).any()
 
 
-@settings(deadline=None)
 @given(graphs(max_nodes=7))
 def test_in_a_staged_schedule_every_recomputation_has_a_cell(graph: Graph) -> None:
     schedule = recompute_all_schedule(graph)
@@ -70,7 +69,6 @@ def test_in_a_staged_schedule_every_recomputation_has_a_cell(graph: Graph) -> No
     assert cells.shape == (len(graph), len(graph))
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_kept_are_the_values_in_memory_when_a_stage_starts(data: st.DataObject) -> None:
     graph = data.draw(graphs(max_nodes=5))

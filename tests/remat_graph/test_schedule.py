@@ -140,7 +140,7 @@ def test_first_computations_out_of_order_are_not_staged() -> None:
     assert _schedule("1 0").replay(graph).schedule_class is ScheduleClass.ALL
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.data())
 def test_the_class_is_staged_if_some_cut_into_stages_is(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 3))
@@ -218,7 +218,7 @@ def _sequences(draw: st.DrawFn) -> tuple[Graph, list[int]]:
     return graph, computations
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(_sequences())
 def test_no_choice_of_deletions_needs_less_memory_at_any_time(
     drawn: tuple[Graph, list[int]],
@@ -231,7 +231,7 @@ def test_no_choice_of_deletions_needs_less_memory_at_any_time(
     assert during == _least_bytes_at_each_computation(graph, schedule.computations)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(_sequences())
 def test_leaving_out_what_nobody_reads_costs_neither_time_nor_memory(
     drawn: tuple[Graph, list[int]],
@@ -286,7 +286,7 @@ _OPERATIONS = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(graphs(), st.lists(_OPERATIONS, max_size=12), st.integers(0, 60))
 def test_any_sequence_is_judged_without_an_error(
     graph: Graph, operations: list[GraphOperation], memory_bytes: int

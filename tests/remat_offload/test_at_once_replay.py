@@ -192,7 +192,7 @@ def test_a_fast_link_keeps_offloads_before_the_loss() -> None:
 
 
 @given(chains(max_stages=4), st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_sequence_without_transfers_replays_as_on_a_chain(
     chain: Chain, data: st.DataObject
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,23 +15,28 @@ from jettison.studies.report.run import load_runs
 from jettison.studies.result_folder import ResultFolder
 from jettison.studies.study import Study
 from jettison.studies.sweep import Sweep, SweepState, plan_study
-from tests.studies.tiny_study import answers, job_of, write_study
+from tests.studies.tiny_study import answers, job_of, swept, write_study
 
 METHODS = ("rotor", "revolve")
 
 
-def swept(tmp_path: Path) -> SweepState:
-    study, folder = Study.from_toml(tmp_path / "study.toml"), ResultFolder(tmp_path / "results")
-    folder.create()
-    with local_pool(2) as pool:
-        return Sweep(study, plan_study(study, folder), folder, pool).run()
+@pytest.fixture(scope="module")
+def swept_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("swept")
+    path = write_study(place, methods=METHODS)
+    assert swept(path, place / "results").done == len(METHODS)
+    return place
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> ResultFolder:
-    write_study(tmp_path, methods=METHODS)
-    assert swept(tmp_path).done == len(METHODS)
+def folder(swept_once: Path, tmp_path: Path) -> ResultFolder:
+    """Return a copy of the study and of its results, in the folder of the test."""
+    shutil.copytree(swept_once, tmp_path, dirs_exist_ok=True)
     return ResultFolder(tmp_path / "results")
+
+
+def swept_again(tmp_path: Path) -> SweepState:
+    return swept(tmp_path / "study.toml", tmp_path / "results")
 
 
 def emptied(path: Path) -> None:
@@ -69,7 +75,7 @@ def test_a_sweep_names_it_sets_it_aside_and_makes_it_again(
     before = answers(folder.path)
     path = folder.path / kind / f"{name}.json"
     damage(path)
-    state = swept(tmp_path)
+    state = swept_again(tmp_path)
     assert (state.done, state.failed) == (len(METHODS), 0)
     assert [fault.source for fault in state.set_aside] == [str(path)]
     assert answers(folder.path) == before
@@ -77,13 +83,13 @@ def test_a_sweep_names_it_sets_it_aside_and_makes_it_again(
     aside = [file.name for file in (folder.path / "damaged").iterdir()]
     assert f"{'jobs' if kind == 'schedules' else kind}-{name}-1.json" in aside
     # Once mended nothing is left to do.
-    assert swept(tmp_path).set_aside == []
+    assert swept_again(tmp_path).set_aside == []
 
 
 def test_what_was_set_aside_before_is_kept(folder: ResultFolder, tmp_path: Path) -> None:
     for _ in range(2):
         emptied(folder.record_path(KEY))
-        swept(tmp_path)
+        swept_again(tmp_path)
     names = {file.name for file in (folder.path / "damaged").iterdir()}
     assert {f"jobs-{KEY}-1.json", f"jobs-{KEY}-2.json"} <= names
 

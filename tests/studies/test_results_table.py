@@ -9,24 +9,18 @@ import pytest
 
 from jettison.instances.core.errors import InputError
 from jettison.studies.gap_summary import GapSummary
-from jettison.studies.pools import local_pool
 from jettison.studies.result_folder import ResultFolder
 from jettison.studies.results_frame import results_frame, write_frame
-from jettison.studies.study import Study
-from jettison.studies.sweep import Sweep, plan_study
-from tests.studies.tiny_study import job_of, write_study
+from tests.studies.tiny_study import job_of, swept, write_study
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> ResultFolder:
     """Three results, and one failure."""
     place = tmp_path_factory.mktemp("table")
-    study = Study.from_toml(write_study(place, methods=("rotor-exact", "revolve", "cut-bound")))
+    path = write_study(place, methods=("rotor-exact", "revolve", "cut-bound"))
+    swept(path, place / "results")
     folder = ResultFolder(place / "results")
-    folder.create()
-    plan = plan_study(study, folder)
-    with local_pool(2) as pool:
-        Sweep(study, plan, folder, pool).run()
     failed = job_of("rotor", seed=5)
     folder.write(
         failed.key,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,30 +12,34 @@ import pytest
 from jettison.certificates.checker import check_certificate
 from jettison.instances.core.errors import InputError
 from jettison.studies.job import Job
-from jettison.studies.pools import local_pool
 from jettison.studies.report.page import write_report
 from jettison.studies.report.run import load_runs
 from jettison.studies.result_folder import ResultFolder
 from jettison.studies.study import Study
-from jettison.studies.sweep import Sweep, SweepState, plan_study
-from tests.studies.tiny_study import job_of, small_chain, write_study
+from jettison.studies.sweep import SweepState
+from tests.studies.tiny_study import job_of, small_chain, swept, write_study
 
 METHODS = ("rotor-exact", "revolve")
 
 
-def swept(tmp_path: Path) -> SweepState:
-    study, folder = Study.from_toml(tmp_path / "study.toml"), ResultFolder(tmp_path / "results")
-    folder.create()
-    with local_pool(2) as pool:
-        return Sweep(study, plan_study(study, folder), folder, pool).run()
+@pytest.fixture(scope="module")
+def swept_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("swept")
+    path = write_study(place, methods=METHODS)
+    path.write_text(f"{path.read_text()}certify = true\n")
+    assert swept(path, place / "results").done == len(METHODS)
+    return place
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> ResultFolder:
-    path = write_study(tmp_path, methods=METHODS)
-    path.write_text(f"{path.read_text()}certify = true\n")
-    assert swept(tmp_path).done == len(METHODS)
+def folder(swept_once: Path, tmp_path: Path) -> ResultFolder:
+    """Return a copy of the study and of its results, in the folder of the test."""
+    shutil.copytree(swept_once, tmp_path, dirs_exist_ok=True)
     return ResultFolder(tmp_path / "results")
+
+
+def swept_again(tmp_path: Path) -> SweepState:
+    return swept(tmp_path / "study.toml", tmp_path / "results")
 
 
 def certified_key(folder: ResultFolder) -> str:
@@ -68,7 +73,7 @@ def test_jobs_without_certificates_keep_their_keys_and_write_none(tmp_path: Path
     assert Job.from_json(job.to_json()) == job
     path = write_study(tmp_path)
     assert [cell.certify for cell in Study.from_toml(path).cells] == [False]
-    assert swept(tmp_path).done == 1
+    assert swept_again(tmp_path).done == 1
     assert list((tmp_path / "results" / "certificates").iterdir()) == []
 
 
@@ -78,7 +83,7 @@ def test_a_certificate_that_was_changed_is_set_aside_and_made_again(
     path = folder.certificate_path(certified_key(folder))
     before = path.read_bytes()
     path.write_bytes(before[:-1])
-    state = swept(tmp_path)
+    state = swept_again(tmp_path)
     assert [fault.source for fault in state.set_aside] == [str(path)]
     assert (folder.path / "damaged" / f"certificates-{path.stem}-1.gz").read_bytes() == before[:-1]
     assert check_certificate(path).claim.time_ns is not None

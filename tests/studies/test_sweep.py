@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from jettison.instances.core.errors import InputError
-from jettison.studies.pools import local_pool
 from jettison.studies.result_folder import ResultFolder
 from jettison.studies.study import Study
-from jettison.studies.sweep import Sweep, SweepState, plan_study
+from jettison.studies.sweep import plan_study
 from tests.studies.driver import Driver, Starts, records, wait_until
-from tests.studies.tiny_study import job_of, unfinished, write_study
+from tests.studies.tiny_study import job_of, swept, unfinished, write_study
 
 
 @pytest.fixture
@@ -24,17 +23,9 @@ def starts(tmp_path: Path) -> Starts:
     return Starts(folder, sleep_s=0.5)
 
 
-def run(path: Path, results: Path, *, repeats_failures: bool = False) -> SweepState:
-    study, folder = Study.from_toml(path), ResultFolder(results)
-    folder.create()
-    plan = plan_study(study, folder, repeats_failures=repeats_failures)
-    with local_pool(2) as pool:
-        return Sweep(study, plan, folder, pool).run()
-
-
 def test_every_job_gets_one_record_and_the_instance_and_schedule_lie_beside(tmp_path: Path) -> None:
     path = write_study(tmp_path, methods=("rotor", "revolve", "cut-bound"))
-    state = run(path, tmp_path / "results")
+    state = swept(path, tmp_path / "results")
     assert (state.total, state.done, state.failed) == (3, 3, 0)
     folder = ResultFolder(tmp_path / "results")
     # A bound has no schedule.
@@ -57,10 +48,10 @@ def test_a_second_run_starts_nothing(tmp_path: Path, starts: Starts) -> None:
 
 def test_a_study_that_grows_runs_what_is_new(tmp_path: Path) -> None:
     results = tmp_path / "results"
-    run(write_study(tmp_path, seeds=1), results)
+    swept(write_study(tmp_path, seeds=1), results)
     first = records(results)[0]
     before = first.read_bytes()
-    state = run(write_study(tmp_path, seeds=2), results)
+    state = swept(write_study(tmp_path, seeds=2), results)
     assert (state.total, len(records(results))) == (2, 2)
     assert first.read_bytes() == before
 
@@ -69,12 +60,12 @@ def test_a_failure_stays_until_it_is_asked_for_again(tmp_path: Path) -> None:
     results = tmp_path / "results"
     # A process takes longer than this to start.
     short = write_study(tmp_path, seeds=1, head="wall_limit_s = 0.01\n")
-    state = run(short, results)
+    state = swept(short, results)
     assert (state.done, state.failed) == (0, 1)
     # Limits of the process are not part of what the job is.
     longer = write_study(tmp_path, seeds=1, head="wall_limit_s = 60\n")
-    assert run(longer, results).failed == 1
-    state = run(longer, results, repeats_failures=True)
+    assert swept(longer, results).failed == 1
+    state = swept(longer, results, repeats_failures=True)
     assert (state.done, state.failed) == (1, 0)
 
 
@@ -87,7 +78,7 @@ def test_what_a_worker_cannot_write_is_recorded_and_does_not_stop_the_others(
     failing = job_of("rotor").key
     # A file where its schedule goes would be replaced; a folder cannot be.
     (folder.schedule_path(failing) / "inside").mkdir(parents=True)
-    state = run(path, folder.path)
+    state = swept(path, folder.path)
     assert (state.done, state.failed) == (1, 1)
     assert "Error" in folder.record(failing)["failed"]
 

@@ -11,9 +11,11 @@ from jettison.instances.remat_chain.chain import Chain, Stage
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.pose import Resources
 from jettison.studies.job import Job, present_versions
+from jettison.studies.pools import local_pool
 from jettison.studies.result_folder import ResultFolder
 from jettison.studies.run_job import Request
-from jettison.studies.study import Cell
+from jettison.studies.study import Cell, Study
+from jettison.studies.sweep import Sweep, SweepState, plan_study
 
 STUDY = """
 [[grid]]
@@ -54,6 +56,15 @@ def write_study(
     path = folder / "study.toml"
     path.write_text(head + text)
     return path
+
+
+def swept(path: Path, results: Path, *, repeats_failures: bool = False) -> SweepState:
+    """Run what the study has not run yet, two jobs at a time."""
+    study, folder = Study.from_toml(path), ResultFolder(results)
+    folder.create()
+    plan = plan_study(study, folder, repeats_failures=repeats_failures)
+    with local_pool(2) as pool:
+        return Sweep(study, plan, folder, pool).run()
 
 
 def job_of(method: str = "rotor", memory: str = "50%", seed: int = 0) -> Job:

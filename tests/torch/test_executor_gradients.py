@@ -68,7 +68,7 @@ def test_pofo_schedules_of_every_memory_give_the_plain_step(name: str) -> None:
 
 
 @EACH_MODEL
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**32), inside=st.booleans())
 def test_any_sequence_that_the_replay_accepts_gives_the_plain_step(
     name: str, seed: int, inside: bool
@@ -99,7 +99,7 @@ def test_nested_drops_of_inputs_give_the_plain_step(name: str, inside: bool) -> 
 
 
 @EACH_MODEL
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**32), inside=st.booleans(), orderly=st.booleans())
 def test_any_sequence_with_drops_gives_the_plain_step(
     name: str, seed: int, inside: bool, orderly: bool
@@ -110,7 +110,7 @@ def test_any_sequence_with_drops_gives_the_plain_step(
 
 
 @EACH_MODEL
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**32), inside=st.booleans(), tight=st.booleans())
 # A stage is offloaded, runs again on copies of its buffers, is dropped, and comes back.
 @example(seed=73368, inside=False, tight=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from jettison.instances.remat_graph.graph import Graph, Node
 from jettison.instances.remat_graph.problem import RematGraph
@@ -73,7 +73,6 @@ def test_a_schedule_that_just_fits_is_returned() -> None:
 
 
 @given(graphs(max_nodes=6))
-@settings(deadline=None)
 def test_baselines_are_valid_and_store_all_is_what_the_graph_says(graph: Graph) -> None:
     replay = store_all_schedule(graph).replay(graph)
     assert replay.valid

@@ -45,7 +45,7 @@ def any_graphs(draw: st.DrawFn) -> RematGraph:
     return RematGraph(graph, draw(st.integers(peak // 2, peak)))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.one_of(tight_remat_graphs(max_nodes=6), any_graphs()))
 def test_every_bound_holds_for_its_class(problem: RematGraph) -> None:
     graph, memory_bytes = problem.instance, problem.memory_bytes

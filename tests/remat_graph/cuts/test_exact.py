@@ -41,7 +41,7 @@ BASELINES = (
 NO_POINT = ModelSolution(termination=Termination.COMPLETED, answer=Answer.INFEASIBLE, seconds=0.0)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(tight_remat_graphs(max_nodes=5))
 def test_it_is_the_optimum_of_the_class_that_its_bound_holds_for(problem: RematGraph) -> None:
     result = solve_with(problem, "exact", EXACT)

@@ -48,7 +48,7 @@ def training_steps(draw: st.DrawFn) -> RematGraph:
     return RematGraph(graph, draw(st.integers(least, most)))
 
 
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=120)
 @given(training_steps())
 def test_it_finds_the_best_restricted_schedule(problem: RematGraph) -> None:
     graph = problem.instance

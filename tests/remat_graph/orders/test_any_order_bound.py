@@ -25,7 +25,7 @@ from tests.remat_graph.order_graphs import ONE_RESULT, THREE, TWO, interleaved, 
 from tests.sharding.strategies import graphs
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(graphs(max_nodes=5), st.data())
 def test_no_bound_is_above_the_best_of_all_schedules(graph: Graph, data: st.DataObject) -> None:
     peak = graph.store_all_peak_bytes

@@ -129,7 +129,7 @@ def test_workspaces_and_kept_values_count() -> None:
         assert time_ns(AnyOrderCut(counts(graph)).build(problem)) == expected
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.one_of(tight_remat_graphs(max_nodes=6), any_graphs()), st.data())
 def test_no_milestones_prove_more_than_the_best_of_all_schedules(
     problem: RematGraph, data: st.DataObject

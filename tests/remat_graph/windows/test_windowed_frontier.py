@@ -157,7 +157,7 @@ def test_a_slot_is_no_row_for_schedules_that_recompute_in_another_order() -> Non
     assert time_ns(Residency().build(problem)) is None
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(PROBLEMS)
 def test_residency_and_checkmate_have_the_optimum_of_the_brute_force(problem: RematGraph) -> None:
     graph = problem.instance
@@ -171,7 +171,7 @@ def test_residency_and_checkmate_have_the_optimum_of_the_brute_force(problem: Re
         assert found == expected
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(PROBLEMS)
 def test_a_point_of_residency_becomes_a_schedule_that_fits(problem: RematGraph) -> None:
     graph = problem.instance
@@ -188,7 +188,7 @@ def test_a_point_of_residency_becomes_a_schedule_that_fits(problem: RematGraph) 
     assert replay.time_ns == time_ns(built)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(PROBLEMS, st.data())
 def test_more_cuts_prove_more_and_never_too_much(problem: RematGraph, data: st.DataObject) -> None:
     graph = problem.instance
@@ -202,7 +202,7 @@ def test_more_cuts_prove_more_and_never_too_much(problem: RematGraph, data: st.D
         assert is_at_most(weaker, stronger)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(PROBLEMS, st.data())
 def test_slots_prove_more_and_hold_for_staged_schedules(
     problem: RematGraph, data: st.DataObject
@@ -223,7 +223,7 @@ def test_slots_prove_more_and_hold_for_staged_schedules(
     assert is_at_most(bounds[1], bounds[2])
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(PROBLEMS, st.data())
 def test_a_point_of_any_cuts_becomes_a_schedule_but_for_its_memory(
     problem: RematGraph, data: st.DataObject

@@ -37,7 +37,7 @@ def test_columns_say_what_is_stored_and_what_is_computed_again() -> None:
     assert unknown == {"Z_1_0", "Z_1_1"}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(graphs(max_nodes=6), st.data())
 def test_a_schedule_that_fits_is_a_point_and_no_cheaper_than_it(
     graph: Graph, data: st.DataObject
