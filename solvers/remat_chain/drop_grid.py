@@ -21,13 +21,7 @@ from jettison.instances.remat_chain.chain import Chain
 from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.remat_chain.drop_needs import DropNeeds
-from jettison.solvers.remat_chain.rotor import (
-    ENTRY_BYTES,
-    AskedMemories,
-    Bracket,
-    MemoryGrid,
-    kernel_arguments,
-)
+from jettison.solvers.remat_chain.rotor import ENTRY_BYTES, AskedMemories, Bracket
 
 # All tables of one program.
 LARGEST_TABLES_BYTES = 4 * 2**30
@@ -87,23 +81,16 @@ def curve_with_drops(
     """
     clock = Clock(time_limit_s)
     asked = AskedMemories.of(chain, memories_bytes, slots)
-    if not asked.budgets:
-        return asked.brackets({})
     if asked.slots > most_slots(chain, Form.TWO):
         raise MemoryError
     form = Form.FOUR if asked.slots <= most_slots(chain, Form.FOUR) else Form.TWO
-    needs, budgets = DropNeeds(chain), asked.budgets
-    coarse = MemoryGrid(asked.grid.available_bytes, min(asked.slots, most_slots(chain, Form.FOUR)))
-    down = kernel_arguments(needs, coarse, budgets, rounds_up=False)
-    if asked.is_exact and form is Form.FOUR:
-        ceilings = _kernels.program_with_drops(form, *down, clock.left_s, threads)
-        floors = [None if found is None else found[0] for found in ceilings]
-    else:
-        asked = replace(asked, is_exact=False)
-        floors = _kernels.times_with_drops(Form.FOUR, *down, clock.left_s, threads)
-        up = kernel_arguments(needs, asked.grid, budgets, rounds_up=True)
-        ceilings = _kernels.program_with_drops(form, *up, clock.left_s, threads)
-    return asked.brackets(dict(zip(budgets, zip(floors, ceilings, strict=True), strict=True)))
+    asked = replace(asked, is_exact=asked.is_exact and form is Form.FOUR)
+    return asked.bracketed(
+        DropNeeds(chain),
+        min(asked.slots, most_slots(chain, Form.FOUR)),
+        lambda down: _kernels.times_with_drops(Form.FOUR, *down, clock.left_s, threads),
+        lambda given: _kernels.program_with_drops(form, *given, clock.left_s, threads),
+    )
 
 
 def most_slots(chain: Chain, form: Form) -> int:

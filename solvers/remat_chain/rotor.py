@@ -40,7 +40,7 @@ bounds them but the time without recomputation.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -71,6 +71,19 @@ FIRST_SLOTS = 500
 LARGEST_TABLE_BYTES = 4 * 2**30
 ENTRY_BYTES = 8
 _NO_TIME_S = 1e-9
+
+KernelArguments = tuple[
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    list[int],
+]
+"""Times, sizes and thresholds in slots, budgets in slots."""
+Ceiling = tuple[int, list[tuple[int, int]]]
+"""A time and its operations, as the kernels write them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,20 +163,14 @@ def persistent_curve(
     """
     clock = Clock(time_limit_s)
     asked = AskedMemories.of(chain, memories_bytes, slots)
-    if not asked.budgets:
-        return asked.brackets({})
     if asked.slots > most_slots(chain):
         raise MemoryError
-    needs, grid, budgets = ChainNeeds(chain), asked.grid, asked.budgets
-    down = kernel_arguments(needs, grid, budgets, rounds_up=False)
-    if asked.is_exact:
-        ceilings = _kernels.persistent_program(*down, clock.left_s, threads)
-        floors = [None if found is None else found[0] for found in ceilings]
-    else:
-        floors = _kernels.persistent_times(*down, clock.left_s, threads)
-        up = kernel_arguments(needs, grid, budgets, rounds_up=True)
-        ceilings = _kernels.persistent_program(*up, clock.left_s, threads)
-    return asked.brackets(dict(zip(budgets, zip(floors, ceilings, strict=True), strict=True)))
+    return asked.bracketed(
+        ChainNeeds(chain),
+        asked.slots,
+        lambda down: _kernels.persistent_times(*down, clock.left_s, threads),
+        lambda given: _kernels.persistent_program(*given, clock.left_s, threads),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,16 +217,38 @@ class AskedMemories:
             slots = budgets[-1] // divisor if budgets[-1] else 0
         return cls(available, budgets, slots, is_exact)
 
-    @property
-    def grid(self) -> MemoryGrid:
-        """The grid of the largest budget."""
-        return MemoryGrid(self.budgets[-1], self.slots)
-
-    def brackets(
-        self, found: Mapping[int, tuple[int | None, tuple[int, list[tuple[int, int]]] | None]]
+    def bracketed(
+        self,
+        needs: ChainNeeds,
+        floor_slots: int,
+        times: Callable[[KernelArguments], list[int | None]],
+        program: Callable[[KernelArguments], list[Ceiling | None]],
     ) -> list[Bracket]:
-        """Return what was found of each budget, by memory in the order given."""
+        """Return a bracket for each memory, in the order given.
+
+        Parameters
+        ----------
+        needs
+            The thresholds of the chain.
+        floor_slots
+            On how many slots sizes are rounded down.
+        times, program
+            The kernels that give times, and times with schedules, for each budget.
+        """
         none = Bracket(None, None, is_exact=True)
+        if not self.budgets:
+            return [none for _ in self.available_bytes]
+        budgets = self.budgets
+        coarse = MemoryGrid(budgets[-1], floor_slots)
+        down = kernel_arguments(needs, coarse, budgets, rounds_up=False)
+        if self.is_exact:
+            ceilings = program(down)
+            floors = [None if ceiling is None else ceiling[0] for ceiling in ceilings]
+        else:
+            floors = times(down)
+            grid = MemoryGrid(budgets[-1], self.slots)
+            ceilings = program(kernel_arguments(needs, grid, budgets, rounds_up=True))
+        found = dict(zip(self.budgets, zip(floors, ceilings, strict=True), strict=True))
         return [
             none
             if amount not in found
@@ -261,24 +290,49 @@ def solve_rotor_curve(problems: Sequence[Problem], options: SolveOptions) -> lis
     A memory goes on alone, as in `solve_rotor`, only where its gap is not closed by then. The time
     limit holds for the table, and for each memory after it.
     """
+    return solve_on_one_table(problems, options, persistent_curve, _refine)
+
+
+def solve_on_one_table(
+    problems: Sequence[Problem],
+    options: SolveOptions,
+    table: Callable[[Chain, Sequence[int], int, float | None, int], list[Bracket]],
+    go_on: Callable[[Problem, SolveOptions, Bracket | None], Outcome],
+    fewest_stages: int = 1,
+) -> list[Outcome]:
+    """Solve for several memories of one chain, each from its bracket in one table.
+
+    Parameters
+    ----------
+    problems
+        The chain in its memories.
+    options
+        The time limit holds for the table, and for each memory after it.
+    table
+        As `persistent_curve`, with the first number of slots.
+    go_on
+        What solves one of them from a bracket, or from none where the table was not ready.
+    fewest_stages
+        Of shorter chains each memory is solved alone.
+    """
     assert all(isinstance(problem, RematChain) for problem in problems)
     chain = problems[0].instance
     assert isinstance(chain, Chain)
     memories = [problem.memory_bytes for problem in problems]
     on_grid = [size for size in memories if size < chain.store_all_peak_bytes]
+    if len(chain) < fewest_stages:
+        on_grid = []
     # Where a limit ends the table, each memory says for itself how far it came.
     brackets: Sequence[Bracket | None] = [None] * len(on_grid)
     with Ending() as ending:
-        brackets = persistent_curve(
-            chain, on_grid, FIRST_SLOTS, options.time_limit_s, options.threads
-        )
+        brackets = table(chain, on_grid, FIRST_SLOTS, options.time_limit_s, options.threads)
     if ending.is_interrupted:
         note = "interrupted before the table of all memories was ready"
         return [Outcome(termination=ending.termination, note=note) for _ in problems]
     first = dict(zip(on_grid, brackets, strict=True))
     outcomes: list[Outcome] = []
     for problem in problems:
-        outcome = _refine(problem, options, first.get(problem.memory_bytes))
+        outcome = go_on(problem, options, first.get(problem.memory_bytes))
         if outcome.termination is Termination.INTERRUPTED:
             # The others get what the table says, and no time of their own.
             options = replace(options, time_limit_s=_NO_TIME_S)
@@ -419,16 +473,8 @@ class MemoryGrid:
 
 def kernel_arguments(
     needs: ChainNeeds, grid: MemoryGrid, budgets_bytes: Sequence[int], *, rounds_up: bool
-) -> tuple[
-    NDArray[np.int64],
-    NDArray[np.int64],
-    NDArray[np.int32],
-    NDArray[np.int32],
-    NDArray[np.int32],
-    NDArray[np.int32],
-    list[int],
-]:
-    """Return what the kernel takes: times, sizes and thresholds in slots, budgets in slots.
+) -> KernelArguments:
+    """Return what the kernel takes.
 
     Thresholds of four kinds of sub-problems are an array of four matrices. Those of the second and
     the fourth count the input, which the tables of the kernel do not.

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_chain.problem import RematChain
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_chain.schedule import ChainSchedule
@@ -44,6 +43,7 @@ from jettison.solvers.remat_chain.rotor import (
     Bracket,
     persistent_bracket,
     refine_on_grids,
+    solve_on_one_table,
 )
 from jettison.solvers.remat_chain.rotor_exact import refine
 
@@ -111,31 +111,8 @@ def solve_rotor_drops_curve(problems: Sequence[Problem], options: SolveOptions) 
     chains, whose exact program takes less than a second, each is solved alone. The time limit holds
     for the table, and for each memory after it.
     """
-    assert all(isinstance(problem, RematChain) for problem in problems)
-    chain = problems[0].instance
-    assert isinstance(chain, Chain)
-    memories: list[int] = []
-    if len(chain) > MOST_STAGES_AT_ONCE:
-        sizes = (problem.memory_bytes for problem in problems)
-        memories = [size for size in sizes if size < chain.store_all_peak_bytes]
-    # Where a limit ends the table, each memory says for itself how far it came.
-    brackets: Sequence[Bracket | None] = [None] * len(memories)
-    with Ending() as ending:
-        brackets = curve_with_drops(
-            chain, memories, FIRST_SLOTS, options.time_limit_s, options.threads
-        )
-    if ending.is_interrupted:
-        note = "interrupted before the table of all memories was ready"
-        return [Outcome(termination=ending.termination, note=note) for _ in problems]
-    first = dict(zip(memories, brackets, strict=True))
-    outcomes: list[Outcome] = []
-    for problem in problems:
-        outcome = _solve(problem, options, first.get(problem.memory_bytes))
-        if outcome.termination is Termination.INTERRUPTED:
-            # The others get what the table says, and no time of their own.
-            options = replace(options, time_limit_s=_NO_TIME_S)
-        outcomes.append(outcome)
-    return outcomes
+    fewest = MOST_STAGES_AT_ONCE + 1
+    return solve_on_one_table(problems, options, curve_with_drops, _solve, fewest)
 
 
 def _solve(problem: Problem, options: SolveOptions, first: Bracket | None) -> Outcome:
