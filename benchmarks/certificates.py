@@ -30,8 +30,9 @@ from jettison.instances.importers.networkx import import_networkx_graph
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.instances.weight_offload.problem import WeightOffload
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
-from jettison.solvers.proof.certifiers import certifier_of
+from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.problem import Problem
+from jettison.solvers.core.registry import kind_of
 from jettison.solvers.remat_graph.cuts.exact_method import solve_graph_exact
 from jettison.solvers.weight_offload.bounds.aggregated import bound_weight_fluid, bound_weight_whole
 
@@ -73,7 +74,7 @@ def heading() -> None:
 def measure(label: str, problem: Problem, method: Method, bound_s: float, proof_s: float) -> None:
     """Print one line: a bound, its certificate, and the check."""
     outcome = method(problem, SolveOptions(time_limit_s=bound_s, gap=0))
-    certifier = certifier_of(problem.problem)
+    certifier = kind_of(problem).certify
     assert certifier is not None, "the problems here have certificates"
     started = time.process_time()
     options = SolveOptions(time_limit_s=proof_s)

@@ -15,7 +15,7 @@ from pathlib import Path
 from jettison.cli.posed_problem import make_problem
 from jettison.instances.catalog import bundled_instances
 from jettison.solvers.core.outcome import SolveOptions
-from jettison.solvers.core.pose import Resources
+from jettison.solvers.core.resources import Resources
 from jettison.solvers.core.solve import bound_with
 
 MOST_STAGES = 60

@@ -10,10 +10,10 @@ import typer
 from jettison.instances.core.atomic_file import check_replaceable
 from jettison.instances.core.errors import InputError
 from jettison.instances.remat_offload.problem import Transfers
-from jettison.solvers.core.registry import PROBLEMS
+from jettison.solvers.core.registry import PROBLEM_KINDS
 
 ProblemName = Annotated[
-    str, typer.Argument(metavar="PROBLEM", help=f"One of {', '.join(PROBLEMS)}.")
+    str, typer.Argument(metavar="PROBLEM", help=f"One of {', '.join(PROBLEM_KINDS.names)}.")
 ]
 InstanceName = Annotated[
     str,

@@ -29,15 +29,16 @@ from jettison.cli.certificate_output import (
     check_certificate_option,
     write_certificate,
 )
-from jettison.cli.describe import Rows, duration, limit_rows, overhead_rows, problem_rows, size
+from jettison.cli.describe import Rows, duration, limit_rows, overhead_rows, problem_rows
 from jettison.cli.exit_status import ExitStatus
 from jettison.cli.output import ProgressLine, print_json, print_pairs
 from jettison.cli.posed_problem import make_problem
 from jettison.cli.replay_picture import draw_replay
 from jettison.instances.core.errors import InputError
+from jettison.instances.core.units import exact_bytes
 from jettison.schedules.core.schedule_file import load_schedule
 from jettison.solvers.core.outcome import SolveOptions
-from jettison.solvers.core.pose import Resources
+from jettison.solvers.core.resources import Resources
 from jettison.solvers.core.solve import bound_with
 from jettison.solvers.core.verdict import Verdict
 
@@ -140,7 +141,7 @@ def _describe(verdict: Verdict) -> Rows:
     if replay is not None:
         rows += [
             ("time", duration(verdict.problem, replay.time_ns)),
-            ("peak", size(replay.peak_bytes)),
+            ("peak", exact_bytes(replay.peak_bytes)),
             ("class", str(replay.schedule_class)),
         ]
         rows += overhead_rows(verdict.problem, replay)

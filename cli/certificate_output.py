@@ -14,7 +14,7 @@ from jettison.cli.output import percent
 from jettison.instances.core.errors import InputError
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.certified import can_be_certified
-from jettison.solvers.core.registry import PROBLEMS
+from jettison.solvers.core.registry import PROBLEM_KINDS
 from jettison.solvers.core.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def check_certificate_option(problem: str, path: Path) -> None:
         If the problem has no certificates, or as `checked_output` says.
     """
     if not can_be_certified(problem):
-        having = ", ".join(name for name in PROBLEMS if can_be_certified(name))
+        having = ", ".join(kind.name for kind in PROBLEM_KINDS if kind.certify is not None)
         raise InputError(
             f"bounds of {problem} have no certificates",
             field="certificate",

@@ -19,7 +19,6 @@ from jettison.cli.arguments import (
     TransfersOption,
     checked_picture,
 )
-from jettison.cli.describe import baseline, compared_ns
 from jettison.cli.exit_status import ExitStatus
 from jettison.cli.output import ProgressLine, percent, print_json, print_table
 from jettison.cli.posed_problem import make_problem
@@ -29,9 +28,9 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.certified import with_certified_bounds
 from jettison.solvers.core.outcome import SolveOptions
-from jettison.solvers.core.pose import Resources
-from jettison.solvers.core.registry import find_method, methods_of
-from jettison.solvers.core.result import Result, link_of
+from jettison.solvers.core.registry import find_method, kind_of, methods_of
+from jettison.solvers.core.resources import Resources
+from jettison.solvers.core.result import Result
 from jettison.solvers.core.solve import compare_all
 from jettison.solvers.core.status import Termination
 
@@ -128,7 +127,7 @@ def compare(
 
 def _print(results: list[Result], *, with_certified: bool) -> None:
     first = results[0].problem
-    has_link = link_of(first) is not None
+    has_link = first.link is not None
     # A bound for a class of schedules, however large, does not hide what is known of all.
     has_classes = any(
         result.bound is not None and result.bound.valid_for is not ScheduleClass.ALL
@@ -138,7 +137,7 @@ def _print(results: list[Result], *, with_certified: bool) -> None:
         [
             f"{result.problem.memory or 'of the instance'}",
             format_bytes(result.problem.memory_bytes),
-            *([f"{link_of(result.problem)}"] if has_link else []),
+            *([f"{result.problem.link}"] if has_link else []),
             result.method,
             "-" if result.time_ns is None else format_ns(result.time_ns, _DIGITS),
             _overhead(result),
@@ -169,8 +168,9 @@ def _print(results: list[Result], *, with_certified: bool) -> None:
         "status",
         " seconds",
     ]
-    base = format_ns(compared_ns(first), _DIGITS)
-    title = f"{first.problem} {first.instance.name}, {base} without {baseline(first)}"
+    reference = kind_of(first).reference(first)
+    base = format_ns(reference.time_ns, _DIGITS)
+    title = f"{first.problem} {first.instance.name}, {base} without {reference.without}"
     print_table(columns, rows, title=title)
 
 
@@ -195,7 +195,7 @@ def _certified(result: Result) -> str:
 
 
 def _overhead(result: Result) -> str:
-    base_ns = compared_ns(result.problem)
+    base_ns = kind_of(result.problem).reference(result.problem).time_ns
     if result.time_ns is None or base_ns == 0:
         return "-"
     return percent(result.time_ns / base_ns - 1)

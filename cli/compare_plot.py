@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from jettison.cli.describe import compared_ns
 from jettison.instances.core.errors import InputError
 from jettison.schedules.core.picture_style import (
     BLACK,
@@ -25,8 +24,8 @@ from jettison.schedules.core.picture_style import (
 )
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import best_bound
-from jettison.solvers.core.narrow_class import narrow_class
-from jettison.solvers.core.result import Result, link_of
+from jettison.solvers.core.registry import kind_of
+from jettison.solvers.core.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -73,7 +72,7 @@ def bound_steps(results: Sequence[Result], schedule_class: ScheduleClass) -> lis
         proof = result.infeasibility
         if proof is not None and proof.valid_for.covers(schedule_class):
             found[memory_bytes] = math.inf
-            if schedule_class is narrow_class(result.problem.problem):
+            if schedule_class is kind_of(result.problem).narrow_class:
                 found[max(memory_bytes, (proof.least_memory_bytes or memory_bytes + 1) - 1)] = (
                     math.inf
                 )
@@ -120,21 +119,22 @@ def plot_compare(results: Sequence[Result]) -> Figure:
             expected="give results of one instance",
         )
     (problem,) = problems.values()
-    links = {str(link) for result in results if (link := link_of(result.problem)) is not None}
+    links = {str(link) for result in results if (link := result.problem.link) is not None}
     if len(links) > 1:
         raise InputError(
             f"results of {len(links)} bandwidths",
             field="results",
             expected="give results of one bandwidth",
         )
-    overhead = _Overhead(compared_ns(problem))
-    narrow = narrow_class(problem.problem)
+    kind = kind_of(problem)
+    overhead = _Overhead(kind.reference(problem).time_ns)
+    narrow = kind.narrow_class
     steps = bound_steps(results, ScheduleClass.ALL)
     narrow_steps = bound_steps(results, narrow)
     marks = [step.memory_bytes for step in narrow_steps]
     memory = memory_unit(max(marks))
-    kind = ", ".join([problem.problem, *links])
-    axes = empty_axes(7.2, 4.6, f"{problem.instance.name} ({kind})")
+    asked = ", ".join([problem.problem, *links])
+    axes = empty_axes(7.2, 4.6, f"{problem.instance.name} ({asked})")
     _limit_axes(axes, results, narrow_steps, memory, overhead)
     regions = _draw_bounds(axes, steps, narrow_steps, narrow, memory, overhead)
     lines = _draw_methods(axes, results, memory, overhead)

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from jettison.cli.output import percent
-from jettison.instances.core.units import BYTE_UNITS, NANOSECOND_UNITS, format_bytes, format_ns
-from jettison.instances.multi_model.problem import MultiModelTraining
-from jettison.instances.remat_sharding.chosen_strategies import with_strategies
-from jettison.instances.remat_sharding.problem import RematSharding
-from jettison.instances.sharding.problem import Sharding
-from jettison.instances.weight_offload.problem import WeightOffload
+from jettison.instances.core.units import NANOSECOND_UNITS, exact_bytes, format_ns
 from jettison.schedules.core.replay import Replay
 from jettison.solvers.core.bound import Bound
-from jettison.solvers.core.outcome import Infeasibility, Problem
-from jettison.solvers.core.result import base_time_of, link_of, overheads_of, transfers_of
+from jettison.solvers.core.outcome import Infeasibility
+from jettison.solvers.core.problem import Problem
+from jettison.solvers.core.registry import kind_of
 
 Rows = list[tuple[str, str]]
-
-
-def size(amount_bytes: int) -> str:
-    """Write an amount of memory for a person, and to the byte."""
-    if amount_bytes < BYTE_UNITS["KiB"]:
-        return f"{amount_bytes} bytes"
-    return f"{format_bytes(amount_bytes)} ({amount_bytes} bytes)"
 
 
 def span(time_ns: int, *remarks: str) -> str:
@@ -31,44 +20,22 @@ def span(time_ns: int, *remarks: str) -> str:
     return f"{format_ns(time_ns)} ({inside})" if inside else format_ns(time_ns)
 
 
-def compared_ns(problem: Problem) -> int:
-    """Return the time that others are compared to: the base time, or the fastest plan's.
-
-    The base time of a sharded graph need not be that of a plan; the fastest plan, where the graph
-    names one, is what shares of memory refer to as well.
-    """
-    if isinstance(problem, RematSharding) and problem.instance.fastest:
-        return with_strategies(problem.instance, problem.instance.fastest).base_time_ns
-    return base_time_of(problem)
-
-
-def baseline(problem: Problem) -> str:
-    """Say what a step of that time does without."""
-    if isinstance(problem, RematSharding) and problem.instance.fastest:
-        return "limit on memory"
-    if isinstance(problem, Sharding):
-        return "interaction"
-    if isinstance(problem, MultiModelTraining):
-        return "recomputation or waiting"
-    return "waiting" if isinstance(problem, WeightOffload) else "recomputation"
-
-
 def duration(problem: Problem, time_ns: int) -> str:
     """Write the time of a step, to the nanosecond, and what it has over what it is compared to."""
-    base_ns = compared_ns(problem)
-    overhead = time_ns / base_ns - 1 if base_ns else 0.0
+    reference = kind_of(problem).reference(problem)
+    overhead = time_ns / reference.time_ns - 1 if reference.time_ns else 0.0
     # A schedule that breaks rules can be faster than the step itself.
     sign = "" if overhead < 0 else "+"
-    return span(time_ns, f"{sign}{percent(overhead)} over no {baseline(problem)}")
+    return span(time_ns, f"{sign}{percent(overhead)} over no {reference.without}")
 
 
 def problem_rows(problem: Problem) -> Rows:
     """Say what was asked."""
     rows = [
         ("problem", f"{problem.problem} {problem.instance.name}"),
-        ("memory", size(problem.memory_bytes)),
+        ("memory", exact_bytes(problem.memory_bytes)),
     ]
-    link, transfers = link_of(problem), transfers_of(problem)
+    link, transfers = problem.link, kind_of(problem).transfers(problem)
     if link is not None:
         manner = "" if transfers is None else f", transfers {transfers}"
         rows.append(("link", f"{link} each way{manner}"))
@@ -79,7 +46,7 @@ def overhead_rows(problem: Problem, replay: Replay | None) -> Rows:
     """Say what goes into recomputation and waiting, where the problem tells them apart."""
     return [
         (key.removesuffix("_ns"), span(spent_ns))
-        for key, spent_ns in overheads_of(problem, replay).items()
+        for key, spent_ns in kind_of(problem).spent(replay).items()
         if spent_ns is not None
     ]
 
@@ -101,7 +68,7 @@ def limit_rows(
                 rows.append(("without a choice", infeasibility.needed_by))
             return rows
         word = "least memory" if infeasibility.is_exact else "least memory, at least"
-        rows = [(word, size(infeasibility.least_memory_bytes))]
+        rows = [(word, exact_bytes(infeasibility.least_memory_bytes))]
         if infeasibility.needed_by is not None:
             rows.append(("needed by", infeasibility.needed_by))
         return rows

@@ -10,9 +10,8 @@ from typing import Annotated
 import typer
 
 from jettison.cli.arguments import checked_output
-from jettison.instances.catalog import Instance, save
+from jettison.instances.catalog import Instance, kind_of, save
 from jettison.instances.core.units import NANOSECOND_UNITS
-from jettison.instances.remat_chain.chain import Chain
 
 app = typer.Typer(help="Turn a file of another project into an instance.", no_args_is_help=True)
 
@@ -83,5 +82,5 @@ def import_contest(file: FileArgument, output: OutputOption) -> None:
 
 def _save(instance: Instance, output: Path) -> None:
     save(instance, output)
-    parts = f"{len(instance)} {'stages' if isinstance(instance, Chain) else 'nodes'}"
+    parts = f"{len(instance)} {kind_of(instance).noun}"
     sys.stderr.write(f"wrote {output}: {instance.kind} {instance.name}, {parts}\n")

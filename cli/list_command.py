@@ -7,7 +7,7 @@ import typer
 from jettison.cli.arguments import JsonOption
 from jettison.cli.output import print_json, print_table
 from jettison.instances.catalog import bundled_instances
-from jettison.solvers.core.registry import METHODS, PROBLEMS, methods_of
+from jettison.solvers.core.registry import PROBLEM_KINDS
 
 app = typer.Typer(help="List instances, problems or methods.", no_args_is_help=True)
 
@@ -59,36 +59,39 @@ def list_instances(json: JsonOption = False) -> None:
 @app.command("problems")
 def list_problems(json: JsonOption = False) -> None:
     """List the problems; the first method of each is its default."""
-    listed = {name: [method.name for method in methods_of(name)] for name in PROBLEMS}
+    listed = {kind.name: [method.name for method in kind.methods()] for kind in PROBLEM_KINDS}
     if json:
         print_json(
             {"problems": [{"name": name, "methods": names} for name, names in listed.items()]}
         )
         return
-    print_table(["problem", "methods"], [[name, ", ".join(listed[name])] for name in PROBLEMS])
+    print_table(
+        ["problem", "methods"], [[name, ", ".join(methods)] for name, methods in listed.items()]
+    )
 
 
 @app.command("methods", short_help="List the methods, what they promise, and their sources.")
 def list_methods(json: JsonOption = False) -> None:
     """List every method with what it promises and where it comes from."""
+    listed = [(kind.name, method) for kind in PROBLEM_KINDS for method in kind.methods()]
     if json:
         print_json(
             {
                 "methods": [
                     {
                         "name": method.name,
-                        "problem": method.problem,
+                        "problem": problem,
                         "promise": str(method.promise),
                         "source": method.source,
                         "summary": method.summary,
                     }
-                    for method in METHODS
+                    for problem, method in listed
                 ]
             }
         )
         return
     rows = [
-        [method.problem, method.name, str(method.promise), method.summary, method.source]
-        for method in METHODS
+        [problem, method.name, str(method.promise), method.summary, method.source]
+        for problem, method in listed
     ]
     print_table(["problem", "method", "promise", "what it does", "source"], rows)

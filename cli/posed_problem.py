@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from jettison.instances.catalog import load
-from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_graph.chain_to_graph import graph_memory_bytes
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.solvers.core.outcome import Problem
-from jettison.solvers.core.pose import Resources, check_problem_name, pose_problem
+from jettison.instances.core.errors import InputError
+from jettison.solvers.core.pose import pose_problem
+from jettison.solvers.core.problem import Problem
+from jettison.solvers.core.problem_kind import ProblemKind
+from jettison.solvers.core.registry import find_kind
+from jettison.solvers.core.resources import Resources
 
 
 def make_problem(problem: str, instance: str, resources: Resources) -> Problem:
@@ -20,12 +22,33 @@ def make_problem(problem: str, instance: str, resources: Resources) -> Problem:
     InputError
         If the problem is unknown, the instance cannot be loaded, or as `pose_problem` says.
     """
-    check_problem_name(problem)
+    kind = find_kind(problem)
     loaded = load(instance)
+    if isinstance(loaded, kind.instances):
+        check_options(kind, resources)
     posed = pose_problem(problem, loaded, resources)
-    if isinstance(loaded, Chain) and problem == RematGraph.problem:
-        sys.stderr.write(
-            f"note: {loaded.name} is a chain; using its graph, whose limit and peaks are larger "
-            f"by {graph_memory_bytes(loaded, 0)} bytes\n"
-        )
+    note = kind.note_on(loaded)
+    if note is not None:
+        sys.stderr.write(f"note: {note}\n")
     return posed
+
+
+def check_options(kind: ProblemKind[Any], resources: Resources) -> None:
+    """Check that all options that a problem needs are given, in the words of the command line.
+
+    Raises
+    ------
+    InputError
+        If one is missing, or two say the same.
+    """
+    twice = resources.memory is not None and resources.alpha is not None
+    if twice or ("memory" in kind.needs and not resources.says_memory):
+        raise InputError(
+            "--memory and --alpha both say" if twice else "nothing says how much",
+            field="memory",
+            expected="write --memory 40% or --alpha 0.2",
+        )
+    if "bandwidth" in kind.needs and resources.bandwidth is None:
+        raise InputError(
+            f"{kind.name} needs a link", field="bandwidth", expected="write --bandwidth 12GB/s"
+        )

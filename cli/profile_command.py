@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from jettison.cli.arguments import checked_output, read_mesh
-from jettison.instances.catalog import Instance, save
+from jettison.instances.catalog import Instance, kind_of, save
 from jettison.instances.core.errors import InputError, MissingExtraError
 from jettison.instances.core.link import parse_link
 from jettison.instances.core.parameter_gradients import ParameterGradients
@@ -21,7 +21,6 @@ from jettison.instances.core.provenance import Scalar
 from jettison.instances.multi_model.instance import MultiModel
 from jettison.instances.profilers.settings import ProfileSettings
 from jettison.instances.profilers.torch_chains.partial_profile import PartialProfile
-from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.tensor_programs.program_names import NAMES, program_of
 from jettison.instances.tensor_programs.tensor_program import TensorProgram
@@ -299,7 +298,7 @@ def _going_on(
 def _finish(instance: Instance, path: Path, partial: PartialProfile[Any]) -> None:
     save(instance, path)
     partial.discard()
-    noun = "stages" if isinstance(instance, Chain) else "operations"
+    noun = kind_of(instance).noun
     sys.stderr.write(f"wrote {path}: {instance.kind} {instance.name}, {len(instance)} {noun}\n")
 
 

@@ -26,7 +26,7 @@ from jettison.cli.arguments import (
     checked_output,
     checked_picture,
 )
-from jettison.cli.describe import Rows, duration, limit_rows, overhead_rows, problem_rows, size
+from jettison.cli.describe import Rows, duration, limit_rows, overhead_rows, problem_rows
 from jettison.cli.exit_status import status_of
 from jettison.cli.output import ProgressLine, print_json, print_pairs
 from jettison.cli.posed_problem import make_problem
@@ -34,22 +34,12 @@ from jettison.cli.replay_picture import draw_replay
 from jettison.instances.core.atomic_file import replacing
 from jettison.instances.core.csv_text import csv_text
 from jettison.instances.core.errors import InputError
-from jettison.instances.multi_model.problem import MultiModelTraining
-from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_graph.graph import Graph
-from jettison.instances.remat_sharding.problem import RematSharding
-from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
-from jettison.instances.sharding.problem import Sharding
-from jettison.instances.weight_offload.problem import WeightOffload
+from jettison.instances.core.units import exact_bytes
 from jettison.schedules.core.schedule_file import save_schedule
-from jettison.schedules.remat_chain.schedule import ChainSchedule
-from jettison.schedules.remat_graph.schedule import GraphSchedule
-from jettison.schedules.remat_offload.schedule import OffloadSchedule
-from jettison.schedules.remat_sharding.schedule import ShardedSchedule
 from jettison.solvers.core.method import Promise
 from jettison.solvers.core.outcome import SolveOptions
-from jettison.solvers.core.pose import Resources
-from jettison.solvers.core.registry import find_method
+from jettison.solvers.core.registry import PROBLEM_KINDS, find_method, kind_of
+from jettison.solvers.core.resources import Resources
 from jettison.solvers.core.result import Result
 from jettison.solvers.core.solve import solve_with
 
@@ -99,23 +89,19 @@ def solve(
     chosen = find_method(posed.problem, method)
     for picture in (plot, grid):
         checked_picture(picture)
-    if grid is not None and isinstance(posed, WeightOffload | Sharding):
-        raise InputError(
-            f"{problem} computes everything once, in one order",
-            field="grid",
-            expected="leave it out, or use --plot",
-        )
-    if grid is not None and isinstance(posed, MultiModelTraining):
+    kind = kind_of(posed)
+    if grid is not None and kind.grid is None:
         raise InputError(
             f"{problem} has no grid of recomputations",
             field="grid",
-            expected="leave it out, or use --plot, which shows them in time",
+            expected="leave it out, or use --plot, which shows the memory in time",
         )
-    if table is not None and not isinstance(posed, RematSharding):
+    if table is not None and kind.table is None:
+        having = " or ".join(other.name for other in PROBLEM_KINDS if other.table is not None)
         raise InputError(
             f"{problem} has no table of operators",
             field="table",
-            expected=f"leave it out, or use {RematSharding.problem}",
+            expected=f"leave it out, or use {having}",
         )
     checked_output(output)
     checked_output(table)
@@ -169,7 +155,7 @@ def _describe(result: Result) -> Rows:
     if result.time_ns is not None and result.peak_bytes is not None:
         rows += [
             ("time", duration(result.problem, result.time_ns)),
-            ("peak", size(result.peak_bytes)),
+            ("peak", exact_bytes(result.peak_bytes)),
         ]
     rows += overhead_rows(result.problem, result.replay)
     rows += limit_rows(result.infeasibility, result.bound, result.bound_of_all, result.gap)
@@ -180,34 +166,21 @@ def _describe(result: Result) -> Rows:
 
 
 def _write_table(result: Result, path: Path) -> None:
-    from jettison.schedules.remat_sharding.plan_table import plan_table
-
-    instance, plan = result.problem.instance, result.schedule
-    assert isinstance(instance, ShardedGraph)
-    assert isinstance(plan, ShardedSchedule)
+    make = kind_of(result.problem).table
+    assert make is not None
+    text = csv_text(make(result.problem, result.schedule), with_index=False)
     with replacing(path) as stream:
-        stream.write(csv_text(plan_table(instance, plan), with_index=False).encode())
+        stream.write(text.encode())
 
 
 def _draw(result: Result, plot: Path | None, grid: Path | None) -> None:
     if plot is None and grid is None:
         return
     from jettison.schedules.core.picture_file import save_figure
-    from jettison.schedules.remat_chain.grid import plot_chain_grid
-    from jettison.schedules.remat_graph.recomputation_grid import plot_recomputation_grid
-    from jettison.schedules.remat_offload.grid import plot_offload_grid
-    from jettison.schedules.remat_sharding.plan_plot import plot_sharded_plan
 
     title = f"{result.problem.instance.name}: {result.method}"
     if plot is not None and result.replay is not None:
         save_figure(draw_replay(result.replay, title=title), plot)
-    instance, schedule = result.problem.instance, result.schedule
-    if grid is not None and isinstance(instance, Graph) and isinstance(schedule, GraphSchedule):
-        save_figure(plot_recomputation_grid(instance, schedule, title=title), grid)
-    if grid is not None and isinstance(instance, ShardedGraph):
-        assert isinstance(schedule, ShardedSchedule)
-        save_figure(plot_sharded_plan(instance, schedule, title=title), grid)
-    if grid is not None and isinstance(instance, Chain) and isinstance(schedule, ChainSchedule):
-        save_figure(plot_chain_grid(instance, schedule, title=title), grid)
-    if grid is not None and isinstance(instance, Chain) and isinstance(schedule, OffloadSchedule):
-        save_figure(plot_offload_grid(instance, schedule, title=title), grid)
+    draw = kind_of(result.problem).grid
+    if grid is not None and draw is not None:
+        save_figure(draw(result.problem, result.schedule, title), grid)

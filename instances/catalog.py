@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from jettison.instances.bundled_entries import CatalogEntry, bundled_instances, data_file
 from jettison.instances.core.errors import InputError
-from jettison.instances.core.json_file import (
-    check_header,
-    check_schema,
-    json_text,
-    read_json,
-    rows_text,
-    write_text,
-)
+from jettison.instances.core.instance import Instance
+from jettison.instances.core.instance_kind import INSTANCE_KINDS, InstanceKind
+from jettison.instances.core.json_file import check_header, check_schema, read_json, write_text
 from jettison.instances.core.names import suggestion
-from jettison.instances.multi_model.instance import MultiModel
-from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_graph.graph import Graph
-from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
-from jettison.instances.sharding.strategy_graph import StrategyGraph
-from jettison.instances.tensor_programs.program_on_mesh import ProgramOnMesh
-from jettison.instances.three_partition.instance import ThreePartition
 
 __all__ = [
     "CatalogEntry",
@@ -32,20 +19,10 @@ __all__ = [
     "bundled_instances",
     "bundled_with_hash",
     "instance_of",
+    "kind_of",
     "load",
     "save",
 ]
-
-Instance = Chain | Graph | ShardedGraph | StrategyGraph | ThreePartition | MultiModel
-
-_KINDS = (Chain, Graph, ShardedGraph, StrategyGraph, ThreePartition, MultiModel)
-_READERS: Mapping[str, Callable[[Any], Instance]] = {
-    **{kind.kind: kind.from_json for kind in _KINDS},
-    # A sharded graph that is kept as what it is made from.
-    ProgramOnMesh.kind: lambda document: ProgramOnMesh.from_json(document).sharded_graph(),
-}
-_VERSIONS = dict.fromkeys(_READERS, 1)
-_PACKAGE = "jettison.instances"
 
 
 def bundled_with_hash(instance_sha256: str) -> Instance | None:
@@ -97,8 +74,7 @@ def save(instance: Instance, path: str | Path) -> None:
     InputError
         If the folder does not exist or cannot be written.
     """
-    text = rows_text if isinstance(instance, MultiModel) else json_text
-    write_text(text(instance.to_json()), Path(path))
+    write_text(kind_of(instance).text(instance.to_json()), Path(path))
 
 
 def _read(path: Path) -> Instance:
@@ -120,9 +96,30 @@ def instance_of(document: Any, source: str) -> Instance:
     InputError
         If it is not a valid instance; the message names the source, the field and the value.
     """
-    kind = check_header(document, _VERSIONS, source)
-    check_schema(document, _PACKAGE, f"{kind}.schema.json", source)
+    name = check_header(document, dict.fromkeys(INSTANCE_KINDS.names, 1), source)
+    kind = INSTANCE_KINDS.find(name)
+    assert kind is not None
+    check_schema(document, kind.schema_package, f"{name}.schema.json", source)
     try:
-        return _READERS[kind](document)
+        return kind.read(document)
     except InputError as error:
         raise error.within(source=source) from None
+
+
+def kind_of(instance: Instance) -> InstanceKind[Instance]:
+    """Return the kind of an instance.
+
+    Raises
+    ------
+    InputError
+        If no kind of this name is registered.
+    """
+    kind = INSTANCE_KINDS.find(instance.kind)
+    if kind is None:
+        raise InputError(
+            f"{instance.kind!r} is not a kind of instance",
+            field="kind",
+            expected=f"register it as one of {INSTANCE_KINDS.group}, or use one of "
+            f"{', '.join(INSTANCE_KINDS.names)}",
+        )
+    return kind

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib import metadata
 from typing import Any
 
 from jettison.instances.catalog import Instance
 from jettison.instances.core.content_hash import content_sha256
-from jettison.instances.multi_model.problem import MultiModelTraining
-from jettison.instances.remat_offload.problem import RematOffloadChain, Transfers
-from jettison.solvers.core.outcome import Problem, Progress, SolveOptions
-from jettison.solvers.core.pose import Resources, pose_problem
-from jettison.solvers.core.result import link_of
+from jettison.solvers.core.outcome import Progress, SolveOptions
+from jettison.solvers.core.pose import pose_problem
+from jettison.solvers.core.problem import Problem
+from jettison.solvers.core.registry import kind_of
+from jettison.solvers.core.resources import Resources
 from jettison.studies.study import Cell
 
 
@@ -64,7 +64,7 @@ class Job:
             If the problem does not go with the instance or the resources.
         """
         posed = pose_problem(cell.problem, instance, cell.resources)
-        link = link_of(posed)
+        link = posed.link
         options = cell.options
         assert options.time_limit_s is not None
         return cls(
@@ -72,7 +72,7 @@ class Job:
             method=cell.method,
             instance=instance.name,
             instance_sha256=instance.sha256,
-            resources=_in_full(cell.resources, posed),
+            resources=kind_of(posed).in_full(cell.resources, posed),
             memory_bytes=posed.memory_bytes,
             bandwidth_bytes_per_s=None if link is None else link.bytes_per_s,
             time_limit_s=options.time_limit_s,
@@ -127,19 +127,7 @@ class Job:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Job:
         """Return the job of a JSON object that `to_json` made."""
-        resources = dict(document["resources"])
-        if resources["transfers"] is not None:
-            resources["transfers"] = Transfers(resources["transfers"])
-        return cls(**{**document, "resources": Resources(**resources)})
-
-
-def _in_full(resources: Resources, posed: Problem) -> Resources:
-    """Say what was left open: who leaves a default out and who writes it ask for the same."""
-    if isinstance(posed, RematOffloadChain):
-        return replace(resources, transfers=Transfers(posed.transfers))
-    if isinstance(posed, MultiModelTraining):
-        return replace(resources, models=posed.models)
-    return resources
+        return cls(**{**document, "resources": Resources(**document["resources"])})
 
 
 def present_versions() -> dict[str, str]:

@@ -45,8 +45,8 @@ from jettison.instances.core.units import parse_bytes
 from jettison.instances.remat_offload.problem import Transfers
 from jettison.solvers.core.certified import can_be_certified
 from jettison.solvers.core.outcome import SolveOptions
-from jettison.solvers.core.pose import Resources, check_problem_name
-from jettison.solvers.core.registry import find_method, methods_of
+from jettison.solvers.core.registry import find_kind, find_method, methods_of
+from jettison.solvers.core.resources import Resources
 from jettison.studies.axis import checked_by, memory_axis, values_of
 
 _STUDY_FIELDS = {"name", "wall_limit_s", "memory_limit", "grid"}
@@ -193,7 +193,7 @@ def _cells(grid: object, folder: Path) -> list[Cell]:
     if not problems:
         raise InputError("nothing says which", field="problem", expected="name a problem")
     for problem in problems:
-        checked_by(check_problem_name, problem, "problem")
+        checked_by(find_kind, problem, "problem")
     instances = [
         name for pattern in values_of(grid, "instances", str) for name in _matching(pattern, folder)
     ]

@@ -28,7 +28,7 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.instances.weight_offload.problem import WeightOffload
-from jettison.solvers.core.pose import Resources
+from jettison.solvers.core.resources import Resources
 
 _FORMULATIONS: dict[str, type[StrEnum] | None] = {
     RematGraph.problem: GraphFormulation,

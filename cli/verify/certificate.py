@@ -14,7 +14,7 @@ from jettison.instances.core.errors import InputError
 
 if TYPE_CHECKING:
     from jettison.instances.catalog import Instance
-    from jettison.solvers.core.pose import Resources
+    from jettison.solvers.core.resources import Resources
 
 _AS_NAMED = "named so by the file"
 
@@ -124,24 +124,24 @@ def _bundled_identity(claim: Claim) -> _Identity:
     named = next((entry for entry in entries if entry.name == name), None)
     if named is None:
         return _Identity(_AS_NAMED)
-    if named.kind == "chain" and claim.problem == "remat-graph":
+    own_kind = claim.instance.get("kind")
+    # Only an instance that a problem converts has another hash than its entry.
+    if named.kind != own_kind:
         from jettison.instances.catalog import load
 
         if _sha256_as_given_to(claim.problem, load(named.name)) == claim.instance_sha256:
-            return _Identity("the graph of the bundled chain of this name", named.name)
+            words = f"the {own_kind} of the bundled {named.kind} of this name"
+            return _Identity(words, named.name)
     return _Identity(
         f"{_AS_NAMED}; the bundled one of this name is another: {named.instance_sha256[:12]}"
     )
 
 
 def _sha256_as_given_to(problem: str, instance: Instance) -> str:
-    """Return the hash of an instance, or that of a chain's graph where a problem takes graphs."""
-    from jettison.instances.remat_chain.chain import Chain
-    from jettison.instances.remat_graph.chain_to_graph import chain_to_graph
+    """Return the hash of an instance as a problem has it, that of a chain's graph say."""
+    from jettison.solvers.core.registry import find_kind
 
-    if isinstance(instance, Chain) and problem == "remat-graph":
-        return chain_to_graph(instance).sha256
-    return instance.sha256
+    return find_kind(problem).own(instance).sha256
 
 
 def _compare_resources(

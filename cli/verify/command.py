@@ -34,7 +34,7 @@ from jettison.cli.verify.certificate import verify_certificate
 from jettison.instances.core.errors import InputError
 
 if TYPE_CHECKING:
-    from jettison.solvers.core.pose import Resources
+    from jettison.solvers.core.resources import Resources
 
 Findings = Iterator[Finding]
 _REFUSALS = (InputError, CertificateError, MemoryError, TimeLimitError)
@@ -80,7 +80,7 @@ def verify(
 
     Example: jettison verify bound.cert.gz mine.json --memory 50%
     """
-    from jettison.solvers.core.pose import Resources
+    from jettison.solvers.core.resources import Resources
 
     check_time_limit(limit_s)
     resources = Resources(memory, alpha, bandwidth, transfers, models)
@@ -147,14 +147,14 @@ def _findings(path: Path, instances: list[str], resources: Resources) -> Finding
 
 def _findings_of_json(path: Path, instances: list[str], resources: Resources) -> Findings:
     from jettison.cli.verify.instance_set_check import read_three_partition, verify_set
-    from jettison.cli.verify.schedule import SCHEDULES, verify_schedule
+    from jettison.cli.verify.schedule import schedule_kinds, verify_schedule
     from jettison.instances.core.json_file import check_header, read_json
 
     if path.is_dir():
         yield from starmap(Finding, verify_set(path))
         return
     document: Any = read_json(path)
-    kinds = ("three-partition", "instance-set", *SCHEDULES)
+    kinds = ("three-partition", "instance-set", *schedule_kinds())
     kind = check_header(document, dict.fromkeys(kinds, 1), str(path))
     if kind == "three-partition":
         yield Finding(str(path), read_three_partition(document, path)[1])

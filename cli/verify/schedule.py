@@ -5,44 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from jettison.cli.finding import Finding
+from jettison.cli.posed_problem import check_options
 from jettison.instances.catalog import Instance, bundled_instances, bundled_with_hash, load
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.units import LARGEST_AMOUNT
-from jettison.instances.multi_model.instance import MultiModel
-from jettison.instances.multi_model.problem import MultiModelTraining
-from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.instances.remat_graph.chain_to_graph import chain_to_graph
-from jettison.instances.remat_graph.graph import Graph
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.instances.remat_offload.problem import RematOffloadChain
-from jettison.instances.remat_sharding.problem import RematSharding
-from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
-from jettison.instances.sharding.problem import Sharding
-from jettison.instances.sharding.strategy_graph import StrategyGraph
-from jettison.instances.three_partition.instance import ThreePartition
-from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.core.schedule_file import load_schedule
-from jettison.solvers.core.pose import Resources, pose_problem
+from jettison.solvers.core.pose import pose_problem
+from jettison.solvers.core.problem_kind import ProblemKind
+from jettison.solvers.core.registry import PROBLEM_KINDS
+from jettison.solvers.core.resources import Resources
 from jettison.solvers.core.result import replay_schedule
 
-# Of each kind of schedule, the kind of its instance and the problem that it answers.
-SCHEDULES: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "chain-schedule": (Chain.kind, RematChain.problem),
-        "offload-schedule": (Chain.kind, RematOffloadChain.problem),
-        "cyclic-schedule": (Chain.kind, WeightOffload.problem),
-        "graph-schedule": (Graph.kind, RematGraph.problem),
-        "sharded-schedule": (ShardedGraph.kind, RematSharding.problem),
-        "strategy-choice": (StrategyGraph.kind, Sharding.problem),
-        "multi-model-schedule": (MultiModel.kind, MultiModelTraining.problem),
-    }
-)
-_LINKED = {RematOffloadChain.problem, WeightOffload.problem, MultiModelTraining.problem}
+
+def schedule_kinds() -> dict[str, ProblemKind[Any]]:
+    """Return the problems by the kind of the schedules that answer them."""
+    return {kind.schedules[0].name: kind for kind in PROBLEM_KINDS}
 
 
 def verify_schedule(
@@ -56,7 +36,7 @@ def verify_schedule(
     Parameters
     ----------
     document
-        The parsed file, whose kind is one of `SCHEDULES`.
+        The parsed file, whose kind is one of `schedule_kinds`.
     path
         The file.
     instances
@@ -70,39 +50,39 @@ def verify_schedule(
         If its instance is not found, a resource is missing, or it breaks a rule.
     """
     source = str(path)
-    kind, problem_name = SCHEDULES[document["kind"]]
+    kind = schedule_kinds()[document["kind"]]
     instance = _instance_of(document, kind, instances, source)
-    assert not isinstance(instance, ThreePartition)
     schedule = load_schedule(path, instance)
-    is_limited = resources.memory is not None or resources.alpha is not None
     given = replace(
         resources,
-        bandwidth=resources.bandwidth if problem_name in _LINKED else None,
-        transfers=resources.transfers if problem_name == RematOffloadChain.problem else None,
-        models=resources.models if problem_name == MultiModelTraining.problem else None,
+        bandwidth=resources.bandwidth if "bandwidth" in kind.takes else None,
+        transfers=resources.transfers if "transfers" in kind.takes else None,
+        models=resources.models if "models" in kind.takes else None,
     )
-    if not is_limited and problem_name != Sharding.problem:
+    if not resources.says_memory and "memory" in kind.needs:
         given = replace(given, memory=f"{LARGEST_AMOUNT}B")
     try:
-        replay = replay_schedule(pose_problem(problem_name, instance, given), schedule)
+        check_options(kind, given)
+        replay = replay_schedule(pose_problem(kind.name, instance, given), schedule)
     except InputError as error:
         raise error.within(source=source) from None
     if not replay.valid:
         raise InputError(
             f"{replay.violations[0]} ({len(replay.violations)} broken rules)",
             source=source,
-            expected=f"jettison bound {problem_name} INSTANCE --schedule {path} names all of them",
+            expected=f"jettison bound {kind.name} INSTANCE --schedule {path} names all of them",
         )
-    has_limit = replay.limit_bytes is not None and (is_limited or problem_name == Sharding.problem)
+    has_limit = replay.limit_bytes is not None and (
+        resources.says_memory or "memory" not in kind.needs
+    )
     limit = f"the limit {replay.limit_bytes}" if has_limit else "no limit"
-    word = "choice" if problem_name == Sharding.problem else "schedule"
     return Finding(
         source,
-        f"a valid {word} for {instance.name}: {replay.time_ns} ns, peak {replay.peak_bytes} bytes, "
-        f"{limit} ({problem_name}, instance {instance.sha256[:12]})",
+        f"a valid {kind.schedules[0].noun} for {instance.name}: {replay.time_ns} ns, "
+        f"peak {replay.peak_bytes} bytes, {limit} ({kind.name}, instance {instance.sha256[:12]})",
         {
             "kind": document["kind"],
-            "problem": problem_name,
+            "problem": kind.name,
             "instance": instance.name,
             "instance_sha256": instance.sha256,
             "time_ns": replay.time_ns,
@@ -113,7 +93,7 @@ def verify_schedule(
 
 
 def _instance_of(
-    document: Mapping[str, Any], kind: str, instances: Sequence[str], source: str
+    document: Mapping[str, Any], kind: ProblemKind[Any], instances: Sequence[str], source: str
 ) -> Instance:
     """Return the instance whose hash the schedule names."""
     sha256 = str(document.get("instance_sha256"))
@@ -133,12 +113,11 @@ def _instance_of(
         + (", nor given" if instances else ""),
         field="instance_sha256",
         source=source,
-        expected=f"give a {kind} that has this hash: add --instance FILE",
+        expected=f"give a {kind.schedules[0].instance} that has this hash: add --instance FILE",
     )
 
 
-def _as_kind(instance: Instance, kind: str, sha256: str) -> Instance | None:
+def _as_kind(instance: Instance, kind: ProblemKind[Any], sha256: str) -> Instance | None:
     """Return an instance, or the graph of a chain, if it has the hash."""
-    if isinstance(instance, Chain) and kind == Graph.kind:
-        instance = chain_to_graph(instance)
-    return instance if instance.sha256 == sha256 else None
+    own = kind.own(instance)
+    return own if own.sha256 == sha256 else None

@@ -23,6 +23,7 @@ from jettison.instances.remat_chain.problem import RematChain
 from jettison.instances.remat_offload.problem import RematOffloadChain, Transfers
 from jettison.schedules.remat_chain.schedule import ChainSchedule
 from jettison.schedules.remat_offload.schedule import OffloadSchedule
+from jettison.solvers.core.registry import kind_of
 from jettison.solvers.core.result import replay_schedule
 from jettison.torch.errors import Uncopied
 from jettison.torch.execution_plan import ExecutionPlan
@@ -113,7 +114,7 @@ class CheckpointedSequential(Uncopied, nn.Module):
                 field="model",
                 expected="take the chain of this model: its stages, then the loss",
             )
-        if isinstance(problem, RematOffloadChain) and problem.transfers != Transfers.AT_ONCE:
+        if kind_of(problem).transfers(problem) == Transfers.FLUID:
             raise InputError(
                 "fluid transfers",
                 field="problem",

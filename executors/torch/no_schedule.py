@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jettison.instances.core.errors import InputError
-from jettison.solvers.core.outcome import Problem
+from jettison.solvers.core.problem import Problem
 from jettison.solvers.core.result import Result
 
 

@@ -1,1 +1,1 @@
-"""What every kind of instance needs: files, hashes, names, units, errors, provenance."""
+"""What knows no kind of instance and no problem: the protocol of instances, and the registry."""

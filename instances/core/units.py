@@ -78,6 +78,13 @@ def format_bytes(amount_bytes: int) -> str:
     return f"{amount_bytes} B"
 
 
+def exact_bytes(amount_bytes: int) -> str:
+    """Write an amount of memory for a person, and to the byte: ``1.50 KiB (1536 bytes)``."""
+    if amount_bytes < BYTE_UNITS["KiB"]:
+        return f"{amount_bytes} bytes"
+    return f"{format_bytes(amount_bytes)} ({amount_bytes} bytes)"
+
+
 def format_ns(duration_ns: int, digits: int = 4) -> str:
     """Write a duration for a person, with so many significant digits: ``12.3 ms``."""
     for unit in ("s", "ms", "us"):

@@ -29,6 +29,8 @@ class RematGraph:
     """
 
     problem = "remat-graph"
+    # Nothing leaves the device.
+    link = None
 
     instance: Graph
     memory: str | int | Memory
@@ -48,6 +50,11 @@ class RematGraph:
                 expected="write an amount (4GiB) or a share of the no-recomputation peak (60%)",
             )
         object.__setattr__(self, "memory", memory)
+
+    @property
+    def base_time_ns(self) -> int:
+        """Time of the step with nothing computed again and nothing waited for."""
+        return self.instance.base_time_ns
 
     @cached_property
     def memory_bytes(self) -> int:

@@ -77,6 +77,11 @@ class RematOffloadChain:
             )
         object.__setattr__(self, "transfers", Transfers(self.transfers))
 
+    @property
+    def base_time_ns(self) -> int:
+        """Time of the step with nothing computed again and nothing waited for."""
+        return self.instance.base_time_ns
+
     @cached_property
     def memory_bytes(self) -> int:
         """The limit in bytes; shares and ratios round down."""

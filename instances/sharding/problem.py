@@ -33,6 +33,8 @@ class Sharding:
     """
 
     problem = "sharding"
+    # Nothing leaves the device.
+    link = None
 
     instance: StrategyGraph
     memory: str | int | Memory | None = None
@@ -58,6 +60,11 @@ class Sharding:
                 f"{memory} is defined for chains only", field="memory", expected=_EXPECTED
             )
         object.__setattr__(self, "memory", memory)
+
+    @property
+    def base_time_ns(self) -> int:
+        """Time of the step with nothing computed again and nothing waited for."""
+        return self.instance.base_time_ns
 
     @cached_property
     def memory_bytes(self) -> int:

@@ -67,6 +67,11 @@ class WeightOffload:
         """The operations of the step and what they need."""
         return WeightCycle(self.instance)
 
+    @property
+    def base_time_ns(self) -> int:
+        """Time of the step with nothing computed again and nothing waited for."""
+        return self.instance.base_time_ns
+
     @cached_property
     def memory_bytes(self) -> int:
         """The limit in bytes; shares round down."""

@@ -1,1 +1,1 @@
-"""What every schedule needs: replays, classes, findings, files, pictures."""
+"""What knows no kind of schedule: the protocol of schedules, their files and their replay."""

@@ -1,21 +1,23 @@
-"""The kinds of schedules that there are, as one type."""
+"""What every schedule can do, whatever it is a schedule of."""
 
 from __future__ import annotations
 
-from jettison.schedules.multi_model.schedule import MultiModelSchedule
-from jettison.schedules.remat_chain.schedule import ChainSchedule
-from jettison.schedules.remat_graph.schedule import GraphSchedule
-from jettison.schedules.remat_offload.schedule import OffloadSchedule
-from jettison.schedules.remat_sharding.schedule import ShardedSchedule
-from jettison.schedules.sharding.strategy_choice import StrategyChoice
-from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
-Schedule = (
-    ChainSchedule
-    | OffloadSchedule
-    | GraphSchedule
-    | CyclicSchedule
-    | ShardedSchedule
-    | StrategyChoice
-    | MultiModelSchedule
-)
+from jettison.schedules.core.replay import Replay
+
+
+@runtime_checkable
+class Schedule(Protocol):
+    """What is done when: immutable, and kept in a JSON file."""
+
+    @property
+    def kind(self) -> str:
+        """What files call schedules like it: ``"chain-schedule"``."""
+        ...
+
+    @property
+    def replay(self) -> Callable[..., Replay]:
+        """Go through it in exact integers; what this takes is up to the kind."""
+        ...

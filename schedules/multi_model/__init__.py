@@ -1,1 +1,1 @@
-"""Schedules that train several models: units, their replay and picture."""
+"""Schedules of models that train together."""

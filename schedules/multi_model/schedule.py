@@ -38,6 +38,8 @@ class TrainingUnit:
 class MultiModelSchedule:
     """Units that are trained one after the other; together they hold every model once."""
 
+    kind = "multi-model-schedule"
+
     units: tuple[TrainingUnit, ...]
 
     def replay(self, problem: MultiModelTraining) -> TrainingReplay:

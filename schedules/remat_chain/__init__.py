@@ -1,1 +1,1 @@
-"""Schedules of chains: operations, drops, replay and pictures."""
+"""Schedules of chains that recompute."""

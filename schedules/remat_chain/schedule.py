@@ -96,6 +96,8 @@ class ChainSchedule:
         If something is no operation of a chain.
     """
 
+    kind = "chain-schedule"
+
     operations: tuple[ChainOperation, ...]
 
     def __post_init__(self) -> None:

@@ -1,1 +1,1 @@
-"""Schedules of graphs: values computed and dropped, and their picture."""
+"""Schedules of graphs that recompute."""

@@ -38,6 +38,8 @@ class GraphSchedule:
         If something is no operation of a graph.
     """
 
+    kind = "graph-schedule"
+
     operations: tuple[GraphOperation, ...]
 
     def __post_init__(self) -> None:

@@ -1,1 +1,1 @@
-"""Schedules of chains with transfers to the host, and their replays."""
+"""Schedules of chains that recompute and move activations to the host."""

@@ -37,6 +37,8 @@ class OffloadSchedule:
         If something is no operation of a chain and no transfer.
     """
 
+    kind = "offload-schedule"
+
     operations: tuple[ChainOperation | TransferOperation, ...]
 
     def __post_init__(self) -> None:

@@ -1,1 +1,1 @@
-"""Schedules of sharded graphs: strategies and recomputation, and their tables."""
+"""Schedules of sharded graphs that recompute."""

@@ -37,6 +37,8 @@ class ShardedSchedule:
         If something is no operation of a graph.
     """
 
+    kind = "sharded-schedule"
+
     strategies: tuple[int, ...]
     operations: tuple[GraphOperation, ...]
 

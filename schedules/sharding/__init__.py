@@ -1,1 +1,1 @@
-"""Choices of strategies, and their picture."""
+"""Choices of a strategy for every node."""

@@ -41,6 +41,8 @@ class ChoiceReplay(Replay):
 class StrategyChoice:
     """The strategy of each node, in the order of the nodes, counted from 0."""
 
+    kind = "strategy-choice"
+
     strategies: tuple[int, ...]
 
     def replay(self, graph: StrategyGraph, memory_bytes: int | None = None) -> ChoiceReplay:

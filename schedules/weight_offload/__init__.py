@@ -1,1 +1,1 @@
-"""Schedules that repeat: events of a cycle, their replay and picture."""
+"""Schedules of chains that move weights to the host, step after step."""

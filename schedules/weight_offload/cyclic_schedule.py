@@ -36,6 +36,8 @@ class CyclicSchedule:
         If something is no event, a time is out of range, or the times descend.
     """
 
+    kind = "cyclic-schedule"
+
     period_ns: int
     events: tuple[CyclicEvent, ...]
 

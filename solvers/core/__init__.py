@@ -1,1 +1,1 @@
-"""What every method uses, whatever its problem."""
+"""What every problem and method uses; no module in this room knows any of them."""

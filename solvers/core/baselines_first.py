@@ -15,7 +15,8 @@ from dataclasses import replace
 from jettison.schedules.core.any_schedule import Schedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
-from jettison.solvers.core.outcome import Problem, SolveOptions
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.problem import Problem
 from jettison.solvers.core.registry import find_method
 from jettison.solvers.core.result import replay_schedule
 

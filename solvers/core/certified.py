@@ -14,9 +14,10 @@ from jettison.certificates.errors import CertificateError
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.method import Promise
-from jettison.solvers.core.outcome import Infeasibility, Problem, SolveOptions
-from jettison.solvers.core.registry import find_method
-from jettison.solvers.core.result import Result, link_of
+from jettison.solvers.core.outcome import Infeasibility, SolveOptions
+from jettison.solvers.core.problem import Problem
+from jettison.solvers.core.registry import find_kind, find_method, kind_of
+from jettison.solvers.core.result import Result
 from jettison.solvers.core.status import Termination
 
 if TYPE_CHECKING:
@@ -25,9 +26,7 @@ if TYPE_CHECKING:
 
 def can_be_certified(problem: str) -> bool:
     """Tell whether there are certificates for a problem, by its name."""
-    from jettison.solvers.proof.certifiers import certifier_of
-
-    return certifier_of(problem) is not None
+    return find_kind(problem).certify is not None
 
 
 def certificate_for(
@@ -52,10 +51,8 @@ def certificate_for(
     Certificate or None
         None where there is none for the problem, or nothing was proved in the time.
     """
-    from jettison.solvers.proof.certifiers import certifier_of
-
-    certifier = certifier_of(problem.problem)
-    return None if certifier is None else certifier(problem, bounds, infeasibility, options)
+    certify = kind_of(problem).certify
+    return None if certify is None else certify(problem, bounds, infeasibility, options)
 
 
 def certified_bound(problem: Problem, certificate: Certificate) -> Bound | None:
@@ -72,7 +69,7 @@ def certified_bound(problem: Problem, certificate: Certificate) -> Bound | None:
         If it proves nothing, or is about another problem: a defect of whoever made it.
     """
     claim = certificate.checked().claim
-    link = link_of(problem)
+    link = problem.link
     resources = {
         "memory_bytes": problem.memory_bytes,
         "bytes_per_s": None if link is None else link.bytes_per_s,

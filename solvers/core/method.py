@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from importlib import import_module
-from typing import Any
+from typing import Generic, TypeVar
 
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.problem import Problem
 from jettison.solvers.core.status import Termination
+
+P_contra = TypeVar("P_contra", bound=Problem, contravariant=True)
 
 
 class Promise(StrEnum):
@@ -30,24 +32,22 @@ class Promise(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class Method(Generic[P_contra]):
     """One named algorithm for one problem.
 
     Attributes
     ----------
     name
         Its name on the command line.
-    problem
-        The problem it solves.
     promise
         What its answer is worth when it ends without hitting a limit.
     source
         Where it comes from.
     summary
         One line for a person.
-    entry
-        ``module:function``; the function takes the problem and `SolveOptions`.
-    curve_entry
+    solve
+        The function, which takes the problem and `SolveOptions`.
+    solve_curve
         The same for a list of problems that differ in their memory only, and returns one outcome
         each; None where solving them together saves nothing.
     baselines
@@ -56,34 +56,29 @@ class Method:
     """
 
     name: str
-    problem: str
     promise: Promise
     source: str
     summary: str
-    entry: str
-    curve_entry: str | None = None
+    solve: Callable[[P_contra, SolveOptions], Outcome]
+    solve_curve: Callable[[Sequence[P_contra], SolveOptions], list[Outcome]] | None = None
     baselines: tuple[str, ...] = ()
 
-    def run(self, problem: Problem, options: SolveOptions) -> Outcome:
+    def run(self, problem: P_contra, options: SolveOptions) -> Outcome:
         """Run the method.
 
         Ctrl-C ends it with what it knows; before it knows anything, with nothing.
         """
-        call: Callable[[Problem, SolveOptions], Outcome] = _function(self.entry)
         try:
-            return call(problem, options)
+            return self.solve(problem, options)
         except KeyboardInterrupt:
             return _interrupted()
 
-    def run_curve(self, problems: Sequence[Problem], options: SolveOptions) -> list[Outcome]:
+    def run_curve(self, problems: Sequence[P_contra], options: SolveOptions) -> list[Outcome]:
         """Run the method on one instance in several memories; Ctrl-C ends it as in `run`."""
-        if self.curve_entry is None:
+        if self.solve_curve is None:
             return [self.run(problem, options) for problem in problems]
-        call: Callable[[Sequence[Problem], SolveOptions], list[Outcome]] = _function(
-            self.curve_entry
-        )
         try:
-            return call(problems, options)
+            return self.solve_curve(problems, options)
         except KeyboardInterrupt:
             return [_interrupted() for _ in problems]
 
@@ -92,9 +87,3 @@ def _interrupted() -> Outcome:
     return Outcome(
         termination=Termination.INTERRUPTED, note="interrupted before anything was known"
     )
-
-
-def _function(entry: str) -> Callable[..., Any]:
-    module, name = entry.split(":")
-    function: Callable[..., Any] = getattr(import_module(f"jettison.solvers.{module}"), name)
-    return function

@@ -6,13 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from jettison.instances.core.errors import InputError
-from jettison.instances.multi_model.problem import MultiModelTraining
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.instances.remat_offload.problem import RematOffloadChain
-from jettison.instances.remat_sharding.problem import RematSharding
-from jettison.instances.sharding.problem import Sharding
-from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.core.any_schedule import Schedule
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound, Evidence
@@ -22,32 +15,6 @@ from jettison.solvers.core.status import Termination
 # A solver that starts more has no time left to solve.
 MOST_THREADS = 1024
 LARGEST_SEED = 2**31 - 1
-
-Problem = (
-    RematChain
-    | RematOffloadChain
-    | WeightOffload
-    | RematGraph
-    | RematSharding
-    | Sharding
-    | MultiModelTraining
-)
-
-
-def check_problem(problem: object) -> None:
-    """Check that what is to be solved is a problem, and not its instance, say.
-
-    Raises
-    ------
-    InputError
-        If it is something else.
-    """
-    if not isinstance(problem, Problem):
-        raise InputError(
-            f"a {type(problem).__name__}",
-            field="problem",
-            expected='give an instance with its memory, such as RematChain(chain, memory="50%")',
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,41 +1,83 @@
-"""Every method of every problem.
+"""The problems that there are, and their methods: ours, those of others, and those of a test.
 
-The modules of the methods are imported when they run, so that listing them is light.
+No module in this room knows any of them. Ours are entry points of jettison as those of others are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.names import suggestion
+from jettison.instances.core.registry import Registry
 from jettison.solvers.core.method import Method
-from jettison.solvers.multi_model import methods as multi_model_methods
-from jettison.solvers.remat_chain import methods as remat_chain_methods
-from jettison.solvers.remat_graph import methods as remat_graph_methods
-from jettison.solvers.remat_offload import methods as remat_offload_methods
-from jettison.solvers.remat_sharding import methods as remat_sharding_methods
-from jettison.solvers.sharding import methods as sharding_methods
-from jettison.solvers.weight_offload import methods as weight_offload_methods
+from jettison.solvers.core.problem import Problem
+from jettison.solvers.core.problem_kind import ProblemKind
 
-METHODS = (
-    *remat_chain_methods.METHODS,
-    *remat_offload_methods.METHODS,
-    *weight_offload_methods.METHODS,
-    *remat_graph_methods.METHODS,
-    *remat_sharding_methods.METHODS,
-    *sharding_methods.METHODS,
-    *multi_model_methods.METHODS,
-)
-
-# The first method of each problem is the one used when none is named.
-PROBLEMS = tuple(dict.fromkeys(method.problem for method in METHODS))
+PROBLEM_KINDS: Registry[ProblemKind[Any]] = Registry("jettison.problems", ProblemKind)
 
 
-def methods_of(problem: str) -> tuple[Method, ...]:
+def find_kind(name: str) -> ProblemKind[Any]:
+    """Return the kind of problem of a name.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    RegistrationError
+        If what is registered under the name cannot be loaded.
+    """
+    kind = PROBLEM_KINDS.find(name)
+    if kind is None:
+        names = PROBLEM_KINDS.names
+        raise InputError(
+            f"{name!r} is not a problem",
+            field="PROBLEM",
+            expected=f"{suggestion(name, names)}choose one of {', '.join(names)}",
+        )
+    return kind
+
+
+def kind_of(problem: Problem) -> ProblemKind[Any]:
+    """Return the kind of a problem; see `find_kind`."""
+    return find_kind(problem.problem)
+
+
+def check_problem(problem: object) -> None:
+    """Check that what is to be solved is a problem, and not its instance, say.
+
+    Raises
+    ------
+    InputError
+        If it is something else.
+    """
+    if not any(isinstance(problem, kind.problem) for kind in _named_by(problem)):
+        raise InputError(
+            f"a {type(problem).__name__}",
+            field="problem",
+            expected='give an instance with its memory, such as RematChain(chain, memory="50%")',
+        )
+
+
+def _named_by(problem: object) -> list[ProblemKind[Any]]:
+    name = getattr(problem, "problem", None)
+    kind = PROBLEM_KINDS.find(name) if isinstance(name, str) else None
+    return [] if kind is None else [kind]
+
+
+def registered(kind: ProblemKind[Any]) -> AbstractContextManager[None]:
+    """Register a kind of problem for a while, as a test or a notebook does; see `Registry`."""
+    return PROBLEM_KINDS.registered(kind.name, kind)
+
+
+def methods_of(problem: str) -> Sequence[Method[Any]]:
     """Return the methods of a problem, the default one first."""
-    return tuple(method for method in METHODS if method.problem == problem)
+    return find_kind(problem).methods()
 
 
-def find_method(problem: str, name: str | None) -> Method:
+def find_method(problem: str, name: str | None) -> Method[Any]:
     """Return the named method of a problem; None stands for its default.
 
     Raises

@@ -6,31 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import metadata
-from typing import assert_never
 
 from jettison.instances.core.errors import InputError, JettisonError
-from jettison.instances.core.link import Link
-from jettison.instances.multi_model.problem import MultiModelTraining
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.instances.remat_offload.problem import RematOffloadChain, Transfers
-from jettison.instances.remat_sharding.problem import RematSharding
-from jettison.instances.sharding.problem import Sharding
-from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.core.any_schedule import Schedule
 from jettison.schedules.core.replay import Replay
 from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.multi_model.schedule import MultiModelSchedule
-from jettison.schedules.multi_model.training_replay import TrainingReplay
-from jettison.schedules.remat_chain.schedule import ChainSchedule
-from jettison.schedules.remat_graph.schedule import GraphSchedule
-from jettison.schedules.remat_offload.schedule import OffloadSchedule
-from jettison.schedules.remat_sharding.schedule import ShardedSchedule
-from jettison.schedules.sharding.strategy_choice import StrategyChoice
-from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
 from jettison.solvers.core.bound import Bound, Evidence, best_bound, largest_bound
 from jettison.solvers.core.gap import gap_of
-from jettison.solvers.core.outcome import Infeasibility, Outcome, Problem
+from jettison.solvers.core.outcome import Infeasibility, Outcome
+from jettison.solvers.core.problem import Problem
+from jettison.solvers.core.registry import kind_of
 from jettison.solvers.core.status import Answer, Termination
 
 
@@ -198,7 +183,7 @@ class Result:
         """
         if self.time_ns is None or self.lower_bound_ns is None:
             return None
-        return gap_of(self.time_ns, self.lower_bound_ns, base_time_of(self.problem))
+        return gap_of(self.time_ns, self.lower_bound_ns, self.problem.base_time_ns)
 
     @property
     def answer(self) -> Answer:
@@ -239,7 +224,7 @@ class Result:
     def to_json(self) -> dict[str, object]:
         """Return the keys that every result has on the command line; absent values are None."""
         infeasible = self.infeasibility
-        link = link_of(self.problem)
+        kind, link = kind_of(self.problem), self.problem.link
         return {
             "status": self.status,
             "termination": str(self.termination),
@@ -248,11 +233,11 @@ class Result:
             "instance_sha256": self.problem.instance.sha256,
             "memory_bytes": self.problem.memory_bytes,
             "bandwidth_bytes_per_s": None if link is None else link.bytes_per_s,
-            "transfers": transfers_of(self.problem),
+            "transfers": kind.transfers(self.problem),
             "method": self.method,
             "time_ns": self.time_ns,
             "peak_bytes": self.peak_bytes,
-            "base_time_ns": base_time_of(self.problem),
+            "base_time_ns": self.problem.base_time_ns,
             "lower_bound_ns": self.lower_bound_ns,
             "bound_method": None if self.bound is None else self.bound.method,
             "evidence": None if self.bound is None else str(self.bound.evidence),
@@ -260,7 +245,7 @@ class Result:
             **bound_of_all_keys(self.bound_of_all),
             **certified_keys(self.certified_bound),
             "gap": self.gap,
-            **overheads_of(self.problem, self.replay),
+            **kind.spent(self.replay),
             "least_memory_bytes": None if infeasible is None else infeasible.least_memory_bytes,
             "infeasible_for": None if infeasible is None else str(infeasible.valid_for),
             "needed_by": None if infeasible is None else infeasible.needed_by,
@@ -292,40 +277,10 @@ def certified_keys(bound: Bound | None) -> dict[str, object]:
     }
 
 
-def base_time_of(problem: Problem) -> int:
-    """Return the time without recomputation and without waiting, in nanoseconds."""
-    if isinstance(problem, MultiModelTraining):
-        return problem.base_time_ns
-    return problem.instance.base_time_ns
-
-
-def overheads_of(problem: Problem, replay: Replay | None) -> dict[str, int | None]:
-    """Return what a step spends on recomputation and on waiting, where several models train."""
-    if not isinstance(problem, MultiModelTraining):
-        return {}
-    judged = replay if isinstance(replay, TrainingReplay) else None
-    return {
-        "recompute_ns": None if judged is None else judged.recompute_ns,
-        "stall_ns": None if judged is None else judged.stall_ns,
-    }
-
-
-def link_of(problem: Problem) -> Link | None:
-    """Return the link of a problem that has one."""
-    if isinstance(problem, MultiModelTraining):
-        return problem.link
-    return problem.link if isinstance(problem, RematOffloadChain | WeightOffload) else None
-
-
-def transfers_of(problem: Problem) -> str | None:
-    """Return how transfers use memory, where the problem leaves it open."""
-    return str(problem.transfers) if isinstance(problem, RematOffloadChain) else None
-
-
 def base_time_bound(problem: Problem) -> Bound:
     """Return the time without recomputation: every operation runs at least once."""
     return Bound(
-        time_ns=base_time_of(problem),
+        time_ns=problem.base_time_ns,
         valid_for=ScheduleClass.ALL,
         evidence=Evidence.EXACT,
         method="base-time",
@@ -340,41 +295,12 @@ def replay_schedule(problem: Problem, schedule: Schedule) -> Replay:
     InputError
         If the schedule is of another kind than the problem.
     """
-    match problem:
-        case RematChain():
-            if isinstance(schedule, ChainSchedule):
-                return schedule.replay(problem.instance, problem.memory_bytes)
-        case RematOffloadChain():
-            if isinstance(schedule, ChainSchedule):
-                schedule = OffloadSchedule(schedule.operations)
-            if isinstance(schedule, OffloadSchedule):
-                return schedule.replay(
-                    problem.instance,
-                    problem.link,
-                    Transfers(problem.transfers),
-                    problem.memory_bytes,
-                )
-        case WeightOffload():
-            if isinstance(schedule, CyclicSchedule):
-                return schedule.replay(problem.cycle, problem.link, problem.memory_bytes)
-        case RematGraph():
-            if isinstance(schedule, GraphSchedule):
-                return schedule.replay(problem.instance, problem.memory_bytes)
-        case RematSharding():
-            if isinstance(schedule, ShardedSchedule):
-                return schedule.replay(problem.instance, problem.memory_bytes)
-        case Sharding():
-            if isinstance(schedule, StrategyChoice):
-                return schedule.replay(problem.instance, problem.memory_bytes)
-        case MultiModelTraining():
-            if isinstance(schedule, MultiModelSchedule):
-                return schedule.replay(problem)
-        case _:
-            assert_never(problem)
-    raise InputError(
-        f"{type(schedule).__name__} is no schedule for {problem.problem}",
-        field="schedule",
-        expected="a schedule with transfers is for remat-offload-chain, one that repeats for "
-        "weight-offload, one of nodes for a graph, one with strategies for a sharded graph, a "
-        "choice of strategies for sharding, one of units for multi-model",
-    )
+    kind = kind_of(problem)
+    if not any(isinstance(schedule, item.schedule) for item in kind.schedules):
+        known = " or ".join(item.schedule.__name__ for item in kind.schedules)
+        raise InputError(
+            f"{type(schedule).__name__} is no schedule for {problem.problem}",
+            field="schedule",
+            expected=f"{problem.problem} takes a {known}",
+        )
+    return kind.replay(problem, schedule)

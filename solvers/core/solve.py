@@ -13,11 +13,11 @@ from jettison.solvers.core.certified import (
     with_certified_bounds,
 )
 from jettison.solvers.core.method import Promise
-from jettison.solvers.core.outcome import Problem, SolveOptions, check_problem
-from jettison.solvers.core.registry import find_method, methods_of
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.problem import Problem
+from jettison.solvers.core.registry import check_problem, find_method, methods_of
 from jettison.solvers.core.result import (
     Result,
-    base_time_of,
     replay_schedule,
 )
 from jettison.solvers.core.solver_versions import solver_versions
@@ -82,7 +82,7 @@ def _end_of(result: Result, options: SolveOptions) -> Termination:
         return result.termination
     if time_ns == bound_ns:
         return Termination.COMPLETED
-    if options.is_close_enough(time_ns, bound_ns, base_time_of(result.problem)):
+    if options.is_close_enough(time_ns, bound_ns, result.problem.base_time_ns):
         return Termination.GAP_REACHED
     return result.termination
 
@@ -261,7 +261,7 @@ def _solve_curve(
     problems: Sequence[Problem], method: str, options: SolveOptions
 ) -> Iterator[Result]:
     chosen = find_method(problems[0].problem, method)
-    if len(problems) == 1 or chosen.curve_entry is None:
+    if len(problems) == 1 or chosen.solve_curve is None:
         for problem in problems:
             result = solve_with(problem, method, options)
             yield result

@@ -10,16 +10,14 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound, Evidence, best_bound, largest_bound
 from jettison.solvers.core.certified import certificate_for, certified_bound, proof_to_certify
 from jettison.solvers.core.gap import gap_of
-from jettison.solvers.core.outcome import Problem, SolveOptions
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.problem import Problem
+from jettison.solvers.core.registry import kind_of
 from jettison.solvers.core.result import (
     Result,
     base_time_bound,
-    base_time_of,
     bound_of_all_keys,
     certified_keys,
-    link_of,
-    overheads_of,
-    transfers_of,
     versions_key,
 )
 from jettison.solvers.core.status import Termination
@@ -104,7 +102,7 @@ class Verdict:
         """The share of a valid schedule's overhead that is open: see `solvers.core.gap`."""
         if self.replay is None or not self.replay.valid or self.bound is None:
             return None
-        return gap_of(self.replay.time_ns, self.bound.time_ns, base_time_of(self.problem))
+        return gap_of(self.replay.time_ns, self.bound.time_ns, self.problem.base_time_ns)
 
     @property
     def infeasible(self) -> Result | None:
@@ -135,7 +133,7 @@ class Verdict:
     def to_json(self) -> dict[str, object]:
         """Return the keys that the command line prints; absent values are None."""
         proof = None if self.infeasible is None else self.infeasible.infeasibility
-        link = link_of(self.problem)
+        kind, link = kind_of(self.problem), self.problem.link
         return {
             "status": self.status,
             "problem": self.problem.problem,
@@ -143,11 +141,11 @@ class Verdict:
             "instance_sha256": self.problem.instance.sha256,
             "memory_bytes": self.problem.memory_bytes,
             "bandwidth_bytes_per_s": None if link is None else link.bytes_per_s,
-            "transfers": transfers_of(self.problem),
+            "transfers": kind.transfers(self.problem),
             "method": None if self.bound is None else self.bound.method,
             "time_ns": None if self.replay is None else self.replay.time_ns,
             "peak_bytes": None if self.replay is None else self.replay.peak_bytes,
-            "base_time_ns": base_time_of(self.problem),
+            "base_time_ns": self.problem.base_time_ns,
             "lower_bound_ns": None if self.bound is None else self.bound.time_ns,
             "evidence": None if self.bound is None else str(self.bound.evidence),
             "valid_for": None if self.bound is None else str(self.bound.valid_for),
@@ -155,7 +153,7 @@ class Verdict:
             **bound_of_all_keys(self.bound_of_all),
             **certified_keys(self.certified_bound),
             "gap": self.gap,
-            **overheads_of(self.problem, self.replay),
+            **kind.spent(self.replay),
             "least_memory_bytes": None if proof is None else proof.least_memory_bytes,
             "needed_by": None if proof is None else proof.needed_by,
             "violations": []

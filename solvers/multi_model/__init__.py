@@ -1,1 +1,1 @@
-"""Methods for training several models in one memory."""
+"""Train several models on one device: the problem of µ-TWO."""

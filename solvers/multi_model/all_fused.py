@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.schedules.multi_model.schedule import MultiModelSchedule
-from jettison.solvers.core.outcome import Outcome, Problem
+from jettison.solvers.core.outcome import Outcome
 from jettison.solvers.core.status import Termination
 from jettison.solvers.multi_model.least_memory import multi_model_infeasibility
 from jettison.solvers.multi_model.mu_two.unit import ScheduledUnit
@@ -14,7 +14,7 @@ from jettison.solvers.multi_model.units import Sizes
 
 
 def all_fused(
-    problem: Problem,
+    problem: MultiModelTraining,
     schedule: Callable[[MultiModelTraining, Sizes], ScheduledUnit | None],
 ) -> Outcome:
     """Return the schedule of one unit of all models, or why there is none.
@@ -26,7 +26,6 @@ def all_fused(
     schedule
         Schedules the unit; None where it finds nothing that fits.
     """
-    assert isinstance(problem, MultiModelTraining)
     refused = multi_model_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)

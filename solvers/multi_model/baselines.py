@@ -10,14 +10,14 @@ from collections.abc import Collection
 
 from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.schedules.multi_model.schedule import MultiModelSchedule
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.multi_model.decisions import Fate, UnitDecisions
 from jettison.solvers.multi_model.executor.executed_units import UnitExecutor
 from jettison.solvers.multi_model.least_memory import multi_model_infeasibility
 
 
-def solve_hfta(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_hfta(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
     """Train the largest sub-arrays that fit with every feature map kept, one after another.
 
     What is left of the models is one smaller sub-array, or several where there is no profile of
@@ -27,7 +27,6 @@ def solve_hfta(problem: Problem, options: SolveOptions) -> Outcome:
     -----
     Time O(n s) for n models and s sizes, beside the execution of each size once.
     """
-    assert isinstance(problem, MultiModelTraining)
     refused = multi_model_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)

@@ -38,7 +38,7 @@ import numpy as np
 
 from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.instances.multi_model.sub_array import SubArray
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.multi_model.all_fused import all_fused
 from jettison.solvers.multi_model.decisions import Fate, UnitDecisions
 from jettison.solvers.multi_model.mu_two.graph import IdleMemory, MergedGraph
@@ -48,7 +48,7 @@ from jettison.solvers.multi_model.mu_two.unit import ScheduledUnit, fitted_unit
 from jettison.solvers.multi_model.units import Sizes
 
 
-def solve_capuchin(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_capuchin(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
     """Fuse all models, and swap and recompute as Capuchin does.
 
     Notes

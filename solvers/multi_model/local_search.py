@@ -29,7 +29,7 @@ from jettison.instances.multi_model.sub_array import SubArray
 from jettison.schedules.multi_model.schedule import MultiModelSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import run_to_its_end
-from jettison.solvers.core.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.multi_model.baselines import hfta_groups
 from jettison.solvers.multi_model.capuchin import capuchin_unit
@@ -225,9 +225,8 @@ def _evenly(backing: SubArray, forwarding: SubArray) -> tuple[int, ...]:
     return tuple(before)
 
 
-def solve_local_search(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_local_search(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
     """Return the best schedule found, or the proof that none fits."""
-    assert isinstance(problem, MultiModelTraining)
     refused = multi_model_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)

@@ -23,6 +23,5 @@ are worth, and no claim leaves this folder before the checker has followed the f
 ``program_steps``        the step functions that they rest on
 ``persistent_steps``     the ways to begin a sub-chain that keeps its checkpoints
 ``drop_steps``           those of one that drops them
-``certifiers``           which problems have one, by name
 ======================== =====================================================================
 """

@@ -1,1 +1,1 @@
-"""Methods for chains: rotor, revolve, the search over all schedules."""
+"""Recompute on a chain: rotor, its relatives, and the search over all schedules."""

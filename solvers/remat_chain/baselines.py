@@ -17,7 +17,7 @@ from jettison.schedules.remat_chain.schedule import (
 )
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 
 ALL = ChainOperationKind.FORWARD_ALL
@@ -99,10 +99,9 @@ def chen_sqrt_schedule(chain: Chain) -> ChainSchedule:
     return segmented_schedule(chain, [1 + k * length + min(k, longer) for k in range(segments)])
 
 
-def solve_store_all(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_store_all(problem: RematChain, options: SolveOptions) -> Outcome:
     """Return the schedule that saves everything, if it fits."""
     del options
-    assert isinstance(problem, RematChain)
     least = problem.instance.store_all_peak_bytes
     if problem.memory_bytes < least:
         return _too_small("store-all", least)
@@ -110,10 +109,9 @@ def solve_store_all(problem: Problem, options: SolveOptions) -> Outcome:
     return Outcome(termination=Termination.COMPLETED, schedule=schedule)
 
 
-def solve_recompute_all(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_recompute_all(problem: RematChain, options: SolveOptions) -> Outcome:
     """Return the schedule that restarts from the input for every backward, if it fits."""
     del options
-    assert isinstance(problem, RematChain)
     least = problem.instance.recompute_all_peak_bytes
     if problem.memory_bytes < least:
         return _too_small("recompute-all", least)
@@ -121,21 +119,19 @@ def solve_recompute_all(problem: Problem, options: SolveOptions) -> Outcome:
     return Outcome(termination=Termination.COMPLETED, schedule=schedule)
 
 
-def solve_periodic(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_periodic(problem: RematChain, options: SolveOptions) -> Outcome:
     """Return the fastest periodic schedule that fits, over all numbers of segments.
 
     At the time limit and on Ctrl-C it is the fastest of those that have been looked at.
     """
-    assert isinstance(problem, RematChain)
     chain = problem.instance
     counts = range(1, max(len(chain), 2))
     schedules = (periodic_schedule(chain, k) for k in counts)
     return _best_that_fits(problem, "periodic", schedules, options)
 
 
-def solve_chen_sqrt(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_chen_sqrt(problem: RematChain, options: SolveOptions) -> Outcome:
     """Return the schedule with about the square root of the length in segments, if it fits."""
-    assert isinstance(problem, RematChain)
     schedule = chen_sqrt_schedule(problem.instance)
     return _best_that_fits(problem, "chen-sqrt", [schedule], options)
 

@@ -41,7 +41,7 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
-from jettison.solvers.core.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.least_memory import (
     least_memory_of_any_schedule,
@@ -186,7 +186,7 @@ class ChainCuts:
             self._knapsack = saved.or_else(dropped, self._most_bytes, self._most_steps)
 
 
-def bound_chain_cut(problem: Problem, options: SolveOptions) -> Outcome:
+def bound_chain_cut(problem: RematChain, options: SolveOptions) -> Outcome:
     """Bound the time of every schedule by what each cut of the chain makes it compute again.
 
     The cut at the last stage comes first, without anything known of the stages below: it has the
@@ -199,7 +199,6 @@ def bound_chain_cut(problem: Problem, options: SolveOptions) -> Outcome:
         A bound valid for all schedules, in exact arithmetic; or, where the memory is below what
         single operations need, the proof that nothing fits.
     """
-    assert isinstance(problem, RematChain)
     clock = Clock(options.time_limit_s)
     chain, memory_bytes = problem.instance, problem.memory_bytes
     if memory_bytes < least_memory_of_any_schedule(chain):

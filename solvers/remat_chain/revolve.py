@@ -11,16 +11,15 @@ from __future__ import annotations
 
 from jettison.instances.core.units import format_bytes
 from jettison.instances.remat_chain.problem import RematChain
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.least_memory import least_memory
 from jettison.solvers.remat_chain.needs import InputsOnlyNeeds
 from jettison.solvers.remat_chain.rotor_exact import refine
 
 
-def solve_revolve(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_revolve(problem: RematChain, options: SolveOptions) -> Outcome:
     """Return the fastest schedule that checkpoints inputs only, if one fits."""
-    assert isinstance(problem, RematChain)
     needs = InputsOnlyNeeds(problem.instance)
     least = least_memory(needs)[0]
     if problem.memory_bytes < least:

@@ -55,7 +55,7 @@ from jettison.solvers import _kernels
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
-from jettison.solvers.core.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.baselines import store_all_schedule
 from jettison.solvers.remat_chain.cut_bound import with_cut_bound
@@ -267,7 +267,7 @@ def most_slots(chain: Chain) -> int:
     return LARGEST_TABLE_BYTES // (ENTRY_BYTES * rows) - 1
 
 
-def solve_rotor(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_rotor(problem: RematChain, options: SolveOptions) -> Outcome:
     """Bracket the persistent optimum, with more and more slots until the gap is closed.
 
     Saves everything if that fits. Otherwise starts from 500 slots and doubles them while the gap is
@@ -284,7 +284,7 @@ def solve_rotor(problem: Problem, options: SolveOptions) -> Outcome:
     return _refine(problem, options, None)
 
 
-def solve_rotor_curve(problems: Sequence[Problem], options: SolveOptions) -> list[Outcome]:
+def solve_rotor_curve(problems: Sequence[RematChain], options: SolveOptions) -> list[Outcome]:
     """Solve for several memories of one chain: the first round of all of them is one table.
 
     A memory goes on alone, as in `solve_rotor`, only where its gap is not closed by then. The time
@@ -294,10 +294,10 @@ def solve_rotor_curve(problems: Sequence[Problem], options: SolveOptions) -> lis
 
 
 def solve_on_one_table(
-    problems: Sequence[Problem],
+    problems: Sequence[RematChain],
     options: SolveOptions,
     table: Callable[[Chain, Sequence[int], int, float | None, int], list[Bracket]],
-    go_on: Callable[[Problem, SolveOptions, Bracket | None], Outcome],
+    go_on: Callable[[RematChain, SolveOptions, Bracket | None], Outcome],
     fewest_stages: int = 1,
 ) -> list[Outcome]:
     """Solve for several memories of one chain, each from its bracket in one table.
@@ -315,9 +315,7 @@ def solve_on_one_table(
     fewest_stages
         Of shorter chains each memory is solved alone.
     """
-    assert all(isinstance(problem, RematChain) for problem in problems)
     chain = problems[0].instance
-    assert isinstance(chain, Chain)
     memories = [problem.memory_bytes for problem in problems]
     on_grid = [size for size in memories if size < chain.store_all_peak_bytes]
     if len(chain) < fewest_stages:
@@ -340,9 +338,8 @@ def solve_on_one_table(
     return outcomes
 
 
-def _refine(problem: Problem, options: SolveOptions, first: Bracket | None) -> Outcome:
+def _refine(problem: RematChain, options: SolveOptions, first: Bracket | None) -> Outcome:
     """Go on from a bracket that is known already, or from the least that is known of any memory."""
-    assert isinstance(problem, RematChain)
     clock = Clock(options.time_limit_s)
     chain, memory_bytes = problem.instance, problem.memory_bytes
     refusal = persistent_infeasibility(chain, memory_bytes)

@@ -20,7 +20,7 @@ from jettison.schedules.remat_chain.schedule import ChainSchedule
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending, pass_interrupt_on
-from jettison.solvers.core.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.baselines import (
     solve_chen_sqrt,
@@ -92,7 +92,7 @@ class _Known:
         )
 
 
-def solve_rotor_drops(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_rotor_drops(problem: RematChain, options: SolveOptions) -> Outcome:
     """Return the fastest persistent schedule with drops, or a bracket around it.
 
     Returns
@@ -104,7 +104,7 @@ def solve_rotor_drops(problem: Problem, options: SolveOptions) -> Outcome:
     return _solve(problem, options, None)
 
 
-def solve_rotor_drops_curve(problems: Sequence[Problem], options: SolveOptions) -> list[Outcome]:
+def solve_rotor_drops_curve(problems: Sequence[RematChain], options: SolveOptions) -> list[Outcome]:
     """Solve for several memories of one chain: the first grid of all of them is one table.
 
     A memory goes on alone, as in `solve_rotor_drops`, where its gap is not closed by then. Of short
@@ -115,8 +115,7 @@ def solve_rotor_drops_curve(problems: Sequence[Problem], options: SolveOptions) 
     return solve_on_one_table(problems, options, curve_with_drops, _solve, fewest)
 
 
-def _solve(problem: Problem, options: SolveOptions, first: Bracket | None) -> Outcome:
-    assert isinstance(problem, RematChain)
+def _solve(problem: RematChain, options: SolveOptions, first: Bracket | None) -> Outcome:
     clock = Clock(options.time_limit_s)
     chain, memory_bytes = problem.instance, problem.memory_bytes
     least, known_schedule = least_persistent_memory(chain)

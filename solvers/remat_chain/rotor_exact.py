@@ -38,7 +38,7 @@ from jettison.solvers import _kernels
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
-from jettison.solvers.core.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.cut_bound import with_cut_bound
 from jettison.solvers.remat_chain.least_memory import (
@@ -177,7 +177,7 @@ def refine(
     return best, termination, best.slots
 
 
-def solve_rotor_exact(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_rotor_exact(problem: RematChain, options: SolveOptions) -> Outcome:
     """Return the fastest persistent schedule, exact to the byte and the nanosecond; see `refine`.
 
     Beyond 700 stages the first grid that fits in memory is too coarse to drop anything. There the
@@ -189,7 +189,6 @@ def solve_rotor_exact(problem: Problem, options: SolveOptions) -> Outcome:
         With a bound valid for persistent schedules and the cut bound, which is valid for all; or a
         proof that no persistent schedule fits. All of it in exact integers.
     """
-    assert isinstance(problem, RematChain)
     refusal = persistent_infeasibility(problem.instance, problem.memory_bytes)
     if refusal is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refusal)

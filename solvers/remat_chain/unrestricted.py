@@ -22,7 +22,7 @@ from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.gap import most_open_ns
-from jettison.solvers.core.outcome import Infeasibility, Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.outcome import Infeasibility, Outcome, Progress, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.baselines import (
     solve_chen_sqrt,
@@ -45,7 +45,7 @@ from jettison.solvers.remat_chain.rotor_drops import solve_rotor_drops
 # Of the search that goes before the program: a second at most, on chains of so many stages.
 FEW_STATES = 200_000
 FEW_STAGES = 100
-_BASELINES: tuple[Callable[[Problem, SolveOptions], Outcome], ...] = (
+_BASELINES: tuple[Callable[[RematChain, SolveOptions], Outcome], ...] = (
     solve_store_all,
     solve_periodic,
     solve_chen_sqrt,
@@ -102,7 +102,7 @@ class _Known:
         )
 
 
-def solve_unrestricted(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_unrestricted(problem: RematChain, options: SolveOptions) -> Outcome:
     """Return the fastest of all schedules of a chain, and the proof of it if it can be had.
 
     Returns
@@ -112,7 +112,6 @@ def solve_unrestricted(problem: Problem, options: SolveOptions) -> Outcome:
         proof that no schedule at all fits, with the least memory of any. At a limit, the best
         schedule known: no baseline is faster.
     """
-    assert isinstance(problem, RematChain)
     clock = Clock(options.time_limit_s)
     known = _Known(problem, lower_bound_ns=problem.instance.base_time_ns)
     if problem.memory_bytes < least_memory_of_any_schedule(problem.instance):

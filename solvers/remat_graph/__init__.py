@@ -1,1 +1,1 @@
-"""Methods for graphs."""
+"""Recompute on a graph: the problem of Checkmate."""

@@ -13,7 +13,7 @@ from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.core.outcome import Infeasibility, Problem, SolveOptions
+from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.proof.attempts import Attempted, best_certificate
 from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.proof.certify import certify
@@ -29,7 +29,7 @@ _MOST_NODES_OF_ALL_SLOTS = 30
 
 
 def certify_graph(
-    problem: Problem,
+    problem: RematGraph,
     bounds: Sequence[Bound],
     infeasibility: Infeasibility | None,
     options: SolveOptions,
@@ -58,7 +58,6 @@ def certify_graph(
     CertificateError
         If the checker rejects what was proved: a defect here.
     """
-    assert isinstance(problem, RematGraph)
     clock = Clock(options.time_limit_s)
     if infeasibility is not None:
         return best_certificate(_without_points(problem, infeasibility), None, clock)

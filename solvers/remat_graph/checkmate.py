@@ -33,7 +33,7 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.core.outcome import Infeasibility, Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.outcome import Infeasibility, Outcome, Progress, SolveOptions
 from jettison.solvers.core.status import Answer, Termination
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_of_a_method import (
@@ -48,14 +48,13 @@ from jettison.solvers.remat_graph.least_memory import staged_memory_bound, with_
 from jettison.solvers.remat_graph.memory_floor import memory_for_everything, too_little_memory
 
 
-def solve_checkmate(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_checkmate(problem: RematGraph, options: SolveOptions) -> Outcome:
     """Find the fastest staged schedule, with a bound that holds for staged schedules.
 
     If there is none, the time that is left goes into the least memory in which there is one.
     Models of more than five million coefficients (`Checkmate.estimated_coefficients`), and those
     that take longer to write down than the time limit, are declined with a note.
     """
-    assert isinstance(problem, RematGraph)
     clock = Clock(options.time_limit_s)
     too_large = declined(problem, options)
     refused = too_little_memory(problem)
@@ -64,12 +63,11 @@ def solve_checkmate(problem: Problem, options: SolveOptions) -> Outcome:
     return memory_for_everything(problem) or too_large or _search(problem, options, clock)
 
 
-def bound_checkmate_lp(problem: Problem, options: SolveOptions) -> Outcome:
+def bound_checkmate_lp(problem: RematGraph, options: SolveOptions) -> Outcome:
     """Bound the time of staged schedules by the linear relaxation of the ILP; no schedule.
 
     Declines the models that `solve_checkmate` declines.
     """
-    assert isinstance(problem, RematGraph)
     clock = Clock(options.time_limit_s)
     if problem.memory_bytes >= problem.instance.store_all_peak_bytes:
         # Storing everything is a point of the relaxation, and none has a negative objective.

@@ -2,167 +2,166 @@
 
 from __future__ import annotations
 
+from jettison.instances.remat_graph.problem import RematGraph
 from jettison.solvers.core.method import Method, Promise
+from jettison.solvers.remat_graph.annealing.method import solve_anneal
+from jettison.solvers.remat_graph.baselines.chen import (
+    solve_ap_chen_greedy,
+    solve_ap_chen_sqrt,
+    solve_chen_greedy,
+    solve_chen_sqrt,
+)
+from jettison.solvers.remat_graph.baselines.dtr import solve_dtr, solve_dtr_eq, solve_dtr_local
+from jettison.solvers.remat_graph.baselines.last_node import solve_last_node
+from jettison.solvers.remat_graph.baselines.lp_rounding import solve_lp_rounding
+from jettison.solvers.remat_graph.baselines.revolve import solve_linearized_griewank
+from jettison.solvers.remat_graph.baselines.simple import solve_recompute_all, solve_store_all
+from jettison.solvers.remat_graph.checkmate import bound_checkmate_lp, solve_checkmate
+from jettison.solvers.remat_graph.cuts.bound_method import bound_graph_cuts
+from jettison.solvers.remat_graph.cuts.exact_method import solve_graph_exact
+from jettison.solvers.remat_graph.cuts.restricted_method import solve_restricted
+from jettison.solvers.remat_graph.orders.bound_method import bound_any_order
+from jettison.solvers.remat_graph.orders.method import solve_orders
 
-METHODS = (
+METHODS: tuple[Method[RematGraph], ...] = (
     Method(
         "exact",
-        "remat-graph",
         Promise.EXACT_STAGED,
         "Checkmate's problem; frontier rows and slots where they are needed",
         "models of few cuts, more where their schedules exceed the memory; annealing if time ends",
-        "remat_graph.cuts.exact_method:solve_graph_exact",
+        solve=solve_graph_exact,
     ),
     Method(
         "checkmate",
-        "remat-graph",
         Promise.EXACT_STAGED,
         "Checkmate, MLSys 2020; KIWI, Appendix 7.1",
         "the rematerialization ILP, solved by HiGHS, decoded, pruned and replayed",
-        "remat_graph.checkmate:solve_checkmate",
+        solve=solve_checkmate,
     ),
     Method(
         "checkmate-lp",
-        "remat-graph",
         Promise.BOUND,
         "Checkmate, MLSys 2020",
         "linear relaxation of the rematerialization ILP",
-        "remat_graph.checkmate:bound_checkmate_lp",
+        solve=bound_checkmate_lp,
     ),
     Method(
         "anneal",
-        "remat-graph",
         Promise.HEURISTIC,
         "simulated annealing: Kirkpatrick et al. 1983; staged as Checkmate's schedules",
         "adds, moves and drops recomputations; thousands of nodes",
-        "remat_graph.annealing.method:solve_anneal",
+        solve=solve_anneal,
     ),
     Method(
         "restricted",
-        "remat-graph",
         Promise.HEURISTIC,
         "Checkmate's problem; forward operations repeated in the backward pass, nothing else",
         "models of few cuts with fewer columns; for graphs whose backward pass is marked",
-        "remat_graph.cuts.restricted_method:solve_restricted",
+        solve=solve_restricted,
     ),
     Method(
         "cut-bound",
-        "remat-graph",
         Promise.BOUND,
         "Checkmate's problem; frontier rows at the stages whose memory costs most",
         "what a few stages' memory forces to be computed again; for the order of the graph",
-        "remat_graph.cuts.bound_method:bound_graph_cuts",
+        solve=bound_graph_cuts,
     ),
     Method(
         "store-all",
-        "remat-graph",
         Promise.HEURISTIC,
         "folklore",
         "compute every node once, free each value after its last use",
-        "remat_graph.baselines.simple:solve_store_all",
+        solve=solve_store_all,
     ),
     Method(
         "recompute-all",
-        "remat-graph",
         Promise.HEURISTIC,
         "folklore",
         "keep nothing between first computations, recompute every ancestor",
-        "remat_graph.baselines.simple:solve_recompute_all",
+        solve=solve_recompute_all,
     ),
     Method(
         "dtr",
-        "remat-graph",
         Promise.HEURISTIC,
         "Kirisame et al., ICLR 2021, arXiv:2006.09616 (h_DTR)",
         "evict what is stale, large and cheap to recompute, without looking ahead",
-        "remat_graph.baselines.dtr:solve_dtr",
+        solve=solve_dtr,
     ),
     Method(
         "dtr-eq",
-        "remat-graph",
         Promise.HEURISTIC,
         "Kirisame et al., ICLR 2021, arXiv:2006.09616 (h_DTR^eq)",
         "the same with components of what is evicted in place of the exact neighbourhood",
-        "remat_graph.baselines.dtr:solve_dtr_eq",
+        solve=solve_dtr_eq,
     ),
     Method(
         "dtr-local",
-        "remat-graph",
         Promise.HEURISTIC,
         "Kirisame et al., ICLR 2021, arXiv:2006.09616 (h_local)",
         "the same without what is evicted around a value",
-        "remat_graph.baselines.dtr:solve_dtr_local",
+        solve=solve_dtr_local,
     ),
     Method(
         "lp-rounding",
-        "remat-graph",
         Promise.HEURISTIC,
         "Checkmate, MLSys 2020 (two-phase rounding)",
         "checkpoints rounded from the linear relaxation, by thresholds and by draws",
-        "remat_graph.baselines.lp_rounding:solve_lp_rounding",
+        solve=solve_lp_rounding,
     ),
     Method(
         "ap-chen-greedy",
-        "remat-graph",
         Promise.HEURISTIC,
         "Chen et al. 2016, arXiv:1604.06174; Checkmate, MLSys 2020",
         "checkpoints at articulation points, whenever so many bytes have come together",
-        "remat_graph.baselines.chen:solve_ap_chen_greedy",
+        solve=solve_ap_chen_greedy,
     ),
     Method(
         "chen-greedy",
-        "remat-graph",
         Promise.HEURISTIC,
         "Chen et al. 2016, arXiv:1604.06174; Checkmate, MLSys 2020",
         "the same at any node of the linearised forward graph",
-        "remat_graph.baselines.chen:solve_chen_greedy",
+        solve=solve_chen_greedy,
     ),
     Method(
         "ap-chen-sqrt",
-        "remat-graph",
         Promise.HEURISTIC,
         "Chen et al. 2016, arXiv:1604.06174; Checkmate, MLSys 2020",
         "about the square root of the articulation points as checkpoints",
-        "remat_graph.baselines.chen:solve_ap_chen_sqrt",
+        solve=solve_ap_chen_sqrt,
     ),
     Method(
         "chen-sqrt",
-        "remat-graph",
         Promise.HEURISTIC,
         "Chen et al. 2016, arXiv:1604.06174; Checkmate, MLSys 2020",
         "about the square root of the linearised forward graph's nodes as checkpoints",
-        "remat_graph.baselines.chen:solve_chen_sqrt",
+        solve=solve_chen_sqrt,
     ),
     Method(
         "linearized-griewank",
-        "remat-graph",
         Promise.HEURISTIC,
         "Griewank and Walther 2000 (revolve); Checkmate, MLSys 2020",
         "revolve's snapshots on the linearised forward graph, for every number of them",
-        "remat_graph.baselines.revolve:solve_linearized_griewank",
+        solve=solve_linearized_griewank,
     ),
     Method(
         "last-node",
-        "remat-graph",
         Promise.HEURISTIC,
         "Checkmate (Jain et al., MLSys 2020), released code",
         "nothing stays between stages but the value of the last one",
-        "remat_graph.baselines.last_node:solve_last_node",
+        solve=solve_last_node,
     ),
     Method(
         "any-order-bound",
-        "remat-graph",
         Promise.BOUND,
         "Checkmate's problem without its order",
         "what a few moments that every schedule passes force to be computed again; for all orders",
-        "remat_graph.orders.bound_method:bound_any_order",
+        solve=bound_any_order,
     ),
     Method(
         "orders",
-        "remat-graph",
         Promise.HEURISTIC,
         "simulated annealing: Kirkpatrick et al. 1983; over orders and recomputations",
         "looks for an order of first computations that is better than the one given",
-        "remat_graph.orders.method:solve_orders",
+        solve=solve_orders,
     ),
 )

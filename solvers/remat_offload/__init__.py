@@ -1,1 +1,1 @@
-"""Methods for chains with a link to the host."""
+"""Recompute and offload activations on a chain: POFO and its relatives."""

@@ -25,7 +25,7 @@ from jettison.schedules.remat_offload.plan import OffloadPlan
 from jettison.schedules.remat_offload.schedule import OffloadSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.remat_chain.baselines import store_all_schedule
 from jettison.solvers.remat_chain.least_memory import least_persistent_memory
 from jettison.solvers.remat_chain.rotor import FIRST_SLOTS, most_slots, persistent_curve
@@ -83,12 +83,11 @@ def offer_capped(incumbent: OffloadIncumbent, computations: ChainSchedule) -> No
         incumbent.offer_fluid(OffloadPlan(computations, tuple(gap.tensor for gap in gaps)))
 
 
-def solve_autocapper(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_autocapper(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
     """Return the best schedule of capper over 40 sizes of memory, if one fits.
 
     It is at least as good as the best schedule without transfers of a quarter of the time.
     """
-    assert isinstance(problem, RematOffloadChain)
     clock = Clock(options.time_limit_s)
     incumbent = OffloadIncumbent(problem)
     offers = offer_autocapper(incumbent, options, clock)

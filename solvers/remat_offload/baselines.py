@@ -5,7 +5,7 @@ from __future__ import annotations
 from jettison.instances.core.units import format_bytes
 from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.remat_offload.schedule import OffloadSchedule
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.baselines import store_all_schedule
 from jettison.solvers.remat_chain.least_memory import least_persistent_memory
@@ -13,12 +13,11 @@ from jettison.solvers.remat_chain.needs import ChainNeeds
 from jettison.solvers.remat_chain.rotor_exact import refine
 
 
-def solve_rotor_alone(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_rotor_alone(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
     """Return the fastest persistent schedule without transfers, if one fits; see `refine`.
 
     Neither its bound nor its proof that nothing fits holds for schedules with transfers.
     """
-    assert isinstance(problem, RematOffloadChain)
     chain, memory_bytes = problem.instance, problem.memory_bytes
     least = least_persistent_memory(chain)[0]
     if memory_bytes < least:
@@ -31,10 +30,9 @@ def solve_rotor_alone(problem: Problem, options: SolveOptions) -> Outcome:
     )
 
 
-def solve_store_all(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_store_all(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
     """Return the schedule that saves everything in memory, if it fits."""
     del options
-    assert isinstance(problem, RematOffloadChain)
     least = problem.instance.store_all_peak_bytes
     if problem.memory_bytes < least:
         return _too_small("store-all", least)

@@ -20,7 +20,7 @@ from jettison.instances.remat_offload.problem import RematOffloadChain, Transfer
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.core.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.status import Answer, SolverError, Termination
 from jettison.solvers.milp.exact_dual_bound import exact_dual_bound
 from jettison.solvers.milp.highs_in_time import solve_in_time
@@ -41,7 +41,7 @@ _FEASIBILITY_TOLERANCE = 1e-9
 _SOLVER_TOLERANCE = 2e-5
 
 
-def bound_offload_events(problem: Problem, options: SolveOptions) -> Outcome:
+def bound_offload_events(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
     """Bound the time of every schedule by the linear program over all first starts.
 
     At the time limit and on Ctrl-C the bounds found by then are returned, which may be none.
@@ -52,7 +52,6 @@ def bound_offload_events(problem: Problem, options: SolveOptions) -> Outcome:
         A bound of the relaxation in exact arithmetic, for short chains also one of the model with
         binaries that rests on the solver; or the proof that nothing fits.
     """
-    assert isinstance(problem, RematOffloadChain)
     clock = Clock(options.time_limit_s)
     refused = offload_infeasibility(problem.instance, problem.memory_bytes)
     if refused is not None:

@@ -15,7 +15,7 @@ from jettison.schedules.remat_chain.contents import Tensor, TensorKind
 from jettison.schedules.remat_chain.schedule import ChainOperation, ChainOperationKind
 from jettison.schedules.remat_offload.schedule import OffloadSchedule
 from jettison.schedules.remat_offload.transfer_operation import TransferOperation
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_offload.least_memory import offload_infeasibility
 
@@ -56,10 +56,9 @@ def offload_everything(chain: Chain) -> OffloadSchedule:
     return OffloadSchedule(tuple(operations))
 
 
-def solve_offload_everything(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_offload_everything(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
     """Return the schedule where it fits; elsewhere the proof that nothing fits."""
     del options
-    assert isinstance(problem, RematOffloadChain)
     refused = offload_infeasibility(problem.instance, problem.memory_bytes)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)

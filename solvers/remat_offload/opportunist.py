@@ -29,7 +29,7 @@ from jettison.schedules.remat_chain.schedule import (
 from jettison.schedules.remat_offload.plan import OffloadPlan
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.needs import ChainNeeds
 from jettison.solvers.remat_chain.subchain import subchain_operations
@@ -76,9 +76,8 @@ def opportunist_plan(
     return OffloadPlan(ChainSchedule(tuple(operations)), tuple(offloaded))
 
 
-def solve_opportunist(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_opportunist(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
     """Return opportunist's schedule, if it finds one that fits."""
-    assert isinstance(problem, RematOffloadChain)
     chain, link, memory_bytes = problem.instance, problem.link, problem.memory_bytes
     incumbent = OffloadIncumbent(problem)
     plan = None

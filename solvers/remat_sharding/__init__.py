@@ -1,1 +1,1 @@
-"""Methods for strategies and recomputation together."""
+"""Shard and recompute together: the problem of KIWI."""

@@ -17,7 +17,7 @@ from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.milp.tolerance import BELOW_TOLERANCE
 from jettison.solvers.remat_sharding.strategies_of_computations import strategies_of_computations
@@ -27,22 +27,22 @@ _PRODUCTS = ("dot_general", "dot", "conv_general_dilated")
 _ATTENTION = "attention"
 
 
-def solve_alpa(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_alpa(problem: RematSharding, options: SolveOptions) -> Outcome:
     """Compute every operator once."""
     return _solve(problem, options, lambda _: frozenset())
 
 
-def solve_recompute_all_alpa(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_recompute_all_alpa(problem: RematSharding, options: SolveOptions) -> Outcome:
     """Drop every forward value."""
     return _solve(problem, options, _forward)
 
 
-def solve_checkpoint_dots_alpa(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_checkpoint_dots_alpa(problem: RematSharding, options: SolveOptions) -> Outcome:
     """Drop every forward value but products of matrices, as JAX's policy checkpoint_dots does."""
     return _solve(problem, options, all_but_products)
 
 
-def solve_selective_alpa(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_selective_alpa(problem: RematSharding, options: SolveOptions) -> Outcome:
     """Drop the inside of attention, as Megatron's selective recomputation does.
 
     That is what stands in a scope of attention and reads no parameter: scores, softmax, context
@@ -71,9 +71,10 @@ def recomputing(sharded: ShardedGraph, dropped: Set[int]) -> tuple[int, ...]:
 
 
 def _solve(
-    problem: Problem, options: SolveOptions, rule: Callable[[ShardedGraph], frozenset[int] | str]
+    problem: RematSharding,
+    options: SolveOptions,
+    rule: Callable[[ShardedGraph], frozenset[int] | str],
 ) -> Outcome:
-    assert isinstance(problem, RematSharding)
     dropped = rule(problem.instance)
     if isinstance(dropped, str):
         return Outcome(termination=Termination.COMPLETED, note=dropped)

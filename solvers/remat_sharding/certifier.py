@@ -8,14 +8,14 @@ from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.core.outcome import Infeasibility, Problem, SolveOptions
+from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.proof.attempts import Attempted, best_certificate
 from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.proof.statement import Statement
 
 
 def certify_remat_sharding(
-    problem: Problem,
+    problem: RematSharding,
     bounds: Sequence[Bound],
     infeasibility: Infeasibility | None,
     options: SolveOptions,
@@ -26,7 +26,6 @@ def certify_remat_sharding(
     schedules, whose model has no certificates, are proved as far as that goes. That nothing fits is
     proved by what single operators need, or else by the one of these models for the class.
     """
-    assert isinstance(problem, RematSharding)
     clock = Clock(options.time_limit_s)
     reduced = ScheduleClass.KIWI_REDUCED
     if infeasibility is not None:

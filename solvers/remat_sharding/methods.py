@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.solvers.core.method import Method, Promise
+from jettison.solvers.remat_sharding.baselines import (
+    solve_alpa,
+    solve_checkpoint_dots_alpa,
+    solve_recompute_all_alpa,
+    solve_selective_alpa,
+)
+from jettison.solvers.remat_sharding.exact.method import solve_sharded_exact
+from jettison.solvers.remat_sharding.kiwi.full import solve_kiwi_full
+from jettison.solvers.remat_sharding.kiwi.reduced import solve_kiwi_reduced
 
-METHODS = (
+METHODS: tuple[Method[RematSharding], ...] = (
     Method(
         "exact",
-        "remat-sharding",
         Promise.EXACT_STAGED,
         "KIWI, NeurIPS'23 workshop, equations (1) and (12) to (23)",
         "strategies and recomputation together; models of few cuts, more where plans exceed memory",
-        "remat_sharding.exact.method:solve_sharded_exact",
+        solve=solve_sharded_exact,
         baselines=(
             "alpa",
             "alpa-checkpoint-dots",
@@ -21,11 +30,10 @@ METHODS = (
     ),
     Method(
         "kiwi-reduced",
-        "remat-sharding",
         Promise.EXACT_REDUCED,
         "KIWI, Section 3.2; compact linearisation",
         "the best plan under KIWI's three simplifications; hundreds of operators",
-        "remat_sharding.kiwi.reduced:solve_kiwi_reduced",
+        solve=solve_kiwi_reduced,
         baselines=(
             "alpa",
             "alpa-checkpoint-dots",
@@ -35,11 +43,10 @@ METHODS = (
     ),
     Method(
         "kiwi-full",
-        "remat-sharding",
         Promise.EXACT_STAGED,
         "KIWI, Section 3.1 and Appendix 7.1",
         "Checkmate's stages with strategies in one ILP; about a dozen operators",
-        "remat_sharding.kiwi.full:solve_kiwi_full",
+        solve=solve_kiwi_full,
         baselines=(
             "alpa",
             "alpa-checkpoint-dots",
@@ -49,34 +56,30 @@ METHODS = (
     ),
     Method(
         "alpa",
-        "remat-sharding",
         Promise.HEURISTIC,
         "Alpa: Zheng et al., OSDI 2022",
         "the fastest strategies that fit with every operator computed once",
-        "remat_sharding.baselines:solve_alpa",
+        solve=solve_alpa,
     ),
     Method(
         "alpa-checkpoint-dots",
-        "remat-sharding",
         Promise.HEURISTIC,
         "KIWI, Section 4.1; JAX's checkpoint policies",
         "all but products of matrices computed again, then the fastest strategies",
-        "remat_sharding.baselines:solve_checkpoint_dots_alpa",
+        solve=solve_checkpoint_dots_alpa,
     ),
     Method(
         "alpa-selective",
-        "remat-sharding",
         Promise.HEURISTIC,
         "KIWI, Section 4.1; Megatron: Korthikanti et al., 2022",
         "the inside of attention computed again, then the fastest strategies",
-        "remat_sharding.baselines:solve_selective_alpa",
+        solve=solve_selective_alpa,
     ),
     Method(
         "alpa-recompute-all",
-        "remat-sharding",
         Promise.HEURISTIC,
         "folklore",
         "every forward operator computed again, then the fastest strategies",
-        "remat_sharding.baselines:solve_recompute_all_alpa",
+        solve=solve_recompute_all_alpa,
     ),
 )

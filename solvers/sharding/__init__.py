@@ -1,1 +1,1 @@
-"""Methods for choosing strategies."""
+"""Choose one strategy for every node: the problem of Alpa and of the IOPDDL contest."""

@@ -7,20 +7,19 @@ from collections.abc import Sequence
 from jettison.instances.sharding.problem import Sharding
 from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.core.outcome import Infeasibility, Problem, SolveOptions
+from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.proof.attempts import Attempted, best_certificate
 from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.proof.statement import Statement
 
 
 def certify_sharding(
-    problem: Problem,
+    problem: Sharding,
     bounds: Sequence[Bound],
     infeasibility: Infeasibility | None,
     options: SolveOptions,
 ) -> Certificate | None:
     """Certify the largest of the bounds, or what can be proved of it; or that nothing fits."""
-    assert isinstance(problem, Sharding)
     time_ns = None
     if infeasibility is None:
         if not bounds:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from jettison.instances.sharding.problem import Sharding
 from jettison.solvers.core.method import Method, Promise
+from jettison.solvers.sharding.bounds.lagrangian import bound_lagrangian
+from jettison.solvers.sharding.exact.method import solve_sharding_exact
+from jettison.solvers.sharding.heuristics.methods import solve_greedy, solve_local_search
 
-METHODS = (
+METHODS: tuple[Method[Sharding], ...] = (
     Method(
         "exact",
-        "sharding",
         Promise.EXACT,
         "Alpa's integer program, OSDI 2022; reductions and messages in exact arithmetic",
         "reductions, a bound by messages, what cannot be better forbidden; HiGHS on the rest",
-        "sharding.exact.method:solve_sharding_exact",
+        solve=solve_sharding_exact,
         baselines=(
             "greedy",
             "local-search",
@@ -19,26 +22,23 @@ METHODS = (
     ),
     Method(
         "lagrangian",
-        "sharding",
         Promise.BOUND,
         "TRW-S: Kolmogorov 2006; Lagrange multipliers of memory",
         "messages that split the edges, multipliers of memory; graphs too large for a model",
-        "sharding.bounds.lagrangian:bound_lagrangian",
+        solve=bound_lagrangian,
     ),
     Method(
         "local-search",
-        "sharding",
         Promise.HEURISTIC,
         "simulated annealing: Kirkpatrick et al. 1983; heat bath: Geman and Geman 1984",
         "anneals from the greedy choice on the reduced graph",
-        "sharding.heuristics.methods:solve_local_search",
+        solve=solve_local_search,
     ),
     Method(
         "greedy",
-        "sharding",
         Promise.HEURISTIC,
         "node by node, then best moves",
         "the cheapest strategy beside those chosen, then moves until none is better and all fits",
-        "sharding.heuristics.methods:solve_greedy",
+        solve=solve_greedy,
     ),
 )

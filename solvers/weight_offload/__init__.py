@@ -1,1 +1,1 @@
-"""Methods for offloaded weights."""
+"""Offload the weights of a chain."""

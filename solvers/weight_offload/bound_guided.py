@@ -32,7 +32,7 @@ from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
-from jettison.solvers.core.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.status import SolverError, Termination
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_options import HighsOptions
@@ -53,12 +53,11 @@ _SECONDS_PER_MODEL = 2.0
 _COST_OF_MOVING = 1e-3
 
 
-def solve_bound_guided(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_bound_guided(problem: WeightOffload, options: SolveOptions) -> Outcome:
     """Return the best schedule found and the bounds of AGG, or the proof that none fits.
 
     At the time limit and on Ctrl-C it is the best schedule so far.
     """
-    assert isinstance(problem, WeightOffload)
     refused = weight_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)

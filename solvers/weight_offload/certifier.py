@@ -23,7 +23,7 @@ from jettison.certificates.integer_model import IntegerModel
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.core.outcome import Infeasibility, Problem, SolveOptions
+from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.proof.attempts import Attempted, best_certificate
 from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.proof.prove import Rounding
@@ -48,13 +48,12 @@ _MOST_LAYERS_OF_MILP = 60
 
 
 def certify_weight_offload(
-    problem: Problem,
+    problem: WeightOffload,
     bounds: Sequence[Bound],
     infeasibility: Infeasibility | None,
     options: SolveOptions,
 ) -> Certificate | None:
     """Certify the largest of the bounds, or what can be proved of it; or that nothing fits."""
-    assert isinstance(problem, WeightOffload)
     clock = Clock(options.time_limit_s)
     if infeasibility is not None:
         return best_certificate([_attempted(problem, _FLUID)], None, clock)

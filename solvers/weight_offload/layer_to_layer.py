@@ -21,7 +21,7 @@ from __future__ import annotations
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.weight_offload.cyclic_event import CyclicEvent, CyclicEventKind
 from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.weight_offload.bounds.closed_form import closed_form_bound
 from jettison.solvers.weight_offload.least_memory import weight_infeasibility
@@ -90,9 +90,8 @@ def layer_to_layer(problem: WeightOffload) -> CyclicSchedule:
     return CyclicSchedule(line.now_ns, tuple(line.events))
 
 
-def solve_layer_to_layer(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_layer_to_layer(problem: WeightOffload, options: SolveOptions) -> Outcome:
     """Build the schedule of L2L; it fits wherever one does, else none exists: proved."""
-    assert isinstance(problem, WeightOffload)
     refused = weight_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)

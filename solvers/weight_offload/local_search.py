@@ -24,7 +24,7 @@ from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
 from jettison.solvers.core.baselines_first import schedules_of_baselines
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.weight_offload.bounds.aggregated import relaxed_fluid_ns
 from jettison.solvers.weight_offload.greedy.selection import Choice, select_choices
@@ -135,9 +135,8 @@ class WeightSearch:
         return False
 
 
-def solve_local_search(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_local_search(problem: WeightOffload, options: SolveOptions) -> Outcome:
     """Return the best schedule found, or the proof that none fits."""
-    assert isinstance(problem, WeightOffload)
     refused = weight_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.weight_offload.greedy.selection import Choice, select_choices
 from jettison.solvers.weight_offload.incumbent import WeightIncumbent, run_within_kernels
@@ -79,9 +79,8 @@ class MarginSweep:
             yield
 
 
-def solve_margin_sweep(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_margin_sweep(problem: WeightOffload, options: SolveOptions) -> Outcome:
     """Return the best schedule over all margins, or the proof that none fits."""
-    assert isinstance(problem, WeightOffload)
     refused = weight_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)

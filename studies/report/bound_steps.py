@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.solvers.core.narrow_class import narrow_class
+from jettison.solvers.core.registry import find_kind
 from jettison.studies.report.run import Run
 
 
@@ -48,7 +48,7 @@ def bound_steps(runs: Iterable[Run], schedule_class: ScheduleClass) -> list[Boun
         if run.infeasible_for is not None and run.infeasible_for.covers(schedule_class):
             found[memory_bytes] = math.inf
             # The least memory of a proof belongs to the narrow class of its problem.
-            if schedule_class is narrow_class(run.job.problem) and run.least_memory_bytes:
+            if schedule_class is find_kind(run.job.problem).narrow_class and run.least_memory_bytes:
                 found[max(memory_bytes, run.least_memory_bytes - 1)] = math.inf
     steps: list[BoundStep] = []
     largest: float = -1
@@ -64,7 +64,11 @@ def proved_classes(runs: Sequence[Run]) -> list[ScheduleClass]:
     named = {bound.valid_for for run in runs for bound in run.bounds}
     named |= {run.infeasible_for for run in runs if run.infeasible_for is not None}
     # The least memory of a proof bounds the narrow class, even where no bound names it.
-    named |= {narrow_class(run.job.problem) for run in runs if run.least_memory_bytes is not None}
+    named |= {
+        find_kind(run.job.problem).narrow_class
+        for run in runs
+        if run.least_memory_bytes is not None
+    }
     named.add(ScheduleClass.ALL)
     distinct: list[ScheduleClass] = []
     previous: list[BoundStep] | None = None

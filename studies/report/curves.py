@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from jettison.schedules.core.picture_style import AxisUnit, memory_unit, time_unit
 from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.solvers.core.narrow_class import narrow_class
+from jettison.solvers.core.registry import find_kind
 from jettison.studies.report import words
 from jettison.studies.report.bound_steps import BoundStep, bound_steps, proved_classes
 from jettison.studies.report.figure import Figure, Style, Trace, axis, figure, lines
@@ -250,7 +250,7 @@ def _infeasible(
     ranges: Mapping[str, Sequence[float]],
 ) -> tuple[list[Trace], list[dict[str, object]]]:
     """Mark the memories in which nothing fits, and the least memory that would do."""
-    narrow = narrow_class(panel.problem)
+    narrow = find_kind(panel.problem).narrow_class
     proofs = {run.job.memory_bytes: run for run in panel.runs if run.is_infeasible}
     if not proofs:
         return [], []

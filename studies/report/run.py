@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jettison.instances.core.errors import InputError
 from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.solvers.core.narrow_class import narrow_class
+from jettison.solvers.core.registry import find_kind
 from jettison.studies.job import Job
 from jettison.studies.result_folder import ResultFolder
 from jettison.studies.results_frame import frame_of
@@ -218,4 +218,4 @@ def _infeasible_for(record: Mapping[str, Any], problem: str) -> ScheduleClass | 
     named = result.get("infeasible_for")
     if named is not None:
         return ScheduleClass(named)
-    return narrow_class(problem) if result.get("status") == "infeasible" else None
+    return find_kind(problem).narrow_class if result.get("status") == "infeasible" else None

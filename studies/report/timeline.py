@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.catalog import Instance, kind_of
 from jettison.schedules.core.replay import Replay, Step
 from jettison.schedules.multi_model.training_replay import TrainingReplay
 from jettison.schedules.remat_chain.schedule import ChainOperationKind
@@ -75,10 +75,9 @@ class Timeline:
     joined: bool
 
     @classmethod
-    def of(cls, replay: Replay, instance: object) -> Timeline:
+    def of(cls, replay: Replay, instance: Instance) -> Timeline:
         """Return the timeline of a replay; stages of a chain are called by their names."""
-        names = [stage.name for stage in instance.stages] if isinstance(instance, Chain) else []
-        bars = sorted(_bars(replay, names))
+        bars = sorted(_bars(replay, kind_of(instance).part_names(instance)))
         memory = _moments(replay)
         end_ns = memory[-1].when_ns if isinstance(replay, ChoiceReplay) else replay.time_ns
         shown = _few(bars, end_ns)

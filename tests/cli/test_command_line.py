@@ -236,7 +236,7 @@ def test_compare_ends_with_4_or_5_where_it_was_interrupted(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("jettison.solvers.remat_offload.autocapper.solve_autocapper", interrupted)
+    monkeypatch.setattr("jettison.solvers.remat_offload.autocapper.offer_autocapper", interrupted)
     words = ("compare", "remat-offload-chain", "chain.json", "--bandwidth", "1GB/s", "--json")
     code, out, _ = terminal.run(*words, "--memory", "80%", "--methods", "offload-all,autocapper")
     assert code == 4

@@ -20,7 +20,8 @@ from jettison.schedules.core.any_schedule import Schedule
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.bound import Bound, Evidence
-from jettison.solvers.core.outcome import Infeasibility, Outcome, Problem
+from jettison.solvers.core.outcome import Infeasibility, Outcome
+from jettison.solvers.core.problem import Problem
 from jettison.solvers.core.result import Result
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.baselines import (

@@ -436,7 +436,10 @@ def test_a_three_partition_is_no_instance_of_the_other_problems(run: Run, no_set
     path = no_set / "residue-m8-v1000-q5-s1-0.json"
     code, _, err = run("solve", "remat-chain", path, "--memory", "50%")
     assert code == 2
-    assert "is a 3-PARTITION; give a chain or a graph" in err
+    assert (
+        "is a three-partition; give a chain to remat-chain; a three-partition is for no problem"
+        in err
+    )
 
 
 def test_a_layered_graph_is_drawn_and_solved(run: Run, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from jettison.instances.catalog import load, save
 from jettison.instances.generators.random_models import RandomModels
 from jettison.instances.multi_model.instance import MultiModel
 from jettison.instances.multi_model.problem import MultiModelTraining
-from jettison.solvers.core.pose import Resources
+from jettison.solvers.core.resources import Resources
 from tests.cli.terminal import Terminal
 
 MODELS = RandomModels(operators=6, tensors=2, models=3).draw(1)
@@ -125,11 +125,11 @@ def test_what_is_typed_becomes_the_problem(models_file: str) -> None:
         ),
         (
             ["solve", "multi-model", "chain.json", "--memory", "1kB"],
-            "INSTANCE: small is a chain; the problem multi-model goes with instances of kind",
+            "INSTANCE: small is a chain; give a multi-model to multi-model; a chain is for",
         ),
         (
             ["solve", "remat-graph", "models.json", "--memory", "1kB"],
-            "INSTANCE: random-models-n6-t2-x3-s1 is a multi-model; the problem multi-model goes",
+            "INSTANCE: random-models-n6-t2-x3-s1 is a multi-model; give a graph or a chain to",
         ),
         (
             ["compare", "remat-chain", "chain.json", "--memory", "1kB", "--models", "2"],

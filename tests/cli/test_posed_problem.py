@@ -12,7 +12,7 @@ from jettison.instances.catalog import save
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.memory import Alpha
 from jettison.instances.remat_chain.problem import RematChain
-from jettison.solvers.core.pose import Resources
+from jettison.solvers.core.resources import Resources
 from tests.tiny import UNEVEN
 
 

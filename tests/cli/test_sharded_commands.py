@@ -163,8 +163,11 @@ def test_the_graph_is_shown(with_graph: Terminal) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("remat-graph", "two.json", "--memory", "20B"), "give a chain or a graph"),
-        (("remat-sharding", "vgg16-b2-224-cpu", "--memory", "20B"), "give a sharded graph"),
+        (("remat-graph", "two.json", "--memory", "20B"), "give a graph or a chain to remat-graph"),
+        (
+            ("remat-sharding", "vgg16-b2-224-cpu", "--memory", "20B"),
+            "give a sharded-graph to remat-sharding",
+        ),
         (("remat-sharding", "two.json", "--memory", "alpha=0.5"), "defined for chains only"),
         (("remat-chain", "vgg16-b2-224-cpu", "--memory", "9GiB", "--table", "t.csv"), "no table"),
     ],

@@ -146,8 +146,8 @@ def test_there_is_no_grid_of_what_is_never_recomputed(weights: Terminal) -> None
     code, out, err = weights.run(*words)
     assert (code, out) == (2, "")
     assert err == (
-        "error: grid: weight-offload computes everything once, in one order; leave it out, or use "
-        "--plot\n"
+        "error: grid: weight-offload has no grid of recomputations; leave it out, or use --plot, "
+        "which shows the memory in time\n"
     )
     assert sorted(weights.folder.iterdir()) == before
 
@@ -230,7 +230,7 @@ def test_a_replay_by_hand_agrees(weights: Terminal) -> None:
         (("solve", *ARGUMENTS), "write --memory 40% or --alpha 0.2"),
         (
             ("solve", "weight-offload", "graph.json", *LINK, "--memory", "60%"),
-            "INSTANCE: ladder is a graph; give a chain, or use remat-graph",
+            "INSTANCE: ladder is a graph; give a chain to weight-offload; a graph is for remat-",
         ),
         (
             ("compare", "weight-offload", "layers.json", "--memory", "60%"),

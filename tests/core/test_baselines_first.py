@@ -23,7 +23,8 @@ from jettison.schedules.remat_sharding.schedule import ShardedSchedule
 from jettison.solvers.core.baselines_first import schedules_of_baselines
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.method import Promise
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.problem import Problem
 from jettison.solvers.core.registry import find_method, methods_of
 from jettison.solvers.core.solve import compare_with, solve_with
 from jettison.solvers.core.status import Answer, Termination
@@ -189,7 +190,7 @@ def test_ctrl_c_in_a_baseline_ends_the_others_after_its_schedule() -> None:
     problem = RematOffloadChain(UNEVEN, UNEVEN.store_all_peak_bytes, 10**9)
     stored = find_method(problem.problem, "store-all").run(problem, OPTIONS).schedule
     stopped = Outcome(termination=Termination.INTERRUPTED, schedule=stored)
-    with patch("jettison.solvers.remat_offload.baselines.solve_store_all", return_value=stopped):
+    with patch("jettison.solvers.remat_offload.baselines.Outcome", return_value=stopped):
         schedules = schedules_of_baselines(problem, "pofo", OPTIONS, Clock(None))
         assert next(schedules) == stored
         with pytest.raises(KeyboardInterrupt):

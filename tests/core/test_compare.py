@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import pytest
 
@@ -13,6 +14,7 @@ from jettison.instances.remat_chain.problem import RematChain
 from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.solvers import _kernels
 from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.registry import find_method
 from jettison.solvers.core.solve import bound, bound_with, compare, compare_all, solve, solve_with
 from jettison.solvers.core.status import Termination
 from tests.tiny import UNEVEN, UNIFORM
@@ -77,7 +79,7 @@ def test_an_interrupt_of_one_memory_leaves_no_time_to_the_others() -> None:
     assert all(item.schedule is not None for item in results)
 
 
-@pytest.mark.parametrize("where", ["offer_capped", "solve_autocapper"])
+@pytest.mark.parametrize("where", ["offer_capped", "offer_autocapper"])
 def test_an_interrupt_ends_the_comparison_with_the_results_so_far(where: str) -> None:
     problems = [RematOffloadChain(UNEVEN, share, "1GB/s") for share in ("80%", "90%")]
     names = ["store-all", "autocapper", "rotor"]
@@ -94,7 +96,7 @@ def test_an_interrupt_ends_the_comparison_with_the_results_so_far(where: str) ->
 
 def test_an_interrupt_before_anything_is_known_is_a_result_as_well() -> None:
     problem = RematOffloadChain(UNEVEN, "80%", "1GB/s")
-    for name in ("solve_autocapper", "Clock"):
+    for name in ("offer_autocapper", "Clock"):
         with patch(
             f"jettison.solvers.remat_offload.autocapper.{name}", side_effect=KeyboardInterrupt
         ):
@@ -115,11 +117,11 @@ def test_an_interrupt_between_methods_and_before_any_result_is_passed_on() -> No
 
 def test_an_interrupt_before_the_first_table_ends_every_memory() -> None:
     problems = [RematChain(UNIFORM, share) for share in SHARES]
-    with patch(
-        "jettison.solvers.remat_chain.rotor.solve_rotor_curve", side_effect=KeyboardInterrupt
-    ):
-        results = compare_all(problems, ["rotor"], OPTIONS)
-    assert [result.termination for result in results] == [Termination.INTERRUPTED] * len(SHARES)
+    curve = Mock(side_effect=KeyboardInterrupt)
+    method = replace(find_method("remat-chain", "rotor"), solve_curve=curve)
+    outcomes = method.run_curve(problems, OPTIONS)
+    assert [outcome.termination for outcome in outcomes] == [Termination.INTERRUPTED] * len(SHARES)
+    assert curve.called
 
 
 def test_an_interrupt_of_a_bound_leaves_those_that_were_found() -> None:

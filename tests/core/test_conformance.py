@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 import pytest
 
@@ -28,9 +29,10 @@ from jettison.instances.sharding.strategy_graph import StrategyGraph
 from jettison.instances.weight_offload.cycle import WeightCycle
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.solvers.core.method import Method, Promise
-from jettison.solvers.core.outcome import Problem, SolveOptions
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.problem import Problem
 from jettison.solvers.core.registry import methods_of
-from jettison.solvers.core.result import Result, base_time_of
+from jettison.solvers.core.result import Result
 from jettison.solvers.core.solve import compare_with, solve_with
 from tests.remat_sharding.tiny_sharded import SHARDED_GRAPHS
 from tests.tiny import CHAINS, GRAPHS, STRATEGY_GRAPHS, WEIGHT_CHAINS
@@ -168,7 +170,7 @@ def test_every_method_keeps_its_promises(
         assert [item.method for item in compared] == [item.name for item in methods_of(kind)]
 
 
-def check_schedules_and_bounds(method: Method, results: Iterable[Result]) -> None:
+def check_schedules_and_bounds(method: Method[Any], results: Iterable[Result]) -> None:
     for result in results:
         assert result.method == method.name
         assert result.termination.is_regular
@@ -180,7 +182,7 @@ def check_schedules_and_bounds(method: Method, results: Iterable[Result]) -> Non
         assert result.peak_bytes <= result.problem.memory_bytes
         assert result.time_ns is not None
         assert result.lower_bound_ns is not None
-        assert base_time_of(result.problem) <= result.lower_bound_ns <= result.time_ns
+        assert result.problem.base_time_ns <= result.lower_bound_ns <= result.time_ns
 
 
 def check_that_more_memory_never_hurts(families: Iterable[Sequence[Result]]) -> None:
@@ -190,7 +192,7 @@ def check_that_more_memory_never_hurts(families: Iterable[Sequence[Result]]) -> 
         assert times == [None] * (len(times) - len(found)) + sorted(found, reverse=True)
 
 
-def check_that_it_is_exact(method: Method, results: Iterable[Result]) -> None:
+def check_that_it_is_exact(method: Method[Any], results: Iterable[Result]) -> None:
     suffix = method.promise.removeprefix("exact")
     least_problems: set[Problem] = set()
     for result in results:
@@ -202,7 +204,7 @@ def check_that_it_is_exact(method: Method, results: Iterable[Result]) -> None:
             # A bound for all schedules in the order of the graph holds for staged ones.
             *(["optimal-in-order"] if method.promise is Promise.EXACT_STAGED else []),
             # So does what single operators need beside the parameters before them.
-            *(["infeasible-in-order"] if method.problem == RematSharding.problem else []),
+            *(["infeasible-in-order"] if result.problem.problem == RematSharding.problem else []),
         }
         if result.infeasibility is not None and result.infeasibility.is_exact:
             least = result.infeasibility.least_memory_bytes
@@ -212,10 +214,10 @@ def check_that_it_is_exact(method: Method, results: Iterable[Result]) -> None:
         assert solve_with(enough, method.name, EXACT).peak_bytes == enough.memory_bytes
 
 
-def check_answers_in_plenty_of_memory(method: Method, results: Iterable[Result]) -> None:
+def check_answers_in_plenty_of_memory(method: Method[Any], results: Iterable[Result]) -> None:
     if method.promise.startswith("exact") or method.name == "store-all":
         for result in results:
-            assert result.time_ns == base_time_of(result.problem)
+            assert result.time_ns == result.problem.base_time_ns
             assert result.status == "optimal"
 
 

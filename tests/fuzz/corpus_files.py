@@ -13,7 +13,8 @@ from jettison.instances.importers.iopddl import import_iopddl
 from jettison.instances.importers.networkx import import_networkx_graph
 from jettison.instances.importers.pipedream import import_pipedream_chain, import_pipedream_graph
 from jettison.schedules.core.schedule_file import load_schedule
-from jettison.solvers.core.pose import Resources, pose_problem
+from jettison.solvers.core.pose import pose_problem
+from jettison.solvers.core.resources import Resources
 from jettison.solvers.core.result import replay_schedule
 from jettison.studies.job import Job
 from jettison.studies.result_folder import ResultFolder

@@ -18,7 +18,7 @@ from jettison.cli.main import main
 from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.instances.sharding.problem import Sharding
 from jettison.schedules.core.schedule_file import save_schedule
-from jettison.solvers.core.outcome import Problem
+from jettison.solvers.core.problem import Problem
 from jettison.studies.result_folder import ResultFolder
 from tests.remat_graph.result_graphs import graph_with_results
 from tests.remat_offload.sequences import sequence

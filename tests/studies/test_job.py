@@ -10,7 +10,7 @@ import pytest
 from jettison.instances.catalog import Instance, load
 from jettison.instances.remat_offload.problem import Transfers
 from jettison.solvers.core.outcome import SolveOptions
-from jettison.solvers.core.pose import Resources
+from jettison.solvers.core.resources import Resources
 from jettison.studies.job import Job, present_versions
 from jettison.studies.study import Cell
 from tests.studies.tiny_study import job_of, small_chain

@@ -12,7 +12,7 @@ from jettison.instances.catalog import load
 from jettison.instances.core.errors import InputError
 from jettison.schedules.core.schedule_file import load_schedule
 from jettison.solvers.core.outcome import SolveOptions
-from jettison.solvers.core.pose import Resources
+from jettison.solvers.core.resources import Resources
 from jettison.studies import child
 from jettison.studies.job import Job, present_versions
 from jettison.studies.result_folder import ResultFolder

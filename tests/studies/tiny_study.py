@@ -9,7 +9,7 @@ from typing import Any
 from jettison.instances.catalog import save
 from jettison.instances.remat_chain.chain import Chain, Stage
 from jettison.solvers.core.outcome import SolveOptions
-from jettison.solvers.core.pose import Resources
+from jettison.solvers.core.resources import Resources
 from jettison.studies.job import Job, present_versions
 from jettison.studies.pools import local_pool
 from jettison.studies.result_folder import ResultFolder

@@ -15,7 +15,7 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
-from jettison.solvers.core.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.status import SolverError, Termination
 from jettison.solvers.multi_model.bound.unit import UnitBound
 from jettison.solvers.multi_model.least_memory import multi_model_infeasibility
@@ -26,7 +26,7 @@ from jettison.solvers.multi_model.units import (
 )
 
 
-def bound_multi_model(problem: Problem, options: SolveOptions) -> Outcome:
+def bound_multi_model(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
     """Bound the iteration time; at the time limit and on Ctrl-C by what has been proved.
 
     Returns
@@ -35,7 +35,6 @@ def bound_multi_model(problem: Problem, options: SolveOptions) -> Outcome:
         A bound in exact arithmetic, and a better one that rests on the solver if there is one; or
         the proof that nothing fits.
     """
-    assert isinstance(problem, MultiModelTraining)
     refused = multi_model_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)

@@ -19,7 +19,7 @@ from jettison.schedules.multi_model.schedule import MultiModelSchedule
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import run_to_its_end
-from jettison.solvers.core.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.multi_model.bound.divisions import DivisionBound
 from jettison.solvers.multi_model.decisions import least_memory_decisions
@@ -33,7 +33,7 @@ from jettison.solvers.multi_model.units import (
 )
 
 
-def solve_multi_model_exact(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_multi_model_exact(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
     """Return the fastest schedule, proved, of up to about five feature maps and eight operators.
 
     Returns
@@ -41,7 +41,6 @@ def solve_multi_model_exact(problem: Problem, options: SolveOptions) -> Outcome:
     Outcome
         With a bound that meets the time unless a limit was hit; or the proof that nothing fits.
     """
-    assert isinstance(problem, MultiModelTraining)
     refused = multi_model_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)

@@ -16,7 +16,7 @@ from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.schedules.multi_model.schedule import MultiModelSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.multi_model.all_fused import all_fused
 from jettison.solvers.multi_model.least_memory import multi_model_infeasibility
@@ -89,7 +89,7 @@ def scheduled_divisions(
         yield ScheduledDivision(units, schedule, schedule.replay(problem).time_ns)
 
 
-def solve_mu_two(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_mu_two(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
     """Schedule every division into pairs, and return the fastest that fits.
 
     The note has all of them with their times.
@@ -102,7 +102,7 @@ def solve_mu_two(problem: Problem, options: SolveOptions) -> Outcome:
     return _fastest_division(problem, options, scheduled_unit)
 
 
-def solve_mu_two_both_ways(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_mu_two_both_ways(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
     """Schedule every division into pairs as µ-TWO does, and with copies to the host charged for.
 
     Not in the paper. Each pair is scheduled twice, by the policy as it stands and with a swap that
@@ -112,7 +112,7 @@ def solve_mu_two_both_ways(problem: Problem, options: SolveOptions) -> Outcome:
     return _fastest_division(problem, options, unit_both_ways)
 
 
-def solve_hfta_both_ways(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_hfta_both_ways(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
     """Fuse all models, and swap and recompute as the policy decides, copies to the host charged.
 
     Not in the paper: the faster one of `hfta-capuchin` and of the policy with that charge.
@@ -120,23 +120,24 @@ def solve_hfta_both_ways(problem: Problem, options: SolveOptions) -> Outcome:
     return all_fused(problem, unit_both_ways)
 
 
-def solve_hfta_capuchin(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_hfta_capuchin(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
     """Fuse all models, and swap and recompute as the policy decides."""
     return all_fused(problem, scheduled_unit)
 
 
-def solve_swap_only(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_swap_only(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
     """Fuse all models, and swap those feature maps that are idle longest, as vDNN."""
     return all_fused(problem, partial(scheduled_unit, strategy=OutOfMemoryStrategy.SWAP))
 
 
-def solve_recompute_only(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_recompute_only(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
     """Fuse all models, and recompute what takes least time for its size."""
     return all_fused(problem, partial(scheduled_unit, strategy=OutOfMemoryStrategy.RECOMPUTE))
 
 
-def _fastest_division(problem: Problem, options: SolveOptions, scheduler: UnitScheduler) -> Outcome:
-    assert isinstance(problem, MultiModelTraining)
+def _fastest_division(
+    problem: MultiModelTraining, options: SolveOptions, scheduler: UnitScheduler
+) -> Outcome:
     refused = multi_model_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)

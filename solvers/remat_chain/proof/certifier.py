@@ -14,7 +14,7 @@ from jettison.instances.remat_chain.problem import RematChain
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.core.outcome import Infeasibility, Problem, SolveOptions
+from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.proof.attempts import Attempted, best_certificate
 from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.proof.statement import Statement
@@ -33,7 +33,7 @@ _WIDEST_FIRST = sorted(
 
 
 def certify_chain(
-    problem: Problem,
+    problem: RematChain,
     bounds: Sequence[Bound],
     infeasibility: Infeasibility | None,
     options: SolveOptions,
@@ -43,7 +43,6 @@ def certify_chain(
     Only bounds for persistent schedules, with drops or without, ask for a certificate of those;
     where claims are equal, the one for more schedules is returned.
     """
-    assert isinstance(problem, RematChain)
     clock = Clock(options.time_limit_s)
     if infeasibility is not None:
         return certify_cut(problem, None, clock) or _none_fits(problem, infeasibility, clock)

@@ -54,7 +54,7 @@ from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
-from jettison.solvers.core.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_graph.kernel_arrays import graph_arrays
 from jettison.solvers.remat_graph.memory_floor import memory_for_everything, too_little_memory
@@ -64,12 +64,11 @@ ROUNDS = 7
 MOVES = 5_000
 
 
-def solve_anneal(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_anneal(problem: RematGraph, options: SolveOptions) -> Outcome:
     """Return the fastest staged schedule found, or a note that none was.
 
     Only sizes prove that nothing fits; a search in vain proves nothing.
     """
-    assert isinstance(problem, RematGraph)
     settled = too_little_memory(problem) or memory_for_everything(problem)
     if settled is not None:
         return settled

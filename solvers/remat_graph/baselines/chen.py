@@ -36,7 +36,7 @@ from math import isqrt
 
 from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.remat_graph.problem import RematGraph
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.remat_graph.baselines.articulation_points import articulation_points
 from jettison.solvers.remat_graph.baselines.checkpoints import (
     PlanLimit,
@@ -158,31 +158,27 @@ class _Segments:
         return begin, least_above - 1
 
 
-def solve_chen_sqrt(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_chen_sqrt(problem: RematGraph, options: SolveOptions) -> Outcome:
     """Return the schedule with about the square root of the forward nodes in segments."""
-    assert isinstance(problem, RematGraph)
     # The last forward node is the end of the last segment.
     checkpoints = sqrt_checkpoints(forward_nodes(problem.instance))
     return _sqrt(problem, "chen-sqrt", checkpoints, options)
 
 
-def solve_ap_chen_sqrt(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_ap_chen_sqrt(problem: RematGraph, options: SolveOptions) -> Outcome:
     """Return the schedule with about the square root of the articulation points in segments."""
-    assert isinstance(problem, RematGraph)
     # A segment without a checkpoint at its end reaches beyond the last articulation point.
     checkpoints = sqrt_checkpoints(articulation_points(problem.instance))
     return _sqrt(problem, "ap-chen-sqrt", checkpoints, options)
 
 
-def solve_chen_greedy(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_chen_greedy(problem: RematGraph, options: SolveOptions) -> Outcome:
     """Return the fastest schedule that fits, over all sizes of segments of the forward order."""
-    assert isinstance(problem, RematGraph)
     return _greedy(problem, "chen-greedy", forward_nodes(problem.instance)[:-1], options)
 
 
-def solve_ap_chen_greedy(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_ap_chen_greedy(problem: RematGraph, options: SolveOptions) -> Outcome:
     """Return the fastest schedule that fits, with checkpoints at articulation points only."""
-    assert isinstance(problem, RematGraph)
     return _greedy(problem, "ap-chen-greedy", articulation_points(problem.instance), options)
 
 

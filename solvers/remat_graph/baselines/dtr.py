@@ -39,7 +39,7 @@ from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_graph.baselines.eviction_heuristics import (
     ComponentCost,
@@ -61,7 +61,7 @@ class _StoppedError(Exception):
         self.outcome = Outcome(termination=termination, note=reason)
 
 
-def solve_dtr(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_dtr(problem: RematGraph, options: SolveOptions) -> Outcome:
     r"""Run the step eagerly within the memory, with :math:`h_{DTR}`; the schedule is what it did.
 
     :math:`O(k n (n + |E|))` for `k` evictions. At the time limit and on Ctrl-C there is none.
@@ -69,7 +69,7 @@ def solve_dtr(problem: Problem, options: SolveOptions) -> Outcome:
     return _run(problem, options, "dtr", NeighbourhoodCost)
 
 
-def solve_dtr_eq(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_dtr_eq(problem: RematGraph, options: SolveOptions) -> Outcome:
     r"""Run the step with :math:`h_{DTR}^{eq}`, which keeps components in place of searching.
 
     Promises and limits as `solve_dtr`.
@@ -77,7 +77,7 @@ def solve_dtr_eq(problem: Problem, options: SolveOptions) -> Outcome:
     return _run(problem, options, "dtr-eq", ComponentCost)
 
 
-def solve_dtr_local(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_dtr_local(problem: RematGraph, options: SolveOptions) -> Outcome:
     r"""Run the step with :math:`h_{local}`, which looks at no neighbour: :math:`O(k n)`.
 
     Promises and limits as `solve_dtr`.
@@ -86,9 +86,8 @@ def solve_dtr_local(problem: Problem, options: SolveOptions) -> Outcome:
 
 
 def _run(
-    problem: Problem, options: SolveOptions, method: str, heuristic: HeuristicFactory
+    problem: RematGraph, options: SolveOptions, method: str, heuristic: HeuristicFactory
 ) -> Outcome:
-    assert isinstance(problem, RematGraph)
     graph = problem.instance
     runtime = _Runtime(
         graph, problem.memory_bytes, Clock(options.time_limit_s), Dependencies(graph), heuristic

@@ -11,7 +11,7 @@ from functools import partial
 
 from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.remat_graph.problem import RematGraph
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.remat_graph.baselines.checkpoints import PlanLimit, computations_of_plan
 from jettison.solvers.remat_graph.baselines.plans import Plan, fastest_that_fits
 
@@ -29,8 +29,7 @@ def last_node_plan(graph: Graph, limit: PlanLimit) -> list[int]:
     return computations_of_plan(graph, goes, limit)
 
 
-def solve_last_node(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_last_node(problem: RematGraph, options: SolveOptions) -> Outcome:
     """Return the schedule that checkpoints the last node only, if it fits."""
-    assert isinstance(problem, RematGraph)
     plan = Plan(0, partial(last_node_plan, problem.instance))
     return fastest_that_fits(problem, "last-node", [plan], options)

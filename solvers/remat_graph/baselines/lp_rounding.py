@@ -33,7 +33,7 @@ from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_of_a_method import highs_options
@@ -53,13 +53,12 @@ Shares = tuple[dict[int, float], ...]
 """For each stage, the part of each node in memory when it begins, where it is not 0."""
 
 
-def solve_lp_rounding(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_lp_rounding(problem: RematGraph, options: SolveOptions) -> Outcome:
     """Return the fastest schedule that fits, out of all roundings.
 
     Declines the models that `solve_checkmate` declines, and those whose writing leaves less than
     two thirds of the time. What was rounded before the time limit or Ctrl-C counts.
     """
-    assert isinstance(problem, RematGraph)
     if problem.memory_bytes >= problem.instance.store_all_peak_bytes:
         return solve_store_all(problem, options)
     limit_s = options.time_limit_s

@@ -27,7 +27,7 @@ from math import comb
 
 from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.remat_graph.problem import RematGraph
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.remat_graph.baselines.checkpoints import (
     PlanLimit,
     computations_of_plan,
@@ -170,9 +170,8 @@ def revolve_plan(linearised: LinearisedGraph, most: int, limit: PlanLimit) -> li
     return computations_of_plan(graph, goes, limit)
 
 
-def solve_linearized_griewank(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_linearized_griewank(problem: RematGraph, options: SolveOptions) -> Outcome:
     """Return the fastest schedule that fits, over all numbers of snapshots, and all stored."""
-    assert isinstance(problem, RematGraph)
     plans = _plans(LinearisedGraph(problem.instance))
     return fastest_that_fits(problem, "linearized-griewank", plans, options)
 

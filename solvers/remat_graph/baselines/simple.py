@@ -6,7 +6,7 @@ from jettison.instances.core.units import format_bytes
 from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 
 
@@ -30,17 +30,15 @@ def recompute_all_schedule(graph: Graph) -> GraphSchedule:
     return GraphSchedule.from_computations(graph, computations)
 
 
-def solve_store_all(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_store_all(problem: RematGraph, options: SolveOptions) -> Outcome:
     """Return the schedule that keeps every value to its last user, if it fits."""
     del options
-    assert isinstance(problem, RematGraph)
     return _if_it_fits(problem, "store-all", store_all_schedule(problem.instance))
 
 
-def solve_recompute_all(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_recompute_all(problem: RematGraph, options: SolveOptions) -> Outcome:
     """Return the schedule that keeps nothing from one first computation to the next, if it fits."""
     del options
-    assert isinstance(problem, RematGraph)
     return _if_it_fits(problem, "recompute-all", recompute_all_schedule(problem.instance))
 
 

@@ -10,7 +10,7 @@ from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.remat_graph.annealing.method import solve_anneal
 from jettison.solvers.remat_graph.baselines.chen import (
     solve_ap_chen_greedy,
@@ -23,7 +23,7 @@ from jettison.solvers.remat_graph.baselines.last_node import solve_last_node
 from jettison.solvers.remat_graph.baselines.revolve import solve_linearized_griewank
 from jettison.solvers.remat_graph.baselines.simple import solve_recompute_all
 
-Baseline = Callable[[Problem, SolveOptions], Outcome]
+Baseline = Callable[[RematGraph, SolveOptions], Outcome]
 
 # Those that are better or quicker first; storing everything is a matter of the memory alone.
 CHEAP: tuple[Baseline, ...] = (

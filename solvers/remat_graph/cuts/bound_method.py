@@ -9,13 +9,13 @@ from __future__ import annotations
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import run_to_its_end
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.remat_graph.baselines.starts import BaselineStarts
 from jettison.solvers.remat_graph.cuts.search import CutSearch
 from jettison.solvers.remat_graph.memory_floor import too_little_memory
 
 
-def bound_graph_cuts(problem: Problem, options: SolveOptions) -> Outcome:
+def bound_graph_cuts(problem: RematGraph, options: SolveOptions) -> Outcome:
     """Bound the time of every schedule that first computes nodes in the order of the graph.
 
     At the time limit and on Ctrl-C the best bounds so far are returned.
@@ -27,7 +27,6 @@ def bound_graph_cuts(problem: Problem, options: SolveOptions) -> Outcome:
         staged schedules. Or a proof that nothing fits: where the memory is below what single
         operations need, or, for staged schedules, where a model has no point.
     """
-    assert isinstance(problem, RematGraph)
     clock = Clock(options.time_limit_s)
     refused = too_little_memory(problem)
     if refused is not None:

@@ -54,7 +54,7 @@ from jettison.instances.core.units import format_bytes
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.milp.tolerance import BELOW_TOLERANCE
 from jettison.solvers.remat_graph.baselines.starts import BaselineStarts
@@ -65,7 +65,7 @@ from jettison.solvers.remat_graph.memory_floor import memory_for_everything, too
 _LEFT_OPEN = (Termination.TIME_LIMIT, Termination.MEMORY_LIMIT)
 
 
-def solve_graph_exact(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_graph_exact(problem: RematGraph, options: SolveOptions) -> Outcome:
     """Return the fastest schedule, proved, or the best one with its bound when the time is up.
 
     At the time limit and on Ctrl-C it is the best so far.
@@ -76,7 +76,6 @@ def solve_graph_exact(problem: Problem, options: SolveOptions) -> Outcome:
         With the bounds of `cut-bound`. They rest on HiGHS but for the relaxation's, which is exact
         arithmetic. Or a proof that nothing fits, as `cut-bound` gives it.
     """
-    assert isinstance(problem, RematGraph)
     clock = Clock(options.time_limit_s)
     refused = too_little_memory(problem)
     if refused is not None:

@@ -31,7 +31,7 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import run_to_its_end
-from jettison.solvers.core.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.status import Answer, Termination
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_of_a_method import highs_options
@@ -46,7 +46,7 @@ _NEW_SLOTS = 8
 _SHARE_OF_A_RUN = 0.5
 
 
-def solve_restricted(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_restricted(problem: RematGraph, options: SolveOptions) -> Outcome:
     """Return the fastest restricted schedule, or the best found when the time is up.
 
     Returns
@@ -54,7 +54,6 @@ def solve_restricted(problem: Problem, options: SolveOptions) -> Outcome:
     Outcome
         Without a bound. Where no restricted schedule fits, the note says so; others may.
     """
-    assert isinstance(problem, RematGraph)
     settled = too_little_memory(problem) or memory_for_everything(problem)
     if settled is not None:
         return settled

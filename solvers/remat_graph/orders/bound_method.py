@@ -40,7 +40,7 @@ from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on, run_to_its_end
-from jettison.solvers.core.outcome import Infeasibility, Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.outcome import Infeasibility, Outcome, Progress, SolveOptions
 from jettison.solvers.core.status import Answer, Termination
 from jettison.solvers.remat_graph.cuts.bounds import GraphBounds
 from jettison.solvers.remat_graph.cuts.model_runs import GraphModelRuns
@@ -59,7 +59,7 @@ _SHARE_OF_RELAXATIONS = 0.4
 _MOST_COLUMNS = 100_000
 
 
-def bound_any_order(problem: Problem, options: SolveOptions) -> Outcome:
+def bound_any_order(problem: RematGraph, options: SolveOptions) -> Outcome:
     """Bound the time of every schedule, in whatever order it first computes the nodes.
 
     At the time limit and on Ctrl-C the best bounds so far are returned.
@@ -71,7 +71,6 @@ def bound_any_order(problem: Problem, options: SolveOptions) -> Outcome:
         proof that nothing fits: where the memory is below what single operations need, or where a
         model has no point.
     """
-    assert isinstance(problem, RematGraph)
     clock = Clock(options.time_limit_s)
     refused = too_little_memory(problem)
     if refused is not None:

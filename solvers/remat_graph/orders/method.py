@@ -39,7 +39,7 @@ from jettison.instances.remat_graph.reordered_graph import ReorderedGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on, run_to_its_end
-from jettison.solvers.core.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_graph.annealing.method import ROUNDS, annealing_of, run_annealing
 from jettison.solvers.remat_graph.memory_floor import memory_for_everything, too_little_memory
@@ -62,13 +62,12 @@ _STEPS = 150
 _MOST_SHIFTS = 4
 
 
-def solve_orders(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_orders(problem: RematGraph, options: SolveOptions) -> Outcome:
     """Return the fastest schedule found in any order, or a note that none was.
 
     Only sizes prove that nothing fits; a search in vain proves nothing. At the time limit and on
     Ctrl-C the best schedule so far is returned.
     """
-    assert isinstance(problem, RematGraph)
     settled = too_little_memory(problem) or memory_for_everything(problem)
     if settled is not None:
         return settled

@@ -20,7 +20,7 @@ from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.gap import most_open_ns
-from jettison.solvers.core.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_offload.cut_bound.cuts import Delays, OffloadCuts
 from jettison.solvers.remat_offload.least_memory import offload_infeasibility
@@ -93,7 +93,7 @@ class DeadlineSearch:
         return delays
 
 
-def bound_offload_cut(problem: Problem, options: SolveOptions) -> Outcome:
+def bound_offload_cut(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
     """Bound the time of every schedule by what each cut of the chain forces.
 
     At the time limit and on Ctrl-C the best bound so far is returned.
@@ -104,7 +104,6 @@ def bound_offload_cut(problem: Problem, options: SolveOptions) -> Outcome:
         A bound valid for all schedules, in exact arithmetic; or, where the memory is below what
         single operations need, the proof that nothing fits.
     """
-    assert isinstance(problem, RematOffloadChain)
     refused = offload_infeasibility(problem.instance, problem.memory_bytes)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)

@@ -26,7 +26,7 @@ from jettison.solvers.core.baselines_first import schedules_of_baselines
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
-from jettison.solvers.core.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.baselines import store_all_schedule
 from jettison.solvers.remat_offload.autocapper import offer_capped
@@ -47,7 +47,7 @@ SHARE_OF_CUTS = 0.3
 SHARE_OF_FLUID = 0.7
 
 
-def solve_pofo(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_pofo(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
     """Return POFO's schedule, with its floor and the cut bound.
 
     Returns
@@ -56,7 +56,6 @@ def solve_pofo(problem: Problem, options: SolveOptions) -> Outcome:
         All bounds in exact arithmetic, rounded up to whole nanoseconds, as the times are; or the
         proof that no schedule of any kind fits.
     """
-    assert isinstance(problem, RematOffloadChain)
     refused = offload_infeasibility(problem.instance, problem.memory_bytes)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
@@ -96,13 +95,12 @@ def solve_pofo(problem: Problem, options: SolveOptions) -> Outcome:
     )
 
 
-def solve_offload_only(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_offload_only(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
     """Return the best schedule that offloads and computes nothing again.
 
     With fluid transfers that is the optimum of POFO's program without recomputation, up to its
     grid; with transfers at once, its plans timed anew.
     """
-    assert isinstance(problem, RematOffloadChain)
     clock = Clock(options.time_limit_s)
     brackets = PofoBrackets(problem, Recomputation.FORBIDDEN)
     incumbent = OffloadIncumbent(problem)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import run_to_its_end
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Answer
 from jettison.solvers.milp.highs_of_a_method import highs_options
 from jettison.solvers.remat_sharding.exact.presolved import presolve_sharding
@@ -22,7 +22,7 @@ from jettison.solvers.remat_sharding.no_choice import no_choice
 from jettison.solvers.remat_sharding.sizes_that_matter import with_sizes_that_matter
 
 
-def solve_sharded_exact(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_sharded_exact(problem: RematSharding, options: SolveOptions) -> Outcome:
     """Solve, and end at the gap, at the time limit or on Ctrl-C with the best plan and bound.
 
     Returns
@@ -32,7 +32,6 @@ def solve_sharded_exact(problem: Problem, options: SolveOptions) -> Outcome:
         Or a proof that nothing fits: where forbidden pairs leave no choice, where the memory is
         below what one operator needs with the least strategies, or where a model has no point.
     """
-    assert isinstance(problem, RematSharding)
     clock = Clock(options.time_limit_s)
     refused = too_little_memory(problem)
     if refused is not None:

@@ -16,7 +16,7 @@ from jettison.formulations.remat_sharding.kiwi.products import Linearised
 from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.milp.highs_of_a_method import highs_options
 from jettison.solvers.remat_sharding.fastest_plan import fastest_sharding
@@ -31,12 +31,11 @@ _MOST_PRODUCTS = 50_000
 COMPILING_PER_WRITING = 1.6
 
 
-def solve_kiwi_full(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_kiwi_full(problem: RematSharding, options: SolveOptions) -> Outcome:
     """Find the fastest staged schedule over all strategies, with a bound for staged schedules.
 
     Models of more than 50 000 products (`KiwiFull.estimated_products`) are declined with a note.
     """
-    assert isinstance(problem, RematSharding)
     clock = Clock(options.time_limit_s)
     refused = too_little_memory(problem)
     if refused is not None:

@@ -23,7 +23,7 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_sharding.reduced_recomputation import has_reduced_problem
 from jettison.schedules.remat_sharding.schedule import ShardedSchedule
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.core.outcome import Infeasibility, Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
 from jettison.solvers.core.status import Answer, Termination
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_of_a_method import highs_options
@@ -32,7 +32,7 @@ from jettison.solvers.remat_sharding.kiwi.search import SHARE_OF_THE_FASTEST, Ki
 from jettison.solvers.remat_sharding.memory_floor import settled_by_the_fastest, too_little_memory
 
 
-def solve_kiwi_reduced(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_kiwi_reduced(problem: RematSharding, options: SolveOptions) -> Outcome:
     """Find the fastest plan of KIWI's reduced problem, with a bound that holds for such plans.
 
     Returns
@@ -43,7 +43,6 @@ def solve_kiwi_reduced(problem: Problem, options: SolveOptions) -> Outcome:
         forbidden leaves no choice. Graphs in which an operator comes after a backward one and is
         none have no reduced problem; the note says so.
     """
-    assert isinstance(problem, RematSharding)
     return _find(problem, options, KIWI_REDUCED.run_after_baselines)
 
 

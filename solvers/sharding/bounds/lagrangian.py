@@ -7,7 +7,7 @@ from typing import NamedTuple
 from jettison.instances.sharding.problem import Sharding
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.sharding.bounds.messages import ExactSplit, Messages
 from jettison.solvers.sharding.incumbent import ShardingIncumbent
@@ -29,7 +29,7 @@ _SHARE_OF_REDUCTIONS = 0.6
 SHARE_OF_MESSAGES = 0.9
 
 
-def bound_lagrangian(problem: Problem, options: SolveOptions) -> Outcome:
+def bound_lagrangian(problem: Sharding, options: SolveOptions) -> Outcome:
     """Return a bound in exact arithmetic, for graphs that are too large for a model.
 
     See `messages`. At the time limit and on Ctrl-C it is the largest so far. No choice is
@@ -40,7 +40,6 @@ def bound_lagrangian(problem: Problem, options: SolveOptions) -> Outcome:
     Each pass takes time linear in the pairs of all edges after the reduction; there are at most
     400 of them.
     """
-    assert isinstance(problem, Sharding)
     clock = Clock(options.time_limit_s)
     incumbent = ShardingIncumbent(problem, options, clock, "lagrangian")
     work = {"passes": 0}

@@ -27,7 +27,7 @@ from jettison.schedules.sharding.strategy_choice import StrategyChoice
 from jettison.solvers.core.baselines_first import schedules_of_baselines
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.sharding.bounds.lagrangian import SHARE_OF_MESSAGES, look
 from jettison.solvers.sharding.bounds.messages import ExactSplit, tighten
 from jettison.solvers.sharding.bounds.relaxation import relaxed_split
@@ -52,7 +52,7 @@ _SHARE = 0.4
 _SHARE_OF_THE_MODEL = 0.7
 
 
-def solve_sharding_exact(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_sharding_exact(problem: Sharding, options: SolveOptions) -> Outcome:
     """Return the cheapest choice, proved, or the best one with its bound when the time is up.
 
     At the time limit and on Ctrl-C it is the best so far.
@@ -63,7 +63,6 @@ def solve_sharding_exact(problem: Problem, options: SolveOptions) -> Outcome:
         With bounds in exact arithmetic and, where they are larger, of HiGHS. Or a proof that
         nothing fits, with the least memory that would do, or the node that has no choice.
     """
-    assert isinstance(problem, Sharding)
     clock = Clock(options.time_limit_s)
     run = _Run(problem, options, clock)
     incumbent = run.incumbent

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from jettison.instances.sharding.problem import Sharding
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.sharding.bounds.lagrangian import look
 from jettison.solvers.sharding.bounds.messages import Messages
 from jettison.solvers.sharding.heuristics.search import ShardingSearch
@@ -27,7 +27,7 @@ _ROUNDS_OF_GREEDY = 0
 _LAST_TEMPERATURE = 1e-3
 
 
-def solve_greedy(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_greedy(problem: Sharding, options: SolveOptions) -> Outcome:
     """Choose node by node, as messages suggest, then take best moves.
 
     Weights of what breaks a rule grow until nothing does. The problem is reduced first
@@ -37,7 +37,7 @@ def solve_greedy(problem: Problem, options: SolveOptions) -> Outcome:
     return _solve(problem, options, "greedy", _greedy)
 
 
-def solve_local_search(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_local_search(problem: Sharding, options: SolveOptions) -> Outcome:
     """Anneal from the best choice of the bound, in rounds until three have found nothing better.
 
     The bound (`bounds.lagrangian`) suggests choices on its way; where none fits the last one is
@@ -79,12 +79,11 @@ class _Run:
 
 
 def _solve(
-    problem: Problem,
+    problem: Sharding,
     options: SolveOptions,
     method: str,
     search: Callable[[_Run, ShardingState], None],
 ) -> Outcome:
-    assert isinstance(problem, Sharding)
     run = _Run(problem, options, method)
     with Ending() as ending:
         try:

@@ -14,7 +14,7 @@ from jettison.formulations.weight_offload.aggregated import Aggregated, Aggregat
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.milp.highs_options import LinearAlgorithm
 from jettison.solvers.weight_offload.bounds.model import (
     bound_by_model,
@@ -27,21 +27,19 @@ from jettison.solvers.weight_offload.bounds.model import (
 _MOST_ROWS_FOR_SIMPLEX = 5000
 
 
-def bound_weight_fluid(problem: Problem, options: SolveOptions) -> Outcome:
+def bound_weight_fluid(problem: WeightOffload, options: SolveOptions) -> Outcome:
     """Bound the time by AGG: the layers' inventories together, parts of layers may be absent.
 
     At the time limit and on Ctrl-C the bounds found by then are returned.
     """
-    assert isinstance(problem, WeightOffload)
     return _bounded(problem, options, Layers.FLUID, "agg")
 
 
-def bound_weight_whole(problem: Problem, options: SolveOptions) -> Outcome:
+def bound_weight_whole(problem: WeightOffload, options: SolveOptions) -> Outcome:
     """Bound the time by AGGINT: layers of the most frequent size are absent as a whole.
 
     At the time limit and on Ctrl-C the bounds found by then are returned.
     """
-    assert isinstance(problem, WeightOffload)
     return _bounded(problem, options, Layers.WHOLE, "aggint")
 
 

@@ -29,16 +29,15 @@ from collections.abc import Sequence
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound, Evidence
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.weight_offload.least_memory import weight_infeasibility
 
 _MOST_SUMS = 2**23
 
 
-def bound_weight_closed_form(problem: Problem, options: SolveOptions) -> Outcome:
+def bound_weight_closed_form(problem: WeightOffload, options: SolveOptions) -> Outcome:
     """Bound the time by what has to come back in a period, or prove that nothing fits."""
-    assert isinstance(problem, WeightOffload)
     refused = weight_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)

@@ -21,7 +21,7 @@ from jettison.formulations.weight_offload.paper import Cut, WeightOffloadMilp
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.weight_offload.bounds.model import (
     bound_by_model,
@@ -36,13 +36,12 @@ _MOST_COEFFICIENTS = 3_000_000
 _SECONDS_PER_COEFFICIENT = 1e-5
 
 
-def bound_weight_milp(problem: Problem, options: SolveOptions) -> Outcome:
+def bound_weight_milp(problem: WeightOffload, options: SolveOptions) -> Outcome:
     """Bound the time by the paper's MILP; at the time limit by what has been proved.
 
     Models of more than three million coefficients, and those that take longer to write down than
     the time limit, are declined with a note.
     """
-    assert isinstance(problem, WeightOffload)
     clock = Clock(options.time_limit_s)
     settled = settled_without_model(problem, "milp", clock)
     if settled is not None:

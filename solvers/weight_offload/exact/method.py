@@ -81,7 +81,7 @@ from jettison.solvers import _kernels
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on, run_to_its_end
-from jettison.solvers.core.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.weight_offload.bounds.closed_form import closed_form_ns
 from jettison.solvers.weight_offload.exact.beginnings import (
@@ -135,7 +135,7 @@ class _Bracket:
             )
 
 
-def solve_weight_exact(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_weight_exact(problem: WeightOffload, options: SolveOptions) -> Outcome:
     """Return the fastest schedule, proved, of up to about eight layers.
 
     Returns
@@ -144,7 +144,6 @@ def solve_weight_exact(problem: Problem, options: SolveOptions) -> Outcome:
         With a bound that meets the period unless a limit was hit; or the proof that nothing fits.
         Where there are too many layers, the schedule and the bound of `local-search`.
     """
-    assert isinstance(problem, WeightOffload)
     refused = weight_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)

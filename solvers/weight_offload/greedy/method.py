@@ -9,7 +9,7 @@ from __future__ import annotations
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.core.outcome import Outcome, Problem, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.weight_offload.bounds.closed_form import closed_form_bound
 from jettison.solvers.weight_offload.greedy.selection import Choice, select_choices
@@ -19,18 +19,17 @@ from jettison.solvers.weight_offload.least_memory import weight_infeasibility
 from jettison.solvers.weight_offload.scheduler import Discount, WeightScheduler
 
 
-def solve_greedy(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_greedy(problem: WeightOffload, options: SolveOptions) -> Outcome:
     """Return the schedule of Algorithms 1 and 2, or the proof that none fits."""
     return _solve(problem, options, Discount.USED)
 
 
-def solve_greedy_no_discount(problem: Problem, options: SolveOptions) -> Outcome:
+def solve_greedy_no_discount(problem: WeightOffload, options: SolveOptions) -> Outcome:
     """Return Greedy*: the same selection, but every deletion pays an upload of its own."""
     return _solve(problem, options, Discount.NOT_USED)
 
 
-def _solve(problem: Problem, options: SolveOptions, discount: Discount) -> Outcome:
-    assert isinstance(problem, WeightOffload)
+def _solve(problem: WeightOffload, options: SolveOptions, discount: Discount) -> Outcome:
     refused = weight_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)

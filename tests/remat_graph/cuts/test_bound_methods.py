@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from jettison.instances.remat_graph.problem import RematGraph
-from jettison.solvers.core.outcome import Outcome, Problem, Progress, SolveOptions
+from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
+from jettison.solvers.core.problem import Problem
 from jettison.solvers.core.status import Answer, Termination
 from jettison.solvers.milp import highs_in_time
 from jettison.solvers.milp.solution import ModelSolution

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.solvers.core.pose import Resources
+from jettison.solvers.core.resources import Resources
 from jettison.studies.job import Job
 from jettison.studies.report.run import ProvedBound, Run, TracePoint
 

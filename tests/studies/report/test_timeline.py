@@ -11,7 +11,7 @@ from jettison.schedules.core.replay import Replay, Step
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.studies.report import timeline
 from jettison.studies.report.timeline import Timeline
-from tests.tiny import UNIFORM
+from tests.tiny import GRAPHS, UNIFORM
 
 
 def replay_of(steps: list[Step]) -> Replay:
@@ -63,7 +63,7 @@ def test_many_short_operations_are_joined_and_keep_time_and_peak(
     monkeypatch.setattr(timeline, "_MOST_MOMENTS", 50)
     steps = [Step(f"compute n{k}", k, k + 1, 10 + k % 7, 5, repeated=False) for k in range(5000)]
     steps[1234] = Step("compute peak", 1234, 1235, 99, 5, repeated=False)
-    found = Timeline.of(replay_of(steps), None)
+    found = Timeline.of(replay_of(steps), GRAPHS[0])
     assert found.joined
     assert len(found.bars) <= 50
     assert len(found.memory) <= 50
@@ -77,7 +77,7 @@ def test_operations_without_a_duration_have_no_bar_but_their_memory_shows() -> N
         replay_of(
             [Step("compute a", 0, 0, 7, 1, repeated=False), Step("free a", 0, 0, 1, 0, False)]
         ),
-        None,
+        GRAPHS[0],
     )
     assert found.bars == ()
     assert [moment.size_bytes for moment in found.memory] == [7, 0]

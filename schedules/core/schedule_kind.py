@@ -1,0 +1,46 @@
+"""A kind of schedule: how its files are read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from jettison.instances.core.registry import Registry
+from jettison.schedules.core.any_schedule import Schedule
+
+S = TypeVar("S", bound=Schedule)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScheduleKind(Generic[S]):
+    """One kind of file, and the schedules that come out of it.
+
+    Attributes
+    ----------
+    name
+        The ``kind`` of the files, and of the schedules.
+    schedule
+        The type of the schedules.
+    instance
+        The kind of the instances that they are for.
+    write
+        Returns what a file holds of a schedule, beside the header and the hash of the instance.
+    read
+        Returns the schedule of a document that its schema allows, for an instance.
+    noun
+        What a person calls it.
+    schema_package
+        The package whose folder ``schemas`` has ``NAME.schema.json``.
+    """
+
+    name: str
+    schedule: type[S]
+    instance: str
+    write: Callable[[S, Any], Mapping[str, object]]
+    read: Callable[[Mapping[str, Any], Any], S]
+    noun: str = "schedule"
+    schema_package: str = "jettison.schedules"
+
+
+SCHEDULE_KINDS: Registry[ScheduleKind[Any]] = Registry("jettison.schedules", ScheduleKind)

@@ -1,0 +1,64 @@
+"""What is said of the resources of a step, as somebody typed it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from jettison.instances.core.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What is said of memory and of the link, as it was typed; None where nothing is.
+
+    Attributes
+    ----------
+    memory, alpha
+        One of the two says how much memory there is.
+    bandwidth, transfers
+        The link, for problems that have one.
+    models
+        How many of the models of an instance are trained.
+    """
+
+    memory: str | None
+    alpha: str | None = None
+    bandwidth: str | None = None
+    transfers: str | None = None
+    models: int | None = None
+
+    @property
+    def memory_text(self) -> str:
+        """How much memory there is.
+
+        Raises
+        ------
+        InputError
+            If nothing says so, or both `memory` and `alpha` do.
+        """
+        if self.memory is not None and self.alpha is None:
+            return self.memory
+        if self.alpha is not None and self.memory is None:
+            return f"alpha={self.alpha}"
+        if self.memory is not None:
+            raise InputError("alpha says how much as well", field="memory", expected="keep one")
+        raise InputError(
+            "nothing says how much",
+            field="memory",
+            expected="give an amount (4GiB), a share (40%), or a ratio alpha",
+        )
+
+    @property
+    def says_memory(self) -> bool:
+        """Whether anything says how much memory there is."""
+        return self.memory is not None or self.alpha is not None
+
+    def each(self) -> Iterator[Resources]:
+        """Take lists apart: one for every memory, and for every bandwidth."""
+        memories = [None] if self.memory is None else self.memory.split(",")
+        alphas = [None] if self.alpha is None else self.alpha.split(",")
+        bandwidths = [None] if self.bandwidth is None else self.bandwidth.split(",")
+        for memory, alpha, bandwidth in itertools.product(memories, alphas, bandwidths):
+            yield replace(self, memory=memory, alpha=alpha, bandwidth=bandwidth)

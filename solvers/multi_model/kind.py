@@ -1,0 +1,61 @@
+"""What the rooms above know of multi-model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from jettison.instances.multi_model.instance import MultiModel
+from jettison.instances.multi_model.problem import MultiModelTraining
+from jettison.schedules.core.replay import Replay
+from jettison.schedules.multi_model.kind import MULTI_MODEL_SCHEDULE
+from jettison.schedules.multi_model.schedule import MultiModelSchedule
+from jettison.schedules.multi_model.training_replay import TrainingReplay
+from jettison.solvers.core.method import Method
+from jettison.solvers.core.problem_kind import ProblemKind, Reference
+from jettison.solvers.core.resources import Resources
+
+
+def _pose(instance: MultiModel, resources: Resources) -> MultiModelTraining:
+    """Make the problem; where no bandwidth is given, the link is that of the instance."""
+    return MultiModelTraining(
+        instance, resources.memory_text, resources.bandwidth, models=resources.models
+    )
+
+
+def _replay(problem: MultiModelTraining, schedule: MultiModelSchedule) -> Replay:
+    return schedule.replay(problem)
+
+
+def _methods() -> Sequence[Method[MultiModelTraining]]:
+    from jettison.solvers.multi_model.methods import METHODS
+
+    return METHODS
+
+
+def _in_full(resources: Resources, problem: MultiModelTraining) -> Resources:
+    return replace(resources, models=problem.models)
+
+
+def _spent(replay: Replay | None) -> Mapping[str, int | None]:
+    """Tell recomputation and waiting apart."""
+    judged = replay if isinstance(replay, TrainingReplay) else None
+    return {
+        "recompute_ns": None if judged is None else judged.recompute_ns,
+        "stall_ns": None if judged is None else judged.stall_ns,
+    }
+
+
+MULTI_MODEL = ProblemKind(
+    name=MultiModelTraining.problem,
+    problem=MultiModelTraining,
+    instances=(MultiModel,),
+    schedules=(MULTI_MODEL_SCHEDULE,),
+    pose=_pose,
+    replay=_replay,
+    methods=_methods,
+    takes=frozenset({"bandwidth", "models"}),
+    reference=lambda problem: Reference(problem.base_time_ns, "recomputation or waiting"),
+    in_full=_in_full,
+    spent=_spent,
+)

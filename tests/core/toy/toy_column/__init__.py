@@ -1,0 +1,1 @@
+"""A column from outside: values that are kept within memory, or computed again when needed."""
