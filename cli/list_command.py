@@ -70,6 +70,24 @@ def list_problems(json: JsonOption = False) -> None:
     )
 
 
+@app.command("formulations", short_help="List the models that `jettison export` writes.")
+def list_formulations(json: JsonOption = False) -> None:
+    """List what `jettison export` writes; the first formulation of a problem is its default."""
+    listed = {
+        kind.name: list(kind.model_files().formulations)
+        for kind in PROBLEM_KINDS
+        if kind.model_files is not None
+    }
+    if json:
+        print_json(
+            {"problems": [{"name": name, "formulations": names} for name, names in listed.items()]}
+        )
+        return
+    print_table(
+        ["problem", "formulations"], [[name, ", ".join(names)] for name, names in listed.items()]
+    )
+
+
 @app.command("methods", short_help="List the methods, what they promise, and their sources.")
 def list_methods(json: JsonOption = False) -> None:
     """List every method with what it promises and where it comes from."""

@@ -16,6 +16,7 @@ import typer
 from jettison.cli import (
     bound_command,
     compare_command,
+    export_command,
     import_command,
     list_command,
     profile_command,
@@ -24,7 +25,6 @@ from jettison.cli import (
     solve_command,
     sweep_command,
 )
-from jettison.cli.export import command as export_command
 from jettison.cli.generate import command as generate_command
 from jettison.cli.generate import graphs as generate_graphs
 from jettison.cli.generate import models as generate_models

@@ -29,7 +29,7 @@ import itertools
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -88,6 +88,8 @@ class Cell:
         Time limit, gap, threads and seed.
     certify
         Whether a certificate is wanted as well.
+    place
+        The grid of the study that it is a point of: ``grid[0]``. Says nothing about the job.
     """
 
     problem: str
@@ -96,6 +98,7 @@ class Cell:
     method: str
     options: SolveOptions
     certify: bool = False
+    place: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,12 +115,15 @@ class Study:
         Seconds after which a job is killed, start of its process included.
     memory_limit_bytes
         Most address space of a job; None for no limit.
+    source
+        The file, for messages.
     """
 
     name: str
     cells: tuple[Cell, ...]
     wall_limit_s: float = _WALL_LIMIT_S
     memory_limit_bytes: int | None = None
+    source: str = ""
 
     @classmethod
     def from_toml(cls, path: Path) -> Study:
@@ -150,13 +156,13 @@ class Study:
         name = values_of(document, "name", str, [path.stem])
         wall_limit_s = values_of(document, "wall_limit_s", float, [_WALL_LIMIT_S])
         memory_limit = values_of(document, "memory_limit", str)
-        for field, values in (
+        for key, values in (
             ("name", name),
             ("wall_limit_s", wall_limit_s),
             ("memory_limit", memory_limit),
         ):
             if len(values) > 1:
-                raise InputError("several", field=field, expected="write one")
+                raise InputError("several", field=key, expected="write one")
         if not 0 < wall_limit_s[0] < 1e7:
             raise InputError(
                 f"{wall_limit_s[0]:g} seconds",
@@ -172,19 +178,21 @@ class Study:
             raise InputError("there is no grid", field="grid", expected="write [[grid]] and below")
         cells: dict[Cell, None] = {}
         for number, grid in enumerate(grids):
+            place = f"grid[{number}]"
             try:
-                cells.update(dict.fromkeys(_cells(grid, path.parent)))
+                cells.update(dict.fromkeys(_cells(grid, path.parent, place)))
             except InputError as error:
-                raise error.within(prefix=f"grid[{number}]") from None
+                raise error.within(prefix=place) from None
         return cls(
             name=name[0],
             cells=tuple(cells),
             wall_limit_s=wall_limit_s[0],
             memory_limit_bytes=limits[0] if limits else None,
+            source=str(path),
         )
 
 
-def _cells(grid: object, folder: Path) -> list[Cell]:
+def _cells(grid: object, folder: Path, place: str) -> list[Cell]:
     """Return the points of one grid."""
     if not isinstance(grid, dict):
         raise InputError(f"{grid!r}", expected="write [[grid]] and fields below")
@@ -216,6 +224,7 @@ def _cells(grid: object, folder: Path) -> list[Cell]:
             method=method,
             options=option,
             certify=certify,
+            place=place,
         )
         for problem in problems
         for instance, resources, (_, method), option in itertools.product(

@@ -86,7 +86,8 @@ def plan_study(study: Study, folder: ResultFolder, *, repeats_failures: bool = F
         jobs.setdefault(job.key, job)
         instances[instance.sha256] = instance
     if not jobs:
-        raise refused[0][1]
+        cell, reason = refused[0]
+        raise reason.within(prefix=cell.place, source=study.source)
     present: set[str] = set()
     repeated: set[str] = set()
     damaged: dict[str, InputError] = {}

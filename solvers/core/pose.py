@@ -32,7 +32,7 @@ def pose_problem(problem: str, loaded: Instance, resources: Resources) -> Proble
     if not isinstance(loaded, kind.instances):
         raise InputError(
             f"{loaded.name} is a {loaded.kind}",
-            field="INSTANCE",
+            field="instance",
             expected=f"give {' or '.join(f'a {item.kind}' for item in kind.instances)} to {problem}"
             f"; {_use_of(loaded)}",
         )

@@ -13,6 +13,7 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.core.schedule_kind import ScheduleKind
 from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.method import Method
+from jettison.solvers.core.model_files import ModelFiles
 from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.core.problem import Problem
 from jettison.solvers.core.resources import Resources
@@ -140,6 +141,8 @@ class ProblemKind(Generic[P]):
         What a step spends, and on what, by names that end in ``_ns``; of no replay, None.
     certify
         Makes certificates; None where there are none.
+    model_files
+        Returns the formulations that are written to files; None where there are none.
     grid
         Draws what is done where, of a problem, a schedule and a title; None if there is no such
         picture.
@@ -164,6 +167,7 @@ class ProblemKind(Generic[P]):
     in_full: Callable[[Resources, P], Resources] = lambda resources, _: resources
     spent: Callable[[Replay | None], Mapping[str, int | None]] = lambda _: {}
     certify: Certifier[P] | None = None
+    model_files: Callable[[], ModelFiles[P]] | None = None
     grid: Callable[[P, Any, str], Figure] | None = None
     table: Callable[[P, Any], pd.DataFrame] | None = None
 

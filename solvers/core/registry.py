@@ -34,7 +34,7 @@ def find_kind(name: str) -> ProblemKind[Any]:
         names = PROBLEM_KINDS.names
         raise InputError(
             f"{name!r} is not a problem",
-            field="PROBLEM",
+            field="problem",
             expected=f"{suggestion(name, names)}choose one of {', '.join(names)}",
         )
     return kind

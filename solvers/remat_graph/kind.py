@@ -16,6 +16,7 @@ from jettison.schedules.remat_graph.kind import GRAPH_SCHEDULE
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.method import Method
+from jettison.solvers.core.model_files import ModelFiles
 from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.core.problem_kind import Conversion, ProblemKind
 from jettison.solvers.core.resources import Resources
@@ -62,6 +63,12 @@ def _certify(
     return certify_graph(problem, bounds, infeasibility, options)
 
 
+def _model_files() -> ModelFiles[RematGraph]:
+    from jettison.solvers.remat_graph.model_files import MODEL_FILES
+
+    return MODEL_FILES
+
+
 def _grid(problem: RematGraph, schedule: GraphSchedule, title: str) -> Figure:
     from jettison.schedules.remat_graph.recomputation_grid import plot_recomputation_grid
 
@@ -79,5 +86,6 @@ REMAT_GRAPH = ProblemKind(
     narrow_class=ScheduleClass.STAGED,
     conversion=Conversion(Chain.kind, chain_to_graph, _note_on),
     certify=_certify,
+    model_files=_model_files,
     grid=_grid,
 )

@@ -13,6 +13,7 @@ from jettison.schedules.remat_sharding.kind import SHARDED_SCHEDULE
 from jettison.schedules.remat_sharding.schedule import ShardedSchedule
 from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.method import Method
+from jettison.solvers.core.model_files import ModelFiles
 from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.core.problem_kind import ProblemKind, Reference
 from jettison.solvers.core.resources import Resources
@@ -60,6 +61,12 @@ def _certify(
     return certify_remat_sharding(problem, bounds, infeasibility, options)
 
 
+def _model_files() -> ModelFiles[RematSharding]:
+    from jettison.solvers.remat_sharding.model_files import MODEL_FILES
+
+    return MODEL_FILES
+
+
 def _grid(problem: RematSharding, plan: ShardedSchedule, title: str) -> Figure:
     from jettison.schedules.remat_sharding.plan_plot import plot_sharded_plan
 
@@ -82,6 +89,7 @@ REMAT_SHARDING = ProblemKind(
     methods=_methods,
     reference=_reference,
     certify=_certify,
+    model_files=_model_files,
     grid=_grid,
     table=_table,
 )

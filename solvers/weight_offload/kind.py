@@ -14,11 +14,13 @@ from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
 from jettison.schedules.weight_offload.kind import CYCLIC_SCHEDULE
 from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.method import Method
+from jettison.solvers.core.model_files import ModelChoice, ModelFiles
 from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.core.problem_kind import ProblemKind, Reference
 from jettison.solvers.core.resources import Resources
 
 if TYPE_CHECKING:
+    from jettison.formulations.milp.array_model import ArrayModel
     from jettison.solvers.proof.certificate import Certificate
 
 
@@ -58,6 +60,18 @@ def _certify(
     return certify_weight_offload(problem, bounds, infeasibility, options)
 
 
+def _model_files() -> ModelFiles[WeightOffload]:
+    return ModelFiles(formulations=("milp",), build=_build_model)
+
+
+def _build_model(problem: WeightOffload, choice: ModelChoice) -> ArrayModel:
+    """Build the MILP that bounds the time, as corrected."""
+    from jettison.formulations.milp.from_pulp import from_pulp
+    from jettison.formulations.weight_offload.paper import WeightOffloadMilp
+
+    return from_pulp(WeightOffloadMilp().build(problem).problem).model
+
+
 WEIGHT_OFFLOAD = ProblemKind(
     name=WeightOffload.problem,
     problem=WeightOffload,
@@ -71,4 +85,5 @@ WEIGHT_OFFLOAD = ProblemKind(
     reference=lambda problem: Reference(problem.base_time_ns, "waiting"),
     facts=_facts,
     certify=_certify,
+    model_files=_model_files,
 )

@@ -372,7 +372,7 @@ EXPORT = ("export", "remat-graph", "graph.json", "--memory", "50%", "-o", "model
         ),
         (
             ("export", "remat-chain", "chain.json", "--memory", "50%", "-o", "model.lp"),
-            "write remat-graph",
+            "write weight-offload or remat-graph or remat-sharding; for",
         ),
         (
             (*EXPORT, "--formulation", "frontier", "--cut", "f2"),

@@ -125,11 +125,11 @@ def test_what_is_typed_becomes_the_problem(models_file: str) -> None:
         ),
         (
             ["solve", "multi-model", "chain.json", "--memory", "1kB"],
-            "INSTANCE: small is a chain; give a multi-model to multi-model; a chain is for",
+            "instance: small is a chain; give a multi-model to multi-model; a chain is for",
         ),
         (
             ["solve", "remat-graph", "models.json", "--memory", "1kB"],
-            "INSTANCE: random-models-n6-t2-x3-s1 is a multi-model; give a graph or a chain to",
+            "instance: random-models-n6-t2-x3-s1 is a multi-model; give a graph or a chain to",
         ),
         (
             ["compare", "remat-chain", "chain.json", "--memory", "1kB", "--models", "2"],

@@ -230,7 +230,7 @@ def test_a_replay_by_hand_agrees(weights: Terminal) -> None:
         (("solve", *ARGUMENTS), "write --memory 40% or --alpha 0.2"),
         (
             ("solve", "weight-offload", "graph.json", *LINK, "--memory", "60%"),
-            "INSTANCE: ladder is a graph; give a chain to weight-offload; a graph is for remat-",
+            "instance: ladder is a graph; give a chain to weight-offload; a graph is for remat-",
         ),
         (
             ("compare", "weight-offload", "layers.json", "--memory", "60%"),

@@ -99,6 +99,17 @@ def test_a_study_without_any_job_is_refused(tmp_path: Path) -> None:
         plan_study(Study.from_toml(path), ResultFolder(tmp_path / "results"))
 
 
+def test_a_study_without_memory_is_told_where_and_in_no_words_of_a_command(tmp_path: Path) -> None:
+    path = write_study(tmp_path)
+    path.write_text(path.read_text().replace('memory = ["50%"]', ""))
+    with pytest.raises(InputError) as refused:
+        plan_study(Study.from_toml(path), ResultFolder(tmp_path / "results"))
+    assert str(refused.value) == (
+        f"{path}: grid[0].memory: nothing says how much; "
+        "give an amount (4GiB), a share (40%), or a ratio alpha"
+    )
+
+
 def test_two_sweeps_on_one_folder_share_the_jobs_and_double_none(
     tmp_path: Path, starts: Starts
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -17,24 +16,11 @@ from jettison.cli.arguments import (
     ProblemName,
     checked_output,
 )
-from jettison.cli.export.graph_formulation import (
-    CheckmateForm,
-    GraphFormulation,
-    GraphFormulationChoice,
-)
-from jettison.cli.export.sharded_formulation import ShardedFormulation
 from jettison.cli.posed_problem import make_problem
 from jettison.instances.core.errors import InputError
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.instances.remat_sharding.problem import RematSharding
-from jettison.instances.weight_offload.problem import WeightOffload
+from jettison.solvers.core.model_files import ModelChoice
+from jettison.solvers.core.registry import PROBLEM_KINDS, find_kind
 from jettison.solvers.core.resources import Resources
-
-_FORMULATIONS: dict[str, type[StrEnum] | None] = {
-    RematGraph.problem: GraphFormulation,
-    WeightOffload.problem: None,
-    RematSharding.problem: ShardedFormulation,
-}
 
 
 def export(
@@ -51,13 +37,16 @@ def export(
         str | None,
         typer.Option(
             metavar="NAME",
-            help=f"Which model to write. Of remat-graph: {', '.join(GraphFormulation)}. "
-            f"Of remat-sharding: {', '.join(ShardedFormulation)}. By default the first.",
+            help="Which model to write (`jettison list formulations`); by default the first.",
         ),
     ] = None,
     form: Annotated[
-        CheckmateForm, typer.Option(help="Of checkmate: how the rows of FREE are written.")
-    ] = CheckmateForm.DISAGGREGATED,
+        str | None,
+        typer.Option(
+            metavar="FORM",
+            help="Of checkmate: how the rows of FREE are written, disaggregated or aggregated.",
+        ),
+    ] = None,
     cut: Annotated[
         list[str] | None,
         typer.Option(
@@ -67,8 +56,11 @@ def export(
         ),
     ] = None,
     intervals: Annotated[
-        int, typer.Option(metavar="C", help="Of retention-intervals: most computations of a node.")
-    ] = 2,
+        int | None,
+        typer.Option(
+            metavar="C", help="Of retention-intervals: most computations of a node; by default 2."
+        ),
+    ] = None,
 ) -> None:
     """Write the integer program of a problem as MPS or LP.
 
@@ -80,43 +72,42 @@ def export(
     remat-sharding is written as KIWI's reduced problem, with strategies and recomputations as its
     only integers or in the paper's rows, or as KIWI's full problem, for a dozen operators or two.
     """
-    if problem not in _FORMULATIONS:
+    kind = find_kind(problem)
+    if kind.model_files is None:
+        written = [kind.name for kind in PROBLEM_KINDS if kind.model_files is not None]
         raise InputError(
             f"{problem!r} is not written as a model file",
-            field="PROBLEM",
-            expected=f"write {' or '.join(_FORMULATIONS)}; for remat-graph a chain becomes its "
-            "graph",
+            field="problem",
+            expected=f"write {' or '.join(written)}; for remat-graph a chain becomes its graph",
         )
-    _check_formulation(problem, formulation)
+    files = kind.model_files()
+    if formulation is not None and formulation not in files.formulations:
+        raise InputError(
+            f"{formulation!r} is no formulation of {problem}",
+            field="formulation",
+            expected=f"choose one of {', '.join(files.formulations)}",
+        )
+    choice = ModelChoice(
+        formulation=formulation or files.formulations[0],
+        form=form,
+        cuts=tuple(cut) if cut else None,
+        intervals=intervals,
+    )
+    for option, field in (("form", "form"), ("cut", "cuts"), ("intervals", "intervals")):
+        if getattr(choice, field) is not None and field not in files.options:
+            raise InputError(
+                f"no formulation of {problem} asks for it",
+                field=option,
+                expected="leave it out",
+            )
     checked_output(output)
     posed = make_problem(problem, instance, Resources(memory, alpha, bandwidth))
 
     from jettison.formulations.milp.export import write_model
-    from jettison.formulations.milp.from_pulp import from_pulp
 
-    if isinstance(posed, WeightOffload):
-        from jettison.formulations.weight_offload.paper import WeightOffloadMilp
-
-        model = from_pulp(WeightOffloadMilp().build(posed).problem).model
-    elif isinstance(posed, RematSharding):
-        model = ShardedFormulation(formulation or ShardedFormulation.KIWI_REDUCED).build(posed)
-    else:
-        assert isinstance(posed, RematGraph)
-        chosen = GraphFormulation(formulation or GraphFormulation.CHECKMATE)
-        model = GraphFormulationChoice(chosen, form, tuple(cut or ()), intervals).build(posed)
+    model = files.build(posed, choice)
     write_model(model, output)
     sys.stderr.write(
         f"wrote {output}: {model.num_rows} rows, {model.num_columns} columns, "
         f"{model.num_nonzeros} non-zeros\n"
-    )
-
-
-def _check_formulation(problem: str, name: str | None) -> None:
-    known = _FORMULATIONS[problem]
-    if name is None or (known is not None and name in list(known)):
-        return
-    raise InputError(
-        f"{name!r} is no formulation of {problem}",
-        field="formulation",
-        expected="leave it out" if known is None else f"choose one of {', '.join(known)}",
     )

@@ -1,1 +1,0 @@
-"""jettison export: models as files for other solvers."""

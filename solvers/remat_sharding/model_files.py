@@ -1,0 +1,52 @@
+"""The formulations of remat-sharding that are written to files."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, assert_never
+
+from jettison.solvers.core.model_files import ModelChoice, ModelFiles
+
+if TYPE_CHECKING:
+    from jettison.formulations.milp.array_model import ArrayModel
+    from jettison.instances.remat_sharding.problem import RematSharding
+
+
+class ShardedFormulation(StrEnum):
+    """The formulations; products of columns are linearised in all of them."""
+
+    KIWI_REDUCED = "kiwi-reduced"
+    KIWI_REDUCED_PRINTED = "kiwi-reduced-printed"
+    KIWI_FULL = "kiwi-full"
+
+
+def build_model(problem: RematSharding, choice: ModelChoice) -> ArrayModel:
+    """Build the model of a choice; formulations load when they are needed.
+
+    Raises
+    ------
+    InputError
+        If the graph has no reduced problem, and the formulation is of that.
+    """
+    match ShardedFormulation(choice.formulation):
+        case ShardedFormulation.KIWI_REDUCED:
+            from jettison.formulations.remat_sharding.kiwi.compact import KiwiReducedCompact
+
+            return KiwiReducedCompact().build(problem).model
+        case ShardedFormulation.KIWI_REDUCED_PRINTED:
+            from jettison.formulations.milp.from_pyomo import from_pyomo
+            from jettison.formulations.remat_sharding.kiwi.products import Linearised
+            from jettison.formulations.remat_sharding.kiwi.reduced import KiwiReduced
+
+            return from_pyomo(KiwiReduced(Linearised()).build(problem).concrete).model
+        case ShardedFormulation.KIWI_FULL:
+            from jettison.formulations.milp.from_pyomo import from_pyomo
+            from jettison.formulations.remat_sharding.kiwi.full import KiwiFull
+            from jettison.formulations.remat_sharding.kiwi.products import Linearised
+
+            return from_pyomo(KiwiFull(Linearised()).build(problem).concrete).model
+        case other:
+            assert_never(other)
+
+
+MODEL_FILES = ModelFiles(formulations=tuple(ShardedFormulation), build=build_model)
