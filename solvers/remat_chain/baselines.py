@@ -45,7 +45,9 @@ def recompute_all_schedule(chain: Chain) -> ChainSchedule:
 
 
 def segmented_schedule(chain: Chain, starts: Sequence[int]) -> ChainSchedule:
-    """Keep the input of each segment; save all of the last one, and of each other when it is due.
+    """Schedule by segments: inputs are kept, a segment's stages are recomputed for its backward.
+
+    The last segment, whose backward comes first, is saved at once.
 
     Parameters
     ----------
@@ -67,7 +69,7 @@ def segmented_schedule(chain: Chain, starts: Sequence[int]) -> ChainSchedule:
 
 
 def periodic_schedule(chain: Chain, segments: int) -> ChainSchedule:
-    """Cut the stages before the loss into `segments` of equal length, as PyTorch does.
+    """Schedule with `segments` segments of equal length before the loss, as PyTorch has it.
 
     Each segment has ``stages // segments`` stages; the last one takes what is left over, and the
     loss (torch.utils.checkpoint.checkpoint_sequential).
@@ -131,13 +133,13 @@ def solve_periodic(problem: RematChain, options: SolveOptions) -> Outcome:
 
 
 def solve_chen_sqrt(problem: RematChain, options: SolveOptions) -> Outcome:
-    """Return the schedule with about the square root of the length in segments, if it fits."""
+    """Return the schedule with about as many segments as the root of the length, if it fits."""
     schedule = chen_sqrt_schedule(problem.instance)
     return _best_that_fits(problem, "chen-sqrt", [schedule], options)
 
 
 def _forward_dropping(first: int, following: int) -> list[ChainOperation]:
-    """Run forward over the stages first..following-1, keeping only the input of the first."""
+    """Return forwards over the stages first..following-1 that keep only the first input."""
     return [
         ChainOperation(CHECKPOINT if number == first else NONE, number)
         for number in range(first, following)
@@ -147,7 +149,7 @@ def _forward_dropping(first: int, following: int) -> list[ChainOperation]:
 def _best_that_fits(
     problem: RematChain, method: str, schedules: Iterable[ChainSchedule], options: SolveOptions
 ) -> Outcome:
-    """Return the fastest schedule that fits; at least one is looked at."""
+    """Return the fastest schedule that fits; at least one is replayed, whatever the time."""
     clock = Clock(options.time_limit_s)
     best: tuple[int, ChainSchedule] | None = None
     least_peak: int | None = None

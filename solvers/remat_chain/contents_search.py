@@ -1,6 +1,6 @@
-r"""Shortest paths over what can be in memory: the fastest schedule of a chain, and the smallest.
+r"""A* over memory contents: a chain's fastest schedule of all, and the one of least memory.
 
-Every schedule is looked at: any value may be dropped at any moment, for nothing.
+Every schedule is searched: any value may be dropped at any moment, at no cost.
 
 States
 ------
@@ -61,7 +61,7 @@ For :math:`c < j` let :math:`E_{c,j}(X)` be the least overhead, on the stages st
 held, :math:`\bar a^j` is not, and the :math:`\bar a^k` with :math:`k \le c` that are held take
 :math:`X` bytes; :math:`E'_{c,j}(X)` the same if :math:`\bar a^j` is held. With
 :math:`A_j` the bytes that the operations of stage :math:`j` leave beside :math:`a^0`
-(`formulations.chain_cut`; for :math:`E'` only :math:`B^j`), these are lower bounds:
+(`formulations.remat_chain.cut`; for :math:`E'` only :math:`B^j`), these are lower bounds:
 
 .. math::
     E_{c,j}(X) \ge \begin{cases}
@@ -138,16 +138,16 @@ Amounts = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ContentsSearch:
-    """What one search over memory contents proved.
+    """Outcome of one search over memory contents: a lower bound and the best schedule.
 
     Attributes
     ----------
     lower_bound
-        Nothing that was sought is below: nanoseconds, or bytes of a peak.
+        Proved lower bound, in nanoseconds or in bytes of the peak, whichever was minimised.
     schedule
-        The best schedule that was sought, or None.
+        The best schedule found, or None.
     states
-        Memory contents that were met.
+        Number of distinct memory contents that were reached.
     termination
         What ended the search.
     """
@@ -170,9 +170,10 @@ def search_fastest(
     most_states: int = MOST_STATES,
     time_limit_s: float | None = None,
 ) -> ContentsSearch:
-    """Search the fastest of all schedules that fit, or of those below a time.
+    """Search for the fastest of all schedules that fit, or that fit and take less than a time.
 
-    If there is none, the lower bound is that time, or without one more than any schedule takes.
+    If there is none, the lower bound is that time; where no time was given, a value above the time
+    of every schedule.
     The time limit and Ctrl-C end the search with what is proved by then.
 
     Raises
@@ -200,7 +201,7 @@ def search_smallest(
     most_states: int = MOST_STATES,
     time_limit_s: float | None = None,
 ) -> ContentsSearch:
-    """Search the least peak of all schedules with a peak below some bytes, whatever their time.
+    """Search for the schedule of least peak, whatever its time, among peaks below `below_bytes`.
 
     If there is none, the lower bound is `below_bytes`. The time limit and Ctrl-C end the search
     with what is proved by then.
@@ -217,7 +218,7 @@ def search_smallest(
 
 
 def _sizes(chain: Chain) -> tuple[Amounts, Amounts, Amounts, Amounts]:
-    """Return the sizes of a^0..a^N and of what is saved, and what the operations need besides."""
+    """Return bytes of a^0..a^N, of what stages save, and of what F and B need besides."""
     return (
         _amounts(chain.activation_bytes(number) for number in range(len(chain) + 1)),
         _amounts(stage.saved_bytes for stage in chain),

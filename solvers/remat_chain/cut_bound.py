@@ -1,9 +1,9 @@
 r"""A lower bound on the time of every schedule of a chain, drops or not, in exact integers.
 
-The cut of `formulations.chain_cut` at stage :math:`\ell` is solved by enumeration over the largest
-stage :math:`j < \ell` that is not saved at the cut and the largest stage :math:`c < j` that is held
-there. Between them nothing is held, above :math:`j` everything is saved, and below :math:`c` a
-knapsack decides what is saved:
+The cut of `formulations.remat_chain.cut` at stage :math:`\ell` is solved by enumeration over the
+largest stage :math:`j < \ell` that is not saved at the cut and the largest stage :math:`c < j` that
+is held there. Between them nothing is held, above :math:`j` everything is saved, and below
+:math:`c` a knapsack decides what is saved:
 
 .. math::
 
@@ -51,9 +51,9 @@ from jettison.solvers.remat_chain.least_memory import (
 # Steps of one knapsack function, 16 bytes each. Stages of a network are of few kinds, and their
 # sums of few sizes: step functions seldom get this long.
 MOST_STEPS = 20_000
-# Of the first look at the cut at the loss, which is to be short.
+# The first, rough solution of the cut at the loss is to be quick.
 FEW_STEPS = 500
-# What a search for schedules leaves for this bound of its time.
+# Share of its time that a search for schedules leaves for this bound.
 SHARE_OF_CUTS = 0.2
 
 Integers = NDArray[np.int64]
@@ -61,7 +61,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class StepFunction:
-    """The least time that some memory allows: steps of ascending bytes and descending time.
+    """Step function from memory to least time: ascending bytes, descending times.
 
     Attributes
     ----------
@@ -73,11 +73,11 @@ class StepFunction:
     time_ns: Integers
 
     def shifted(self, size_bytes: int, time_ns: int) -> StepFunction:
-        """Return the function after a decision that costs so many bytes and so much time."""
+        """Return the function shifted by a decision that takes these bytes and this time."""
         return StepFunction(self.size_bytes + size_bytes, self.time_ns + time_ns)
 
     def or_else(self, other: StepFunction, most_bytes: int, most_steps: int) -> StepFunction:
-        """Return the minimum of two functions up to a size, or less where it has too many steps."""
+        """Return the minimum of two functions, lowered where it would have too many steps."""
         size_bytes = np.concatenate((self.size_bytes, other.size_bytes))
         time_ns = np.concatenate((self.time_ns, other.time_ns))
         order = np.lexsort((time_ns, size_bytes))
@@ -90,14 +90,14 @@ class StepFunction:
         return StepFunction(size_bytes[is_step], time_ns[is_step])._merged(most_steps)
 
     def _merged(self, most_steps: int) -> StepFunction:
-        """Return a function of at most so many steps that is nowhere larger."""
+        """Return a function of at most `most_steps` steps that is nowhere larger."""
         if len(self.time_ns) <= most_steps:
             return self
         width_ns = int(self.time_ns[0] - self.time_ns[-1]) // most_steps + 1
         group = (self.time_ns[0] - self.time_ns) // width_ns
         ends = np.flatnonzero(np.append(group[1:] != group[:-1], True))
         starts = np.concatenate(([0], ends[:-1] + 1))
-        # The least memory of the group with the least time of the group.
+        # A group of steps becomes one: its least memory with its least time.
         return StepFunction(self.size_bytes[starts], self.time_ns[ends])
 
 
@@ -172,7 +172,7 @@ class ChainCuts:
         return best_ns
 
     def _extend(self, last: int) -> None:
-        """Make the functions H up to stage `last`."""
+        """Compute the functions H up to stage `last`."""
         for number in range(len(self._held), last + 1):
             self._poll()
             stage = self._chain.stage(number)
@@ -187,11 +187,11 @@ class ChainCuts:
 
 
 def bound_chain_cut(problem: RematChain, options: SolveOptions) -> Outcome:
-    """Bound the time of every schedule by what each cut of the chain makes it compute again.
+    """Bound the time of every schedule by what each cut of the chain forces it to recompute.
 
-    The cut at the last stage comes first, without anything known of the stages below: it has the
-    most to compute again. It is solved roughly, whatever the time, and then as well as can be. Then
-    all cuts are solved in order. At the time limit and on Ctrl-C the best bound so far is returned.
+    The cut at the last stage, which forces most, is solved first, without the bounds of the stages
+    below: once roughly, whatever the time limit, then with full accuracy. All cuts follow in order.
+    At the time limit and on Ctrl-C the best bound so far is returned.
 
     Returns
     -------
@@ -234,16 +234,18 @@ def bound_chain_cut(problem: RematChain, options: SolveOptions) -> Outcome:
 def with_cut_bound(
     outcome: Outcome, problem: RematChain, options: SolveOptions, clock: Clock
 ) -> Outcome:
-    """Add the bound to what a search found, in what it left of its time, or a share of it all.
+    """Add the cut bound to the outcome of a search.
+
+    It takes the time that the search has left over, or a fixed share of the limit if that is more.
 
     Parameters
     ----------
     outcome
-        What the search found; it has ended by Ctrl-C as well if the bound does.
+        What the search found. If Ctrl-C ends the bound, the outcome returned is interrupted too.
     problem, options
-        Of the search.
+        Those of the search.
     clock
-        Started with the search.
+        The clock that was started with the search.
     """
     time_limit_s = options.time_limit_s
     if time_limit_s is not None:

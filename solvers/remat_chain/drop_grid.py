@@ -1,4 +1,4 @@
-"""The persistent program with drops over memory slots, with a floor and a ceiling.
+"""Dynamic program for persistent schedules with drops on memory slots: a floor and a ceiling.
 
 The recurrence of `drop_search` with memory counted in slots as `rotor` counts it. Every table is
 read at :math:`m` less a sum of sizes, and never above :math:`m`: so the argument of `rotor` holds
@@ -6,9 +6,9 @@ word for word. Sizes rounded down give a lower bound for persistent schedules wi
 rounded up a schedule that fits; a sum of two sizes is rounded by parts. One table answers every
 smaller memory.
 
-The *two-table form* keeps no table of :math:`E`, which begins with :math:`F_{all}` then: a
-checkpoint is not used once more before its value is dropped. What it finds fits and is in the
-class, but is not always the best of it, so that its floor would be none.
+The *two-table form* keeps no table of :math:`E`: every :math:`E` then begins with :math:`F_{all}`,
+so that a checkpoint is not used once more before its value is dropped. The schedule that it finds
+fits and is in the class, but need not be the best of the class: its value is no lower bound.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.remat_chain.drop_needs import DropNeeds
 from jettison.solvers.remat_chain.rotor import ENTRY_BYTES, AskedMemories, Bracket
 
-# All tables of one program.
+# Limit on all tables of one program together.
 LARGEST_TABLES_BYTES = 4 * 2**30
 
 
 class Form(IntEnum):
-    """How many tables are kept."""
+    """Form of the program: how many tables it keeps."""
 
     TWO = 2
     FOUR = 4
@@ -41,7 +41,7 @@ def curve_with_drops(
     time_limit_s: float | None = None,
     threads: int = 1,
 ) -> list[Bracket]:
-    """Bracket the optimum with drops in several memories with two programs in all.
+    """Bracket the optimum with drops in several memories: two programs serve all of them.
 
     Where four tables of so many slots take more than 4 GiB, the ceiling comes from two, and the
     floor from four tables of as many slots as fit.
@@ -94,6 +94,6 @@ def curve_with_drops(
 
 
 def most_slots(chain: Chain, form: Form) -> int:
-    """Return for how many slots the tables of a chain are not too large."""
+    """Return the largest number of slots for which the tables of a chain are small enough."""
     rows = len(chain) * (len(chain) + 1) // 2
     return LARGEST_TABLES_BYTES // (form * ENTRY_BYTES * rows) - 1

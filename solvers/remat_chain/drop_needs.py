@@ -1,4 +1,4 @@
-r"""Memory that the four tables of the persistent program with drops need to begin a sub-chain.
+r"""Memory thresholds of sub-chains in the persistent program with drops, for its four tables.
 
 With :math:`p = 1` where :math:`\bar a^t` is in memory already, and
 :math:`b_p(t) = a^t + p\,\bar a^t` for what waits for the backward of :math:`t`,
@@ -34,7 +34,7 @@ class DropNeeds(ChainNeeds):
     def forward_all(self) -> NDArray[np.int64]:
         r"""Least bytes to begin with :math:`F_{all}`, shape (4, N, N).
 
-        On the diagonal, those of the whole sub-problem; there, :math:`E_1` has no meaning.
+        On the diagonal they are what the whole sub-problem needs; :math:`E_1` has no meaning there.
         """
         saving = (self.saved_bytes + self._forward_overhead_bytes)[:, None]
         backward = self.backward_bytes[:, None]

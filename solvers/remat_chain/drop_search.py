@@ -1,9 +1,10 @@
-r"""The persistent optimum with drops, in exact bytes and nanoseconds.
+r"""Fastest persistent schedule with drops, exact in bytes and nanoseconds.
 
-A device frees a tensor for nothing, and RR-9302's operations do not. One move then pays: run
-:math:`F_{all}^\ell`, drop its input :math:`a^{\ell-1}` while :math:`\bar a^\ell` stays, and make
-it again right before :math:`B^\ell`, saving other :math:`\bar a` on the way back. `DropRules` has
-the class of schedules. With the thresholds :math:`\beta, f_p, n_p` of `drop_needs`, and
+A device can free any tensor at no cost, which RR-9302's operations cannot express. One move gains
+by it: run :math:`F_{all}^\ell`, drop its input :math:`a^{\ell-1}` while :math:`\bar a^\ell` stays,
+and make that input again right before :math:`B^\ell`, saving other :math:`\bar a` on the way. The
+class of schedules is defined by `DropRules`. With the thresholds :math:`\beta, f_p, n_p` of
+`drop_needs`, and
 :math:`U(s,k) = \sum_{j=s}^{k} u_f^j`, four tables over the same three indices as those of `rotor`
 hold its optimum:
 
@@ -76,10 +77,10 @@ from jettison.solvers.remat_chain.rotor_exact import Effort, Search, search_pers
 
 @lru_cache(maxsize=8)
 def least_memory_with_drops(chain: Chain) -> tuple[int, ChainSchedule]:
-    """Return the least memory in bytes of a persistent schedule with drops, and one that fits it.
+    """Return the least memory in bytes of a persistent schedule with drops, and a schedule in it.
 
-    Drops lower what persistent schedules need: the recurrence of `drop_search` with maxima in place
-    of sums, in exact integers, :math:`O(N^3)` time.
+    It can be below the least memory of persistent schedules without drops. The recurrence of
+    `drop_search` with maxima in place of sums, in exact integers, :math:`O(N^3)` time.
     """
     needs = DropNeeds(chain)
     least, sequence = _kernels.least_memory_with_drops(
@@ -115,11 +116,11 @@ def fastest_with_drops(
     memory_bytes
         The limit, the input included.
     options
-        Gap, time limit, and whom to tell.
+        Gap, time limit, and the callback for progress.
     known
-        A schedule that fits; only faster ones are sought. None for one of least memory.
+        A schedule that fits; only faster ones are sought. None starts from one of least memory.
     effort
-        Where the search starts, and the memory it may use.
+        The first grid, and the memory that the tables may use.
 
     Returns
     -------

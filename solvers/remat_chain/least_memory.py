@@ -32,7 +32,7 @@ def least_persistent_memory(chain: Chain) -> tuple[int, ChainSchedule]:
 
 @lru_cache(maxsize=8)
 def least_memory(needs: ChainNeeds) -> tuple[int, ChainSchedule]:
-    """Return the least memory in bytes that meets some thresholds, and a schedule that attains it.
+    """Return the least memory in bytes for given thresholds, and a schedule that attains it.
 
     The recurrence of RR-9302 with maxima in place of sums, in exact integers: :math:`O(N^3)` time.
     """
@@ -67,7 +67,7 @@ def least_memory_of_any_schedule(chain: Chain) -> int:
 def persistent_infeasibility(chain: Chain, memory_bytes: int) -> Infeasibility | None:
     """Return the proof that no persistent schedule fits, or None if one does.
 
-    The least memory it names is that of persistent schedules: so much does suffice.
+    The least memory that it names is attained by a persistent schedule.
     """
     return infeasibility_below(
         least_persistent_memory(chain)[0], ScheduleClass.PERSISTENT, chain, memory_bytes
@@ -77,9 +77,9 @@ def persistent_infeasibility(chain: Chain, memory_bytes: int) -> Infeasibility |
 def infeasibility_below(
     least_bytes: int, valid_for: ScheduleClass, chain: Chain, memory_bytes: int
 ) -> Infeasibility | None:
-    """Return the proof from the least memory of a class of schedules, or None if one fits.
+    """Return the proof that no schedule of a class fits, or None where the memory suffices.
 
-    It covers all schedules where the memory is below what any schedule needs.
+    Where the memory is below what any schedule needs, the proof covers all schedules.
     """
     if memory_bytes >= least_bytes:
         return None
@@ -92,11 +92,11 @@ def infeasibility_below(
 
 
 def chain_schedule(sequence: list[tuple[int, int]]) -> ChainSchedule:
-    """Turn the sequence of a kernel into a schedule."""
+    """Convert a kernel's sequence of (kind, stage) pairs into a schedule."""
     return ChainSchedule(tuple(_operation(kind, stage) for kind, stage in sequence))
 
 
 @lru_cache(maxsize=2**16)
 def _operation(kind: int, stage: int) -> ChainOperation:
-    # Sequences are long, and there are few operations: they are made once.
+    # Sequences are long but have few distinct operations: each is made once.
     return ChainOperation(_KINDS[kind], stage)

@@ -1,4 +1,4 @@
-r"""Memory that the two ways to start a sub-chain need: the thresholds of RR-9302, corrected.
+r"""Memory thresholds of RR-9302 for the two ways to start a sub-chain, corrected.
 
 For the sub-chain :math:`s, \dots, t` with :math:`\delta^t` in memory and the input not counted:
 
@@ -55,7 +55,7 @@ class ChainNeeds:
 
     @cached_property
     def backward_bytes(self) -> NDArray[np.int64]:
-        """What the backward of each stage needs beside the stage's input, shape (N,)."""
+        """Memory of each stage's backward beside the stage's input, shape (N,)."""
         chain = self.chain
         return np.array(
             [
@@ -85,7 +85,7 @@ class ChainNeeds:
         later = self.input_bytes + first
         needs = np.zeros((count, count), dtype=np.int64)
         for s in range(count - 1):
-            # Entry t takes the maximum over s < j < t: what has been met before t is reached.
+            # Entry t takes the maximum over s < j < t: the terms met before t.
             met = np.maximum.accumulate(np.concatenate(([first[s]], later[s + 1 : count - 1])))
             needs[s, s + 1 :] = self.output_bytes[s + 1 :] + met
         return needs
@@ -105,7 +105,7 @@ class InputsOnlyNeeds(ChainNeeds):
 
     @cached_property
     def forward_all(self) -> NDArray[np.int64]:
-        """:math:`m_{all}(s,s)` on the diagonal, what never fits elsewhere; shape (N, N)."""
+        """:math:`m_{all}(s,s)` on the diagonal, an unattainable size elsewhere; shape (N, N)."""
         needs = np.full_like(super().forward_all, NEVER_BYTES)
         np.fill_diagonal(needs, np.diagonal(super().forward_all))
         return needs

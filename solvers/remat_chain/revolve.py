@@ -2,9 +2,9 @@
 
 Source: Griewank and Walther (2008), as RR-9302, Section 5.3 compares with it, and Appendix C of
 Gruslys et al. (2016). Only inputs of stages are checkpointed, and what a backward needs is saved
-right before it: the recurrence of `rotor` in which ``F_all`` is left to single stages. It is
-solved exactly by the same search (`rotor_exact.refine`), so that no schedule of this kind is
-faster; a schedule that saves more can be, so its bound is none for the problem.
+right before it: the recurrence of `rotor` with ``F_all`` for single stages only. It is solved
+exactly by the same search (`rotor_exact.refine`), so that no schedule of this kind is faster.
+Schedules that save more can be: the optimum here is no bound for the problem.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""rotor: the fastest memory-persistent schedule of a chain, with a floor and a ceiling.
+r"""rotor: dynamic program for the fastest memory-persistent schedule of a chain, on memory slots.
 
 Source: Beaumont et al., RR-9302, Theorem 1 and Algorithms 1 and 2. With the thresholds of
 `needs`, and memory :math:`m` that holds everything but the input of the sub-chain,
@@ -33,8 +33,8 @@ The ceiling. What is subtracted is rounded up, and :math:`b` bytes become
 than the bytes left, a threshold that they meet is met by the bytes, and the schedule fits.
 
 Where the sizes and memories share a divisor that makes the grid exact, both programs agree and the
-answer is optimal among persistent schedules. Non-persistent schedules can be faster: nothing here
-bounds them but the time without recomputation.
+answer is optimal among persistent schedules. Non-persistent schedules can be faster; all that is
+known of them here is the time without recomputation.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ from jettison.solvers.remat_chain.least_memory import (
 from jettison.solvers.remat_chain.needs import ChainNeeds
 
 FIRST_SLOTS = 500
-# One program at a time holds N (N + 1) / 2 rows of entries.
+# Limit on the one table in memory at a time, of N (N + 1) / 2 rows.
 LARGEST_TABLE_BYTES = 4 * 2**30
 ENTRY_BYTES = 8
 _NO_TIME_S = 1e-9
@@ -88,14 +88,14 @@ Ceiling = tuple[int, list[tuple[int, int]]]
 
 @dataclass(frozen=True, slots=True)
 class Bracket:
-    """What one number of slots proves for one memory.
+    """Lower bound and schedule that a grid of memory slots gives for one memory.
 
     Attributes
     ----------
     floor_ns
         Lower bound on the time of persistent schedules, or None if there is none that fits.
     schedule
-        A schedule that fits, or None if rounding up left none.
+        A schedule that fits, or None if none fits with sizes rounded up.
     is_exact
         Whether the grid rounds nothing.
     """
@@ -126,7 +126,7 @@ def persistent_curve(
     time_limit_s: float | None = None,
     threads: int = 1,
 ) -> list[Bracket]:
-    """Bracket the persistent optimum in several memories with two programs in all.
+    """Bracket the persistent optimum in several memories: two programs serve all of them.
 
     Parameters
     ----------
@@ -180,11 +180,11 @@ class AskedMemories:
     Attributes
     ----------
     available_bytes
-        Of each memory, in the order given: what it holds beside the input.
+        Bytes of each memory beside the input, in the order given.
     budgets
-        The same, each once and ascending, but for those that do not hold the input.
+        The same values, each once and ascending, without memories too small for the input.
     slots
-        Of the largest budget.
+        Number of slots of the largest budget.
     is_exact
         Whether the grid rounds nothing.
     """
@@ -196,7 +196,7 @@ class AskedMemories:
 
     @classmethod
     def of(cls, chain: Chain, memories_bytes: Sequence[int], slots: int) -> AskedMemories:
-        """Take so many slots, or as many as are exact if that is fewer.
+        """Make the grid of `slots` slots, or of fewer if these round nothing.
 
         Raises
         ------
@@ -262,7 +262,7 @@ class AskedMemories:
 
 
 def most_slots(chain: Chain) -> int:
-    """Return for how many slots the table of a chain is not too large."""
+    """Return the largest number of slots for which the table of a chain is small enough."""
     rows = len(chain) * (len(chain) + 1) // 2
     return LARGEST_TABLE_BYTES // (ENTRY_BYTES * rows) - 1
 
@@ -285,10 +285,10 @@ def solve_rotor(problem: RematChain, options: SolveOptions) -> Outcome:
 
 
 def solve_rotor_curve(problems: Sequence[RematChain], options: SolveOptions) -> list[Outcome]:
-    """Solve for several memories of one chain: the first round of all of them is one table.
+    """Solve for several memories of one chain, whose first round shares one table.
 
-    A memory goes on alone, as in `solve_rotor`, only where its gap is not closed by then. The time
-    limit holds for the table, and for each memory after it.
+    Memories with an open gap after that round go on alone, as in `solve_rotor`. The time limit
+    holds for the table, and again for each memory after it.
     """
     return solve_on_one_table(problems, options, persistent_curve, _refine)
 
@@ -320,7 +320,7 @@ def solve_on_one_table(
     on_grid = [size for size in memories if size < chain.store_all_peak_bytes]
     if len(chain) < fewest_stages:
         on_grid = []
-    # Where a limit ends the table, each memory says for itself how far it came.
+    # Where a limit ends the table, each memory is solved alone and reports how far it came.
     brackets: Sequence[Bracket | None] = [None] * len(on_grid)
     with Ending() as ending:
         brackets = table(chain, on_grid, FIRST_SLOTS, options.time_limit_s, options.threads)
@@ -332,21 +332,21 @@ def solve_on_one_table(
     for problem in problems:
         outcome = go_on(problem, options, first.get(problem.memory_bytes))
         if outcome.termination is Termination.INTERRUPTED:
-            # The others get what the table says, and no time of their own.
+            # The other memories get the bracket of the table, and no time of their own.
             options = replace(options, time_limit_s=_NO_TIME_S)
         outcomes.append(outcome)
     return outcomes
 
 
 def _refine(problem: RematChain, options: SolveOptions, first: Bracket | None) -> Outcome:
-    """Go on from a bracket that is known already, or from the least that is known of any memory."""
+    """Refine a given bracket; without one, start from bounds that need no table."""
     clock = Clock(options.time_limit_s)
     chain, memory_bytes = problem.instance, problem.memory_bytes
     refusal = persistent_infeasibility(chain, memory_bytes)
     if refusal is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refusal)
     if memory_bytes >= chain.store_all_peak_bytes:
-        # Rounding up would lose this schedule where the memory just holds it.
+        # Rounding up would lose this schedule where the memory barely holds it.
         return Outcome(termination=Termination.COMPLETED, schedule=store_all_schedule(chain))
 
     found = refine_on_grids(
@@ -378,18 +378,18 @@ def _refine(problem: RematChain, options: SolveOptions, first: Bracket | None) -
 
 @dataclass(frozen=True, slots=True)
 class Refined:
-    """What grids of more and more slots found for one memory.
+    """Outcome of grids of more and more slots for one memory.
 
     Attributes
     ----------
     schedule
-        The fastest one.
+        The fastest schedule of all grids.
     floor_ns
         The highest floor; 0 if there is none.
     slots
-        Of the finest grid that was solved.
+        Slots of the finest grid that was solved.
     termination
-        Why there is no finer one.
+        Why no finer grid was solved.
     """
 
     schedule: ChainSchedule
@@ -406,18 +406,18 @@ def refine_on_grids(
     options: SolveOptions,
     clock: Clock,
 ) -> Refined:
-    """Double the slots while the gap is open, and while time and memory last.
+    """Double the slots until the gap is closed, or time or memory end it.
 
     Parameters
     ----------
     bracket_at
-        Solves with so many slots in so many seconds; ends as `persistent_curve` does.
+        Solves for a number of slots in a number of seconds; raises what `persistent_curve` raises.
     chain, known
         The instance, and a schedule that fits.
     first
         The bracket of 500 slots, where it is known already.
     options, clock
-        Of the method, which is told after each grid; the clock was started with it.
+        The method's options, whose callback is called after each grid, and its clock.
     """
     best, best_ns = known, known.replay(chain).time_ns
     floor_ns = 0
@@ -453,13 +453,13 @@ def refine_on_grids(
 
 @dataclass(frozen=True, slots=True)
 class MemoryGrid:
-    """So many slots for so many bytes, the input excluded."""
+    """Grid that divides a memory, the input excluded, into slots of equal size."""
 
     available_bytes: int
     slots: int
 
     def count(self, sizes: NDArray[np.int64], *, rounds_up: bool) -> NDArray[np.int32]:
-        """Return sizes in slots, rounded; what exceeds the whole grid becomes slots + 1."""
+        """Return sizes in slots, rounded; a size above the whole grid becomes slots + 1."""
         most = self.available_bytes
         # Sizes times slots can need more than 64 bits: Python's integers then take over.
         exact = np.minimum(sizes, most).astype(object if most * self.slots >= 2**63 else np.int64)

@@ -1,12 +1,12 @@
-"""rotor-drops: the fastest persistent schedule with drops of a chain, from every side.
+"""rotor-drops: the fastest persistent schedule with drops of a chain, exactly or as a bracket.
 
-The program of `drop_search`, in exact bytes and nanoseconds for chains of up to 350 stages, and on
-grids with a floor and a ceiling (`drop_grid`) where that has to wait or does not fit. Its class
-holds every persistent schedule. So it starts from what `rotor` and the baselines find: it is never
-worse than they are, and only seeks what is faster.
+Chains of up to 350 stages are solved by the program of `drop_search` in exact bytes and
+nanoseconds; longer ones, and those whose exact tables are too large, on grids with a floor and a
+ceiling (`drop_grid`). The class contains every persistent schedule: the method therefore starts
+from what `rotor` and the baselines find, is never worse than they are, and seeks faster ones only.
 
-The class has no closed form of its least memory: it is read off the tables, and so is a proof that
-nothing fits. A floor for persistent schedules is none for schedules with drops.
+The least memory of the class has no closed form: it is read off the tables, and so is a proof that
+nothing fits. A floor for persistent schedules does not hold for schedules with drops.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ from jettison.solvers.remat_chain.rotor_exact import refine
 MOST_STAGES_AT_ONCE = 120
 # Beyond, 2 GiB hold no first grid that is fine enough to drop much.
 MOST_EXACT_STAGES = 350
-# What a search for a start may take of the time that is left.
+# Share of the remaining time that each search for a first schedule may take.
 SHARE_OF_STARTS = 0.25
 _NO_TIME_S = 1e-9
 
 
 @dataclass
 class _Known:
-    """The best that is known of one problem."""
+    """Best schedule and best bound known of one problem."""
 
     problem: RematChain
     schedule: ChainSchedule
@@ -68,7 +68,7 @@ class _Known:
     states: int = 0
 
     def offer(self, schedule: ChainSchedule | None) -> None:
-        """Take a schedule if it fits and is faster."""
+        """Keep a schedule if it fits and is faster."""
         if schedule is None:
             return
         replay = schedule.replay(self.problem.instance, self.problem.memory_bytes)
@@ -76,7 +76,7 @@ class _Known:
             self.schedule, self.time_ns = schedule, replay.time_ns
 
     def outcome(self, termination: Termination) -> Outcome:
-        """Say what is known."""
+        """Return the best schedule and bound as an outcome."""
         bound = Bound(
             time_ns=self.floor_ns,
             valid_for=ScheduleClass.PERSISTENT_WITH_DROPS,
@@ -105,11 +105,11 @@ def solve_rotor_drops(problem: RematChain, options: SolveOptions) -> Outcome:
 
 
 def solve_rotor_drops_curve(problems: Sequence[RematChain], options: SolveOptions) -> list[Outcome]:
-    """Solve for several memories of one chain: the first grid of all of them is one table.
+    """Solve for several memories of one chain, whose first grid shares one table.
 
-    A memory goes on alone, as in `solve_rotor_drops`, where its gap is not closed by then. Of short
-    chains, whose exact program takes less than a second, each is solved alone. The time limit holds
-    for the table, and for each memory after it.
+    Memories with an open gap after that grid go on alone, as in `solve_rotor_drops`. On short
+    chains, where the exact program takes less than a second, every memory is solved alone. The time
+    limit holds for the table, and again for each memory after it.
     """
     fewest = MOST_STAGES_AT_ONCE + 1
     return solve_on_one_table(problems, options, curve_with_drops, _solve, fewest)
@@ -125,7 +125,7 @@ def _solve(problem: RematChain, options: SolveOptions, first: Bracket | None) ->
             return Outcome(termination=Termination.COMPLETED, infeasibility=refusal)
         known_schedule = least_memory_with_drops(chain)[1]
     if memory_bytes >= chain.store_all_peak_bytes:
-        # Rounding up would lose this schedule where the memory just holds it.
+        # Rounding up would lose this schedule where the memory barely holds it.
         return Outcome(termination=Termination.COMPLETED, schedule=store_all_schedule(chain))
     known = _Known(problem, known_schedule, known_schedule.replay(chain).time_ns)
     with Ending() as ending:
@@ -136,22 +136,22 @@ def _solve(problem: RematChain, options: SolveOptions, first: Bracket | None) ->
 
 
 def _starts(problem: RematChain, options: SolveOptions, clock: Clock) -> Iterator[ChainSchedule]:
-    """Yield what the methods find whose schedules are all in the class, the quick ones first.
+    """Yield schedules of other methods whose schedules are all in the class, quick methods first.
 
     Raises
     ------
     KeyboardInterrupt
-        After what a method found that was ended by Ctrl-C.
+        After the schedule of the method that Ctrl-C ended.
     """
     chain, memory_bytes = problem.instance, problem.memory_bytes
 
     def hurried() -> SolveOptions:
-        """Leave most of the time to what comes later."""
+        """Return options that leave most of the time to the later steps."""
         limit_s = None if options.time_limit_s is None else SHARE_OF_STARTS * clock.left_s
         limit_s = None if limit_s is None else max(limit_s, _NO_TIME_S)
         return replace(options, time_limit_s=limit_s, on_progress=None)
 
-    # The first grid of rotor is all that it has in little time.
+    # In little time rotor solves its first grid only.
     if len(chain) > MOST_STAGES_AT_ONCE:
         try:
             of_rotor = persistent_bracket(
@@ -176,7 +176,7 @@ def _starts(problem: RematChain, options: SolveOptions, clock: Clock) -> Iterato
 def _search(
     known: _Known, options: SolveOptions, clock: Clock, first: Bracket | None
 ) -> Termination:
-    """Narrow what is known, by grids and in exact bytes."""
+    """Close the bracket, by grids and in exact bytes."""
     problem = known.problem
     chain, memory_bytes = problem.instance, problem.memory_bytes
 
@@ -202,7 +202,7 @@ def _search(
         return replace(bracket, schedule=known.schedule)
 
     def is_settled(bracket: Bracket) -> bool:
-        """Tell whether the first grid is enough."""
+        """Tell whether the first grid closes the gap."""
         tell(Progress(clock.seconds, known.time_ns, known.floor_ns))
         base_ns = chain.base_time_ns
         return bracket.is_exact or options.is_close_enough(known.time_ns, known.floor_ns, base_ns)

@@ -1,10 +1,10 @@
-r"""The persistent optimum in exact bytes and nanoseconds, without a grid in the answer.
+r"""Fastest persistent schedule of a chain, exact to the byte and nanosecond, by pruned grids.
 
 The recurrence of `rotor`, :math:`C(s,t,m)`, is bounded on grids of finer and finer slots, from two
 sides. The *inside* bound of the sub-chain :math:`s,\dots,t` in a slot of memory sizes is the
 program with sizes rounded down. The *outside* bound is the least time that any solution which has
-this sub-chain in this slot spends on everything else; it follows from the root down, each part of a
-choice taking what its parent takes, plus the inside bound of the other part:
+this sub-chain in this slot spends on everything else. It is computed from the root down: each part
+of a choice has the outside bound of its parent, plus the inside bound of the other part:
 
 .. math::
 
@@ -15,14 +15,14 @@ choice taking what its parent takes, plus the inside bound of the other part:
 Where inside and outside together reach the time of a schedule that is known, no faster schedule has
 that sub-chain in that slot, and the next grid leaves it out; the same holds for a single choice.
 This is the inside-outside pruning of parsing, from coarse to fine (Charniak et al., 2006, have it
-with probabilities; here both bounds are proved, so that nothing is lost). What is left soon fits
-step functions in exact bytes: :math:`C(s,t,\cdot)` never grows with :math:`m`. The rules and why
-they hold stand in ``_native/pruned_grid.hpp`` and ``_native/exact_program.hpp``.
+with probabilities; here both bounds are proved, so that no optimum is lost). The sub-chains that
+are left soon fit into step functions in exact bytes: :math:`C(s,t,\cdot)` never grows with
+:math:`m`. ``_native/remat_chain/pruned_grid.hpp`` and ``exact_program.hpp`` beside it have the
+rules and their proofs.
 
-Time is that of the first grid, :math:`O(N^3 S)`, and of what is left after it, for which no bound
-better than the number of reachable memory sizes is known; ``benchmarks/exact_search.py`` measures
-it. Beyond some 700 stages, 2 GiB no longer hold a first grid that is fine enough to drop much, and
-what comes back is a bracket.
+The first grid takes time :math:`O(N^3 S)`. For the rest no bound better than the number of
+reachable memory sizes is known; ``benchmarks/exact_search.py`` measures it. Beyond some 700 stages,
+2 GiB no longer hold a first grid that is fine enough to drop much, and the answer is a bracket.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ from jettison.solvers.remat_chain.least_memory import (
 from jettison.solvers.remat_chain.needs import ChainNeeds
 from jettison.solvers.remat_chain.rotor import solve_rotor
 
-# All tables of the search together.
+# Limit on all tables of the search together.
 MOST_BYTES = 2 * 2**30
 MOST_STAGES = 700
-# As many as the kernel can count. In practice a few thousand do.
+# The most slots that the kernel can count. In practice a few thousand suffice.
 MOST_SLOTS = 2**28
 # The first grid: coarse enough to be cheap, for it is the only one that has to hold everything, and
 # fine enough to drop most of it. Where inputs take less than a slot, almost nothing is dropped.
@@ -63,20 +63,20 @@ SLOTS_PER_STAGE = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What one search proved.
+    """Outcome of one exact search: a lower bound and a schedule.
 
     Attributes
     ----------
     lower_bound_ns
-        No persistent schedule is faster.
+        Lower bound on the time of persistent schedules.
     schedule
-        A schedule of `time_ns` that fits.
+        The fastest schedule found that fits.
     time_ns
         Its time; the optimum if `is_complete`.
     slots
         Slots of the finest grid.
     states
-        Sub-chains and slots that were bounded, and corners of step functions.
+        Pairs of sub-chain and slot that were bounded, and corners of step functions.
     is_complete
         Whether bound and time meet.
     """
@@ -91,16 +91,16 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """Where a search starts and how far it may go; the optimum does not depend on it.
+    """First grid and limits of a search; the optimum does not depend on them.
 
     Attributes
     ----------
     first_slots
         Slots of the first grid; None for as many as suit the sizes and the memory.
     most_slots
-        Finer grids are not tried: what they would have to look at is solved in exact bytes.
+        Slots of the finest grid; what is left after it is solved in exact bytes.
     most_bytes
-        For all tables together.
+        Limit on all tables together.
     """
 
     first_slots: int | None = None
@@ -115,7 +115,7 @@ def search_persistent_optimum(
     options: SolveOptions,
     effort: Effort | None = None,
 ) -> tuple[Search, Termination]:
-    """Narrow the bracket around the optimum, grid after grid; return it and why it stopped.
+    """Narrow the bracket around the optimum, grid after grid; return it and why the search ended.
 
     Parameters
     ----------
@@ -126,9 +126,9 @@ def search_persistent_optimum(
     known
         A schedule that fits; only faster ones are sought.
     options
-        Gap, time limit, and whom to tell.
+        Gap, time limit, and the callback for progress.
     effort
-        Where to start, and the memory to use.
+        The first grid, and the memory that the tables may use.
     """
     clock = Clock(options.time_limit_s)
     effort = effort or Effort()
@@ -161,7 +161,7 @@ def search_persistent_optimum(
 def refine(
     needs: ChainNeeds, memory_bytes: int, options: SolveOptions
 ) -> tuple[Search, Termination, int]:
-    """Search from the schedule of least memory; return what is known, why it stopped, the slots.
+    """Search from the schedule of least memory; return the result, why it ended, and the slots.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def refine(
     memory_bytes
         The limit, the input included; at least the least memory that meets the thresholds.
     options
-        Gap, time limit, and whom to tell.
+        Gap, time limit, and the callback for progress.
     """
     known = least_memory(needs)[1]
     best, termination = search_persistent_optimum(needs, memory_bytes, known, options)
@@ -218,8 +218,8 @@ def _start(
 ) -> _kernels.PersistentSearch:
     chain = needs.chain
     available = memory_bytes - chain.input_bytes
-    # A grid needs some memory to divide. Without any, half a byte serves as well: what has a size
-    # does not fit, and what has none does.
+    # A grid needs some memory to divide. Where there is none, half a byte serves as well: a tensor
+    # with a size does not fit into it, and one without a size does.
     scale = 1
     if available == 0:
         available, scale = 1, 2
@@ -243,10 +243,10 @@ def _start(
 
 
 def _first_slots(needs: ChainNeeds, available: int, most_bytes: int) -> int:
-    """Return a number of slots such that an input of mean size takes two of them, if few will do.
+    """Return the first number of slots: an input of mean size takes two, where limits allow it.
 
-    Two tables with so many, 4 bytes an entry, take at most three quarters of the memory, and four
-    times as many if there are four kinds of sub-problems.
+    Two tables with that many, at 4 bytes an entry, take at most three quarters of the memory; so do
+    the eight tables of the program with drops.
     """
     count = len(needs.chain)
     kinds = needs.forward_all.size // count**2

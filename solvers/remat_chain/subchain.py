@@ -1,4 +1,4 @@
-r"""The fastest persistent schedule of some stages of a chain, between tensors that stay.
+r"""Fastest persistent schedule of consecutive stages of a chain, between tensors that stay.
 
 It is :math:`C(s,t,m)` of `rotor` for any :math:`s \le t`, where :math:`m` holds neither the input
 of stage s nor what else is kept: in exact bytes, or the best that the search of `rotor_exact` has
@@ -66,7 +66,7 @@ def subchain_operations(
     known = chain_schedule(least).operations
     stages = needs.chain.stages[span]
     faster: list[tuple[int, int]] = []
-    # The search needs memory to divide. Without any, nothing that has a size can be kept anyway.
+    # The search needs memory to divide. Where there is none, no tensor with a size can be kept.
     if available_bytes:
         search = _kernels.PersistentSearch(
             np.array([stage.forward_ns for stage in stages], dtype=np.int64),
@@ -93,7 +93,7 @@ def _sequence(
         while not search.is_complete:
             search.refine(None if time_limit_s is None else clock.left_s)
     except (TimeoutError, MemoryError):
-        # What it has found by now fits as well.
+        # The best schedule found by then fits as well.
         return search.sequence
     return search.sequence
 

@@ -1,12 +1,13 @@
-"""The fastest of all schedules of a chain: what a program finds, and a search that seeks better.
+"""Fastest of all schedules of a chain: search over memory contents, beside a dynamic program.
 
 RR-9302 (Section 4.1) shows that persistence can cost time and leaves the optimum of all schedules
-open. A device can also drop any value for nothing, which the sequences of its Table 1 cannot.
-`contents_search` looks at every schedule that there is. Its estimate is such that a few hundred
-states do on most networks; so it goes first, with few states, on chains that are not long. Where it
-does not end, the program of the persistent schedules with drops gives it a schedule to beat, and it
-goes on with all the states that it may have, or as far as the time goes. Beyond `MOST_STAGES`
-stages there is that program alone, with the cut bound, which holds for all schedules.
+open. A device can also drop any value at no cost, which the sequences of its Table 1 cannot.
+
+`contents_search` searches all schedules. Its estimate is so close that a few hundred states suffice
+on most networks; so on chains that are not long it runs first, with few states. Where it does not
+end, the program of the persistent schedules with drops gives it a schedule to beat, and it runs
+again with all the states that it may have, until the time limit. Beyond `MOST_STAGES` stages there
+is that program alone, with the cut bound, which holds for all schedules.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from jettison.solvers.remat_chain.least_memory import least_memory_of_any_schedu
 from jettison.solvers.remat_chain.revolve import solve_revolve
 from jettison.solvers.remat_chain.rotor_drops import solve_rotor_drops
 
-# Of the search that goes before the program: a second at most, on chains of so many stages.
+# Limits of the search that runs before the program: a second at most, on chains up to this length.
 FEW_STATES = 200_000
 FEW_STAGES = 100
 _BASELINES: tuple[Callable[[RematChain, SolveOptions], Outcome], ...] = (
@@ -55,7 +56,7 @@ _BASELINES: tuple[Callable[[RematChain, SolveOptions], Outcome], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is known of a problem at some moment of the run."""
+    """Best schedule and bounds at some point of the run."""
 
     problem: RematChain
     schedule: ChainSchedule | None = None
@@ -65,7 +66,7 @@ class _Known:
     states: int = 0
 
     def with_schedule(self, schedule: object) -> _Known:
-        """Return the same with a schedule that fits, if it is faster; None is none."""
+        """Return the same with a schedule that fits, if one is given and faster."""
         if schedule is None:
             return self
         assert isinstance(schedule, ChainSchedule)
@@ -75,18 +76,18 @@ class _Known:
         return replace(self, schedule=schedule, time_ns=time_ns)
 
     def with_search(self, found: ContentsSearch) -> _Known:
-        """Return the same with what a search for the fastest schedule proved."""
+        """Return the same with the bound and the schedule of a search for the fastest one."""
         known = self.with_schedule(found.schedule)
         lower_ns = max(self.lower_bound_ns, found.lower_bound)
         return replace(known, lower_bound_ns=lower_ns, states=self.states + found.states)
 
     @property
     def is_optimal(self) -> bool:
-        """Whether the bound of all schedules meets the time."""
+        """Whether the bound for all schedules meets the time."""
         return self.time_ns is not None and self.lower_bound_ns >= self.time_ns
 
     def outcome(self, termination: Termination) -> Outcome:
-        """Return all of it."""
+        """Return all that is known as an outcome."""
         bound = Bound(
             time_ns=self.lower_bound_ns,
             valid_for=ScheduleClass.ALL,
@@ -103,7 +104,7 @@ class _Known:
 
 
 def solve_unrestricted(problem: RematChain, options: SolveOptions) -> Outcome:
-    """Return the fastest of all schedules of a chain, and the proof of it if it can be had.
+    """Return the fastest of all schedules of a chain, with its proof if the limits allow one.
 
     Returns
     -------
@@ -132,7 +133,7 @@ def solve_unrestricted(problem: RematChain, options: SolveOptions) -> Outcome:
 
 
 def _search_beside_program(known: _Known, options: SolveOptions, clock: Clock) -> Outcome:
-    """Find the best persistent schedule, then seek one that is faster by more than the gap."""
+    """Find the best persistent schedule, then search for one faster by more than the gap."""
     problem = known.problem
     can_search = len(problem.instance) <= MOST_STAGES
     share = 0.5 if can_search else 1.0
@@ -144,7 +145,7 @@ def _search_beside_program(known: _Known, options: SolveOptions, clock: Clock) -
     if program.termination is Termination.INTERRUPTED:
         return known.outcome(Termination.INTERRUPTED)
     if not program.termination.is_regular:
-        # What stopped early may be behind what searches less.
+        # A program that stopped early may be behind the baselines.
         known = known.with_schedule(solve_revolve(problem, program_options).schedule)
     lower_ns = [item.time_ns for item in program.bounds if item.valid_for is ScheduleClass.ALL]
     known = replace(known, lower_bound_ns=max([known.lower_bound_ns, *lower_ns]))
@@ -169,7 +170,7 @@ def _search_beside_program(known: _Known, options: SolveOptions, clock: Clock) -
 
 
 def _ended(known: _Known, found: ContentsSearch, options: SolveOptions, clock: Clock) -> Outcome:
-    """Return what is known after a search that ended, or was stopped."""
+    """Return the outcome after a search over contents, complete or not."""
     if found.is_complete and known.schedule is None:
         return _refusal(known.problem, clock)
     if known.time_ns is not None:
@@ -198,7 +199,7 @@ def _refused(smallest: ContentsSearch, least_bytes: int = 0) -> Outcome:
 
 
 def _smallest(problem: RematChain, clock: Clock) -> ContentsSearch:
-    """Search the least memory of any schedule, which is at most that of a persistent one."""
+    """Search for the least memory of any schedule, at most that of a persistent one."""
     chain = problem.instance
     persistent_bytes, schedule = least_memory_with_drops(chain)
     least_bytes = least_memory_of_any_schedule(chain)

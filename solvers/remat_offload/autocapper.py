@@ -35,9 +35,9 @@ from jettison.solvers.remat_offload.incumbent import OffloadIncumbent
 from jettison.solvers.remat_offload.tensor_lifetimes import Gap, TensorLifetimes
 
 MEMORIES = 40
-# What the schedule without transfers may take of the time.
+# Share of the time for the schedule without transfers.
 SHARE_OF_ROTOR = 0.25
-# One table serves all memories.
+# Limit on the one table that serves all memories.
 MOST_SLOTS = 2000
 
 
@@ -70,7 +70,7 @@ def capper_gaps(lifetimes: TensorLifetimes, memory_bytes: int) -> list[Gap] | No
 
 
 def offer_capped(incumbent: OffloadIncumbent, computations: ChainSchedule) -> None:
-    """Offer the schedule that capper makes of some computations, if it makes one."""
+    """Offer the schedule that capper makes of a sequence of computations, if it makes one."""
     problem = incumbent.problem
     lifetimes = TensorLifetimes(problem.instance, computations)
     gaps = capper_gaps(lifetimes, problem.memory_bytes)
@@ -86,7 +86,7 @@ def offer_capped(incumbent: OffloadIncumbent, computations: ChainSchedule) -> No
 def solve_autocapper(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
     """Return the best schedule of capper over 40 sizes of memory, if one fits.
 
-    It is at least as good as the best schedule without transfers of a quarter of the time.
+    It is no slower than the schedule without transfers that a quarter of the time finds.
     """
     clock = Clock(options.time_limit_s)
     incumbent = OffloadIncumbent(problem)
@@ -97,7 +97,7 @@ def solve_autocapper(problem: RematOffloadChain, options: SolveOptions) -> Outco
 def offer_autocapper(
     incumbent: OffloadIncumbent, options: SolveOptions, clock: Clock
 ) -> Iterator[None]:
-    """Offer what autocapper tries, in the time that `clock` has left.
+    """Offer the 40 schedules of autocapper, in the time that `clock` has left.
 
     Raises
     ------
@@ -128,10 +128,10 @@ def offer_autocapper(
 def _rotor_sequences(
     chain: Chain, memories: Sequence[int], clock: Clock, threads: int
 ) -> Iterator[ChainSchedule]:
-    """Yield the fastest persistent sequence on one grid of `rotor` for each memory with one.
+    """Yield for each memory the fastest persistent sequence on one shared grid of `rotor`.
 
-    Where rounding up leaves none, it is the sequence of least memory. The grid is so fine that the
-    smallest memory has as many slots as `rotor` gives it first, but for a limit.
+    Where none fits with sizes rounded up, it is the sequence of least memory. The grid is so fine
+    that the smallest memory has as many slots as in the first round of `rotor`, up to a limit.
     """
     least_bytes, least = least_persistent_memory(chain)
     on_grid = [size for size in memories if least_bytes <= size < chain.store_all_peak_bytes]
@@ -142,7 +142,7 @@ def _rotor_sequences(
     brackets = iter(persistent_curve(chain, on_grid, slots, clock.left_s, threads))
     for memory_bytes in memories:
         if memory_bytes >= chain.store_all_peak_bytes:
-            # Rounding up would lose this sequence where the memory just holds it.
+            # Rounding up would lose this sequence where the memory barely holds it.
             yield store_all_schedule(chain)
         elif memory_bytes >= least_bytes:
             yield next(brackets).schedule or least

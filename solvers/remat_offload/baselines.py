@@ -1,4 +1,4 @@
-"""Schedules without transfers, where there is a link that they leave idle."""
+"""Baselines that leave the link idle: schedules without transfers."""
 
 from __future__ import annotations
 

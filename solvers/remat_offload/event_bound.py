@@ -1,12 +1,11 @@
-r"""A lower bound on the time of every schedule of a chain that may offload, from one model.
+r"""Lower bound for chains with offloading from one model over all first starts.
 
 The model is in `jettison.formulations.remat_offload.events`. Its linear relaxation is solved by
 HiGHS, and its multipliers are evaluated in exact arithmetic (`exact_dual_bound`): the coefficients
 of the model are exact, or rounded so that it still relaxes every schedule, and this bound is proved
-whatever the solver did. Chains of a few stages are
-then solved with their binaries for the time that is left; that bound rests on the solver. What is
-proved first stands if the solver breaks down on the second; where it does so on the first, nothing
-is proved beyond the base time.
+whatever the solver did. Chains of a few stages are then solved with their binaries for the time
+that is left; that bound rests on the solver. If the solver breaks down there, the bound of the
+relaxation stands; if it breaks down on the relaxation, only the base time is proved.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ MOST_STAGES_WITH_BINARIES = 5
 # Longer chains are declined: their relaxation takes ten seconds at 40 stages, some minutes at 60,
 # and on random chains of ten stages or more cut-bound proves more in a tenth of the time.
 MOST_STAGES = 30
-# HiGHS takes a part of a tensor below this for none of it. With its own 1e-6 it claimed nanoseconds
-# too many where a copy takes millions of them: what is copied meanwhile was lost.
+# HiGHS counts a fraction of a tensor below this as none of it. With its default of 1e-6 its bound
+# was nanoseconds too high where a copy takes millions of them: what is copied meanwhile was lost.
 _FEASIBILITY_TOLERANCE = 1e-9
-# What a dual bound of HiGHS may claim by that; absolute, in a model whose copies take up to 1024,
-# in each of 4 N <= 20 intervals.
+# By how much a dual bound of HiGHS may be too high for that reason: absolute, in a model whose
+# copies take up to 1024, in each of 4 N <= 20 intervals.
 _SOLVER_TOLERANCE = 2e-5
 
 
@@ -73,7 +72,7 @@ def bound_offload_events(problem: RematOffloadChain, options: SolveOptions) -> O
         note = f"the linear relaxation: {failed}"
         return Outcome(termination=Termination.ERROR, work=work, note=note)
     if solution.row_duals is None:
-        # The model has a point, for something fits: HiGHS errs if it says that there is none.
+        # The model has a point, since some schedule fits: HiGHS errs if it says that there is none.
         is_wrong = solution.answer is Answer.INFEASIBLE
         return Outcome(
             termination=Termination.ERROR if is_wrong else solution.termination,

@@ -1,4 +1,4 @@
-r"""Decides when tensors leave and come back, for computations and gaps that are given.
+r"""Simulation that times the transfers of given gaps among given computations.
 
 Source: the simulation that the heuristics of POFO, Section 5.1, rest on; the paper leaves its rules
 open. Here:
@@ -7,7 +7,7 @@ open. Here:
   above the memory, there is no schedule.
 - A tensor comes back for the end of its gap, or as many operations earlier as all needs allow with
   it, but not for the first operation of the gap. That operation is the *trigger* of its prefetch.
-  Gaps are looked at by ascending end.
+  Gaps are handled by ascending end.
 - The link to the host carries tensors in the order in which they were made, each from then on; it
   carries a tensor once, since the copy on the host stays. Memory returns when the copy is complete
   and the operation at the start of the gap has ended.
@@ -17,7 +17,7 @@ open. Here:
   ties.
 
 A tensor that comes back at the very time when it leaves need not have left: what ran before fitted
-beside it. The computations are executed once more without such gaps, as long as there are any.
+beside it. The computations are executed again without such gaps until there are none.
 
 No deadlock: once all that is on its way has arrived or left, what is stored beside the next
 operation is at most its need with every prefetch of an earlier or equal trigger.
@@ -40,7 +40,7 @@ from jettison.solvers.remat_offload.tensor_lifetimes import Gap, TensorLifetimes
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """A schedule and the time that it takes with transfers at once."""
+    """Schedule with transfers at once, and its time."""
 
     schedule: OffloadSchedule
     time_ns: int
@@ -49,7 +49,7 @@ class Execution:
 def execute_gaps(
     lifetimes: TensorLifetimes, gaps: Iterable[Gap], link: Link, memory_bytes: int
 ) -> Execution | None:
-    r"""Place the transfers of some gaps among the computations; None where the needs do not fit.
+    r"""Time the transfers of some gaps among the computations; None where memory does not suffice.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class _Prefetch:
 def _prefetches(
     lifetimes: TensorLifetimes, gaps: list[Gap], memory_bytes: int
 ) -> list[_Prefetch] | None:
-    """Return the prefetches in the order in which they start; None where the needs do not fit."""
+    """Return the prefetches in their order of start; None where memory does not suffice."""
     needs_bytes = list(lifetimes.needs_bytes)
     for gap in gaps:
         for position in range(gap.start + 1, gap.end):
@@ -111,7 +111,7 @@ def _prefetches(
 
 
 class _Memory:
-    """Bytes in use, and bytes that return later."""
+    """Memory of the simulation: bytes in use, and bytes that return at later times."""
 
     def __init__(self, stored_bytes: int, limit_bytes: int) -> None:
         self._stored_bytes = stored_bytes
@@ -119,7 +119,7 @@ class _Memory:
         self._returns: list[tuple[int, int]] = []
 
     def free_from(self, earliest_ns: int, size_bytes: int) -> int:
-        """Return the first time from `earliest_ns` on when so much is free."""
+        """Return the first time from `earliest_ns` on at which `size_bytes` are free."""
         left_bytes = self._stored_bytes + size_bytes
         now_ns = earliest_ns
         for when_ns, returned_bytes in self._returns:
@@ -136,12 +136,12 @@ class _Memory:
         self._stored_bytes += size_bytes
 
     def give_back(self, when_ns: int, size_bytes: int) -> None:
-        """Return memory at a time that is not over."""
+        """Give memory back at a time from now on."""
         insort(self._returns, (when_ns, size_bytes))
 
 
 class _Simulation:
-    """Three queues, in exact nanoseconds; it notes the gaps in which memory is never free."""
+    """Simulation of device and link in exact nanoseconds; notes the gaps that free no memory."""
 
     def __init__(
         self,
@@ -170,8 +170,8 @@ class _Simulation:
         # When a tensor is out of memory, and when it is back.
         self._gone_ns: dict[Tensor, int] = {}
         self._back_ns: dict[Tensor, int] = {}
-        # Drops that have not been issued, by the time when they take effect. The sequence has each
-        # of them there: whether it comes before the first backward is part of the schedule.
+        # Drops that have not been issued, by the time at which they take effect. Each enters the
+        # sequence there: whether it comes before the first backward is part of the schedule.
         self._dropping: list[tuple[int, TransferOperation]] = []
         self._issued: list[ChainOperation | TransferOperation] = []
 
@@ -188,14 +188,14 @@ class _Simulation:
                 self._prefetch(self._prefetches[arrived].gap, prefetch_ns)
                 arrived += 1
             else:
-                # An operation whose tensors are not on their way is behind an open prefetch.
+                # An operation with tensors still on the host waits for a prefetch to start.
                 assert compute_ns is not None
                 self._compute(position, compute_ns)
                 position += 1
         return Execution(OffloadSchedule(tuple(self._issued)), self._computed_ns)
 
     def _compute_start(self, position: int) -> int | None:
-        """Return when an operation can start; None while a tensor is not even on its way."""
+        """Return when an operation can start; None while one of its tensors is on the host."""
         earliest_ns = max(self._started_ns, self._computed_ns)
         for tensor in self._needed_by.get(position, ()):
             if tensor not in self._back_ns:
@@ -220,7 +220,7 @@ class _Simulation:
         self._move_out(position, self._computed_ns)
 
     def _move_out(self, position: int, now_ns: int) -> None:
-        """Send what an operation has made, and drop what has its gap after it."""
+        """Offload what an operation has made, and drop tensors whose gap begins after it."""
         for tensor in self._leaving.get(position, ()):
             size_bytes = tensor.size_bytes(self._lifetimes.chain)
             start_ns = max(self._offloaded_ns, now_ns)

@@ -1,4 +1,4 @@
-"""The best schedule with transfers that a search has met so far, as the replay judges it."""
+"""Incumbent of a search with transfers: the fastest schedule that the replay has accepted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jettison.solvers.remat_offload.pofo.fluid_schedule import fluid_schedule
 
 
 class OffloadIncumbent:
-    """Keeps the fastest valid schedule that is offered.
+    """Fastest valid schedule among those that were offered.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class OffloadIncumbent:
     schedule, time_ns
         The fastest so far and its replayed time; None as long as there is none.
     offered
-        How many schedules have been looked at.
+        How many schedules have been offered.
     """
 
     def __init__(self, problem: RematOffloadChain) -> None:
@@ -35,18 +35,18 @@ class OffloadIncumbent:
 
     @property
     def is_optimal(self) -> bool:
-        """Whether nothing can be faster, because the time is that without a limit of memory."""
+        """Whether the time is that without a limit of memory, so that nothing can be faster."""
         return self.time_ns == self.problem.instance.base_time_ns
 
     def offer(self, schedule: OffloadSchedule) -> None:
-        """Look at a schedule, valid or not."""
+        """Replay a schedule, valid or not, and keep it if it is valid and faster."""
         self.offered += 1
         replay = replay_schedule(self.problem, schedule)
         if replay.valid and (self.time_ns is None or replay.time_ns < self.time_ns):
             self.schedule, self.time_ns = schedule, replay.time_ns
 
     def offer_fluid(self, plan: OffloadPlan) -> None:
-        """Look at a plan of two phases, where the problem's transfers are fluid."""
+        """Offer the fluid schedule of a plan, where the problem's transfers are fluid."""
         if self.problem.transfers is Transfers.FLUID:
             self.offer(fluid_schedule(self.problem.instance, plan))
 
@@ -61,9 +61,9 @@ class OffloadIncumbent:
             Offers schedules, and yields after each attempt. It may raise `TimeoutError` or
             `MemoryError`; Ctrl-C ends it as well.
         options, clock
-            Whom to tell, and the time.
+            The callback for progress, and the time.
         note
-            What to say where the offers ended and nothing has been found.
+            Note of the outcome where the offers end without a valid schedule.
         """
         with Ending() as ending:
             for _ in offers:

@@ -1,4 +1,4 @@
-r"""The least memory in which a chain that may offload has a schedule at all.
+r"""Least memory of a chain with offloading, in a closed form.
 
 Every schedule runs :math:`F_{all}^\ell` and :math:`B^\ell` of each stage, with their inputs, their
 outputs and their overhead in memory. :math:`\bar a^{\ell-1}` in place of the input
@@ -11,7 +11,7 @@ outputs and their overhead in memory. :math:`\bar a^{\ell-1}` in place of the in
 where :math:`[a^{\ell-1}]`, the output of the backward, is absent if the instance says that
 :math:`o_b` holds it.
 
-So much suffices: after each operation all that is in memory is copied to the host, and what the
+This much suffices: after each operation all that is in memory is copied to the host, and what the
 next one reads is brought back. :math:`F_{ck}^\ell` comes first, for :math:`a^\ell`, and then
 :math:`F_{all}^\ell`, for :math:`\bar a^\ell`; only the gradient stays on the device. That needs no
 more than the above.

@@ -46,7 +46,7 @@ METHODS: tuple[Method[RematOffloadChain], ...] = (
         "opportunist",
         Promise.HEURISTIC,
         "POFO, Section 5.1",
-        "keep the link busy, recompute what it had no time for",
+        "offload whenever the link is idle, recompute the rest",
         solve=solve_opportunist,
     ),
     Method(

@@ -1,4 +1,4 @@
-r"""The schedule that fits wherever any does: after each operation everything goes to the host.
+r"""Schedule that fits wherever any does: after each operation everything moves to the host.
 
 Stage by stage :math:`F_{ck}^\ell` makes :math:`a^\ell` for the next stage, and once that has left,
 :math:`F_{all}^\ell` makes :math:`\bar a^\ell` for the backward. What the next operation reads comes
@@ -21,7 +21,7 @@ from jettison.solvers.remat_offload.least_memory import offload_infeasibility
 
 
 def offload_everything(chain: Chain) -> OffloadSchedule:
-    """Return the schedule; O(N) operations."""
+    """Return the schedule that offloads everything after every operation; O(N) operations."""
     offload, drop, prefetch = (
         TransferOperation.offload,
         TransferOperation.drop,
@@ -30,7 +30,7 @@ def offload_everything(chain: Chain) -> OffloadSchedule:
     plain = [Tensor(TensorKind.PLAIN, number) for number in range(len(chain) + 1)]
     saved = [Tensor(TensorKind.SAVED, number) for number in range(len(chain) + 1)]
     loss = len(chain)
-    # The loss alone keeps the input: a copy on its way would only hold up its memory.
+    # A chain of the loss alone keeps the input: a copy would only delay the release of its memory.
     operations: list[ChainOperation | TransferOperation] = [offload(plain[0])] if loss > 1 else []
     for number in range(1, loss):
         operations += [
@@ -57,7 +57,7 @@ def offload_everything(chain: Chain) -> OffloadSchedule:
 
 
 def solve_offload_everything(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
-    """Return the schedule where it fits; elsewhere the proof that nothing fits."""
+    """Return the schedule that offloads everything, or the proof that no schedule fits."""
     del options
     refused = offload_infeasibility(problem.instance, problem.memory_bytes)
     if refused is not None:

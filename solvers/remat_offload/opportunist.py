@@ -1,4 +1,4 @@
-r"""opportunist: keep the link to the host busy, and recompute what it had no time for.
+r"""opportunist: offload whenever the link is idle, and recompute the rest.
 
 Source: POFO, Section 5.1. The forward operations run one after the other. Whenever the link is idle
 a *group* starts: its first stage :math:`b` runs as ``F_all``, and :math:`a^{b-1}` and
@@ -8,11 +8,11 @@ Its backward operations come first, then the groups from last to first. A group 
 persistent schedule of the stages after :math:`b` beside :math:`a^{b-1}` and :math:`\bar a^b`, and
 then the backward of :math:`b`.
 
-What the paper leaves open is done so: forwards are not delayed when they are chosen, and wait for
-memory in the executor; the input of the tail stays if it is a plain :math:`a`. A copy takes time,
-so that a group has a second stage unless its :math:`\bar a` has no size. There is no schedule if no
-tail fits, if a group does not fit beside its two tensors, or if an operation does not fit beside
-all that cannot leave.
+Two choices that the paper leaves open: groups are formed as if no forward had to wait for memory,
+which it does later in the executor; and the input of the tail stays if it is a plain :math:`a`. A
+copy takes time, so that a group has a second stage unless its :math:`\bar a` has no size. There is
+no schedule if no tail fits, if a group does not fit beside its two tensors, or if an operation does
+not fit beside all that cannot leave.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ BACKWARD = ChainOperationKind.BACKWARD
 def opportunist_plan(
     chain: Chain, link: Link, memory_bytes: int, time_limit_s: float | None = None
 ) -> OffloadPlan | None:
-    """Choose the groups and the tail, and recompute within the groups; None where it cannot.
+    """Choose the groups and the tail, and recompute within the groups; None where none fits.
 
     Notes
     -----
@@ -102,7 +102,7 @@ def solve_opportunist(problem: RematOffloadChain, options: SolveOptions) -> Outc
 def _forward(
     chain: Chain, link: Link, memory_bytes: int
 ) -> tuple[list[ChainOperation], list[int], int] | None:
-    """Return the operations before the tail, the first stages of the groups, and of the tail."""
+    """Return the operations before the tail, and the first stages of the groups and the tail."""
     operations: list[ChainOperation] = []
     groups: list[int] = []
     now_ns = link_ns = 0
@@ -131,7 +131,7 @@ def _input_of(number: int, groups: list[int]) -> Tensor:
 
 
 def _store_all_bytes(chain: Chain, first: int, given: Tensor) -> int:
-    """Return the peak of saving everything from a stage on, beside nothing but its input."""
+    """Return the peak of saving everything from a stage on, with only its input beside it."""
     plain_bytes = chain.activation_bytes(first - 1)
     rest = Chain(
         name=chain.name,

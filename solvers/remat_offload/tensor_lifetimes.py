@@ -1,4 +1,4 @@
-"""When the tensors of a chain are used, and what is stored meanwhile, before anything is moved.
+"""Uses of a chain's tensors by a sequence of computations, and the memory between them.
 
 A *gap* lies between two operations that use a tensor with no use of it between them. In a gap the
 tensor need not be in memory, if a copy of it comes back in time: what the operations read and write
@@ -22,14 +22,14 @@ _INPUT = Tensor(TensorKind.PLAIN, 0)
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A tensor is not used between two operations, which are numbered from 0.
+    """Interval between two uses of a tensor, from operation to operation, numbered from 0.
 
     Attributes
     ----------
     tensor
-        Which tensor.
+        The tensor.
     start
-        The operation that uses or makes it last before the gap; -1 for the input of the chain.
+        The last operation before the gap that uses or makes it; -1 for the input of the chain.
     end
         The operation that uses it next.
     """
@@ -40,7 +40,7 @@ class Gap:
 
 
 class TensorLifetimes:
-    """The effects of a sequence of computations on a memory without limit.
+    """Effects, needs and gaps of a sequence of computations in a memory without limit.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class TensorLifetimes:
     def gap_at_turn(self, tensor: Tensor) -> Gap:
         """Return the gap of a tensor between its uses before and after the turn.
 
-        It is without an operation in it where both are beside the turn.
+        It contains no operation where both uses are next to the turn.
 
         Raises
         ------

@@ -1,16 +1,17 @@
 r"""Certificates of lower bounds on the time of weight offloading.
 
-The models are those of the methods: what ``agg``, ``aggint`` and ``milp`` bound by has the same
-optimum, and ``closed-form`` is a pair of knapsacks. Where a bound comes from elsewhere, such as an
+The models are those of the methods: ``agg``, ``aggint`` and ``milp`` bound by models of the same
+optimum, and ``closed-form`` by a pair of knapsacks. Where a bound comes from elsewhere, such as an
 exact search, all of them are tried, and the certificate may prove less.
 
-The paper's model knows nothing of whole layers. For each operation that exceeds the memory,
+The paper's model does not say that layers are absent as a whole. For each operation that exceeds
+the memory,
 
 .. math:: \sum_{i \ne l} |w_i|\, g_i \ge E_k
 
 follows from its rows (memory), (stock), (late) and (early), :math:`g_i` being ``gone0_i`` or
-``gone1_i``: when the operation starts, what is missing of a layer has been deleted in its present
-gap. Divided by the most frequent size :math:`w` and rounded, at least
+``gone1_i``: when the operation starts, any absent part of a layer has been deleted since the
+layer's last use. Divided by the most frequent size :math:`w` and rounded, at least
 :math:`\lceil E_k / w \rceil` layers are gone. These roundings go into the proof.
 """
 
@@ -53,7 +54,7 @@ def certify_weight_offload(
     infeasibility: Infeasibility | None,
     options: SolveOptions,
 ) -> Certificate | None:
-    """Certify the largest of the bounds, or what can be proved of it; or that nothing fits."""
+    """Certify the largest bound, or as much of it as can be proved; or that nothing fits."""
     clock = Clock(options.time_limit_s)
     if infeasibility is not None:
         return best_certificate([_attempted(problem, _FLUID)], None, clock)

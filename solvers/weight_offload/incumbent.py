@@ -1,4 +1,4 @@
-"""The best schedule so far of a method that tries many for one weight-offloading problem."""
+"""Incumbent of methods that try many schedules for one weight-offloading problem."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from jettison.solvers.weight_offload.layer_to_layer import layer_to_layer
 
 
 def run_within_kernels(search: Callable[[], None]) -> Termination:
-    """Run a search that keeps its best schedule, and say what ended it.
+    """Run a search that keeps its best schedule, and return what ended it.
 
-    Where its times do not fit the kernels, L2L, which does without them, is what is left.
+    Where its times do not fit the kernels, the schedule of L2L, which needs no kernel, remains.
     """
     with Ending() as ending, suppress(OverflowError):
         search()
@@ -27,7 +27,7 @@ def run_within_kernels(search: Callable[[], None]) -> Termination:
 
 
 class WeightIncumbent:
-    """Keeps the schedule with the least period.
+    """Schedule with the least period among those offered, and a lower bound.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class WeightIncumbent:
     schedule
         The best so far; that of L2L, which always fits, before anything is offered.
     floor
-        A lower bound from exact arithmetic: the closed form, or what has been proved since.
+        A lower bound from exact arithmetic: the closed form, or a larger one proved since.
     """
 
     def __init__(self, problem: WeightOffload) -> None:
@@ -51,7 +51,7 @@ class WeightIncumbent:
 
     @property
     def floor_ns(self) -> int:
-        """The time of the floor: nothing can be faster."""
+        """The lower bound in nanoseconds."""
         return self.floor.time_ns
 
     def raise_floor(self, time_ns: int, method: str) -> None:

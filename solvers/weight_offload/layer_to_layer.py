@@ -1,4 +1,4 @@
-r"""L2L: only the weights of the running layer stay, and each operation waits for its own.
+r"""L2L: only the weights of the running layer stay; each operation waits for its weights.
 
 Before :math:`F_i` its weights are prefetched, and deleted after it. Before :math:`B_i` they are
 prefetched again, while those of :math:`B_{i+1}`, which it has changed, are uploaded; :math:`B_i`
@@ -9,9 +9,9 @@ waits for both. Where both do not fit beside the activations, the upload comes f
     \sum_k u_k + \sum_i \frac{|w_i|}{\beta} + \frac{|w_L|}{\beta}
         + \sum_{i < L} \max\Bigl(\frac{|w_i|}{\beta}, \frac{|w_{i+1}|}{\beta}\Bigr) ,
 
-if nothing has to come first. That is :math:`\sum_k u_k + 2 \sum_i |w_i| / \beta`, the number in
-Table 1 of the paper, where no layer is larger than the one before it. It fits wherever any
-schedule does.
+if both transfers fit at once everywhere. That is :math:`\sum_k u_k + 2 \sum_i |w_i| / \beta`, the
+number in Table 1 of the paper, where no layer is larger than the one before it. It fits wherever
+any schedule does.
 
 Source: Pudipeddi et al. 2020, arXiv:2002.05645, as the paper on weight offloading compares with it.
 """
@@ -28,7 +28,7 @@ from jettison.solvers.weight_offload.least_memory import weight_infeasibility
 
 
 class _Timeline:
-    """Events in order, and the moment that has been reached."""
+    """Events of the schedule so far, and the present time."""
 
     def __init__(self, problem: WeightOffload) -> None:
         self._problem = problem
@@ -42,7 +42,7 @@ class _Timeline:
         self.now_ns += operation.duration_ns
 
     def start(self, kind: CyclicEventKind, layer: int) -> None:
-        """Let something start now."""
+        """Add an event that starts now."""
         self.events.append(CyclicEvent(kind, layer, self.now_ns))
 
     def wait_for(self, *layers: int) -> None:
@@ -54,11 +54,11 @@ class _Timeline:
 
 
 def layer_to_layer(problem: WeightOffload) -> CyclicSchedule:
-    """Return the schedule; O(L). It fits if the problem has a schedule at all."""
+    """Return the schedule of L2L, which fits if the problem has a schedule at all; O(L)."""
     cycle = problem.cycle
     layers = cycle.num_layers
     line = _Timeline(problem)
-    # The period starts with the weights of the last layer, which F_L has deleted, on their way.
+    # The period starts with a prefetch of the last layer's weights, which were deleted after F_L.
     for layer in range(layers, 0, -1):
         index = cycle.backward_index(layer)
         if layer < layers:
@@ -91,7 +91,7 @@ def layer_to_layer(problem: WeightOffload) -> CyclicSchedule:
 
 
 def solve_layer_to_layer(problem: WeightOffload, options: SolveOptions) -> Outcome:
-    """Build the schedule of L2L; it fits wherever one does, else none exists: proved."""
+    """Return the schedule of L2L, or, where it does not fit, the proof that none does."""
     refused = weight_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)

@@ -1,4 +1,4 @@
-"""The least memory in which a step with offloaded weights can run."""
+"""Least memory of a step with offloaded weights."""
 
 from __future__ import annotations
 

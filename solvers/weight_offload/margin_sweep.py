@@ -1,10 +1,10 @@
 r"""Greedy with a margin: select for less memory than there is, schedule with all of it.
 
-Algorithm 1 takes out no more than the operations need. Then a transfer that needs memory for a
-moment has to wait, and operations wait for it. Here Algorithm 1 gets :math:`M - \delta` for
-:math:`\delta = 0, \Delta, 2 \Delta, \dots` up to what can be spared, Algorithm 2 gets :math:`M`,
-and the best schedule is kept. :math:`\Delta` is half of the median size of the weights that are
-there at all, so that chains of equal layers are tried in steps of half a layer; where that would
+Algorithm 1 takes out no more than the operations need. A transfer that needs some memory for a
+short time then has to wait, and operations wait for it. Here Algorithm 1 gets :math:`M - \delta`
+for :math:`\delta = 0, \Delta, 2 \Delta, \dots` down to the least memory, Algorithm 2 gets
+:math:`M`, and the best schedule is kept. :math:`\Delta` is half of the median size of the weights
+with a size, so that chains of equal layers are tried in steps of half a layer; where that would
 make more than 400 steps it is larger.
 """
 
@@ -28,7 +28,7 @@ MOST_STEPS = 400
 def margins_bytes(problem: WeightOffload) -> range:
     """Return the margins that are tried, the smallest first."""
     spare_bytes = problem.memory_bytes - problem.cycle.least_memory_bytes
-    # Beyond the peak there is nothing to be spared.
+    # Memory above the peak without offloading is never used: margins count from that peak.
     peak_bytes = problem.cycle.no_offload_peak_bytes
     spare_bytes = min(spare_bytes, peak_bytes - problem.cycle.least_memory_bytes)
     sizes = [size_bytes for size_bytes in problem.cycle.weight_bytes if size_bytes > 0]
@@ -38,16 +38,16 @@ def margins_bytes(problem: WeightOffload) -> range:
 
 
 class MarginSweep:
-    """Tries one margin after the other.
+    """One run of the method: margins tried in ascending order.
 
     Attributes
     ----------
     incumbent
         The best schedule so far.
     choices
-        The selection that it has; empty as long as it is L2L.
+        Its selection; empty as long as it is the schedule of L2L.
     tried
-        How many margins have been tried.
+        Number of margins that have been tried.
     """
 
     def __init__(self, problem: WeightOffload) -> None:
@@ -56,7 +56,7 @@ class MarginSweep:
         self.tried = 0
 
     def run(self, clock: Clock) -> Iterator[None]:
-        """Yield after each margin.
+        """Try the margins; yield after each.
 
         Raises
         ------

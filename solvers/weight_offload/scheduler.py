@@ -1,12 +1,12 @@
-r"""Algorithm 2 of the paper on weight offloading: when every operation and transfer starts.
+r"""Greedy timing of operations and transfers: Algorithm 2 of the paper on weight offloading.
 
 The operations run in the order of the cycle. Right before :math:`B_k` in the order comes the
 prefetch of :math:`w_k` if :math:`(k, 1)` is chosen, right before :math:`F_k` if :math:`(k, 0)` is;
 after :math:`B_k` the upload if :math:`(k, 0)` is chosen, after :math:`F_k` if only
-:math:`(k, 1)` is. In this order everything starts at the first moment at which its data and its
-resource are free and its memory is, from then on, beside all that comes before it in the order. A
-*cut* puts the first prefetches before :math:`B_L`; all cuts are tried. The step is run until it
-repeats; its transfers may then straddle its end.
+:math:`(k, 1)` is. In this order everything starts as soon as its data and its lane of the link or
+the device are free, and its memory is free from then on beside all that comes before it in the
+order. A *cut* puts the first prefetches before :math:`B_L`; all cuts are tried. The step is run
+until it repeats; its transfers may then straddle its end.
 
 Weights with :math:`(k, 1)` alone can be uploaded before :math:`F_k`. After each backward, while the
 link has been free for longer than the smallest of them takes, it is uploaded now.
@@ -26,8 +26,8 @@ How the paper is read, so that its Table 1 comes out within a millisecond:
 - In Greedy* uploads may be early all the same; it is weights with both choices that are uploaded a
   second time.
 
-On the inside, an operation without duration takes a part of a nanosecond, so that everything has
-its place; the parts never add up to one.
+Internally an operation without duration takes a fraction of a nanosecond, so that events have a
+strict order; the fractions never add up to one.
 
 Source: Section 5, Algorithm 2.
 """
@@ -58,14 +58,14 @@ _KINDS = (
 
 
 class Discount(Enum):
-    """Whether one upload after the backward serves both deletions of a layer."""
+    """Whether one upload after the backward serves both deletions of a layer's weights."""
 
     USED = "used"
     NOT_USED = "not used"
 
 
 class WeightScheduler:
-    """Algorithm 2 for one problem: for any choices, all cuts.
+    """Algorithm 2 for one problem, with the best of all cuts for any choices.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class WeightScheduler:
         cycle, link = problem.cycle, problem.link
         transfer_ns = [link.transfer_ns(size_bytes) for size_bytes in cycle.weight_bytes]
         self._layers = cycle.num_layers
-        # More memory than everything needs is no use.
+        # More memory than everything needs changes nothing.
         memory_bytes = min(problem.memory_bytes, cycle.no_offload_peak_bytes)
         self._kernel = _kernels.WeightScheduler(
             np.array([item.duration_ns for item in cycle], np.int64),
@@ -136,9 +136,9 @@ class WeightScheduler:
         Parameters
         ----------
         floor_ns
-            It stops when it reaches this period.
+            The search stops when it reaches this period.
         seed
-            Of its random changes.
+            Seed of the random changes.
         """
         absences = self._absences(choices)
         best = self._kernel.best_cut(absences, True)
@@ -154,7 +154,7 @@ class WeightScheduler:
 
 
 class PlanSearch:
-    """A local search over choices and the order of transfers; see ``_native/weight_search.hpp``.
+    """Local search over choices and orders; see ``_native/weight_offload/search.hpp``.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class PlanSearch:
         self._kernel = kernel
 
     def run(self, changes: int, time_limit_s: float | None = None) -> None:
-        """Try so many random changes.
+        """Try a number of random changes.
 
         Raises
         ------
@@ -187,7 +187,7 @@ class PlanSearch:
 
     @property
     def tried_in_vain(self) -> int:
-        """How many of them since the best period was found."""
+        """How many changes have been tried since the best period was found."""
         return self._kernel.tried_in_vain
 
     @property

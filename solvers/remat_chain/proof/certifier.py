@@ -1,9 +1,9 @@
 """Certificates of lower bounds on the time of a chain's step.
 
-For persistent schedules, with drops or without, they prove the dynamic program of the class
-(`programs`), for all schedules the best single cut. The cut bound carries rerun bounds
-from cut to cut, which is a dynamic program and no model: a certificate proves what the best cut
-proves by itself, without those.
+For persistent schedules, with drops or without, a certificate proves the value of the class's
+dynamic program (`programs`); for all schedules it proves the bound of the best single cut. The cut
+bound of the methods carries the bounds on reruns from cut to cut, a dynamic program and no linear
+model, so that it can be larger than what one cut proves by itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from jettison.solvers.remat_chain.proof.programs import (
     certify_program,
 )
 
-# Of the time; the cut needs little.
+# Share of the time for the program; the cut needs little.
 _PROGRAM_SHARE = 0.9
 _WIDEST_FIRST = sorted(
     PROGRAMS, key=lambda valid_for: sum(map(valid_for.covers, ScheduleClass)), reverse=True
@@ -40,8 +40,8 @@ def certify_chain(
 ) -> Certificate | None:
     """Certify the largest of the bounds, or the best that can be certified below it.
 
-    Only bounds for persistent schedules, with drops or without, ask for a certificate of those;
-    where claims are equal, the one for more schedules is returned.
+    A certificate for persistent schedules, with drops or without, is made only if one of the bounds
+    is for that class. Of equal claims, the one that holds for more schedules is returned.
     """
     clock = Clock(options.time_limit_s)
     if infeasibility is not None:
@@ -54,7 +54,7 @@ def certify_chain(
 
 
 def _program(problem: RematChain, bounds: Sequence[Bound], clock: Clock) -> Certificate | None:
-    """Certify the largest bound that a program has; of equal ones that for more schedules."""
+    """Certify the largest bound of a dynamic program; of equal ones, that for more schedules."""
 
     def largest_ns(valid_for: ScheduleClass) -> int:
         known = (bound.time_ns for bound in bounds if bound.valid_for.covers(valid_for))
@@ -70,7 +70,7 @@ def _program(problem: RematChain, bounds: Sequence[Bound], clock: Clock) -> Cert
 def _none_fits(
     problem: RematChain, infeasibility: Infeasibility, clock: Clock
 ) -> Certificate | None:
-    """Certify that nothing of a class fits: of the widest that the proof is about."""
+    """Certify that no schedule fits, for the widest class of schedules that is proved empty."""
     for valid_for in _WIDEST_FIRST:
         if infeasibility.valid_for.covers(valid_for):
             certificate = certify_none_fits(problem, valid_for, clock)
@@ -82,7 +82,7 @@ def _none_fits(
 def certify_cut(problem: RematChain, time_ns: int | None, clock: Clock) -> Certificate | None:
     """Certify what the best single cut proves, up to a time, or that nothing fits.
 
-    Nothing fits where a cut leaves no room for the operation itself.
+    Nothing fits where, at some cut, the operation itself exceeds the memory.
     """
     chain = problem.instance
     cuts = ChainCuts(chain, problem.memory_bytes, FEW_STEPS)

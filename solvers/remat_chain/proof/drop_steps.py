@@ -1,4 +1,4 @@
-"""Step functions below the persistent program with drops.
+"""Step functions that bound the persistent program with drops from below, for certificates.
 
 `certificates/remat_chain/drops_bellman.py` checks them.
 """
@@ -15,10 +15,10 @@ from jettison.solvers.remat_chain.proof.program_steps import Beginning, Key, Pro
 
 
 class DropSteps(ProgramSteps):
-    """The proof that persistent schedules with drops cost at least some amount."""
+    """Proof that every persistent schedule with drops costs at least a given time."""
 
     tables: ClassVar[tuple[str, ...]] = ("C0", "E0", "C1", "E1")
-    # To drop the input of the last stage rests on the same sub-chain with that stage saved.
+    # Dropping the input of the last stage leads to the same sub-chain with that stage saved.
     order: ClassVar[tuple[int, ...]] = (3, 2, 1, 0)
 
     def __init__(self, chain: Chain, memory_bytes: int, extra_ns: int | None, clock: Clock) -> None:
@@ -30,7 +30,7 @@ class DropSteps(ProgramSteps):
     def _beginnings(self, key: Key) -> Iterator[Beginning]:
         table, s, t = key
         ready, dropping = table >= 2, table % 2
-        # The tables of what comes first: the input stays, or is dropped on the way.
+        # The tables of the first part of a split: its input stays, or is dropped on the way.
         stays, drops = (2, 3) if ready else (0, 1)
         counted = self._inputs[s] if dropping else 0
         after = () if s == t else ((Key(stays, s + 1, t), self._saved[s]),)

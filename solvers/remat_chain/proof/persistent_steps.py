@@ -1,4 +1,4 @@
-"""Step functions below the persistent program.
+"""Step functions that bound the persistent program from below, for certificates.
 
 `certificates/remat_chain/persistent_bellman.py` checks them.
 """
@@ -15,7 +15,7 @@ from jettison.solvers.remat_chain.proof.program_steps import Beginning, Key, Pro
 
 
 class PersistentSteps(ProgramSteps):
-    """The proof that the persistent schedules of a chain cost at least some amount."""
+    """Proof that every persistent schedule of a chain costs at least a given time."""
 
     tables: ClassVar[tuple[str, ...]] = ("p",)
     order: ClassVar[tuple[int, ...]] = (0,)

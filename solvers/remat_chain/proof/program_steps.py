@@ -1,21 +1,23 @@
-r"""Step functions below a dynamic program over sub-chains.
+r"""Step functions that bound a dynamic program over sub-chains from below, for certificates.
 
 `certificates/remat_chain/bellman.py` checks them.
 
-All in terms of :math:`h(x,s,t,m)`, what a sub-chain costs beyond its operations once, in each table
-:math:`x` of the program. To prove that the root costs at least :math:`\Delta` two passes are made.
+Costs are :math:`h(x,s,t,m)`: the time of a sub-chain beyond one run of each of its operations, in
+each table :math:`x` of the program. Two passes prove that the root costs at least :math:`\Delta`.
 
-*Up.* The step functions :math:`h(x,s,t,\cdot)` are merged from those before them. What no solution
-of a cost below :math:`\Delta` can use is left out, by two numbers that go down from the root first:
-:math:`R(x,s,t)`, the most memory that the sub-chain can have, and :math:`D(x,s,t)`, what of
-:math:`\Delta` is left for it when each beginning above it has cost the forward operations that it
-repeats and nothing else. A cost of :math:`D(x,s,t)` or more counts as infinite.
+*Up.* The step functions :math:`h(x,s,t,\cdot)` are merged from those of shorter sub-chains. Steps
+that no solution of a cost below :math:`\Delta` can use are left out. Two numbers, computed first
+from the root downwards, tell which: :math:`R(x,s,t)`, the most memory that the sub-chain can have,
+and :math:`D(x,s,t)`, the part of :math:`\Delta` that is left for it when each beginning above it
+has cost only the forward operations that it repeats. A cost of :math:`D(x,s,t)` or more counts as
+infinite.
 
 *Down.* The root asks for :math:`\Delta`. A sub-chain that is asked for at least :math:`v` in memory
 :math:`m` writes the step :math:`(m^\ast, v)`, where :math:`m^\ast` is the largest memory with a
-cost of at least :math:`v`, and asks of every way to begin what it needs: of a split that repeats
-:math:`U`, one part for :math:`v - U` where that part costs so much alone, else both parts. So only
-what the claim rests on is written; most splits repeat too much and need nothing.
+cost of at least :math:`v`, and asks the parts of every beginning for what this step needs: of a
+split that repeats :math:`U`, one part for :math:`v - U` where that part alone costs as much, else
+both parts. So only what the claim rests on is written; most splits repeat more than :math:`v` and
+ask for nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from numpy.typing import NDArray
 from jettison.instances.remat_chain.chain import Chain
 from jettison.solvers.core.clock import Clock
 
-# Corners of all step functions together: 16 bytes each.
+# Limit on the corners of all step functions together, 16 bytes each.
 MOST_CORNERS = 10_000_000
 # Above every cost that counts, and small enough that three of them can be added.
 _NEVER = 2**60
@@ -40,7 +42,7 @@ Integers = NDArray[np.int64]
 
 
 class Key(NamedTuple):
-    """A table and the first and the last stage of a sub-chain; all are counted from 0."""
+    """Sub-problem: a table, and the first and the last stage of a sub-chain, counted from 0."""
 
     table: int
     s: int
@@ -48,7 +50,7 @@ class Key(NamedTuple):
 
 
 class Beginning(NamedTuple):
-    """A way to begin a sub-chain, from some memory on.
+    """First decision of a sub-chain, possible from some memory on, and the parts that it leaves.
 
     Each part has the memory that is there but for what is held beside it.
     """
@@ -58,19 +60,19 @@ class Beginning(NamedTuple):
     parts: tuple[tuple[Key, int], ...]
 
 
-# Of each sub-chain the costs that are asked for, each in all memories in which they are true.
+# The costs that are asked of each sub-chain; each is proved for all memories in which it holds.
 Demands = dict["Key", set[int]]
 
 
 @dataclass(frozen=True, slots=True)
 class StepFunction:
-    """With ``memories[i]`` bytes or more the cost is ``costs[i]``; below the first one infinite."""
+    """Step function of memory: ``costs[i]`` from ``memories[i]`` bytes on, infinite before that."""
 
     memories: Integers
     costs: Integers
 
     def at(self, memories: Integers) -> Integers:
-        """Return the costs in some memories."""
+        """Return the costs in an array of memories."""
         places = np.searchsorted(self.memories, memories, "right") - 1
         return np.where(places < 0, _NEVER, self.costs[places])
 
@@ -89,7 +91,7 @@ _NOWHERE = StepFunction(np.array([_NEVER]), np.array([_NEVER]))
 
 
 class ProgramSteps(ABC):
-    r"""The proof that the schedules of a chain cost at least some amount.
+    r"""Proof that the schedules of a class cost at least a given time on a chain.
 
     Parameters
     ----------
@@ -98,10 +100,10 @@ class ProgramSteps(ABC):
     memory_bytes
         The limit, the input included.
     extra_ns
-        What is to be proved, :math:`\Delta`: the time beyond all operations once; None to prove
-        that nothing fits.
+        The claim :math:`\Delta`: time beyond one run of each operation; None to prove that nothing
+        fits.
     clock
-        When to give up.
+        The time limit.
 
     Attributes
     ----------
@@ -122,7 +124,7 @@ class ProgramSteps(ABC):
     def __init__(self, chain: Chain, memory_bytes: int, extra_ns: int | None, clock: Clock) -> None:
         self._count = len(chain)
         self._memory = memory_bytes - chain.input_bytes
-        # That nothing fits is the claim of a cost of 1 where all durations are 0.
+        # "Nothing fits" is proved as a cost of at least 1 where all durations are 0.
         self._goal = 1 if extra_ns is None else extra_ns
         durations = [0 if extra_ns is None else stage.forward_ns for stage in chain]
         self._before_ns: list[int] = [0, *np.cumsum(np.array(durations, dtype=object)).tolist()]
@@ -136,16 +138,16 @@ class ProgramSteps(ABC):
 
     @abstractmethod
     def _beginnings(self, key: Key) -> Iterator[Beginning]:
-        """Yield the ways to begin a sub-chain, those that repeat less first."""
+        """Yield the possible beginnings of a sub-chain, those that repeat least first."""
 
     @property
     def is_true(self) -> bool:
-        """Whether the schedules do cost as much."""
+        """Whether the claim holds."""
         return self.cost >= self._goal
 
     @property
     def cost(self) -> int:
-        r"""What the schedules cost if it is less than :math:`\Delta`, else as much."""
+        r"""The least cost of a schedule, or :math:`\Delta` if that is less."""
         if self._memory < 0 or self._goal <= 0:
             return self._goal
         return min(self._function(self._root).value(self._memory), self._goal)
@@ -181,7 +183,7 @@ class ProgramSteps(ABC):
             self._check_time()
 
     def _limits(self) -> tuple[dict[Key, int], dict[Key, int]]:
-        r"""Return :math:`R` and :math:`D` of the sub-chains that can be of use."""
+        r"""Return :math:`R` and :math:`D` of the sub-chains that a cheap solution can use."""
         room, left = {self._root: self._memory}, {self._root: self._goal}
         for key in self._keys_downwards():
             if key not in room:
@@ -198,7 +200,7 @@ class ProgramSteps(ABC):
         return room, left
 
     def _again(self, s: int, split: int) -> int:
-        """Return what the forward operations take that a split repeats."""
+        """Return the time of the forward operations that a split repeats."""
         return self._before_ns[split] - self._before_ns[s]
 
     def _fill(self) -> None:
@@ -231,7 +233,7 @@ class ProgramSteps(ABC):
         return self._envelope(np.concatenate(memories), np.concatenate(costs), key)
 
     def _envelope(self, memories: Integers, costs: Integers, key: Key) -> StepFunction:
-        """Return the least cost in each memory, without what is of no use."""
+        """Return the least cost in each memory, without steps beyond :math:`R` and :math:`D`."""
         useful = (memories <= self._room[key]) & (costs < self._left[key])
         memories, costs = memories[useful], costs[useful]
         if not len(memories):
@@ -245,7 +247,7 @@ class ProgramSteps(ABC):
         return self._functions.get(key, _NOWHERE)
 
     def _steps(self, key: Key, asked: set[int]) -> list[tuple[int, int]]:
-        """Return the steps that answer all that is asked of a sub-chain, memories ascending."""
+        """Return the steps that prove all costs asked of a sub-chain, memories ascending."""
         function = self._function(key)
         most: dict[int, int] = {}
         for cost in asked:
@@ -260,7 +262,7 @@ class ProgramSteps(ABC):
         return steps[::-1]
 
     def _ask(self, key: Key, memory: int, cost: int, demands: Demands) -> None:
-        """Ask the parts of every beginning for what a step needs."""
+        """Ask the parts of every beginning for the costs that prove a step."""
         for needs, again, parts in self._beginnings(key):
             rest = cost - again
             if rest <= 0:

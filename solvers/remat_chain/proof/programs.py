@@ -17,7 +17,7 @@ from jettison.solvers.remat_chain.proof.drop_steps import DropSteps
 from jettison.solvers.remat_chain.proof.persistent_steps import PersistentSteps
 from jettison.solvers.remat_chain.proof.program_steps import ProgramSteps
 
-# By the schedules that it is about: the name of a program, and what finds its steps.
+# For each class of schedules, the name of its program and the class that finds the steps.
 PROGRAMS: Mapping[ScheduleClass, tuple[str, type[ProgramSteps]]] = MappingProxyType(
     {
         ScheduleClass.PERSISTENT: ("persistent-bellman", PersistentSteps),
@@ -29,10 +29,10 @@ PROGRAMS: Mapping[ScheduleClass, tuple[str, type[ProgramSteps]]] = MappingProxyT
 def certify_program(
     problem: RematChain, valid_for: ScheduleClass, bounds: Sequence[Bound], clock: Clock
 ) -> Certificate | None:
-    """Certify the largest of the bounds for a class of schedules; None if none is for it alone.
+    """Certify the largest bound for a class of schedules; None if no bound is for it alone.
 
-    Where the time does not suffice for all of it, less and less is tried; where a bound is above
-    the optimum of the class, the optimum is certified in its place.
+    Where the time does not suffice for the whole bound, smaller and smaller claims are tried; where
+    a bound is above the optimum of the class, the optimum is certified in its place.
     """
     if all(bound.valid_for is not valid_for for bound in bounds):
         return None
@@ -47,7 +47,7 @@ def certify_program(
                     return _certificate(problem, valid_for, base_ns + extra_ns, steps)
                 extra_ns = steps.cost
             except TimeoutError:
-                # Smaller claims need less: what costs more than the claim is left out.
+                # Smaller claims need fewer steps: costs above the claim are left out.
                 extra_ns = extra_ns * 3 // 4
     return None
 

@@ -1,10 +1,11 @@
-r"""How long a chain that may offload takes at least, by its cuts, in exact integers.
+r"""Cuts of a chain with offloading: which deadlines they rule out, in exact integers.
 
-The cut of `formulations.offload_cut` at a moment of stage :math:`\ell`, asked as a question: can a
+At each moment of a stage :math:`\ell` the cut of `formulations.remat_offload.cut` is asked: can a
 step take at most :math:`D`? The stages below :math:`\ell` are decided one by one, the highest
 first. A state holds the bytes on the device, the time of the copies of what is on the host, and the
-time of reruns; no state is kept that another one beats in all three, that is too late, or that will
-be: what is left has to be held or to run again, which the linear relaxation of a knapsack bounds.
+time of reruns. A state is dropped if another one is no worse in all three numbers, or if it cannot
+meet the deadline: the stages still to be decided have to be held or to run again, and the linear
+relaxation of a knapsack bounds what that costs.
 Here
 :math:`T_k` is the time of the copies of the stages :math:`k, \dots, \ell - 1` in one direction,
 :math:`E` the delay, and :math:`f_k, b_k` the time of :math:`F^1..F^k` and :math:`B^1..B^k`:
@@ -14,20 +15,20 @@ Here
     T_k &\le D - P - b_k && \text{back after the cut, before } B^k \\
     T_k &\le Q + E - b_k && \text{the same, where only B and reruns come after the cut}
 
-where :math:`E_{min} \le E` is known. The least :math:`E` for which there is an answer is the rerun
-bound of the stage for cuts above it, as in `formulations.chain_cut`: it holds for all steps that
-take at most :math:`D`. If some cut has no answer for any :math:`E \le D - base`, no step takes at
-most :math:`D`. The bound is the least :math:`D` that no cut rules out.
+where :math:`E_{min} \le E` is known. The least :math:`E` for which the answer is yes is the rerun
+bound of the stage for cuts above it, as in `formulations.remat_chain.cut`: it holds for all steps
+that take at most :math:`D`. If some cut answers no for every :math:`E \le D - base`, no step takes
+at most :math:`D`. The bound is the least :math:`D` that no cut rules out.
 
-With fluid transfers, where a tensor can be on both sides in part, the bytes on the host are what is
-held beyond the device's memory: a state then has only the sum of what is held, and :math:`T_k` is
-bounded through that sum. With transfers at once a tensor is on the device or on the host, the time
-of a copy is rounded up as the link does it, and :math:`B^{k+1}` needs more than :math:`a^k` of an
-:math:`\bar a^k` on the host: all of it has to be back by then. The exception is a plain copy of
-:math:`a^k` beside it, which only another run of :math:`F^k` makes: it comes before the cut and
-within :math:`D - base - E_{min}`, or after it and counts as a rerun. And where stages run again
-from one that is on the host, that one, or a plain copy of it, is back before they start, and they
-end before the :math:`B` of the highest of them.
+With fluid transfers, where part of a tensor can be on the device and part on the host, whatever is
+held beyond the device's memory is on the host: a state then needs only the sum of what is held, and
+:math:`T_k` is bounded through that sum. With transfers at once a tensor is on the device or on the
+host, and the time of a copy is rounded up as the link does it. An :math:`\bar a^k` on the host then
+has to be back as a whole before :math:`B^{k+1}`, although that reads only :math:`a^k`. The
+exception is a plain copy of :math:`a^k` beside it, which only another run of :math:`F^k` makes:
+before the cut and within :math:`D - base - E_{min}`, or after it, where it counts as a rerun. And
+where stages run again from one that is on the host, that one, or a plain copy of it, is back before
+they start, and they end before the :math:`B` of the highest of them.
 
 States beyond a limit are merged into one that is at least as good in every number, and times and
 bytes are rounded to the side that allows more: both only lower the bound.
@@ -46,8 +47,8 @@ from jettison.instances.remat_offload.problem import RematOffloadChain, Transfer
 from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
 
-# States of one stage. On random chains of 101 stages more of them do not raise the bound, and 30
-# prove four fifths of its delay.
+# Limit on the states of one stage. On random chains of 101 stages more of them do not raise the
+# bound, and 30 prove four fifths of its delay.
 MOST_STATES = 300
 
 # Above every time and size, and small enough to be added to one.
@@ -59,14 +60,14 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """What a deadline forces, stage by stage; position 0 has no meaning.
+    """Delays that a deadline forces, stage by stage; position 0 has no meaning.
 
     Attributes
     ----------
     backward_ns
-        Reruns and idle time after the backward of the stage has started.
+        Reruns and idle time after the start of the stage's backward.
     saving_ns
-        The same after its last F_all has started.
+        Reruns and idle time after the start of the stage's last F_all.
     """
 
     backward_ns: list[int] = field(default_factory=lambda: [0])
@@ -105,14 +106,14 @@ class OffloadCuts:
         at_least: Delays | None = None,
         clock: Clock | None = None,
     ) -> Delays | None:
-        """Return what every step within a deadline is delayed by, or None if there is no such step.
+        """Return the delays of every step within a deadline, or None if there is no such step.
 
         Parameters
         ----------
         deadline_ns
             At least the base time.
         at_least
-            What a later deadline forces; an earlier one forces no less.
+            Delays that a later deadline forces; an earlier one forces no less.
         clock
             Its time limit holds for the search.
 
@@ -145,7 +146,7 @@ class OffloadCuts:
     def _least_delay(
         self, cut: _Cut, deadline_ns: int, least_ns: int, later_ns: Sequence[int]
     ) -> int | None:
-        """Return a delay below which the cut has no answer; None if it has none at all."""
+        """Return a lower bound on the delay at the cut; None if no delay is allowed there."""
         most_ns = deadline_ns - self._problem.instance.base_time_ns
         if least_ns > most_ns or cut.place.available_bytes < 0:
             return None
@@ -163,7 +164,7 @@ class OffloadCuts:
         if not answers(most_ns):
             return None
         # With fluid transfers a delay need not be a whole number: it may be anything above one that
-        # has no answer.
+        # is ruled out.
         above_ns = 0 if self._problem.transfers is Transfers.FLUID else 1
         low_ns, high_ns = least_ns + above_ns, most_ns
         # A delay that is a little too low is a bound as well.
@@ -173,7 +174,7 @@ class OffloadCuts:
                 high_ns = middle_ns
             else:
                 low_ns = middle_ns + above_ns
-        # What comes after the cut leaves less time before it: that may force more.
+        # A delay after the cut leaves less time before it, which may force a larger delay.
         if low_ns - least_ns > most_ns >> 8:
             return self._least_delay(cut, deadline_ns, low_ns, later_ns)
         return low_ns
@@ -222,7 +223,7 @@ class OffloadCuts:
         )
 
     def _with_host(self, device_bytes: int, windows_ns: Sequence[int]) -> Integers:
-        """Return what the device and the copies of each window can hold together."""
+        """Return for each duration of copies how many bytes device and host hold together."""
         rate = self._problem.link.bytes_per_s
         return np.array(
             [min(_NEVER, device_bytes + max(0, ns) * rate // _NS_PER_S) for ns in windows_ns],
@@ -230,14 +231,14 @@ class OffloadCuts:
         )
 
     def _copy_ns(self, size_bytes: int) -> int:
-        # What takes so long can never be, and all copies together stay in 64 bits.
+        # A copy that takes so long cannot be part of a step; all copies together stay in 64 bits.
         longest_ns = _NEVER // (len(self._problem.instance) + 1)
         return min(longest_ns, self._problem.link.transfer_ns(size_bytes))
 
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """One moment of one stage."""
+    """Cut of the step at one moment of one stage."""
 
     cuts: OffloadCuts
     place: Place

@@ -1,13 +1,12 @@
-r"""A lower bound on the time of every schedule of a chain that may offload, in exact integers.
+r"""Lower bound for chains with offloading: the least deadline that no cut rules out, exactly.
 
-It is the least deadline :math:`D` that no cut of the chain rules out (`cuts`): any schedule
-that recomputes, offloads, brings back and drops at any time takes at least so long. The deadline is
-found by doubling and halving. A deadline that is ruled out is a proof by itself, so that the search
-can stop at any time. It stops when the part of the time that is left open is the gap that was asked
-for, or a millionth.
+Any schedule that recomputes, offloads, prefetches and drops at any time takes at least the least
+deadline :math:`D` that no cut of the chain rules out (`cuts`). The deadline is found by doubling
+and halving. A deadline that is ruled out is a proof by itself, so that the search can stop at any
+time. It stops when the open part of the time is at most the gap that was asked for, or a millionth.
 
-Where transfers are at once, the cuts are first searched as if transfers were fluid, which is faster
-and no less valid: a transfer at once takes as long and more memory.
+Where transfers are at once, the cuts are first searched as if transfers were fluid. That is faster,
+and the bound is valid: a transfer at once takes as long and holds more memory.
 """
 
 from __future__ import annotations
@@ -25,23 +24,23 @@ from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_offload.cut_bound.cuts import Delays, OffloadCuts
 from jettison.solvers.remat_offload.least_memory import offload_infeasibility
 
-# The part of a time that may stay open between a deadline ruled out and one that is not: 2^-20.
+# The search ends when a deadline and one that is ruled out differ by 2^-20 of the time.
 _OPEN_SHIFT = 20
-# The part of the base time by which the first deadline exceeds it: 2^-8.
+# The first deadline exceeds the base time by 2^-8 of it.
 _FIRST_SHIFT = 8
-# Times of a chain are below; where a slower link makes more of them, this much is proved.
+# Times of a chain are below this; where a slow link makes them longer, this much is proved.
 _LATEST_NS = 2**60
 
 
 class DeadlineSearch:
-    """The search for the least deadline, and what is proved at any moment of it.
+    """Search for the least deadline that no cut rules out, with the bound proved so far.
 
     Parameters
     ----------
     problem
         Its memory is at least `least_memory_with_offloading`.
     options
-        The time limit, the part of the time that may stay open, and whom to tell of better bounds.
+        Time limit, gap, and the callback for better bounds.
     """
 
     def __init__(self, problem: RematOffloadChain, options: SolveOptions) -> None:
@@ -52,7 +51,7 @@ class DeadlineSearch:
         self.searches = 0
 
     def run(self) -> Termination:
-        """Search until the bound is found, the time is up, or Ctrl-C."""
+        """Search until the bound is found, the time is up, or Ctrl-C is pressed."""
         with Ending() as ending:
             if self._problem.transfers is Transfers.AT_ONCE:
                 self._raise_bound(replace(self._problem, transfers=Transfers.FLUID))
@@ -80,7 +79,7 @@ class DeadlineSearch:
     def _delays(
         self, cuts: OffloadCuts, deadline_ns: int, at_least: Delays | None
     ) -> Delays | None:
-        """Return what a deadline forces; where it cannot be met, note so."""
+        """Return the delays that a deadline forces; raise the bound where it cannot be met."""
         before = cuts.searches
         try:
             delays = cuts.delays(deadline_ns, at_least, self._clock)
@@ -94,7 +93,7 @@ class DeadlineSearch:
 
 
 def bound_offload_cut(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
-    """Bound the time of every schedule by what each cut of the chain forces.
+    """Bound the time of every schedule by the reruns and transfers that each cut forces.
 
     At the time limit and on Ctrl-C the best bound so far is returned.
 

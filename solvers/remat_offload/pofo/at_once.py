@@ -1,10 +1,10 @@
-r"""POFO for transfers at once: plans of the fluid model, timed again, the best of them.
+r"""POFO with transfers at once: plans of the fluid model, timed again, of which the fastest counts.
 
-A plan that is optimal in the fluid model need not be so with transfers at once. Plans for a little
-less memory, and for a slower link, leave room for what the fluid model does not see: with transfers
-at once a tensor is longer in the way. All of them are timed in the memory and on the link that
-there are, and the fastest counts; what the executor of `autocapper` makes of each plan, which is
-not bound to POFO's assumptions, is one more candidate.
+A plan that is optimal in the fluid model need not be so with transfers at once, where a tensor
+occupies its memory until its copy is complete. Plans for a little less memory, and for a slower
+link, leave room for that. All of them are timed with the problem's own memory and link, and the
+fastest counts. The executor of `autocapper`, which is not bound to POFO's assumptions, makes one
+more candidate of each plan.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from jettison.solvers.remat_offload.incumbent import OffloadIncumbent
 from jettison.solvers.remat_offload.pofo.at_once_timing import time_at_once
 from jettison.solvers.remat_offload.tensor_lifetimes import TensorLifetimes
 
-# The memory of a plan in parts of what there is: on POFO's grid of 50 slots up to 8 of them less.
+# Memories of the plans, in slots of the problem's memory: on POFO's grid of 50, up to 8 fewer.
 SLOTS = 50
 MOST_LESS = Fraction(8, SLOTS)
 SPEEDS = (Fraction(1), Fraction(3, 4), Fraction(1, 2))
@@ -35,12 +35,12 @@ def offer_plans(
     Parameters
     ----------
     incumbent
-        Of a problem with transfers at once.
+        The incumbent of a problem with transfers at once.
     plans
-        Returns the plan for so many bytes of memory and bytes per second, or None if it has none.
+        Returns the plan for a memory in bytes and a bandwidth in bytes per second, or None.
         It may raise `TimeoutError` or `MemoryError`, which end the search.
     slots
-        Into how many parts the memory is divided.
+        Number of slots into which the memory is divided.
     """
     for memory_bytes, bytes_per_s in plan_resources(incumbent.problem, slots):
         offer_at_once(incumbent, plans(memory_bytes, bytes_per_s))
@@ -48,7 +48,7 @@ def offer_plans(
 
 
 def offer_at_once(incumbent: OffloadIncumbent, plan: OffloadPlan | None) -> None:
-    """Offer a plan as it is timed in two phases, and as the executor moves its tensors."""
+    """Offer two schedules of a plan: timed in two phases, and as the executor moves its tensors."""
     if plan is None:
         return
     problem = incumbent.problem
@@ -65,7 +65,7 @@ def offer_at_once(incumbent: OffloadIncumbent, plan: OffloadPlan | None) -> None
 
 
 def plan_resources(problem: RematOffloadChain, slots: int = SLOTS) -> list[tuple[int, int]]:
-    """Return memories and bandwidths for plans: all pairs but the one that there is."""
+    """Return memories and bandwidths for plans: all pairs except the problem's own."""
     return [
         (
             problem.memory_bytes * part // slots,

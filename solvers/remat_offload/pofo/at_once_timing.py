@@ -1,23 +1,23 @@
-r"""A plan of POFO with transfers at once: when its tensors leave, and when they come back.
+r"""Timing of a POFO plan with transfers at once: when tensors leave, and when they come back.
 
 POFO's model is fluid: memory follows a tensor byte by byte. Here a tensor takes all of its memory
 until its copy is complete, and again from the start of its prefetch, as in POFO's experiments.
 
 The first phase, up to the first backward operation, is timed greedily. Tensors are copied in the
-order in which they are made. After its last use of the phase a tensor is in the way until its copy
-is complete, and an operation waits while memory is short.
+order in which they are made. After its last use of the phase a tensor stays in memory until its
+copy is complete, and an operation waits while memory is short.
 
 The second phase is the same in reversed time. There a tensor is copied after its first use of the
-phase, and what is the end of the copy is the start of its prefetch: prefetches run as late as
-possible, one after the other.
+phase, and the end of such a copy is the start of its prefetch: prefetches run as late as possible,
+one after the other.
 
-With all copies complete, what is stored beside an operation is what the fluid model leaves there at
-last. So a plan that fits in the fluid model fits here; it only waits longer.
+Once all copies are complete, memory beside an operation holds what it holds at the end in the fluid
+model. So a plan that fits in the fluid model fits here; it only waits longer.
 
-The phases are timed apart, all copies complete between them. The schedule keeps no more of it than
-the order of the starts, and executed in this order nothing starts later than it was timed. By
-induction: what an operation reads is there no later; of the memory as much has been taken, by the
-same operations, and no less has returned.
+The two phases are timed separately, with all copies complete between them. The schedule keeps only
+the order of the starts; executed in this order nothing starts later than it was timed. By
+induction: what an operation reads is there no later; as much memory has been taken, by the same
+operations, and no less has returned.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from jettison.solvers.remat_offload.tensor_lifetimes import Gap, TensorLifetimes
 
 @dataclass(frozen=True, slots=True)
 class AtOnceTiming:
-    """A schedule, and the time of its two phases: the replay of the schedule takes no longer."""
+    """Schedule of a plan, and the time of its two phases, which its replay does not exceed."""
 
     schedule: OffloadSchedule
     time_ns: int
@@ -116,7 +116,7 @@ def time_at_once(
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """A tensor that leaves memory: its copy may start after one operation, is last read by another.
+    """Copy of a tensor that leaves memory: from which operation on, and which one reads it last.
 
     Operations are numbered within the phase; -1 stands for its start.
     """
@@ -129,7 +129,7 @@ class _Copy:
 
 @dataclass(frozen=True, slots=True)
 class _PhaseTimes:
-    """When the operations of a phase start, its copies are complete, and all of it has ended."""
+    """Times of a phase: starts of its operations, ends of its copies, and its end."""
 
     starts_ns: list[int]
     gone_ns: list[int]
@@ -147,14 +147,14 @@ def _time_phase(
     copies: Sequence[_Copy],
     memory_bytes: int,
 ) -> _PhaseTimes:
-    """Start each operation as soon as the copies in its way are complete.
+    """Time a phase: each operation starts as soon as enough copies have freed their memory.
 
     Parameters
     ----------
     durations_ns, needs_bytes
-        Of each operation; the needs are without the tensors that have left, and fit.
+        Of each operation; the needs, which fit, exclude the tensors that have left.
     copies
-        One after the other, in the order of the operations that make their tensors.
+        The copies, in the order of the operations that make their tensors.
     memory_bytes
         The limit.
     """

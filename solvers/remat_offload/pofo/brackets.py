@@ -1,10 +1,10 @@
-"""Brackets of POFO's optimum on one chain, tighter and tighter, for as long as there is time.
+"""Brackets of POFO's optimum on one chain, refined for as long as there is time.
 
-Short chains are solved exactly, with more labels where some were left out. On longer ones memory
-is counted in 50 slots, as in the paper, then in 100, 200, ... up to 800: the paper found 50 to be
-enough, and here they are not on the longest chains (``notebooks/pofo.py``). After that, and where
-a grid twice as fine would not end in the time that is left, the grid is as fine as that time
-allows, and then more labels are kept.
+Short chains are solved exactly, again with more labels where some had to be left out. On longer
+ones memory is counted in 50 slots, as in the paper, then in 100, 200, ... up to 800: the paper
+found 50 to be enough, and here they are not on the longest chains (``notebooks/pofo.py``). After
+that, and where a grid twice as fine would not end in the time that is left, the grid is as fine as
+that time allows, and then more labels are kept.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ from jettison.solvers.remat_offload.pofo.program import (
     pofo_exact,
 )
 
-# Up to so many stages the exact program takes about a second.
+# Up to this many stages the exact program takes about a second.
 MOST_STAGES_EXACT = 30
 EXACT_LABELS = 20_000
 FIRST_SLOTS = 50
 MOST_SLOTS = 800
-# Labels for each stage; four times as many each time.
+# Labels for each stage at first; each refinement has four times as many.
 MOST_LABELS = 102_400
 _MORE_LABELS = 4
-# How many times as long twice the slots take, at least and at most.
+# Factor on the time when the slots are doubled, at least and at most.
 _LEAST_GROWTH, _MOST_GROWTH = 2.0, 4.0
-# A grid that is not finer than the last one by this factor is not worth its time.
+# A grid that is finer than the last one by less than this factor is not worth its time.
 _LEAST_REFINEMENT = 1.2
 
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """How finely memory is counted, and how many labels are kept for each stage."""
+    """Effort of one bracket: the number of memory slots, and of labels kept for each stage."""
 
     slots: int
     labels: int
 
 
 class PofoBrackets:
-    """Brackets of the optimum of POFO on one chain, tighter and tighter.
+    """Sequence of tighter and tighter brackets of POFO's optimum on one chain.
 
     Parameters
     ----------
@@ -63,9 +63,9 @@ class PofoBrackets:
     best
         The best floor and the best plan of all brackets so far.
     slots
-        Of the last one.
+        Slots of the last bracket.
     why_open
-        Why no tighter one was tried, where the last one is open; None before the end.
+        Why no tighter bracket was tried, where the last one is open; None before the end.
     """
 
     def __init__(self, problem: RematOffloadChain, recomputation: Recomputation) -> None:
@@ -88,7 +88,7 @@ class PofoBrackets:
         TimeoutError
             When the time is up.
         MemoryError
-            Where the next bracket would take more than there is.
+            If the next bracket would take more memory than there is.
         """
         level = _Level(FIRST_SLOTS, EXACT_LABELS if self.is_solved_exactly else DEFAULT_LABELS)
         growth, last_s = _MOST_GROWTH, 0.0

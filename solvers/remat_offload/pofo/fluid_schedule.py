@@ -1,4 +1,4 @@
-"""The sequence of two phases that a plan of POFO stands for."""
+"""Schedule with fluid transfers for a plan of POFO: a sequence of two phases."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-r"""POFO: recompute and offload, by the dynamic program of NeurIPS 2021.
+r"""POFO: recomputation and offloading on a chain, by the dynamic program of NeurIPS 2021.
 
-With fluid transfers the answer is the plan of the program (`program`), replayed. With
-transfers at once, which the program does not see, its plans for a little less memory and slower
-links are timed anew (`at_once`), beside `autocapper`. Either way two bounds come along: the
-floor of the program, valid for the schedules of POFO's class, whose transfers at once are a special
-case of fluid ones; and the cut bound, valid for all schedules.
+With fluid transfers the answer is the plan of the program (`program`), replayed. With transfers at
+once, which the program does not model, its plans for a little less memory and slower links are
+timed again (`at_once`), beside `autocapper`. Either way there are two bounds: the floor of the
+program, valid for the schedules of POFO's class, of whose fluid transfers those at once are a
+special case; and the cut bound, valid for all schedules.
 
-Short chains are solved exactly, and the baselines (`baselines_first`) are asked where that leaves
-the gap open. On longer chains they come first; the brackets of `brackets` have the rest of the
+Short chains are solved exactly, and the baselines (`baselines_first`) run where that leaves the gap
+open. On longer chains the baselines run first, and the brackets of `brackets` have the rest of the
 time. With transfers at once, plans from finer and finer grids are timed until the time is up.
 """
 
@@ -39,11 +39,11 @@ from jettison.solvers.remat_offload.pofo.brackets import FIRST_SLOTS, MOST_SLOTS
 from jettison.solvers.remat_offload.pofo.program import PofoBracket, Recomputation
 
 # With transfers at once the bracket of the fluid model is not the answer: it gets this share of the
-# time, and the cut bound as much.
+# time, and the cut bound the same share.
 SHARE_OF_BRACKET = 0.3
 SHARE_OF_CUTS = 0.3
-# With fluid transfers the brackets of a short chain get this share of what is left; the baselines
-# come after them.
+# With fluid transfers the brackets of a short chain get this share of the time that is left; the
+# baselines come after them.
 SHARE_OF_FLUID = 0.7
 
 
@@ -62,7 +62,7 @@ def solve_pofo(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
     clock = Clock(options.time_limit_s)
     brackets = PofoBrackets(problem, Recomputation.ALLOWED)
     incumbent = OffloadIncumbent(problem)
-    # Something always fits: nobody is left without a schedule where no plan does, or on Ctrl-C.
+    # Offloading everything fits: so there is a schedule where no plan fits, and on Ctrl-C.
     incumbent.offer(offload_everything(problem.instance))
     cuts = Outcome(termination=Termination.COMPLETED)
 
@@ -77,7 +77,7 @@ def solve_pofo(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
 
     baselines = _offer_baselines(incumbent, options, clock)
     plans = _offers(incumbent, brackets, options, clock, baselines)
-    # Of a short chain it takes no time.
+    # On a short chain the bound takes almost no time.
     offers = (bound(), plans) if brackets.is_solved_exactly else (baselines, bound(), plans)
     outcome = incumbent.search(chain.from_iterable(offers), options, clock, "no schedule fits")
     bounds = cuts.bounds
@@ -96,10 +96,10 @@ def solve_pofo(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
 
 
 def solve_offload_only(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
-    """Return the best schedule that offloads and computes nothing again.
+    """Return the best schedule that offloads without recomputation.
 
     With fluid transfers that is the optimum of POFO's program without recomputation, up to its
-    grid; with transfers at once, its plans timed anew.
+    grid; with transfers at once, the best of its plans timed again.
     """
     clock = Clock(options.time_limit_s)
     brackets = PofoBrackets(problem, Recomputation.FORBIDDEN)
@@ -117,9 +117,9 @@ def _offers(
     clock: Clock,
     others: Iterator[None],
 ) -> Iterator[None]:
-    """Offer plans, and `others`, if they are not over, where the plans need not be the best.
+    """Offer the plans of the program, and the schedules of `others` where a plan may not be best.
 
-    With transfers at once they come before the plans for other resources.
+    With transfers at once the others come before the plans for other resources.
     """
     if incumbent.problem.transfers is Transfers.FLUID:
         stopped: TimeoutError | MemoryError | None = None
@@ -141,7 +141,7 @@ def _offers(
     while True:
         yield from offer_plans(incumbent, partial(brackets.plan, slots=slots, clock=clock), slots)
         slots *= 2
-        # Of a short chain the plans depend on no grid, and without a limit one round is enough.
+        # On a short chain the plans depend on no grid, and without a time limit one pass is enough.
         if brackets.is_solved_exactly or math.isinf(clock.left_s) or slots > MOST_SLOTS:
             return
 
@@ -158,7 +158,7 @@ def _offer_baselines(
 def _with_the_reason(
     outcome: Outcome, brackets: PofoBrackets, incumbent: OffloadIncumbent, options: SolveOptions
 ) -> Outcome:
-    """Say why the bracket of the fluid model stayed open, where that is the question asked."""
+    """Add a note why the bracket stayed open, where the transfers are fluid as in the program."""
     if incumbent.problem.transfers is not Transfers.FLUID or brackets.why_open is None:
         return outcome
     if incumbent.is_optimal or _is_closed(incumbent, brackets, options):
@@ -170,7 +170,7 @@ def _with_the_reason(
 
 
 def _offer_greedy(incumbent: OffloadIncumbent) -> Iterator[None]:
-    """Offer GREEDY, which is capper without recomputation; the program may miss it by rounding."""
+    """Offer GREEDY, that is capper without recomputation: rounding may hide it from the program."""
     offer_capped(incumbent, store_all_schedule(incumbent.problem.instance))
     yield
 
@@ -203,7 +203,7 @@ def _is_closed(incumbent: OffloadIncumbent, brackets: PofoBrackets, options: Sol
 def _offer_first(
     incumbent: OffloadIncumbent, brackets: PofoBrackets, options: SolveOptions
 ) -> Iterator[None]:
-    """Offer the plans for the resources that there are, in a share of the time."""
+    """Offer the plans for the problem's own memory and link, in a share of the time."""
     share = _share_of(options, SHARE_OF_BRACKET)
     try:
         for found in brackets.refine(share, Clock(share.time_limit_s)):

@@ -1,4 +1,4 @@
-r"""POFO: the fastest persistent schedule with offloading before the loss, as a bracket.
+r"""POFO's dynamic program: the fastest persistent schedule with offloading, as a bracket.
 
 Source: Beaumont, Eyraud-Dubois, Shilova, NeurIPS 2021, Appendix B. Stage :math:`N` is the loss,
 :math:`a^N` has no size, and :math:`\bar a` includes :math:`a`. Values leave before the boundary
@@ -88,7 +88,7 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.remat_chain.least_memory import chain_schedule
 
 NS_PER_S = 10**9
-# Beyond, sums of times or of sizes might not fit the integers of the kernel.
+# Beyond this, sums of times or of sizes might not fit the integers of the kernel.
 LARGEST_SUM = 2**59
 EXACT_SLOTS = 64
 EXACT_LABELS = 1_000_000
@@ -97,7 +97,7 @@ DEFAULT_BYTES = 2**30
 
 
 class Recomputation(Enum):
-    """Whether values may be computed again, or only be offloaded."""
+    """Whether the program may recompute values, or only offload them."""
 
     ALLOWED = "allowed"
     FORBIDDEN = "forbidden"
@@ -105,15 +105,15 @@ class Recomputation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PofoBracket:
-    """What the program proves.
+    """Lower bound and plan from one run of the program.
 
     Attributes
     ----------
     floor_ns
-        No schedule that is persistent and offloads before the loss only is faster, with partial
+        Lower bound for persistent schedules that offload before the loss only, with partial
         transfers or without. None if no such schedule fits.
     plan
-        A plan that fits, or None if rounding up left none.
+        A plan that fits, or None if none fits with sizes rounded up.
     plan_ns
         A time that the plan attains with partial transfers; None without a plan.
     is_exact
@@ -154,11 +154,11 @@ def pofo_bracket(
     slots
         Slots of memory :math:`S`, at least 1.
     recomputation
-        ``FORBIDDEN`` for offloading alone.
+        ``FORBIDDEN`` allows offloading only.
     most_labels
         Labels kept per stage; more make both sides of the bracket tighter.
     most_bytes
-        What the tables may take.
+        Limit on the memory of the tables.
     time_limit_s
         Wall-clock seconds.
 
@@ -187,10 +187,10 @@ def pofo_exact(
     most_bytes: int = DEFAULT_BYTES,
     time_limit_s: float | None = None,
 ) -> PofoBracket:
-    """Solve POFO with exact curves at the memory sizes that are reached; for short chains.
+    """Solve POFO exactly, with curves at all memory sizes that are reached; for short chains.
 
     Parameters and errors are those of `pofo_bracket`. The bracket is closed unless `most_labels`
-    were too few, or the numbers need more than 60 bits.
+    is too small, or the numbers need more than 60 bits.
 
     Notes
     -----
@@ -212,7 +212,7 @@ class _Side(Enum):
 
 @dataclass(frozen=True, slots=True)
 class _Units:
-    """Numbers of the kernel: ticks per nanosecond and units per byte, then divided by 2^shift."""
+    """Integer units of the kernel: ticks per nanosecond and units per byte, divided by 2^shift."""
 
     ticks_per_ns: int
     units_per_byte: int
@@ -226,7 +226,7 @@ class _Units:
         return self._shifted(size_bytes * self.units_per_byte, up=self.side is _Side.FEASIBLE)
 
     def memory(self, memory_bytes: int, slots: int) -> int:
-        """Return a multiple of `slots`; it is exact without a shift."""
+        """Return the memory in units, as a multiple of `slots`; exact without a shift."""
         up = self.side is _Side.OPTIMISTIC
         units = self._shifted(memory_bytes * self.units_per_byte, up=up)
         return (-(-units // slots) if up else units // slots) * slots
@@ -263,7 +263,7 @@ def _solve(
         left_s = None if time_limit_s is None else clock.left_s
         floor, time, sequence, offloaded, labels, states = _kernels.pofo_program(
             **_arrays(chain, units),
-            # Nothing that has a size fits without memory, nor does it in half a byte.
+            # No tensor with a size fits where there is no memory, nor does it in half a byte.
             memory=units.memory(memory_bytes, slots) or slots,
             slots=slots,
             most_labels=most_labels,
@@ -295,8 +295,8 @@ def _solve(
     floor = run(optimistic)
     if floor.floor_ns is None:
         return floor
-    # A slower link makes it harder as well. With one of few digits the sizes and the memory remain
-    # as they are, and what fits to the byte is still found.
+    # A slower link makes it harder as well. With a bandwidth of few digits the sizes and the memory
+    # need no rounding, and schedules that fit to the byte are still found.
     slower = _slower_link(bandwidth, totals, 2 * slots) or bandwidth
     feasible = _units(slower, memory_bytes, slots, totals, _Side.FEASIBLE)
     if feasible.memory(memory_bytes, slots) == 0:
@@ -314,7 +314,7 @@ def _solve(
 
 @dataclass(frozen=True, slots=True)
 class _Totals:
-    """What no sum of times, in nanoseconds, and no sum of sizes, in bytes, exceeds."""
+    """Upper limits on all sums of times, in nanoseconds, and of sizes, in bytes."""
 
     time_ns: int
     size_bytes: int
@@ -336,7 +336,7 @@ class _Totals:
 def _units(
     bandwidth: Fraction, memory_bytes: int, slots: int, totals: _Totals, side: _Side
 ) -> _Units:
-    """Return the units in which nothing has to be rounded but by the shift, if one is needed."""
+    """Return units in which all numbers are integers, with a shift if these are too large."""
     scale = 2 * slots
     if memory_bytes:
         scale = slots // math.gcd(slots, memory_bytes * bandwidth.denominator)
@@ -346,10 +346,10 @@ def _units(
 
 
 def _slower_link(bandwidth: Fraction, totals: _Totals, scale: int) -> Fraction | None:
-    """Return a fraction not above a bandwidth whose units need no shift; None if none is found.
+    """Return the best fraction below a bandwidth whose units need no shift; None if none is found.
 
-    It comes from below along the Stern-Brocot tree as far as the units allow: no fraction between
-    it and the bandwidth has a smaller denominator.
+    The Stern-Brocot tree is followed from below as far as the units allow: no fraction between the
+    result and the bandwidth has a smaller denominator.
     """
     low, high = (0, 1), (1, 0)
     # By how much they miss the bandwidth p / q: p b - q a for low a / b, q c - p d for high c / d.

@@ -1,11 +1,11 @@
-"""Lower bounds on the time of weight offloading from models with O(L) columns.
+"""Lower bounds for weight offloading from aggregated models, whose columns number O(L).
 
 The models are in `jettison.formulations.weight_offload.aggregated`. Where the greedy algorithm
 finds a step without waiting, no bound is above the base time, and none is built
 (`exact.without_waiting`). Otherwise the linear relaxation is solved by HiGHS, and its multipliers
 are evaluated in exact arithmetic (`exact_dual_bound`): that bound is proved whatever the solver
-did. The time that is left goes into the model with its integers; that bound rests on the solver. It
-ends as soon as a point of the model shows that no more can be proved.
+did. The time that is left goes into the model with its integers; that bound rests on the solver.
+This run ends as soon as a point of the model shows that no larger bound can be proved.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from jettison.solvers.weight_offload.bounds.model import (
     solve_relaxation,
 )
 
-# Above, the interior point method is faster: 3 s in place of 12 at 1000 layers.
+# Above this the interior point method is faster: 3 s in place of 12 at 1000 layers.
 _MOST_ROWS_FOR_SIMPLEX = 5000
 
 
 def bound_weight_fluid(problem: WeightOffload, options: SolveOptions) -> Outcome:
-    """Bound the time by AGG: the layers' inventories together, parts of layers may be absent.
+    """Bound the time by AGG, with one inventory for all layers, of which parts may be absent.
 
     At the time limit and on Ctrl-C the bounds found by then are returned.
     """
@@ -36,7 +36,7 @@ def bound_weight_fluid(problem: WeightOffload, options: SolveOptions) -> Outcome
 
 
 def bound_weight_whole(problem: WeightOffload, options: SolveOptions) -> Outcome:
-    """Bound the time by AGGINT: layers of the most frequent size are absent as a whole.
+    """Bound the time by AGGINT, in which layers of the most frequent size are absent as a whole.
 
     At the time limit and on Ctrl-C the bounds found by then are returned.
     """
@@ -44,7 +44,7 @@ def bound_weight_whole(problem: WeightOffload, options: SolveOptions) -> Outcome
 
 
 def relaxed_fluid_ns(problem: WeightOffload, options: SolveOptions, clock: Clock) -> int:
-    """Return what the relaxation of AGG proves in exact arithmetic; the base time without one.
+    """Return the bound of AGG's relaxation in exact arithmetic; the base time if it is not solved.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-r"""A lower bound on the time of weight offloading without a solver, in exact integers.
+r"""Lower bound for weight offloading in closed form: a knapsack cover over the link's time.
 
 When an operation of layer :math:`l` starts, weights of :math:`E` bytes have to be absent
 (`WeightCycle.excess_bytes`), and whole layers are: a layer whose transfer has begun, or is not
@@ -37,7 +37,7 @@ _MOST_SUMS = 2**23
 
 
 def bound_weight_closed_form(problem: WeightOffload, options: SolveOptions) -> Outcome:
-    """Bound the time by what has to come back in a period, or prove that nothing fits."""
+    """Bound the time by the prefetches that each period needs, or prove that nothing fits."""
     refused = weight_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
@@ -45,7 +45,7 @@ def bound_weight_closed_form(problem: WeightOffload, options: SolveOptions) -> O
 
 
 def closed_form_bound(problem: WeightOffload) -> Bound:
-    """Return the bound with what it is worth, for a problem that has a schedule."""
+    """Return the closed-form bound with its class and evidence, for a problem with a schedule."""
     return Bound(
         time_ns=closed_form_ns(problem),
         valid_for=ScheduleClass.ALL,
@@ -55,7 +55,7 @@ def closed_form_bound(problem: WeightOffload) -> Bound:
 
 
 def closed_form_ns(problem: WeightOffload) -> int:
-    """Return its time, for a problem that has a schedule."""
+    """Return the closed-form bound in nanoseconds, for a problem that has a schedule."""
     cycle = problem.cycle
     excess_bytes = cycle.excess_bytes(problem.memory_bytes)
     both_ends_bytes = 0
@@ -74,7 +74,7 @@ def closed_form_ns(problem: WeightOffload) -> int:
 def least_sum(sizes: Sequence[int], at_least: int) -> int:
     """Return the least sum of some of the sizes that is not below `at_least`, or a lower bound.
 
-    It is a lower bound where the sums are too many, and where all sizes together are less.
+    It is a lower bound where there are too many sums, and where all sizes together are less.
     """
     if at_least <= 0:
         return 0

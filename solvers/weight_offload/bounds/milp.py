@@ -1,13 +1,13 @@
-r"""A lower bound on the time of weight offloading: the paper's MILP, corrected and strengthened.
+r"""Lower bound for weight offloading from the paper's MILP, corrected and strengthened.
 
 The model is in `jettison.formulations.weight_offload.paper`, with its inequalities, all of them for
-short chains. It bounds through the solver's dual bound alone: the objective of a run that hit its
-time limit is none.
+short chains. Only the solver's dual bound counts: the objective of a run that hit its time limit is
+no bound.
 
 A schedule without waiting is a point of the model whose objective is 0, and then no bound is above
-the base time. So the paper's greedy algorithm is asked first, with room to spare
-(`exact.without_waiting`). Where it finds such a step, which is the case on fast links, the model
-need not be solved, nor built.
+the base time. So the paper's greedy algorithm runs first, with a margin of memory
+(`exact.without_waiting`). Where it finds such a step, as it does on fast links, the model need
+neither be built nor solved.
 
 The relaxation comes next, in exact arithmetic (`exact_dual_bound`), then the model.
 """
@@ -28,19 +28,19 @@ from jettison.solvers.weight_offload.bounds.model import (
     settled_without_model,
 )
 
-# The inequalities (6c) need half as many rows again: too slow where the relaxation takes seconds.
+# The inequalities (6c) add half as many rows again: too slow where the relaxation takes seconds.
 _MOST_COEFFICIENTS_WITH_COPIES = 100_000
-# A model of three million coefficients takes some minutes and 5 GB to write down.
+# A model of three million coefficients takes some minutes and 5 GB to build.
 _MOST_COEFFICIENTS = 3_000_000
-# To write the model down and to hand it over, measured.
+# Time to build the model and to hand it over, measured.
 _SECONDS_PER_COEFFICIENT = 1e-5
 
 
 def bound_weight_milp(problem: WeightOffload, options: SolveOptions) -> Outcome:
     """Bound the time by the paper's MILP; at the time limit by what has been proved.
 
-    Models of more than three million coefficients, and those that take longer to write down than
-    the time limit, are declined with a note.
+    Models of more than three million coefficients, and those that take longer to build than the
+    time limit allows, are declined with a note.
     """
     clock = Clock(options.time_limit_s)
     settled = settled_without_model(problem, "milp", clock)

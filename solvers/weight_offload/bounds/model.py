@@ -1,4 +1,4 @@
-"""Bounds on the time of weight offloading from a mixed-integer model, by HiGHS within limits."""
+"""Lower bounds for weight offloading from any mixed-integer model, by HiGHS within limits."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from jettison.solvers.milp.solution import Progress as ModelProgress
 from jettison.solvers.weight_offload.exact.without_waiting import has_step_without_waiting
 from jettison.solvers.weight_offload.least_memory import weight_infeasibility
 
-# A binary is taken for an integer within this; with weights of 1024 in the model HiGHS's own 1e-6
-# would be a thousandth of the memory.
+# Tolerance for binaries; with weights of 1024 in the model the default of HiGHS, 1e-6, would be a
+# thousandth of the memory.
 _FEASIBILITY_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class ModelBound:
-    """What a run of HiGHS on a model proves.
+    """Lower bound from a run of HiGHS on a model.
 
     Attributes
     ----------
     time_ns
-        The bound; no schedule is faster.
+        The bound on the time of every schedule.
     termination
         Why the run ended.
     nodes
@@ -51,9 +51,9 @@ class ModelBound:
 
 
 def settled_without_model(problem: WeightOffload, method: str, clock: Clock) -> Outcome | None:
-    """Return what is known without a model, or None if nothing is.
+    """Return the outcome of a problem that needs no model, or None if it needs one.
 
-    Nothing fits, or a step takes no more than the base time, and no bound is above it.
+    That is the case where nothing fits, and where a step takes no more than the base time.
     """
     refused = weight_infeasibility(problem)
     if refused is not None:
@@ -88,9 +88,9 @@ def bound_by_model(
     Parameters
     ----------
     model, scale
-        The model, and how to read its objective.
+        The model, and the scale of its objective.
     method
-        What to call the bounds.
+        The method's name, for the bounds.
     options, clock
         Options of the method, and the time that is left.
     linear_algorithm
@@ -108,7 +108,7 @@ def bound_by_model(
         if relaxation.row_duals is not None and clock.left_s:
             found = solve_for_bound(model, scale, options, clock, exact_ns)
     if not ending.termination.is_regular:
-        # Between two runs of HiGHS, which end by themselves.
+        # Ctrl-C came between two runs of HiGHS, which report it themselves.
         found = replace(found, termination=ending.termination)
     work["nodes"] = found.nodes
     bounds = [exact_bound(exact_ns, method)]
@@ -120,7 +120,7 @@ def bound_by_model(
 def solve_relaxation(
     model: ArrayModel, options: SolveOptions, clock: Clock, algorithm: LinearAlgorithm
 ) -> ModelSolution:
-    """Solve the relaxation; what its multipliers prove does not depend on tolerances."""
+    """Solve the relaxation, whose multipliers prove a bound whatever the tolerances are."""
     relaxed = model.relaxed()
     loose = replace(_highs_options(options, clock), feasibility_tolerance=None)
     solution = solve_in_time(relaxed, replace(loose, linear_algorithm=algorithm))
@@ -133,7 +133,7 @@ def solve_relaxation(
 def relaxed_bound_ns(
     model: ArrayModel, scale: WeightOffloadScale, relaxation: ModelSolution
 ) -> int:
-    """Return the time that the relaxation's multipliers prove; the base time without any."""
+    """Return the time that the relaxation's multipliers prove; the base time if it has none."""
     proved = None
     if relaxation.row_duals is not None:
         proved = exact_dual_bound(model, relaxation.row_duals)
@@ -149,8 +149,7 @@ def solve_for_bound(
 ) -> ModelBound:
     """Solve a model with its integers, and return what its dual bound proves.
 
-    The run ends when no point of the model is left that could raise the bound by more than the gap
-    that was asked for, of the idle time of the best point.
+    The run ends when its dual bound is within the gap of the options from the best point.
 
     Parameters
     ----------

@@ -1,13 +1,13 @@
-r"""Where a step with offloaded weights is cut, and every state in which it can be there.
+r"""Possible states of weights and link at the cut of a cyclic step.
 
 The cut is right before an operation starts. Between two uses of its weights a layer has one of
-these statuses (the proofs are in `solvers.weight_exact`):
+these statuses (the proofs are in `solvers.weight_offload.exact.method`):
 
 * absent, or arriving: the host has the newest copy;
 * stale: resident, and the host's copy is older than the last backward; or being uploaded;
 * returned: resident, and the host has the newest copy, for they were absent since the last use or
   before it;
-* owed, between backward and forward only: uploaded early, and deleted after the forward.
+* owed, between backward and forward only: uploaded early, and to be deleted after the forward.
 
 Weights of no bytes are resident for ever.
 """
@@ -34,17 +34,17 @@ CycleArrays = tuple[Numbers, Numbers, Amounts, Amounts, Amounts, Amounts, Amount
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """A state at the cut; sets of layers are words, layers are numbered from 0.
+    """State at the cut; sets of layers are bit masks, layers are numbered from 0.
 
     Attributes
     ----------
     resident, hosted, owed
-        Whose weights are in memory; of which the host has the newest copy; which have been
-        uploaded and are still to be deleted.
+        The layers whose weights are in memory; those of which the host has the newest copy; those
+        that have been uploaded and are still to be deleted.
     up, down
-        Whose weights are on their way to and from the host, or `_kernels.IDLE_LINK`.
+        The layers in transfer to and from the host, or `_kernels.IDLE_LINK`.
     up_ns, down_ns
-        What is left of these transfers at most.
+        Upper limits on the time that is left of these transfers.
     """
 
     resident: int
@@ -57,7 +57,7 @@ class Beginning:
 
     @property
     def row(self) -> tuple[int, ...]:
-        """As the kernel takes it."""
+        """The state as a row of the kernel's input."""
         return (
             self.resident,
             self.hosted,
@@ -69,20 +69,20 @@ class Beginning:
         )
 
     def raised(self, up_ns: int, down_ns: int) -> Beginning:
-        """Return the same with more left of the transfers."""
+        """Return the same state with more time left of its transfers, where these are longer."""
         return replace(self, up_ns=up_ns, down_ns=down_ns)
 
 
 @dataclass(frozen=True)
 class CutCycle:
-    """The operations of a problem, from one of them on.
+    """Cycle of a problem's operations, rotated to begin at a cut.
 
     Attributes
     ----------
     problem
-        Whose.
+        The problem.
     first
-        The index of the operation that comes first now.
+        The index of the operation right after the cut.
     """
 
     problem: WeightOffload
@@ -96,7 +96,7 @@ class CutCycle:
 
     @cached_property
     def arrays(self) -> CycleArrays:
-        """The operations and the link as the kernel takes them."""
+        """The operations and the link as arrays for the kernel."""
         cycle, link = self.problem.cycle, self.problem.link
         return (
             _numbers(item.layer - 1 for item in self.operations),
@@ -112,13 +112,13 @@ class CutCycle:
 
     @cached_property
     def forward_next(self) -> int:
-        """The layers whose forward comes before their backward, as a word."""
+        """The layers whose forward comes before their backward, as a bit mask."""
         place = {(item.layer, item.is_backward): k for k, item in enumerate(self.operations)}
         layers = range(1, self.problem.cycle.num_layers + 1)
         return sum(1 << k - 1 for k in layers if place[k, False] < place[k, True])
 
     def beginnings(self, most: int) -> list[Beginning] | None:
-        """Return all states at the cut, with nothing left of transfers; None if more than `most`.
+        """Return all states at the cut with an idle link; None if there are more than `most`.
 
         Notes
         -----
@@ -129,7 +129,7 @@ class CutCycle:
 
 
 def cuts_by_room(problem: WeightOffload) -> list[CutCycle]:
-    """Return all cuts, those first where the next operation leaves the least room."""
+    """Return all cuts, by how little memory the next operation leaves free."""
     weights = problem.cycle.weight_bytes
     needs = [item.working_bytes + weights[item.layer - 1] for item in problem.cycle]
     return [
@@ -141,7 +141,7 @@ def cuts_by_room(problem: WeightOffload) -> list[CutCycle]:
 def best_cut(problem: WeightOffload, most: int) -> tuple[CutCycle, list[Beginning]] | None:
     """Return the cut with the fewest states; None if all have more than `most`."""
     best: tuple[CutCycle, list[Beginning]] | None = None
-    # Where the least room is left there are few states: the others are soon given up.
+    # Where little memory is free there are few states; the limit soon ends the other cuts.
     for cut in cuts_by_room(problem):
         states = cut.beginnings(most if best is None else len(best[1]) - 1)
         if states is not None:

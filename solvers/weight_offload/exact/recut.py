@@ -1,10 +1,10 @@
-"""Better steps with offloaded weights, from a schedule: cut it, and seek the best with that cut.
+"""Improvement of a cyclic step: cut it, find the shortest step with that state, cut elsewhere.
 
-A schedule is cut right before one of its operations starts. Among all schedules that are in the
-same state there, a sweep from this single beginning seeks a shorter one; then the result is cut
-elsewhere. This ends when no cut helps. It proves nothing: a better schedule may have another state
-at every cut, and of labels with the same operations started and the same weights resident only the
-first few are followed.
+A schedule is cut right before one of its operations starts. A sweep from the state there searches
+for a shorter schedule with the same state; the result is then cut elsewhere, until no cut gives a
+shorter one. This proves nothing: a better schedule may have another state at every cut, and of
+labels with the same operations started and the same weights resident only the first few are
+followed.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.weight_offload.exact.beginnings import Beginning, CutCycle
 from jettison.solvers.weight_offload.exact.sweep import seek_step
 
-# Per sweep.
+# Limits of one sweep.
 MOST_LABELS = 400_000
 MOST_ROUNDS = 10
 MOST_ALIKE = 6
 
 
 class _Contents:
-    """What is where while a schedule goes on."""
+    """State of weights and transfers while a schedule is followed."""
 
     def __init__(self, problem: WeightOffload) -> None:
         self._problem = problem
@@ -34,11 +34,11 @@ class _Contents:
         self._every = sum(self._word)
         self.resident = self._every
         self.hosted = self.owed = 0
-        # Layer and end, in each direction.
+        # The transfer in each direction: its layer and its end.
         self._up = self._down = (_kernels.IDLE_LINK, -1)
 
     def leave_absent(self, layer: int) -> None:
-        """Begin without these weights."""
+        """Begin with the weights of this layer absent."""
         self.resident &= ~(1 << layer)
 
     def end_until(self, now_ns: int) -> None:
@@ -52,7 +52,7 @@ class _Contents:
             self._down = (_kernels.IDLE_LINK, -1)
 
     def start(self, event: CyclicEvent, now_ns: int) -> None:
-        """Let something start."""
+        """Account for the start of an event."""
         bit = 1 << event.layer - 1
         size_bytes = self._problem.cycle.weight_bytes[event.layer - 1]
         end_ns = now_ns + self._problem.link.transfer_ns(size_bytes)
@@ -68,7 +68,7 @@ class _Contents:
             self.owed &= ~bit
 
     def beginning(self, cut: CutCycle) -> Beginning:
-        """Return the state as one of those at the cut."""
+        """Return the present state as a `Beginning` at the cut."""
         free = sum(
             bit
             for bit, size_bytes in zip(self._word, self._problem.cycle.weight_bytes, strict=True)
@@ -84,7 +84,7 @@ class _Contents:
 
 
 def state_at(cut: CutCycle, schedule: CyclicSchedule) -> Beginning:
-    """Return the state of a valid schedule in which all weights with bytes move as in sweeps."""
+    """Return the state at the cut of a valid schedule whose transfers are as a sweep makes them."""
     problem = cut.problem
     sized = [
         event
@@ -100,7 +100,7 @@ def state_at(cut: CutCycle, schedule: CyclicSchedule) -> Beginning:
             moved.add(event.layer)
     first = cut.operations[0]
     kind = CyclicEventKind.BACKWARD if first.is_backward else CyclicEventKind.FORWARD
-    # The first two periods set the scene: what straddles a period's end is then known.
+    # After two periods it is known which transfers straddle the end of a period.
     for period in range(3):
         for event in sized:
             now_ns = period * schedule.period_ns + event.start_ns
@@ -118,12 +118,12 @@ def improve_by_cuts(
     clock: Clock,
     found: Callable[[CyclicSchedule, int], None],
 ) -> None:
-    """Seek shorter schedules until no cut helps or the clock has run out.
+    """Search for shorter schedules until no cut gives one or the clock has run out.
 
     Parameters
     ----------
     found
-        Called with the best schedule and the labels of every sweep.
+        Called after every sweep with the best schedule and the number of labels.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def improve_by_cuts(
         beginning = state_at(cut, schedule)
         best_ns = schedule.period_ns
         reach_ns = (best_ns - lower_ns) // 2
-        # By half of what is open, a quarter and so on, down to a thousandth of the period.
+        # Shorter by half of the gap, by a quarter and so on, down to a thousandth of the period.
         while clock.left_s > 0:
             sweep = seek_step(
                 cut,
@@ -156,7 +156,7 @@ def improve_by_cuts(
                 break
             reach_ns = min(reach_ns // 2, (schedule.period_ns - lower_ns) // 2)
         idle = 0 if schedule.period_ns < best_ns else idle + 1
-        # A step of an odd number near half of the cycle reaches all cuts, far ones first.
+        # A stride of an odd number near half of the cycle reaches all cuts, distant ones first.
         place = (place + _stride(places)) % places
 
 

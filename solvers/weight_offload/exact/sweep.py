@@ -1,4 +1,4 @@
-"""One question to the kernel: whether a step with offloaded weights fits in a period."""
+"""Sweep that decides whether a step with offloaded weights fits in a given period."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KINDS = (CyclicEventKind.PREFETCH, CyclicEventKind.UPLOAD, CyclicEventKind.DELE
 
 
 class SweepEnd(Enum):
-    """How a question ended."""
+    """Answer of a sweep, or the limit that ended it."""
 
     FOUND = "a step within the period"
     REFUTED = "there is none"
@@ -32,18 +32,18 @@ class SweepEnd(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What is known after the question.
+    """Outcome of a sweep.
 
     Attributes
     ----------
     end
         How it ended.
     labels
-        How many the kernel made.
+        Number of labels that the kernel made.
     schedule
         A step within the period, if one was found.
     next_ns
-        If there is none: no step is shorter than this. Else 0.
+        Lower bound on the period if there is no such step, else 0.
     """
 
     end: SweepEnd
@@ -62,7 +62,7 @@ def seek_step(
     most_rounds: int,
     most_alike: int = _ALL,
 ) -> Sweep:
-    """Seek a step within `period_ns`; see `solvers.weight_exact`.
+    """Search for a step within `period_ns`; see `solvers.weight_offload.exact.method`.
 
     Raises
     ------
@@ -100,13 +100,13 @@ def seek_step(
 
 
 def _chunks(states: Sequence[Beginning]) -> Iterator[Sequence[Beginning]]:
-    """Split what one sweep starts from: its sets take memory, fewer at once share less."""
+    """Split the beginnings into sweeps, small enough for the kernel's sets of beginnings."""
     for start in range(0, len(states), _AT_ONCE):
         yield states[start : start + _AT_ONCE]
 
 
 def _least(states: Iterable[Beginning]) -> list[Beginning]:
-    """Keep those that are not above another one: what closes from above is found from below."""
+    """Return the minimal states: a step that repeats from a larger state is found from these."""
     kept: list[Beginning] = []
     for state in sorted(states, key=lambda item: item.row):
         if not any(
@@ -122,7 +122,7 @@ def _least(states: Iterable[Beginning]) -> list[Beginning]:
 def _schedule(
     cut: CutCycle, period_ns: int, actions: Sequence[tuple[int, int, int]]
 ) -> CyclicSchedule:
-    """Write the walk down from the first backward on."""
+    """Convert a walk of the kernel into a schedule that begins with the first backward."""
     events: list[CyclicEvent] = []
     started = 0
     for number, layer, start_ns in actions:

@@ -1,4 +1,4 @@
-"""Whether a step of weight offloading can do without waiting: then no bound is above its time."""
+"""Test for a step of weight offloading without waiting, which makes all bounds superfluous."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.weight_offload.margin_sweep import MarginSweep
 
-# Selections for less and less memory that are tried; more margin seldom helps.
+# Number of margins that are tried; a larger margin seldom helps.
 _MOST_MARGINS = 40
-# Of the time that is left.
+# Share of the time that is left.
 _SHARE_OF_TIME = 0.1
 
 
@@ -27,6 +27,6 @@ def has_step_without_waiting(problem: WeightOffload, clock: Clock) -> bool:
             if sweep.incumbent.period_ns == base_ns:
                 return True
     except (InputError, OverflowError, TimeoutError):
-        # Times too long for a schedule or for the kernel, or too little time: the models are left.
+        # Times too long for a schedule or for the kernel, or too little time: use the models.
         return False
     return False

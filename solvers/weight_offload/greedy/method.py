@@ -1,7 +1,7 @@
 """Greedy and Greedy*: both algorithms of the paper on weight offloading, one after the other.
 
-Where the kernel cannot do it in 64-bit integers, or is stopped, the schedule is that of L2L, which
-``work`` says (``layer_to_layer``).
+Where the kernel's 64-bit integers do not suffice, or it is stopped, the schedule is that of L2L,
+and ``work`` says so (``layer_to_layer``).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def solve_greedy(problem: WeightOffload, options: SolveOptions) -> Outcome:
 
 
 def solve_greedy_no_discount(problem: WeightOffload, options: SolveOptions) -> Outcome:
-    """Return Greedy*: the same selection, but every deletion pays an upload of its own."""
+    """Return the schedule of Greedy*: as Greedy, but with one upload for every deletion."""
     return _solve(problem, options, Discount.NOT_USED)
 
 
@@ -45,7 +45,7 @@ def _solve(problem: WeightOffload, options: SolveOptions, discount: Discount) ->
 
 
 class _Greedy:
-    """The two algorithms, and what they have found."""
+    """One run of both algorithms: selection, then schedule."""
 
     def __init__(self, problem: WeightOffload, discount: Discount, clock: Clock) -> None:
         self.choices: tuple[Choice, ...] = ()
@@ -56,7 +56,7 @@ class _Greedy:
 
     def run(self) -> None:
         choices = select_choices(self._problem, time_limit_s=self._clock.left_s)
-        # In the least memory and more, all choices together are enough.
+        # With the least memory or more, the choices taken together always suffice.
         assert choices is not None
         self.choices = choices
         scheduler = WeightScheduler(self._problem)

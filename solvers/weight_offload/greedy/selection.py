@@ -1,4 +1,4 @@
-r"""Algorithm 1 of the paper on weight offloading: which weights leave memory, and when.
+r"""Greedy selection of weights to offload: Algorithm 1 of the paper on weight offloading.
 
 A choice :math:`(k, d)` takes the weights of layer :math:`k` out of memory between :math:`F_k` and
 :math:`B_k` (:math:`d = 1`) or between :math:`B_k` and :math:`F_k` (:math:`d = 0`). It covers the
@@ -17,9 +17,9 @@ the choice of the largest profit until no excess is left:
 with :math:`c = 2` if :math:`(k, 1 - d)` has been chosen, which pays the upload of both, else 1.
 
 The paper writes :math:`E_o = \sum_i |w_i| + M_o - M`, whose :math:`M_o` counts the weights of the
-running layer once more, and does not cut it off at 0, so that an operation with room to spare makes
-choices look worse. Among equal profits it says nothing; here the larger :math:`k` is chosen, and
-then :math:`d = 1`, which gives the numbers of its Table 1. Profits are compared exactly.
+running layer a second time, and does not cut it off at 0, so that an operation with free memory
+makes choices look worse. It leaves ties open; here the larger :math:`k` is chosen, and then
+:math:`d = 1`, which gives the numbers of its Table 1. Profits are compared exactly.
 
 Source: Section 5, Algorithm 1.
 """
@@ -36,14 +36,14 @@ from jettison.solvers._kernels import select_weights
 
 
 class Absence(IntEnum):
-    """Between which operations of its layer a weight is absent; the value is the paper's d."""
+    """Interval in which a layer's weights are absent; the value is the paper's d."""
 
     AFTER_BACKWARD = 0
     AFTER_FORWARD = 1
 
 
 class Choice(NamedTuple):
-    """The weights of a layer, from 1, and when they are absent: (k, d) of the paper."""
+    """Layer, counted from 1, whose weights are absent in an interval: (k, d) of the paper."""
 
     layer: int
     absence: Absence
@@ -54,7 +54,7 @@ def select_choices(
     memory_bytes: int | None = None,
     time_limit_s: float | None = None,
 ) -> tuple[Choice, ...] | None:
-    """Return the choices in the order in which they are made, or None if all are not enough.
+    """Return the choices in the order in which they are made, or None if all do not suffice.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def select_choices(
     """
     limit_bytes = problem.memory_bytes if memory_bytes is None else memory_bytes
     cycle = problem.cycle
-    # What is not above the limit counts as 0, however far below it is.
+    # An operation within the limit has an excess of 0, however far below the limit it is.
     excess_bytes = [max(excess, 0) for excess in cycle.excess_bytes(limit_bytes)]
     chosen = select_weights(
         np.array(excess_bytes, np.int64), np.array(cycle.weight_bytes, np.int64), time_limit_s
