@@ -479,7 +479,7 @@ def small_problems() -> list[jt.WeightOffload]:
     problems = []
     for number in range(CASES):
         stages = [
-            jt.Stage(
+            jt.remat_chain.Stage(
                 name=f"layer{layer}",
                 forward_ns=chance.randint(1, 4),
                 backward_ns=chance.randint(2, 8),

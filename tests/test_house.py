@@ -122,6 +122,12 @@ def test_no_module_repeats_the_name_of_its_folder() -> None:
 def test_every_public_name_can_be_imported() -> None:
     for name in jettison.__all__:
         assert getattr(jettison, name) is not None
+    modules = sorted((ROOT / "columns").glob("*.py"))
+    assert {path.stem for path in modules} <= set(jettison.__all__)
+    for path in modules:
+        module = getattr(jettison, path.stem)
+        assert all(getattr(module, name) is not None for name in module.__all__)
+        assert (ROOT / ".typing/jettison" / path.name).resolve() == path
 
 
 def test_importing_jettison_and_every_kind_of_problem_loads_nothing_heavy() -> None:

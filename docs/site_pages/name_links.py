@@ -8,6 +8,7 @@ warning, and so an error of the build.
 from __future__ import annotations
 
 import re
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from docutils import nodes
 from sphinx.util import logging
 from sphinx.util.nodes import make_refnode
 
-import jettison
+from .api_pages import public_names
 
 if TYPE_CHECKING:
     from sphinx.addnodes import pending_xref
@@ -39,9 +40,10 @@ def _resolve(
         return None
     target = node["reftarget"]
     name = target.rpartition(".")[2] if target.startswith("jettison.") else target
-    if name in jettison.__all__:
+    module = _module_of_public_names().get(name)
+    if module is not None:
         found = env.get_domain("py").resolve_xref(
-            env, node["refdoc"], app.builder, "obj", f"jettison.{name}", node, content
+            env, node["refdoc"], app.builder, "obj", f"{module}.{name}", node, content
         )
         if found is not None:
             return found
@@ -51,6 +53,11 @@ def _resolve(
     if target.startswith("jettison.") and not _exists(target):
         _LOGGER.warning("%s does not exist", target, location=node)
     return content
+
+
+@cache
+def _module_of_public_names() -> dict[str, str]:
+    return {name: module for module, names in public_names().items() for name in names}
 
 
 def _formulation_page(env: BuildEnvironment, target: str) -> str | None:

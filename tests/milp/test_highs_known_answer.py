@@ -95,7 +95,7 @@ def test_the_command_line_refuses_it_in_one_line(
 
 
 def test_results_name_the_solver_that_ran_and_no_other() -> None:
-    graph = jt.RematGraph(jt.chain_to_graph(UNIFORM), memory="90%")
+    graph = jt.RematGraph(jt.remat_graph.chain_to_graph(UNIFORM), memory="90%")
     with_solver = jt.solve(graph, method="checkmate")
     without = jt.solve(graph, method="recompute-all")
     assert with_solver.solver_versions == {"highspy": metadata.version("highspy")}

@@ -1,0 +1,1 @@
+../../columns/multi_model.py

@@ -1,0 +1,1 @@
+../../columns/three_partition.py

@@ -1,0 +1,1 @@
+../../columns/weight_offload.py

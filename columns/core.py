@@ -1,0 +1,21 @@
+"""What serves every problem: links, replays and their findings, provenance, errors."""
+
+from jettison.certificates.errors import CertificateError
+from jettison.instances.core.errors import InputError, JettisonError, MissingExtraError
+from jettison.instances.core.link import Link
+from jettison.instances.core.provenance import Provenance
+from jettison.schedules.core.replay import Replay, Transfer, Violation
+from jettison.schedules.core.schedule_class import ScheduleClass
+
+__all__ = [
+    "CertificateError",
+    "InputError",
+    "JettisonError",
+    "Link",
+    "MissingExtraError",
+    "Provenance",
+    "Replay",
+    "ScheduleClass",
+    "Transfer",
+    "Violation",
+]

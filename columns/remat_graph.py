@@ -1,0 +1,20 @@
+"""Recompute on a graph: the instance, the problem, and its schedules."""
+
+from jettison.instances.remat_graph.chain_to_graph import chain_to_graph
+from jettison.instances.remat_graph.graph import Graph, Node
+from jettison.instances.remat_graph.problem import RematGraph
+from jettison.schedules.remat_graph.schedule import (
+    GraphOperation,
+    GraphOperationKind,
+    GraphSchedule,
+)
+
+__all__ = [
+    "Graph",
+    "GraphOperation",
+    "GraphOperationKind",
+    "GraphSchedule",
+    "Node",
+    "RematGraph",
+    "chain_to_graph",
+]
