@@ -19,6 +19,8 @@ from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.problem import Problem
 from jettison.solvers.core.registry import find_method
 from jettison.solvers.core.result import replay_schedule
+from jettison.solvers.core.status import Termination
+from jettison.solvers.core.work import moves_of_a_limit, share_of_moves
 
 # Of the time that is left, for each: as long as none has found a schedule, and after that.
 _SHARE_OF_THE_FIRST = 0.6
@@ -26,7 +28,12 @@ _SHARE = 0.4
 
 
 def schedules_of_baselines(
-    problem: Problem, method: str, options: SolveOptions, clock: Clock
+    problem: Problem,
+    method: str,
+    options: SolveOptions,
+    clock: Clock,
+    *,
+    counts_work: bool = False,
 ) -> Iterator[Schedule]:
     """Yield the schedules of a method's baselines that the replay accepts, in the table's order.
 
@@ -40,6 +47,9 @@ def schedules_of_baselines(
         As the method has them; the time is that of `clock`.
     clock
         When it runs out, those that are left are not asked.
+    counts_work
+        Whether the baselines count their work: their shares are of that then, and no clock is a
+        part of what they find as long as there is time left.
 
     Raises
     ------
@@ -47,12 +57,19 @@ def schedules_of_baselines(
         On Ctrl-C, after the schedule that the baseline had by then.
     """
     share = _SHARE_OF_THE_FIRST
+    left_moves = moves_of_a_limit(options)
     for name in find_method(problem.problem, method).baselines:
         if not clock.left_s:
             return
-        limit_s = None if math.isinf(clock.left_s) else share * clock.left_s
-        asked = replace(options, time_limit_s=limit_s, on_progress=None)
+        limit_s = None if math.isinf(clock.left_s) else clock.left_s
+        asked = replace(options.quiet(), time_limit_s=limit_s)
+        if counts_work:
+            asked = replace(asked, most_moves=share_of_moves(left_moves, share))
+        elif limit_s is not None:
+            asked = replace(asked, time_limit_s=share * limit_s)
         outcome = find_method(problem.problem, name).run(problem, asked)
+        if asked.most_moves is not None and outcome.termination is Termination.WORK_LIMIT:
+            left_moves -= asked.most_moves
         if outcome.schedule is not None and replay_schedule(problem, outcome.schedule).valid:
             share = _SHARE
             yield outcome.schedule

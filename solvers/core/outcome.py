@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from jettison.instances.core.errors import InputError
 from jettison.schedules.core.any_schedule import Schedule
+from jettison.schedules.core.replay import Replay
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.gap import most_open_ns
@@ -38,8 +40,13 @@ class SolveOptions:
         Share of the schedule's overhead that it may leave open: see `jettison.solvers.core.gap`.
     threads, seed
         For methods that use several threads, or chance.
+    most_moves
+        Work after which a method that counts it stops, in moves of annealing that take as long
+        (`jettison.solvers.core.work`): the same on every machine. None for no limit.
     on_progress
         Called now and then while the method runs.
+    on_schedule, on_bound
+        Called with each better schedule and its replay, and with each larger bound.
 
     Raises
     ------
@@ -51,7 +58,10 @@ class SolveOptions:
     gap: float = 0.0
     threads: int = 1
     seed: int = 0
+    most_moves: int | None = None
     on_progress: Callable[[Progress], None] | None = None
+    on_schedule: Callable[[Any, Replay], None] | None = None
+    on_bound: Callable[[Bound], None] | None = None
 
     def __post_init__(self) -> None:
         if self.time_limit_s is not None and not self.time_limit_s > 0:
@@ -68,6 +78,10 @@ class SolveOptions:
             )
         if not 0 <= self.seed <= LARGEST_SEED:
             raise InputError(f"{self.seed}", field="seed", expected=f"write 0 to {LARGEST_SEED}")
+
+    def quiet(self) -> SolveOptions:
+        """Return the options for a search inside another one, of which nobody hears."""
+        return replace(self, on_progress=None, on_schedule=None, on_bound=None)
 
     def is_close_enough(self, time_ns: int, bound_ns: int, base_ns: int) -> bool:
         """Tell whether a bound is as close to a schedule's time as was asked for."""

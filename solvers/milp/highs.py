@@ -112,6 +112,7 @@ def solve_model(
     if isinstance(ending, BaseException):
         raise ending
     solution = _read_solution(model, options, ending, record, time.perf_counter() - started)
+    solution = replace(solution, work=run.effort.done)
     if run.effort.is_over and solution.termination is Termination.INTERRUPTED:
         return replace(solution, termination=Termination.WORK_LIMIT)
     return solution

@@ -17,7 +17,7 @@ from jettison.solvers.milp.highs_child import solve_in_child
 from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.milp.solution import ModelSolution, Progress
 
-_COLUMNS_FOR_A_CHILD = 2_000
+COLUMNS_FOR_A_CHILD = 2_000
 # For HiGHS to end the run itself, with its best point.
 _SECONDS_TO_END = 1.0
 
@@ -30,6 +30,7 @@ def solve_in_time(
     on_incumbent: Callable[[Floats], None] | None = None,
     on_work: Callable[[Progress], None] | None = None,
     stop: threading.Event | None = None,
+    columns_for_a_child: int = COLUMNS_FOR_A_CHILD,
 ) -> ModelSolution:
     """Solve `model` and return a second after the time limit of `options` at the latest.
 
@@ -37,6 +38,8 @@ def solve_in_time(
     ----------
     model, options, on_progress, on_incumbent, on_work, stop
         As in `solve_model` and `solve_in_child`.
+    columns_for_a_child
+        A model of more columns is solved in a process of its own.
 
     Raises
     ------
@@ -44,7 +47,7 @@ def solve_in_time(
         As `solve_model` and `solve_in_child` do.
     """
     limit_s = options.time_limit_s
-    if limit_s is None or math.isinf(limit_s) or model.num_columns <= _COLUMNS_FOR_A_CHILD:
+    if limit_s is None or math.isinf(limit_s) or model.num_columns <= columns_for_a_child:
         return solve_model(
             model, options, on_progress, on_incumbent=on_incumbent, on_work=on_work, stop=stop
         )

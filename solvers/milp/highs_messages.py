@@ -29,7 +29,7 @@ Message = dict[str, Any]
 Arrays = Mapping[str, NDArray[Any]]
 
 _MODEL_SCALARS = ("name", "offset", "row_names", "column_names")
-_SOLUTION_SCALARS = ("termination", "answer", "objective", "dual_bound", "nodes")
+_SOLUTION_SCALARS = ("termination", "answer", "objective", "dual_bound", "nodes", "work")
 _SOLUTION_ARRAYS = ("values", "row_duals", "reduced_costs")
 
 
@@ -75,6 +75,7 @@ def decode_solution(
         objective=header["objective"],
         dual_bound=header["dual_bound"],
         nodes=header["nodes"],
+        work=header["work"],
         seconds=seconds,
         trace=tuple(record.trace),
         **arrays,

@@ -93,6 +93,8 @@ class ModelSolution:
         limit holds the objective up; None otherwise.
     nodes
         Branch-and-bound nodes.
+    work
+        What was done, as `jettison.solvers.milp.highs_work` counts it; 0 where the run was killed.
     seconds
         Wall-clock time.
     trace
@@ -107,6 +109,7 @@ class ModelSolution:
     row_duals: Floats | None = None
     reduced_costs: Floats | None = None
     nodes: int = 0
+    work: int = 0
     seconds: float
     trace: tuple[Progress, ...] = ()
 

@@ -250,7 +250,7 @@ def with_cut_bound(
     time_limit_s = options.time_limit_s
     if time_limit_s is not None:
         time_limit_s = max(clock.left_s, SHARE_OF_CUTS * time_limit_s)
-    options = replace(options, time_limit_s=time_limit_s, on_progress=None)
+    options = replace(options.quiet(), time_limit_s=time_limit_s)
     cuts = bound_chain_cut(problem, options)
     interrupted = cuts.termination is Termination.INTERRUPTED
     return replace(

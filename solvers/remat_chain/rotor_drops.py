@@ -149,7 +149,7 @@ def _starts(problem: RematChain, options: SolveOptions, clock: Clock) -> Iterato
         """Return options that leave most of the time to the later steps."""
         limit_s = None if options.time_limit_s is None else SHARE_OF_STARTS * clock.left_s
         limit_s = None if limit_s is None else max(limit_s, _NO_TIME_S)
-        return replace(options, time_limit_s=limit_s, on_progress=None)
+        return replace(options.quiet(), time_limit_s=limit_s)
 
     # In little time rotor solves its first grid only.
     if len(chain) > MOST_STAGES_AT_ONCE:

@@ -177,7 +177,7 @@ def _search(problem: RematGraph, options: SolveOptions, clock: Clock) -> Outcome
         interrupted = last.solution.termination is Termination.INTERRUPTED
         if less_bytes >= problem.instance.least_peak_bound_bytes and not interrupted:
             # Its bounds do not hold for the problem, and so nobody gets to see them.
-            unseen = replace(options, on_progress=None)
+            unseen = options.quiet()
             try:
                 last = _solved(RematGraph(problem.instance, less_bytes), unseen, clock)
             except TimeoutError:

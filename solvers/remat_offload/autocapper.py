@@ -111,7 +111,7 @@ def offer_autocapper(
     problem = incumbent.problem
     chain = problem.instance
     most_s = None if math.isinf(clock.left_s) else max(clock.left_s * SHARE_OF_ROTOR, 1e-3)
-    alone = solve_rotor_alone(problem, replace(options, time_limit_s=most_s, on_progress=None))
+    alone = solve_rotor_alone(problem, replace(options.quiet(), time_limit_s=most_s))
     if isinstance(alone.schedule, OffloadSchedule):
         incumbent.offer(alone.schedule)
     pass_interrupt_on(alone.termination)

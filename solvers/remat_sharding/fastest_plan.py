@@ -15,6 +15,7 @@ from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.status import Answer, SolverError, Termination
+from jettison.solvers.core.work import Budget
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.milp.reduced_cost_fixing import tightened_by_reduced_costs
@@ -50,10 +51,23 @@ class FastestSharding:
     answer: Answer
 
 
-def fastest_sharding(sharded: ShardedGraph, options: HighsOptions) -> FastestSharding:
-    """Look for the fastest choice of strategies, without a limit on memory."""
+def fastest_sharding(
+    sharded: ShardedGraph, options: HighsOptions, most_moves: int | None = None
+) -> FastestSharding:
+    """Look for the fastest choice of strategies, without a limit on memory.
+
+    Parameters
+    ----------
+    sharded
+        The instance.
+    options
+        How to run HiGHS.
+    most_moves
+        As `SolveOptions` has it.
+    """
     built = sharding_only(sharded)
-    solution = solve_in_time(built.model, options)
+    limit = Budget(most_moves).limit(built.model.num_columns)
+    solution = solve_in_time(built.model, replace(options, work_limit=limit))
     strategies = time_ns = bound = None
     if solution.values is not None:
         strategies = built.chosen(solution.values)

@@ -8,7 +8,7 @@ one with these computations.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jettison.formulations.remat_sharding.fixed_computations import FixedComputations
 from jettison.instances.remat_sharding.problem import RematSharding
@@ -18,6 +18,7 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.status import Termination
+from jettison.solvers.core.work import Budget
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_of_a_method import highs_options
 from jettison.solvers.remat_sharding.sizes_that_matter import with_sizes_that_matter
@@ -69,9 +70,15 @@ def strategies_of_computations(
     operations = operations_of(problem.instance, computations)
     looked_at: frozenset[int] = frozenset()
     models = 0
+    budget = Budget(options.most_moves)
     while clock.left_s:
         built = FixedComputations(operations, looked_at).build(problem)
-        solution = solve_in_time(built.model, highs_options(options, clock, options.gap))
+        columns = built.model.num_columns
+        limited = replace(
+            highs_options(options, clock, options.gap), work_limit=budget.limit(columns)
+        )
+        solution = solve_in_time(built.model, limited)
+        budget.add(solution.work, columns)
         models += 1
         pass_interrupt_on(solution.termination)
         if solution.values is None:

@@ -147,7 +147,7 @@ class _Search:
 
     def _bounded(self, built: AggregatedModel) -> tuple[Bound, ...]:
         clock = Clock(self.clock.left_s * _SHARE_OF_BOUND)
-        unseen = replace(self.options, on_progress=None)
+        unseen = self.options.quiet()
         found = bound_by_model(built.model, built.scale, "bound-guided", unseen, clock)
         if found.termination is Termination.INTERRUPTED:
             self.bounds = found.bounds

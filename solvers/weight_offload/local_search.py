@@ -18,7 +18,6 @@ no limit. It is asked last, so what was found before it does not depend on any c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
@@ -120,7 +119,7 @@ class WeightSearch:
     def _raise_floor(self) -> None:
         """Prove how good the best schedule can be: the search ends there, and reports it."""
         clock = Clock(self._clock.left_s * SHARE_OF_BOUND)
-        unseen = replace(self._options, on_progress=None)
+        unseen = self._options.quiet()
         floor_ns = relaxed_fluid_ns(self._problem, unseen, clock)
         self.sweep.incumbent.raise_floor(floor_ns, "agg")
 

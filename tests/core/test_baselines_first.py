@@ -147,7 +147,7 @@ def test_a_model_of_kiwi_that_is_not_solved_leaves_the_plan_of_alpa(method: str)
     alpa = solve_with(problem, "alpa", OPTIONS)
     unsolved = ModelSolution(termination=Termination.TIME_LIMIT, answer=Answer.UNKNOWN, seconds=0.0)
     with patch(
-        "jettison.solvers.remat_sharding.kiwi.search.solve_in_time", return_value=unsolved
+        "jettison.solvers.remat_graph.cuts.model_runs.solve_in_time", return_value=unsolved
     ) as run:
         found = solve_with(problem, method, OPTIONS)
     assert alpa.time_ns is not None

@@ -88,7 +88,7 @@ class _Relaxations:
 
     def __init__(self, problem: RematGraph, options: SolveOptions) -> None:
         self._problem = problem
-        self._options = replace(options, on_progress=None)
+        self._options = options.quiet()
         self._clock = Clock(options.time_limit_s)
         self.termination = Termination.COMPLETED
         self.solved = 0

@@ -1,4 +1,4 @@
-"""The baselines of a graph as fallbacks of a search, which hands out nothing worse."""
+"""The baselines of a graph beside a search, which hands out nothing worse."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.search import Incumbent
 from jettison.solvers.remat_graph.annealing.method import solve_anneal
 from jettison.solvers.remat_graph.baselines.chen import (
     solve_ap_chen_greedy,
@@ -36,26 +37,21 @@ CHEAP: tuple[Baseline, ...] = (
     solve_chen_greedy,
     solve_recompute_all,
 )
-# What annealing has had, in moves for each node, before the next one begins.
-_MOVES_PER_NODE = 200
 
 
 class BaselineStarts:
-    """The best schedule of those baselines that have run.
+    """Baselines that run one after another where a search takes longer.
 
     Parameters
     ----------
     problem, options, clock
         As for the method that they are the baselines of.
-
-    Methods
-    -------
+    incumbent
+        Takes their schedules.
+    moves_per_node
+        What annealing has, for each node, before the next one begins.
+    methods
         The baselines, in their order.
-
-    Attributes
-    ----------
-    schedule, time_ns
-        The best so far and its replayed time; None before the first.
     """
 
     def __init__(
@@ -63,20 +59,22 @@ class BaselineStarts:
         problem: RematGraph,
         options: SolveOptions,
         clock: Clock,
+        incumbent: Incumbent[GraphSchedule],
+        moves_per_node: int,
         methods: Sequence[Baseline] = CHEAP,
     ) -> None:
-        self.schedule: GraphSchedule | None = None
-        self.time_ns: int | None = None
         self._problem = problem
-        self._options = replace(options, on_progress=None)
+        self._options = options.quiet()
         self._clock = clock
+        self._incumbent = incumbent
+        self._moves_between = moves_per_node * len(problem.instance)
         self._pending = list(methods)
         self._granted = 0
 
     def grant(self, moves: int) -> None:
         """Run the next baseline when annealing has had its moves since the last one."""
         self._granted += moves
-        if self._pending and self._granted >= _MOVES_PER_NODE * len(self._problem.instance):
+        if self._pending and self._granted >= self._moves_between:
             self._granted = 0
             self._run(self._pending.pop(0))
 
@@ -93,8 +91,5 @@ class BaselineStarts:
         limit_s = None if math.isinf(left_s) else left_s
         outcome = method(self._problem, replace(self._options, time_limit_s=limit_s))
         pass_interrupt_on(outcome.termination)
-        if not isinstance(outcome.schedule, GraphSchedule):
-            return
-        time_ns = outcome.schedule.replay(self._problem.instance).time_ns
-        if self.time_ns is None or time_ns < self.time_ns:
-            self.schedule, self.time_ns = outcome.schedule, time_ns
+        if isinstance(outcome.schedule, GraphSchedule):
+            self._incumbent.offer(outcome.schedule)

@@ -1,21 +1,25 @@
 """A lower bound on the time of a graph's step, from what a few cuts force to be computed again.
 
-The search is `search`'s, in which schedules only help to find bounds; `exact_method` hands
-the best one out as well.
+The rounds are those of `exact_method`, in which schedules only help to find bounds; it hands the
+best one out as well.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.core.ending import run_to_its_end
+from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, SolveOptions
-from jettison.solvers.remat_graph.baselines.starts import BaselineStarts
-from jettison.solvers.remat_graph.cuts.search import CutSearch
+from jettison.solvers.core.search import search_in_rounds
+from jettison.solvers.remat_graph.cuts.exact_method import EXACT, CutRounds, ExactParams
 from jettison.solvers.remat_graph.memory_floor import too_little_memory
 
 
-def bound_graph_cuts(problem: RematGraph, options: SolveOptions) -> Outcome:
+def bound_graph_cuts(
+    problem: RematGraph, options: SolveOptions, params: ExactParams = EXACT
+) -> Outcome:
     """Bound the time of every schedule that first computes nodes in the order of the graph.
 
     At the time limit and on Ctrl-C the best bounds so far are returned.
@@ -31,7 +35,8 @@ def bound_graph_cuts(problem: RematGraph, options: SolveOptions) -> Outcome:
     refused = too_little_memory(problem)
     if refused is not None:
         return refused
-    no_starts = BaselineStarts(problem, options, clock, methods=())
-    search = CutSearch(problem, options, clock, "cut-bound", no_starts)
-    termination = run_to_its_end(search.run)
-    return search.outcome(termination)
+    rounds = CutRounds(problem, options, clock, "cut-bound", params)
+    with Ending() as ending:
+        rounds.annealing.find_first()
+        ending.termination = search_in_rounds(rounds, rounds.incumbent, clock)
+    return replace(rounds.outcome(ending.termination), schedule=None)

@@ -1,83 +1,80 @@
-"""The largest lower bounds that are known of a graph's step, for each class of schedules."""
+"""What models of recomputations prove, as bounds of a search."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
+from typing import Any
 
 from jettison.formulations.milp.integer_scale import IntegerScale
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound, Evidence
+from jettison.solvers.core.search import Incumbent
 
 
-class GraphBounds:
-    """Bounds from models of recomputations; each only rises.
+class ModelBounds:
+    """Bounds on the objectives of models, handed to the incumbent as times.
 
     Parameters
     ----------
+    incumbent
+        Keeps them.
     base_ns
-        The time without recomputation.
+        The time that an objective of 0 stands for.
     method
         What to call the bounds.
     valid_for
         The class that bounds in exact arithmetic hold for.
+    bound_of
+        What a solver's dual bound proves, in the units of the scale.
 
     Attributes
     ----------
-    exact_ns
-        The bound in exact arithmetic.
-    solver_ns
-        For each class, the bound that rests on the solver.
     formulation
         What `Bound.formulation` says of bounds that are raised from now on.
     """
 
-    def __init__(self, base_ns: int, method: str, valid_for: ScheduleClass) -> None:
+    def __init__(
+        self,
+        incumbent: Incumbent[Any],
+        base_ns: int,
+        method: str,
+        valid_for: ScheduleClass,
+        bound_of: Callable[[IntegerScale, float], int] = IntegerScale.bound_from_model,
+    ) -> None:
         self.base_ns = base_ns
-        self.exact_ns = base_ns
-        self.solver_ns = {valid_for: base_ns}
         self.formulation: Mapping[str, object] | None = None
-        self._formulations: dict[tuple[Evidence, ScheduleClass], Mapping[str, object] | None] = {}
+        self._incumbent = incumbent
         self._method = method
         self._valid_for = valid_for
+        self._bound_of = bound_of
 
-    @property
-    def largest_ns(self) -> int:
-        """The largest bound, whatever class it holds for."""
-        return max(self.exact_ns, *self.solver_ns.values())
+    def prove_base(self) -> None:
+        """Raise the exact bound by the time that no schedule goes below."""
+        self._raise(self._incumbent.lower_bound_ns, self._valid_for, Evidence.EXACT)
 
     def prove(self, value: Fraction, scale: IntegerScale) -> int:
         """Raise the exact bound by one on a model's objective; return what that proves."""
         found_ns = self.base_ns + max(0, math.ceil(value * scale.factor)) * scale.unit
-        if found_ns > self.exact_ns:
-            self.exact_ns = found_ns
-            self._formulations[Evidence.EXACT, self._valid_for] = self.formulation
+        self._raise(found_ns, self._valid_for, Evidence.EXACT)
         return found_ns
 
     def believe(self, value: float | None, scale: IntegerScale, valid_for: ScheduleClass) -> int:
         """Raise the bound of a class by the solver's on a model; return what that amounts to."""
         if value is None:
             return self.base_ns
-        found_ns = self.base_ns + max(0, scale.bound_from_model(value))
-        if found_ns > self.solver_ns.setdefault(valid_for, self.base_ns):
-            self.solver_ns[valid_for] = found_ns
-            self._formulations[Evidence.SOLVER, valid_for] = self.formulation
+        found_ns = self.base_ns + max(0, self._bound_of(scale, value))
+        self._raise(found_ns, valid_for, Evidence.SOLVER)
         return found_ns
 
-    def as_bounds(self) -> tuple[Bound, ...]:
-        """Return the exact bound, and those of the solver that are larger."""
-        bounds = [self._bound(self.exact_ns, self._valid_for, Evidence.EXACT)]
-        for valid_for, time_ns in self.solver_ns.items():
-            if time_ns > max(bound.time_ns for bound in bounds):
-                bounds.append(self._bound(time_ns, valid_for, Evidence.SOLVER))
-        return tuple(bounds)
-
-    def _bound(self, time_ns: int, valid_for: ScheduleClass, evidence: Evidence) -> Bound:
-        return Bound(
-            time_ns=time_ns,
-            valid_for=valid_for,
-            evidence=evidence,
-            method=self._method,
-            formulation=self._formulations.get((evidence, valid_for)),
+    def _raise(self, time_ns: int, valid_for: ScheduleClass, evidence: Evidence) -> None:
+        self._incumbent.prove(
+            Bound(
+                time_ns=time_ns,
+                valid_for=valid_for,
+                evidence=evidence,
+                method=self._method,
+                formulation=self.formulation,
+            )
         )

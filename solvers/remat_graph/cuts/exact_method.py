@@ -1,71 +1,121 @@
 r"""The least recomputation of a graph, by cuts that are added where they are needed.
 
-The rounds are those of `search`: a model of few cuts is solved, its point becomes a
-schedule, and the stages at which that exceeds the memory become cuts as well. When the schedule of
-a model that was solved to its end fits, it is as fast as the model's bound, and so the optimum: of
-all schedules in the order of the graph as long as there are no slots, of the staged ones after
-that. With all cuts and all slots the model is exact (`Residency`), so the rounds end.
+A model of few cuts (`formulations.windowed_frontier`) is solved, its point becomes a schedule, and
+the stages at which that exceeds the memory become cuts as well. Without slots a model relaxes the
+problem for every schedule whose first computations follow the order of the graph, whatever is
+computed again, how often and in which order; with slots, for staged schedules. The search
 
-Where they end without a proof, because a model would be too large, the rest of the time goes into
-annealing, which stops at the bound.
+1. anneals until a schedule is known (`annealing.incumbent`);
+2. solves the linear relaxation of one cut at each of the stages whose memory costs most by a
+   knapsack (`eviction_cost`), and goes on with the best one; the multipliers, evaluated in exact
+   arithmetic, are a bound that no tolerance of the solver can spoil (`exact_dual_bound`);
+3. solves the model with its integers;
+4. brings its point to a schedule (`WindowedModel.computations`), as it did with the relaxation's
+   rounded one to anneal from it, replays it, and makes stages where it exceeds the memory most, at
+   the price of a byte there, cuts as well; where only recomputations exceed it, it adds slots and
+   the cuts on both sides of them. In between it anneals from that schedule;
+5. does the same again (`search_in_rounds`) until the schedule of a model that was solved to its
+   end fits, or the bound meets the best schedule: with all cuts and slots the model is exact;
+6. anneals in the time that is left, where a model would be too large.
 
-Tried and left out
-------------------
-A large-neighbourhood search on the best schedule: the model with about thirty cuts at the tightest
-stages, solved for two hundred nodes of branch and bound or 0.4 s, with all columns fixed but those
-of some tens of nodes. What was better in the model became a schedule again; where that exceeded the
-memory by less than 1 %, a round of annealing tried to repair it. The nodes were two balls in the
-graph around recomputed nodes, or nodes computed again after a tight stage with some that were alive
-there. Beside each stand annealing alone, and annealing from the best schedule in short rounds for
-half of the time, with both neighbourhoods in the other half. Overheads are in per cent, from one
-start, with equal CPU seconds (6 for graphs of 1000 nodes, 3 for others) and one seed:
+A run of HiGHS starts from the best schedule, which is a point of every model of its class, without
+the values of single columns that reduced costs prove to be worse (`reduced_cost_fixing`), and
+leaves the search for better points to the annealing, which goes on beside it on another core. One
+that does not end within its share of the work, five times what all runs before it did, is left
+with the bound that it has, and the model is solved anew with more.
 
-================================= ====== ====== ====== ========= ======
-instance                          start  balls  stages annealing halves
-================================= ====== ====== ====== ========= ======
-layered, 1000 nodes, 90 %, seed 1 0.659  0.659  \-     0.618     0.618
-layered, 1000 nodes, 90 %, seed 2 0.849  0.818  \-     0.783     0.849
-layered, 1000 nodes, 90 %, seed 3 0.942  0.920  \-     0.920     0.905
-layered, 1000 nodes, 80 %, seed 1 5.221  5.221  \-     3.829     5.074
-layered, 1000 nodes, 80 %, seed 2 5.943  5.817  \-     5.842     5.905
-layered, 1000 nodes, 80 %, seed 3 5.457  4.668  \-     4.409     \-
-layered, 250 nodes, 80 %, seed 1  3.625  3.483  3.625  3.459     3.445
-layered, 250 nodes, 80 %, seed 2  3.379  3.230  3.379  3.136     2.966
-layered, 250 nodes, 80 %, seed 3  4.348  4.182  4.014  3.839     4.002
-ResNet-50, 30 %                   3.873  3.801  3.828  3.678     3.811
-ResNet-50, 20 %                   7.226  7.159  7.160  6.413     6.633
-training, 400 nodes, 40 %, seed 1 15.989 15.479 15.378 13.920    14.669
-training, 400 nodes, 40 %, seed 2 13.776 13.055 12.877 12.333    12.200
-================================= ====== ====== ====== ========= ======
+All shares are counted in moves of annealing and in what HiGHS does (`core.work`), never in seconds:
+annealing has as many moves beside a run as take about as long, and sees the run's bound at the same
+points each time. So a search finds the same however fast or busy the machine is; a time limit only
+ends it.
 
-Of 846 runs of either neighbourhood alone 717 found nothing better in the model, which knows the
-memory at its cuts only; of the other schedules two thirds exceeded it and were not repaired. Where
-the halves are better than annealing in its usual rounds, short rounds alone are as good but for the
-last row.
+Each round's bound is valid, and the largest of each class counts. Integers enter exactly: the
+objective is a multiple of the greatest common divisor of the durations, so every bound is rounded
+up to one, the solver's after it has been lowered by its tolerance (`IntegerScale`). One cut has at
+most :math:`2n` binaries, so graphs of some thousands of nodes are no trouble.
 
-Source: Checkmate's problem (MLSys 2020); the models are those of `formulations.windowed_frontier`.
+Source: Checkmate's problem (MLSys 2020).
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
+
+from jettison.formulations.milp.array_model import Floats
+from jettison.formulations.remat_graph.windows.built import WindowedModel
+from jettison.formulations.remat_graph.windows.frontier import WindowedFrontier
 from jettison.instances.core.units import format_bytes
 from jettison.instances.remat_graph.problem import RematGraph
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
-from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
+from jettison.solvers.core.search import Incumbent, Rounds, search_in_rounds
 from jettison.solvers.core.status import Termination
+from jettison.solvers.core.work import WorkShare
+from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.milp.tolerance import BELOW_TOLERANCE
+from jettison.solvers.remat_graph.annealing.beside_models import GraphAnnealing
+from jettison.solvers.remat_graph.annealing.method import MOVES
 from jettison.solvers.remat_graph.baselines.starts import BaselineStarts
-from jettison.solvers.remat_graph.cuts.search import CutSearch
+from jettison.solvers.remat_graph.cuts.bounds import ModelBounds
+from jettison.solvers.remat_graph.cuts.eviction_cost import eviction_costs
+from jettison.solvers.remat_graph.cuts.model_runs import GraphModelRuns, KnownPoint, without_a_point
+from jettison.solvers.remat_graph.cuts.rows import CutRows
+from jettison.solvers.remat_graph.cuts.stage_excess import StageExcess
 from jettison.solvers.remat_graph.least_memory import with_least_staged_memory
 from jettison.solvers.remat_graph.memory_floor import memory_for_everything, too_little_memory
+from jettison.solvers.remat_graph.presolve.presolved import fixings_of, presolve
 
+
+@dataclass(frozen=True, kw_only=True)
+class ExactParams:
+    """What the search by cuts can be told.
+
+    Attributes
+    ----------
+    stages_looked_at
+        Stages whose relaxations are solved before the first model with its integers.
+    most_columns
+        Columns R and S of the largest model that is built.
+    new_cuts, new_slots
+        How many a round adds at most.
+    least_moves, times_all
+        Of a run of HiGHS, as `WorkShare` has them.
+    moves_at_once
+        Moves of annealing between two looks at the clock.
+    beside
+        Annealing beside HiGHS has one move for so many that would take as long.
+    moves_per_baseline
+        What annealing has, for each node, before the next baseline is asked.
+    columns_for_a_child
+        A model of more columns is solved in a process of its own.
+    """
+
+    stages_looked_at: int = 4
+    most_columns: int = 100_000
+    new_cuts: int = 2
+    new_slots: int = 8
+    least_moves: int = 4_000_000
+    times_all: int = 5
+    moves_at_once: int = MOVES
+    beside: int = 2
+    moves_per_baseline: int = 200
+    columns_for_a_child: int = 2_000
+
+
+EXACT = ExactParams()
+# What annealing may settle after the rounds have ended.
 _LEFT_OPEN = (Termination.TIME_LIMIT, Termination.MEMORY_LIMIT)
 
 
-def solve_graph_exact(problem: RematGraph, options: SolveOptions) -> Outcome:
+def solve_graph_exact(
+    problem: RematGraph, options: SolveOptions, params: ExactParams = EXACT
+) -> Outcome:
     """Return the fastest schedule, proved, or the best one with its bound when the time is up.
 
     At the time limit and on Ctrl-C it is the best so far.
@@ -83,30 +133,224 @@ def solve_graph_exact(problem: RematGraph, options: SolveOptions) -> Outcome:
     settled = memory_for_everything(problem)
     if settled is not None:
         return settled
-    starts = BaselineStarts(problem, options, clock)
-    search = CutSearch(problem, options, clock, "exact", starts)
+    rounds = CutRounds(problem, options, clock, "exact", params)
+    incumbent, annealing = rounds.incumbent, rounds.annealing
+    baselines = BaselineStarts(problem, options, clock, incumbent, params.moves_per_baseline)
+    rounds.beside = baselines.grant
     with Ending() as ending:
-        ending.termination = search.run()
-        is_over = ending.is_interrupted or search.infeasibility is not None
-        if not (is_over or search.is_settled):
-            starts.run_all()
-        while not (is_over or search.is_settled):
-            is_over = not search.incumbent.improve(search.bounds.largest_ns)
-            search.report()
-        was_left_open = ending.termination in _LEFT_OPEN or search.note == BELOW_TOLERANCE
-        if was_left_open and search.is_settled:
-            # Annealing has settled what the models could not.
-            ending.termination, search.note = search.how_it_was_settled, None
-    outcome = search.outcome(ending.termination)
-    schedule = search.schedule
-    if outcome.infeasibility is not None and schedule is None:
+        annealing.find_first()
+        ending.termination = search_in_rounds(rounds, incumbent, clock)
+        is_over = ending.is_interrupted or rounds.infeasibility is not None
+        if not (is_over or incumbent.is_settled):
+            baselines.run_all()
+        while not (is_over or incumbent.is_settled):
+            is_over = not annealing.improve(incumbent.lower_bound_ns)
+            incumbent.report()
+        was_left_open = ending.termination in _LEFT_OPEN or rounds.note == BELOW_TOLERANCE
+        if was_left_open and incumbent.is_settled:
+            ending.termination, rounds.note = incumbent.end, None
+    outcome = rounds.outcome(ending.termination)
+    if outcome.schedule is not None:
+        # Where none is staged, one that is in order fits all the same.
+        return replace(outcome, infeasibility=None)
+    if outcome.infeasibility is not None:
         return with_least_staged_memory(outcome, problem, options, clock)
-    # Where none is staged, one that is in order may fit all the same.
-    outcome = replace(outcome, infeasibility=None)
-    note = outcome.note
-    if schedule is None and note is None:
-        note = "no schedule was found that fits; that does not prove that there is none"
-        least = search.incumbent.least_peak
-        if least is not None:
-            note += f"; one that needs {format_bytes(least)} ({least} bytes) was"
-    return replace(outcome, schedule=schedule, note=note)
+    if outcome.note is not None:
+        return outcome
+    note = "no schedule was found that fits; that does not prove that there is none"
+    least = annealing.least_peak
+    if least is not None:
+        note += f"; one that needs {format_bytes(least)} ({least} bytes) was"
+    return replace(outcome, note=note)
+
+
+class CutRounds(Rounds[WindowedModel]):
+    """Models of cuts and slots, each of which knows what the schedule of the last one lacked.
+
+    Parameters
+    ----------
+    problem, options, clock
+        As for the method. What is searched is the problem that `presolve.presolved` leaves of it.
+    method
+        What to call the bounds.
+    params
+        As for the method.
+
+    Attributes
+    ----------
+    incumbent
+        The best schedule of the problem that was given, and the bounds.
+    annealing
+        Finds schedules beside the models.
+    beside
+        Called beside runs of HiGHS with the moves that take as long.
+    infeasibility, note
+        What the rounds have to say of their end.
+    """
+
+    def __init__(
+        self,
+        problem: RematGraph,
+        options: SolveOptions,
+        clock: Clock,
+        method: str,
+        params: ExactParams,
+    ) -> None:
+        graph, memory_bytes = problem.instance, problem.memory_bytes
+        base_ns = graph.base_time_ns
+        self._presolved = presolve(problem)
+        self._problem = self._presolved.problem
+        self._params = params
+        self.incumbent: Incumbent[GraphSchedule] = Incumbent(
+            lambda schedule: schedule.replay(graph, memory_bytes), base_ns, options, clock
+        )
+        self.annealing = GraphAnnealing(
+            self._problem,
+            options.seed,
+            clock,
+            lambda found: self.incumbent.offer(self._presolved.restore(found)),
+            params.moves_at_once,
+        )
+        self._bounds = ModelBounds(self.incumbent, base_ns, method, ScheduleClass.IN_ORDER)
+        self._bounds.prove_base()
+        self._runs = GraphModelRuns(
+            self.incumbent,
+            self._bounds,
+            options,
+            clock,
+            WorkShare(params.least_moves, params.times_all),
+            self._anneal_beside,
+            params.columns_for_a_child,
+        )
+        costs = eviction_costs(self._problem.instance, self._problem.memory_bytes)
+        self._ns_per_byte = {stage: cost.ns_per_byte for stage, cost in costs.items()}
+        self._dearest = sorted(costs, key=lambda stage: (-costs[stage].cost_ns, stage))
+        self._rows = CutRows(new_cuts=params.new_cuts, new_slots=params.new_slots)
+        self._row_duals: Floats | None = None
+        self.beside: Callable[[int], None] = lambda moves: None
+        self.infeasibility: Infeasibility | None = None
+        self.note: str | None = None
+        self._work = {"cuts": 0, "slots": 0}
+
+    def outcome(self, termination: Termination) -> Outcome:
+        """Return the best schedule and the bounds so far."""
+        work = {**self._runs.work, **self._work, "moves": self.annealing.moves}
+        return self.incumbent.outcome(
+            termination, work=work, infeasibility=self.infeasibility, note=self.note
+        )
+
+    def build(self) -> WindowedModel | None:
+        """Return the model of the cuts and slots so far, and of the best stage at first."""
+        if not self._rows.cuts:
+            stages = self._dearest[: self._params.stages_looked_at]
+            self._rows.cuts.add(self._best_stage(stages))
+        frontier = self._frontier(self._rows)
+        if frontier.num_columns(self._problem.instance) > self._params.most_columns:
+            self.note = f"a model of more than {self._params.most_columns:,} columns was not built"
+            return None
+        return self._built(frontier)
+
+    def relax(self, model: WindowedModel) -> None:
+        """Prove what the multipliers do, and anneal from the rounded point."""
+        relaxed = self._runs.relaxation(model)
+        self._row_duals = relaxed.row_duals
+        if self._rows.valid_for is ScheduleClass.IN_ORDER:
+            self._runs.prove(model, relaxed.row_duals)
+        if len(model.cuts) > 1 and relaxed.values is not None and not self.incumbent.is_settled:
+            # What is computed again for the most part, brought within the memory.
+            likely = model.computations(np.rint(relaxed.values))
+            self.annealing.improve_from(likely, self.incumbent.lower_bound_ns)
+
+    def solve(self, model: WindowedModel) -> ModelSolution:
+        """Solve a model with its integers, from the best schedule if it is a point."""
+        self._work["cuts"] = max(self._work["cuts"], len(model.cuts))
+        slots = sum(name.startswith("slot_") for name in model.model.row_names)
+        self._work["slots"] = max(self._work["slots"], slots)
+        schedule, time_ns = self.annealing.schedule, self.annealing.time_ns
+        if schedule is None or time_ns is None or not self._has_point(self._rows.valid_for):
+            return self._runs.solve(model, self._rows.valid_for)
+        known = KnownPoint(model.point(schedule.computations), time_ns)
+        return self._runs.solve_from(model, self._rows.valid_for, known, self._row_duals)
+
+    def refine(self, model: WindowedModel, solution: ModelSolution) -> bool:
+        """Anneal from a point, and add the cuts and slots that it lacks; tell if it lacks any."""
+        if solution.values is None:
+            return False
+        computations = model.computations(solution.values)
+        self.annealing.improve_from(computations, self.incumbent.lower_bound_ns)
+        excess = StageExcess(self._problem.instance, self._problem.memory_bytes, computations)
+        if self._rows.add_cuts(excess, self._ns_per_byte):
+            return True
+        if excess.is_none or not solution.termination.is_regular:
+            return False
+        keeps = any(node.keep for node in model.graph.nodes)
+        return self._rows.add_slots(excess, len(model.graph) - 1 if keeps else None)
+
+    def no_point(self, model: WindowedModel) -> Termination:
+        """Note that there is no staged schedule, unless one is known.
+
+        In order every model has a point: it knows nothing of what recomputations need.
+        """
+        valid_for = self._rows.valid_for
+        if valid_for is not ScheduleClass.STAGED or self._has_point(valid_for):
+            self.note = "HiGHS calls a model infeasible that has a point"
+            return Termination.ERROR
+        self.infeasibility = without_a_point(
+            self._problem.memory_bytes, model, valid_for, self._bounds.formulation
+        )
+        return Termination.COMPLETED
+
+    def nothing_to_add(self, solution: ModelSolution) -> Termination:
+        """Say that the tolerance of the solver leaves the question open."""
+        self.note = BELOW_TOLERANCE
+        return Termination.ERROR
+
+    def _frontier(self, rows: CutRows) -> WindowedFrontier:
+        """Return the windows, with what the best schedule's time says of faster ones."""
+        time_ns = self.annealing.time_ns if self._has_point(rows.valid_for) else None
+        fixings = fixings_of(self._problem, (rows.valid_for,), time_ns)
+        if time_ns is not None:
+            # The schedule is to be a point, and has its twins in memory as it likes.
+            fixings = replace(fixings, twins=())
+        return WindowedFrontier(
+            tuple(sorted(rows.cuts)), tuple(sorted(rows.slots)), rows.valid_for, fixings=fixings
+        )
+
+    def _built(self, frontier: WindowedFrontier) -> WindowedModel:
+        """Build a model, and note which one of the given graph says the same.
+
+        That one has no fixings, and is weaker where presolve has put two nodes into one.
+        """
+        positions = self._presolved.positions
+        slots = [(positions[t], positions[q]) for t, q in frontier.slots]
+        cuts = {positions[cut] for cut in frontier.cuts} | {t - 1 for t, _ in slots}
+        self._bounds.formulation = {
+            "name": "windowed-frontier",
+            "version": 1,
+            "cuts": sorted(cuts),
+            "slots": [list(slot) for slot in slots],
+            "staged": frontier.valid_for is ScheduleClass.STAGED,
+        }
+        return frontier.build(self._problem)
+
+    def _best_stage(self, stages: Sequence[int]) -> int:
+        """Return the stage whose cut's relaxation proves most."""
+        values: dict[int, float] = {}
+        for stage in stages:
+            if self.incumbent.is_settled:
+                break
+            built = self._built(self._frontier(CutRows({stage})))
+            solution = self._runs.relaxation(built)
+            values[stage] = solution.dual_bound or 0.0
+            if values[stage] == max(values.values()):
+                self._runs.prove(built, solution.row_duals)
+        return max(values, key=lambda stage: values[stage], default=stages[0])
+
+    def _has_point(self, valid_for: ScheduleClass) -> bool:
+        """Tell whether the best schedule is of the class that a model is for."""
+        found = self.annealing.schedule_class
+        return found is not None and valid_for.covers(found)
+
+    def _anneal_beside(self, moves: int) -> None:
+        self.annealing.improve_beside(moves // self._params.beside, self.incumbent.lower_bound_ns)
+        self.beside(moves)

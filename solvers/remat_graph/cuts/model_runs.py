@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 from jettison.formulations.milp.array_model import ArrayModel, Floats
 from jettison.formulations.milp.integer_scale import IntegerScale
 from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
-from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.outcome import Infeasibility, SolveOptions
+from jettison.solvers.core.search import Incumbent
 from jettison.solvers.core.status import Termination
+from jettison.solvers.core.work import Budget, WorkShare
 from jettison.solvers.milp.exact_dual_bound import exact_dual_bound
 from jettison.solvers.milp.highs import solve_model
-from jettison.solvers.milp.highs_in_time import solve_in_time
+from jettison.solvers.milp.highs_in_time import COLUMNS_FOR_A_CHILD, solve_in_time
 from jettison.solvers.milp.highs_of_a_method import highs_options
 from jettison.solvers.milp.highs_options import HighsOptions, IntegerSearch
 from jettison.solvers.milp.reduced_cost_fixing import tightened_by_reduced_costs
 from jettison.solvers.milp.solution import ModelSolution, Progress
-from jettison.solvers.remat_graph.cuts.bounds import GraphBounds
-from jettison.solvers.remat_graph.cuts.rows import WorkShare
+from jettison.solvers.remat_graph.cuts.bounds import ModelBounds
 
 
 class RecomputationModel(Protocol):
@@ -32,6 +34,10 @@ class RecomputationModel(Protocol):
     @property
     def model(self) -> ArrayModel:
         """The model."""
+
+    @property
+    def memory_scale(self) -> IntegerScale:
+        """What its sizes count in."""
 
     @property
     def time_scale(self) -> IntegerScale:
@@ -51,46 +57,47 @@ class GraphModelRuns:
 
     Parameters
     ----------
+    incumbent
+        Says whether the bound is as close to a schedule as was asked for, which ends a run.
     bounds
         What the runs raise.
     options, clock
         Of the method.
-    is_settled
-        Whether the bound is as close to a schedule as was asked for, which ends a run.
-    report
-        Called when something was learnt.
+    share
+        What a run may do, and what the runs have done.
     beside
         Called beside a run with the number of moves of annealing that take as long as what it has
         done since the last call. What a run proves, and where it ends, depends on the work done and
         on what comes of these calls; on a clock only where its time is up.
+    columns_for_a_child
+        As `solve_in_time` has it.
 
     Attributes
     ----------
     work
         Counts over all runs.
-    share
-        What the runs have done.
     """
 
     def __init__(
         self,
-        bounds: GraphBounds,
+        incumbent: Incumbent[Any],
+        bounds: ModelBounds,
         options: SolveOptions,
         clock: Clock,
-        is_settled: Callable[[], bool],
-        report: Callable[[], None],
+        share: WorkShare | Budget,
         beside: Callable[[int], None] = lambda moves: None,
+        columns_for_a_child: int = COLUMNS_FOR_A_CHILD,
     ) -> None:
+        self._incumbent = incumbent
         self._bounds = bounds
         self._options = options
         self._clock = clock
-        self._is_settled = is_settled
-        self._report = report
         self._beside = beside
-        self.share = WorkShare()
+        self._columns_for_a_child = columns_for_a_child
+        self.share = share
         self.work = {"models": 0, "columns": 0, "fixed": 0, "nodes": 0}
 
-    def relaxation(self, built: RecomputationModel, limit_s: float) -> ModelSolution:
+    def relaxation(self, built: RecomputationModel) -> ModelSolution:
         """Solve the linear relaxation, for its value and the multipliers of its rows.
 
         Raises
@@ -107,7 +114,7 @@ class GraphModelRuns:
             self._beside(self.share.add(progress.work - done, model.num_columns))
             done = progress.work
 
-        solution = solve_model(model, self._highs_options(limit_s), on_work=work)
+        solution = solve_model(model, self._highs_options(), on_work=work)
         pass_interrupt_on(solution.termination)
         return solution
 
@@ -116,41 +123,47 @@ class GraphModelRuns:
         proved = None if row_duals is None else exact_dual_bound(built.model, row_duals)
         if proved is None:
             return self._bounds.base_ns
-        found_ns = self._bounds.prove(proved, built.time_scale)
-        self._report()
-        return found_ns
+        return self._bounds.prove(proved, built.time_scale)
 
     def solve(
         self,
         built: RecomputationModel,
         valid_for: ScheduleClass,
-        limit_s: float,
         start: Floats | None = None,
-        work_limit: int | None = None,
+        on_point: Callable[[Floats], None] | None = None,
     ) -> ModelSolution:
         """Solve a model with its integers, and raise the bound of a class by what it proves.
 
         The run ends when no point is left that could raise the bound by more than the gap that was
-        asked for, as a share of the time of the best point, or when the search is settled.
+        asked for, when the search is settled, or when its share of the work was done.
+
+        Parameters
+        ----------
+        built
+            The model.
+        valid_for
+            What its bound holds for.
+        start
+            A point to start from, NaN where unknown.
+        on_point
+            Called with each better point.
         """
-        options = replace(self._highs_options(limit_s), start=start, work_limit=work_limit)
-        return self._run(built, built.model, valid_for, options)
+        options = replace(self._highs_options(), start=start)
+        return self._run(built, built.model, valid_for, options, on_point)
 
     def solve_from(
         self,
         built: RecomputationModel,
         valid_for: ScheduleClass,
-        limit_s: float,
         known: KnownPoint,
         row_duals: Floats | None,
         search: IntegerSearch = IntegerSearch.PROVE,
-        work_limit: int | None = None,
     ) -> ModelSolution:
         """Do the same from a schedule; points that are worse may be left out, the best one never.
 
         Parameters
         ----------
-        built, valid_for, limit_s
+        built, valid_for
             As for `solve`.
         known
             Feasible but for what is NaN.
@@ -158,8 +171,6 @@ class GraphModelRuns:
             Of the relaxation: their reduced costs fix columns.
         search
             What HiGHS puts its time into.
-        work_limit
-            As `HighsOptions` has it.
         """
         scale, model = built.time_scale, built.model
         at_most = Fraction(known.time_ns - self._bounds.base_ns, scale.unit * scale.factor)
@@ -168,12 +179,7 @@ class GraphModelRuns:
             if tightened is not None:
                 model = tightened.model
                 self.work["fixed"] += tightened.num_fixed
-        options = replace(
-            self._highs_options(limit_s),
-            start=known.values,
-            integer_search=search,
-            work_limit=work_limit,
-        )
+        options = replace(self._highs_options(), start=known.values, integer_search=search)
         return self._run(built, model, valid_for, options)
 
     def _run(
@@ -182,11 +188,22 @@ class GraphModelRuns:
         model: ArrayModel,
         valid_for: ScheduleClass,
         options: HighsOptions,
+        on_point: Callable[[Floats], None] | None = None,
     ) -> ModelSolution:
         bounds, scale = self._bounds, built.time_scale
+        options = replace(options, work_limit=self.share.limit(built.model.num_columns))
         stop = threading.Event()
         why: Termination | None = None
         last = Progress(0.0, None, None, 0, 0)
+        point: Floats | None = None
+
+        def take(values: Floats) -> None:
+            nonlocal point
+            if why is not None:
+                return
+            point = values
+            if on_point is not None:
+                on_point(values)
 
         def work(progress: Progress) -> None:
             nonlocal why, last
@@ -199,7 +216,7 @@ class GraphModelRuns:
             last = progress
             bound_ns = bounds.believe(progress.dual_bound, scale, valid_for)
             self._beside(moves)
-            if self._is_settled():
+            if self._incumbent.is_settled:
                 why = Termination.COMPLETED
             elif progress.dual_bound is not None and progress.objective is not None:
                 most_ns = bounds.base_ns + scale.from_model(progress.objective)
@@ -207,25 +224,53 @@ class GraphModelRuns:
                     why = Termination.COMPLETED
                 elif self._options.is_close_enough(most_ns, bound_ns, bounds.base_ns):
                     why = Termination.GAP_REACHED
-            self._report()
+            self._incumbent.report()
             if why is not None:
                 stop.set()
 
         solution = solve_in_time(
-            model, options, lambda progress: self._report(), on_work=work, stop=stop
+            model,
+            options,
+            lambda progress: self._incumbent.report(),
+            on_incumbent=take,
+            on_work=work,
+            stop=stop,
+            columns_for_a_child=self._columns_for_a_child,
         )
         if why is not None:
             solution = replace(
-                solution, termination=why, dual_bound=last.dual_bound, nodes=last.nodes
+                solution,
+                termination=why,
+                dual_bound=last.dual_bound,
+                nodes=last.nodes,
+                values=solution.values if point is None else point,
             )
         bounds.believe(solution.dual_bound, scale, valid_for)
         self.work["models"] += 1
         self.work["nodes"] += solution.nodes
         self.work["columns"] = max(self.work["columns"], model.num_columns)
-        self._report()
         return solution
 
-    def _highs_options(self, limit_s: float) -> HighsOptions:
+    def _highs_options(self) -> HighsOptions:
         # The gap is watched here: HiGHS's own leaves the base time out.
-        options = highs_options(self._options, self._clock, gap=0)
-        return replace(options, time_limit_s=min(limit_s, self._clock.left_s))
+        return highs_options(self._options, self._clock, gap=0)
+
+
+def without_a_point(
+    memory_bytes: int,
+    built: RecomputationModel,
+    valid_for: ScheduleClass,
+    formulation: Mapping[str, object] | None = None,
+) -> Infeasibility:
+    """Return what the solver's word that a model has no point proves: more memory is needed.
+
+    The least amount above the given one that a sum of the model's sizes can have.
+    """
+    unit = built.memory_scale.unit
+    return Infeasibility(
+        valid_for=valid_for,
+        least_memory_bytes=(memory_bytes // unit + 1) * unit,
+        is_exact=False,
+        evidence=Evidence.SOLVER,
+        formulation=formulation,
+    )

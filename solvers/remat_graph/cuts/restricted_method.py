@@ -12,15 +12,16 @@ only what is permitted may be computed again:
    their stages become cuts; where only recomputations do, slots become rows.
 3. When the schedule of an optimal point fits, no restricted staged schedule is faster.
 
-All cuts and slots together are the full model, so the rounds end. What fits on the way is kept. No
-bound is handed out, since the model's holds for restricted schedules only. Graphs without
-operations of the backward pass have nothing to repeat, and models of more than 50 000 columns R and
-S are not built.
+All cuts and slots together are the full model, so the rounds end. What fits on the way is kept. A
+model that is not solved in its share of the work, counted in what HiGHS does (`core.work`) and
+never in seconds, is tried again from its best point, with more. No bound is handed out, since the
+model's holds for restricted schedules only. Graphs without operations of the backward pass have
+nothing to repeat.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jettison.formulations.milp.array_model import Floats
 from jettison.formulations.remat_graph.recomputation import ForwardNodesInBackwardStages
@@ -30,23 +31,47 @@ from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.core.ending import run_to_its_end
-from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
-from jettison.solvers.core.status import Answer, Termination
+from jettison.solvers.core.ending import Ending
+from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.search import Incumbent, Rounds, search_in_rounds
+from jettison.solvers.core.status import Termination
+from jettison.solvers.core.work import WorkShare
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_of_a_method import highs_options
 from jettison.solvers.milp.solution import ModelSolution
-from jettison.solvers.remat_graph.cuts.stage_excess import Slot, StageExcess, cuts_beside
+from jettison.solvers.milp.solution import Progress as ModelProgress
+from jettison.solvers.remat_graph.cuts.rows import CutRows
+from jettison.solvers.remat_graph.cuts.stage_excess import StageExcess
 from jettison.solvers.remat_graph.memory_floor import memory_for_everything, too_little_memory
 
-_MOST_COLUMNS = 50_000
-_NEW_CUTS = 2
-_NEW_SLOTS = 8
-# Of the time that is left, for one model; the next ones need some as well.
-_SHARE_OF_A_RUN = 0.5
+
+@dataclass(frozen=True, kw_only=True)
+class RestrictedParams:
+    """What the restricted search can be told.
+
+    Attributes
+    ----------
+    most_columns
+        Columns R and S of the largest model that is built.
+    new_cuts, new_slots
+        How many a round adds at most.
+    least_moves, times_all
+        Of a run of HiGHS, as `WorkShare` has them.
+    """
+
+    most_columns: int = 50_000
+    new_cuts: int = 2
+    new_slots: int = 8
+    least_moves: int = 4_000_000
+    times_all: int = 5
 
 
-def solve_restricted(problem: RematGraph, options: SolveOptions) -> Outcome:
+RESTRICTED = RestrictedParams()
+
+
+def solve_restricted(
+    problem: RematGraph, options: SolveOptions, params: RestrictedParams = RESTRICTED
+) -> Outcome:
     """Return the fastest restricted schedule, or the best found when the time is up.
 
     Returns
@@ -63,103 +88,138 @@ def solve_restricted(problem: RematGraph, options: SolveOptions) -> Outcome:
             note="no operation has the mark of the backward pass, in which this method computes "
             "forward operations again; use another method",
         )
-    search = _Search(problem, options)
-    termination = run_to_its_end(search.run)
-    return search.outcome(termination)
+    clock = Clock(options.time_limit_s)
+    rounds = RestrictedRounds(problem, options, clock, params)
+    with Ending() as ending:
+        ending.termination = search_in_rounds(rounds, rounds.incumbent, clock)
+    return rounds.outcome(ending.termination)
 
 
-class _Search:
-    """The rounds, and the fastest schedule that fits so far."""
+class RestrictedRounds(Rounds[WindowedModel]):
+    """Models of cuts and slots in which only what is permitted is computed again.
 
-    def __init__(self, problem: RematGraph, options: SolveOptions) -> None:
+    Parameters
+    ----------
+    problem, options, clock, params
+        As for the method.
+
+    Attributes
+    ----------
+    incumbent
+        The fastest schedule that fits so far.
+    """
+
+    def __init__(
+        self, problem: RematGraph, options: SolveOptions, clock: Clock, params: RestrictedParams
+    ) -> None:
+        graph, memory_bytes = problem.instance, problem.memory_bytes
+        self.incumbent: Incumbent[GraphSchedule] = Incumbent(
+            lambda schedule: schedule.replay(graph, memory_bytes),
+            graph.base_time_ns,
+            options,
+            clock,
+        )
         self._problem = problem
         self._options = options
-        self._clock = Clock(options.time_limit_s)
-        self._best: tuple[int, GraphSchedule] | None = None
+        self._clock = clock
+        self._params = params
+        self._share = WorkShare(params.least_moves, params.times_all)
+        stages = StageExcess(graph, memory_bytes, range(len(graph))).worst_stages()
+        self._rows = CutRows(
+            cuts={stages[0]},
+            valid_for=ScheduleClass.STAGED,
+            new_cuts=params.new_cuts,
+            new_slots=params.new_slots,
+        )
+        if any(node.keep for node in graph.nodes):
+            # Staged schedules compute nothing after the last node; a window that ends there would.
+            self._rows.cuts.add(len(graph) - 1)
+        self._start: Floats | None = None
         self._note = "no schedule was found before the end of the search"
         self._work = {"models": 0, "cuts": 0, "slots": 0, "columns": 0, "nodes": 0}
 
     def outcome(self, termination: Termination) -> Outcome:
         """Return the best so far."""
-        if self._best is None:
-            return Outcome(termination=termination, work=self._work, note=self._note)
-        return Outcome(termination=termination, schedule=self._best[1], work=self._work)
+        note = None if self.incumbent.schedule is not None else self._note
+        return self.incumbent.outcome(termination, work=self._work, note=note)
 
-    def run(self) -> Termination:
-        """Add cuts and slots until the schedule of the last point fits."""
-        graph = self._problem.instance
-        stages = StageExcess(graph, self._problem.memory_bytes, range(len(graph))).worst_stages()
-        cuts = {stages[0]}
-        if any(node.keep for node in graph.nodes):
-            # Staged schedules compute nothing after the last node; a window that ends there would.
-            cuts.add(len(graph) - 1)
-        slots: set[Slot] = set()
-        start: Floats | None = None
-        while self._clock.left_s:
-            frontier = WindowedFrontier(
-                tuple(sorted(cuts)),
-                tuple(sorted(slots)),
-                ScheduleClass.STAGED,
-                ForwardNodesInBackwardStages(),
-            )
-            if frontier.num_columns(graph) > _MOST_COLUMNS:
-                self._note = f"a model of more than {_MOST_COLUMNS:,} columns was not built"
-                return Termination.MEMORY_LIMIT
-            built = frontier.build(self._problem)
-            solution = self._solve(built, start)
-            if solution.answer is Answer.INFEASIBLE:
-                self._note = (
-                    "no schedule fits that computes forward operations again in the backward pass "
-                    "and nothing else; use another method"
-                )
-                return Termination.COMPLETED
-            if solution.values is None or solution.termination is Termination.INTERRUPTED:
-                return solution.termination
-            excess = self._look_at(built, solution.values)
-            if excess.is_none:
-                if solution.termination is not Termination.TIME_LIMIT or start is not None:
-                    return solution.termination
-                start = solution.values
-                continue
-            start = None
-            new_cuts = excess.new_cuts(cuts, _NEW_CUTS)
-            new_slots = [] if new_cuts else excess.new_slots(slots, _NEW_SLOTS)
-            if not new_cuts and not new_slots:
-                self._note = "what the solver found is over the limit by its tolerance"
-                return solution.termination
-            cuts.update(new_cuts)
-            slots.update(new_slots)
-            cuts.update(cuts_beside(new_slots))
-        return Termination.TIME_LIMIT
+    def build(self) -> WindowedModel | None:
+        """Return the model of the cuts and slots so far."""
+        frontier = WindowedFrontier(
+            tuple(sorted(self._rows.cuts)),
+            tuple(sorted(self._rows.slots)),
+            ScheduleClass.STAGED,
+            ForwardNodesInBackwardStages(),
+        )
+        most = self._params.most_columns
+        if frontier.num_columns(self._problem.instance) > most:
+            self._note = f"a model of more than {most:,} columns was not built"
+            return None
+        return frontier.build(self._problem)
 
-    def _solve(self, built: WindowedModel, start: Floats | None) -> ModelSolution:
-        """Solve a model in a share of the time, or in all that is left where a start fits."""
+    def relax(self, model: WindowedModel) -> None:
+        """Do nothing: what a relaxation proves holds for restricted schedules only."""
+
+    def solve(self, model: WindowedModel) -> ModelSolution:
+        """Solve a model, and keep what fits on the way."""
+        columns, done = model.model.num_columns, 0
+
+        def count(progress: ModelProgress) -> None:
+            nonlocal done
+            assert progress.work is not None
+            self._share.add(progress.work - done, columns)
+            done = progress.work
 
         def look_at(values: Floats) -> None:
-            self._look_at(built, values)
+            self._look_at(model, values)
 
-        options = highs_options(self._options, self._clock, self._options.gap)
-        seconds = self._clock.left_s * (_SHARE_OF_A_RUN if start is None else 1)
-        options = replace(options, time_limit_s=seconds, start=start)
-        solution = solve_in_time(built.model, options, on_incumbent=look_at)
-        slots = sum(name.startswith("slot_") for name in built.model.row_names)
+        solution = solve_in_time(
+            model.model,
+            replace(
+                highs_options(self._options, self._clock, self._options.gap),
+                work_limit=self._share.limit(columns),
+                start=self._start,
+            ),
+            on_incumbent=look_at,
+            on_work=count,
+        )
         self._work["models"] += 1
         self._work["nodes"] += solution.nodes
-        self._work["cuts"] = len(built.cuts)
-        self._work["slots"] = slots
-        self._work["columns"] = built.model.num_columns
+        self._work["cuts"] = len(model.cuts)
+        self._work["slots"] = sum(name.startswith("slot_") for name in model.model.row_names)
+        self._work["columns"] = columns
         return solution
 
-    def _look_at(self, built: WindowedModel, values: Floats) -> StageExcess:
-        """Replay the schedule of a point, and keep it if it fits and is faster."""
-        graph = built.graph
-        computations = built.computations(values)
-        excess = StageExcess(graph, self._problem.memory_bytes, computations)
+    def refine(self, model: WindowedModel, solution: ModelSolution) -> bool:
+        """Add the cuts and slots that a point lacks; tell if it lacks any."""
+        self._start = solution.values
+        if solution.values is None:
+            return False
+        excess = self._look_at(model, solution.values)
         if excess.is_none:
-            schedule = GraphSchedule.from_computations(graph, computations)
-            time_ns = schedule.replay(graph).time_ns
-            if self._best is None or time_ns < self._best[0]:
-                self._best = (time_ns, schedule)
-                if self._options.on_progress is not None:
-                    self._options.on_progress(Progress(self._clock.seconds, time_ns, None))
+            return False
+        self._start = None
+        if self._rows.add_cuts(excess, {}) or self._rows.add_slots(excess, None):
+            return True
+        self._note = "what the solver found is over the limit by its tolerance"
+        return False
+
+    def no_point(self, model: WindowedModel) -> Termination:
+        """Note that no restricted schedule fits; others may."""
+        self._note = (
+            "no schedule fits that computes forward operations again in the backward pass "
+            "and nothing else; use another method"
+        )
+        return Termination.COMPLETED
+
+    def nothing_to_add(self, solution: ModelSolution) -> Termination:
+        """Say how the last run ended."""
+        return solution.termination
+
+    def _look_at(self, model: WindowedModel, values: Floats) -> StageExcess:
+        """Offer the schedule of a point if it fits, and say where it does not."""
+        computations = model.computations(values)
+        excess = StageExcess(model.graph, self._problem.memory_bytes, computations)
+        if excess.is_none:
+            self.incumbent.offer(GraphSchedule.from_computations(model.graph, computations))
         return excess

@@ -16,10 +16,12 @@ the order is a variable of the model (`formulations.any_order_cut`). The method
 4. then replaces all milestones by the numbers of nodes computed at them, among which any other can
    be added, and goes on.
 
-A run of HiGHS that does not end within its share of the time gets twice the share, when nothing
-else is left to do. Each round's bound is valid, and the largest counts. Every bound is rounded up
-to a multiple of the greatest common divisor of the durations, the solver's after it has been
-lowered by its tolerance (`IntegerScale`).
+A run of HiGHS that does not end within its share of the work gets twice the share, when nothing
+else is left to do. Shares are counted in what HiGHS does (`core.work`), never in seconds.
+
+Each round's bound is valid, and the largest counts. Every bound is rounded up to a multiple of the
+greatest common divisor of the durations, the solver's after it has been lowered by its tolerance
+(`IntegerScale`).
 
 If the schedule of a round that was solved to its end fits, the bound is the optimum of all
 schedules.
@@ -30,6 +32,7 @@ One milestone has at most :math:`4n` columns; models of more than a hundred thou
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from jettison.formulations.milp.array_model import Floats
 from jettison.formulations.remat_graph.any_order.cut import AnyOrderCut, AnyOrderModel, AnyOrderPlan
@@ -37,29 +40,56 @@ from jettison.formulations.remat_graph.any_order.milestones import Milestone, Pr
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_graph.schedule import GraphSchedule
-from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on, run_to_its_end
-from jettison.solvers.core.outcome import Infeasibility, Outcome, Progress, SolveOptions
-from jettison.solvers.core.status import Answer, Termination
-from jettison.solvers.remat_graph.cuts.bounds import GraphBounds
-from jettison.solvers.remat_graph.cuts.model_runs import GraphModelRuns
+from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
+from jettison.solvers.core.search import Incumbent, Rounds, search_in_rounds
+from jettison.solvers.core.status import Termination
+from jettison.solvers.core.work import WorkShare, moves_of_a_limit
+from jettison.solvers.milp.solution import ModelSolution
+from jettison.solvers.remat_graph.cuts.bounds import ModelBounds
+from jettison.solvers.remat_graph.cuts.model_runs import GraphModelRuns, without_a_point
 from jettison.solvers.remat_graph.cuts.stage_excess import StageExcess, cuts_beside
 from jettison.solvers.remat_graph.memory_floor import too_little_memory
 
 METHOD = "any-order-bound"
-# Nodes whose relaxations are solved, and of these and the counts those solved with their integers.
-_NODES_LOOKED_AT = 16
-_COUNTS_LOOKED_AT = 2
-_MILESTONES_SOLVED = 3
-_NEW_MILESTONES = 2
-_FIRST_SHARE_S = 2.0
-# Of the time, for the relaxations of single milestones.
-_SHARE_OF_RELAXATIONS = 0.4
-_MOST_COLUMNS = 100_000
 
 
-def bound_any_order(problem: RematGraph, options: SolveOptions) -> Outcome:
+@dataclass(frozen=True, kw_only=True)
+class AnyOrderParams:
+    """What the bound for any order can be told.
+
+    Attributes
+    ----------
+    nodes_looked_at, counts_looked_at
+        Nodes, and numbers of nodes computed, whose relaxations are solved first.
+    share_of_relaxations
+        Of the time limit, in the work of a usual machine, for these relaxations.
+    milestones_solved
+        Of these the best, solved with their integers.
+    new_milestones
+        How many a round adds at most.
+    first_moves
+        The share of the first run of HiGHS, in moves of annealing that take as long.
+    most_columns
+        Of the largest model that is solved.
+    """
+
+    nodes_looked_at: int = 16
+    counts_looked_at: int = 2
+    share_of_relaxations: float = 0.4
+    milestones_solved: int = 3
+    new_milestones: int = 2
+    first_moves: int = 1_400_000
+    most_columns: int = 100_000
+
+
+ANY_ORDER = AnyOrderParams()
+
+
+def bound_any_order(
+    problem: RematGraph, options: SolveOptions, params: AnyOrderParams = ANY_ORDER
+) -> Outcome:
     """Bound the time of every schedule, in whatever order it first computes the nodes.
 
     At the time limit and on Ctrl-C the best bounds so far are returned.
@@ -75,94 +105,117 @@ def bound_any_order(problem: RematGraph, options: SolveOptions) -> Outcome:
     refused = too_little_memory(problem)
     if refused is not None:
         return refused
-    search = MilestoneSearch(problem, options, clock)
-    termination = run_to_its_end(search.run)
-    return search.outcome(termination)
+    rounds = MilestoneRounds(problem, options, clock, params)
+    return rounds.outcome(run_to_its_end(rounds.run))
 
 
-class MilestoneSearch:
-    """The rounds, and the best bounds so far.
+class MilestoneRounds(Rounds[AnyOrderModel]):
+    """Models of milestones, each of which knows where the schedule of the last one did not fit.
 
     Parameters
     ----------
-    problem, options, clock
+    problem, options, clock, params
         As for the method.
 
     Attributes
     ----------
+    incumbent
+        The bounds; it is offered no schedule.
     schedule
         What the last round's point became, if it fits; None before.
     """
 
-    def __init__(self, problem: RematGraph, options: SolveOptions, clock: Clock) -> None:
+    def __init__(
+        self,
+        problem: RematGraph,
+        options: SolveOptions,
+        clock: Clock,
+        params: AnyOrderParams = ANY_ORDER,
+    ) -> None:
         self.problem = problem
-        self.options = options
-        self.clock = clock
         self.schedule: GraphSchedule | None = None
-        base_ns = problem.instance.base_time_ns
-        self.bounds = GraphBounds(base_ns, METHOD, ScheduleClass.ALL)
-        self._runs = GraphModelRuns(self.bounds, options, clock, lambda: False, self._report)
-        self.infeasibility: Infeasibility | None = None
+        graph, base_ns = problem.instance, problem.instance.base_time_ns
+        self.incumbent: Incumbent[GraphSchedule] = Incumbent(
+            lambda schedule: schedule.replay(graph, problem.memory_bytes), base_ns, options, clock
+        )
+        self._clock = clock
+        self._all_moves = moves_of_a_limit(options)
+        self._params = params
+        self._bounds = ModelBounds(self.incumbent, base_ns, METHOD, ScheduleClass.ALL)
+        self._bounds.prove_base()
+        self._share = WorkShare(params.first_moves, times_all=0)
+        self._runs = GraphModelRuns(self.incumbent, self._bounds, options, clock, self._share)
+        self._precedence = Precedence(graph)
+        self._milestones: list[Milestone] = []
+        self._start: Floats | None = None
         self._num_milestones = 0
-        self.note: str | None = None
+        self._infeasibility: Infeasibility | None = None
+        self._note: str | None = None
+
+    def run(self) -> Termination:
+        """Add milestones until a schedule fits, nothing fits, or the time is up."""
+        graph = self.problem.instance
+        excess = StageExcess(graph, self.problem.memory_bytes, range(len(graph)))
+        stages = excess.worst_stages()
+        if not stages:
+            return Termination.COMPLETED
+        self._milestones = [self._best_milestone(stages)]
+        return search_in_rounds(self, self.incumbent, self._clock)
 
     def outcome(self, termination: Termination) -> Outcome:
         """Return the bounds so far."""
-        return Outcome(
-            termination=termination,
-            bounds=self.bounds.as_bounds(),
-            infeasibility=self.infeasibility,
+        return self.incumbent.outcome(
+            termination,
+            infeasibility=self._infeasibility,
             work={**self._runs.work, "milestones": self._num_milestones},
-            note=self.note,
+            note=self._note,
         )
 
-    def run(self) -> Termination:
-        """Add milestones until a schedule fits, nothing fits, or the time is up.
+    def build(self) -> AnyOrderModel | None:
+        """Return the model of the milestones so far."""
+        built = AnyOrderCut(tuple(self._milestones)).build(self.problem, self._precedence)
+        most = self._params.most_columns
+        if built.model.num_columns > most:
+            self._note = f"a model of more than {most:,} columns was not solved"
+            return None
+        self._num_milestones = max(self._num_milestones, len(self._milestones))
+        return built
 
-        Raises
-        ------
-        KeyboardInterrupt
-            On Ctrl-C between two runs of HiGHS; within one it ends the search.
+    def relax(self, model: AnyOrderModel) -> None:
+        """Prove what the multipliers do, where the model is not one that is tried again."""
+        if self._start is None:
+            self._runs.prove(model, self._runs.relaxation(model).row_duals)
+
+    def solve(self, model: AnyOrderModel) -> ModelSolution:
+        """Solve a model with its integers, from its own best point if it is tried again."""
+        return self._runs.solve(model, ScheduleClass.ALL, self._start)
+
+    def refine(self, model: AnyOrderModel, solution: ModelSolution) -> bool:
+        """Add milestones where the plan of a point exceeds the memory; tell if there are new ones.
+
+        Where there are none, a run that was cut short may do twice as much.
         """
-        graph, memory_bytes = self.problem.instance, self.problem.memory_bytes
-        stages = StageExcess(graph, memory_bytes, range(len(graph))).worst_stages()
-        if not stages:
-            return Termination.COMPLETED
-        self.precedence = Precedence(graph)
-        milestones = [self._best_milestone(stages)]
-        share_s = _FIRST_SHARE_S
-        start: Floats | None = None
-        while self.clock.left_s:
-            built = AnyOrderCut(tuple(milestones)).build(self.problem, self.precedence)
-            if built.model.num_columns > _MOST_COLUMNS:
-                self.note = f"a model of more than {_MOST_COLUMNS:,} columns was not solved"
-                return Termination.MEMORY_LIMIT
-            self._num_milestones = max(self._num_milestones, len(milestones))
-            if start is None:
-                row_duals = self._runs.relaxation(built, self.clock.left_s).row_duals
-                self._runs.prove(built, row_duals)
-            solution = self._runs.solve(built, ScheduleClass.ALL, share_s, start)
-            if solution.termination in {Termination.INTERRUPTED, Termination.ERROR}:
-                return solution.termination
-            if solution.answer is Answer.INFEASIBLE:
-                return self._no_point(built)
-            start = solution.values
-            if start is not None:
-                plan = built.plan(start)
-                found = self._refined(plan, milestones)
-                if (
-                    found == milestones
-                    and self.schedule is None
-                    and solution.termination.is_regular
-                ):
-                    found = self._refined(plan, [self._count(place) for place in plan.places])
-                if found != milestones:
-                    milestones, start = found, None
-                    continue
-            if solution.termination.is_regular:
-                return solution.termination
-            share_s *= 2
-        return Termination.TIME_LIMIT
+        self._start = solution.values
+        if solution.values is not None:
+            plan = model.plan(solution.values)
+            found = self._refined(plan, self._milestones)
+            is_solved = solution.termination.is_regular
+            if found == self._milestones and self.schedule is None and is_solved:
+                found = self._refined(plan, [self._count(place) for place in plan.places])
+            if found != self._milestones:
+                self._milestones, self._start = found, None
+                return True
+        self._share.least_moves *= 2
+        return False
+
+    def no_point(self, model: AnyOrderModel) -> Termination:
+        """Note that nothing fits."""
+        self._infeasibility = without_a_point(self.problem.memory_bytes, model, ScheduleClass.ALL)
+        return Termination.COMPLETED
+
+    def nothing_to_add(self, solution: ModelSolution) -> Termination:
+        """Say how the last run ended."""
+        return solution.termination
 
     def _refined(self, plan: AnyOrderPlan, milestones: list[Milestone]) -> list[Milestone]:
         """Return the milestones with those at which the plan exceeds the memory, if it does."""
@@ -176,7 +229,7 @@ class MilestoneSearch:
         beside = cuts_beside(excess.worst_slots()) - set(plan.places)
         places = excess.new_cuts(plan.places, len(reordered.order)) or sorted(beside)
         for place in places:
-            if len(placed) == len(milestones) + _NEW_MILESTONES:
+            if len(placed) == len(milestones) + self._params.new_milestones:
                 break
             if place < 0:
                 continue
@@ -190,52 +243,39 @@ class MilestoneSearch:
         """Tell whether the neighbours of a place are before and after a milestone in any order."""
         below = max((other for other in placed if other < place), default=None)
         above = min((other for other in placed if other > place), default=None)
-        return (below is None or self.precedence.is_before(placed[below], milestone)) and (
-            above is None or self.precedence.is_before(milestone, placed[above])
+        return (below is None or self._precedence.is_before(placed[below], milestone)) and (
+            above is None or self._precedence.is_before(milestone, placed[above])
         )
 
     def _count(self, place: int) -> Milestone:
         """Return the milestone at a place of any order."""
         return Milestone(frozenset(range(len(self.problem.instance))), place + 1)
 
-    def _no_point(self, built: AnyOrderModel) -> Termination:
-        unit = built.memory_scale.unit
-        self.infeasibility = Infeasibility(
-            valid_for=ScheduleClass.ALL,
-            least_memory_bytes=(self.problem.memory_bytes // unit + 1) * unit,
-            is_exact=False,
-            evidence=Evidence.SOLVER,
-        )
-        return Termination.COMPLETED
-
     def _best_milestone(self, stages: Sequence[int]) -> Milestone:
         """Return the milestone that proves most, among those of the first of `stages`."""
-        candidates = [Milestone.of(stage) for stage in stages[:_NODES_LOOKED_AT]]
-        candidates += [self._count(stage) for stage in stages[:_COUNTS_LOOKED_AT]]
+        params = self._params
+        candidates = [Milestone.of(stage) for stage in stages[: params.nodes_looked_at]]
+        candidates += [self._count(stage) for stage in stages[: params.counts_looked_at]]
+        most_moves = self._all_moves * params.share_of_relaxations
         relaxed_ns: dict[Milestone, int] = {}
-        looked = Clock(self.clock.left_s * _SHARE_OF_RELAXATIONS)
         for milestone in candidates:
-            if not looked.left_s:
+            if not self._clock.left_s or self._share.moves > most_moves:
                 break
             built = self._single(milestone)
-            row_duals = self._runs.relaxation(built, looked.left_s).row_duals
+            row_duals = self._runs.relaxation(built).row_duals
             relaxed_ns[milestone] = self._runs.prove(built, row_duals)
         solved_ns: dict[Milestone, int] = {}
         for milestone in sorted(relaxed_ns, key=lambda found: -relaxed_ns[found]):
-            if not self.clock.left_s or len(solved_ns) == _MILESTONES_SOLVED:
+            if not self._clock.left_s or len(solved_ns) == params.milestones_solved:
                 break
             built = self._single(milestone)
-            solution = self._runs.solve(built, ScheduleClass.ALL, _FIRST_SHARE_S)
+            solution = self._runs.solve(built, ScheduleClass.ALL)
             pass_interrupt_on(solution.termination)
-            solved_ns[milestone] = self.bounds.believe(
+            solved_ns[milestone] = self._bounds.believe(
                 solution.dual_bound, built.time_scale, ScheduleClass.ALL
             )
         ranking = solved_ns or relaxed_ns
         return max(ranking, key=lambda found: ranking[found], default=candidates[0])
 
     def _single(self, milestone: Milestone) -> AnyOrderModel:
-        return AnyOrderCut((milestone,)).build(self.problem, self.precedence)
-
-    def _report(self) -> None:
-        if self.options.on_progress is not None:
-            self.options.on_progress(Progress(self.clock.seconds, None, self.bounds.largest_ns))
+        return AnyOrderCut((milestone,)).build(self.problem, self._precedence)

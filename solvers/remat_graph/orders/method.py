@@ -31,7 +31,6 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 
 from jettison.instances.remat_graph.graph import Graph, Node
 from jettison.instances.remat_graph.problem import RematGraph
@@ -223,7 +222,7 @@ class OrderSearch:
         problem = RematGraph(reordered.graph, problem.memory_bytes)
         search = annealing_of(problem, self.options.seed, self.floor_ns, rounds)
         limit_s = min(self.clock.left_s, share * self.limit_s)
-        quiet = replace(self.options, on_progress=None)
+        quiet = self.options.quiet()
         termination = run_annealing(search, self.floor_ns, quiet, Clock(limit_s))
         self.work["orders"] += 1
         self.work["moves"] += search.tried

@@ -216,9 +216,7 @@ def _offer_first(
 
 def _share_of(options: SolveOptions, share: float) -> SolveOptions:
     limit_s = options.time_limit_s
-    return replace(
-        options, time_limit_s=None if limit_s is None else limit_s * share, on_progress=None
-    )
+    return replace(options.quiet(), time_limit_s=None if limit_s is None else limit_s * share)
 
 
 def _floor(bracket: PofoBracket) -> Bound:

@@ -10,19 +10,22 @@ from dataclasses import replace
 
 from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.core.ending import run_to_its_end
+from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.search import search_in_rounds
 from jettison.solvers.core.status import Answer
 from jettison.solvers.milp.highs_of_a_method import highs_options
 from jettison.solvers.remat_sharding.exact.presolved import presolve_sharding
-from jettison.solvers.remat_sharding.exact.search import ShardedSearch
+from jettison.solvers.remat_sharding.exact.search import SHARDED, ShardedParams, ShardedRounds
 from jettison.solvers.remat_sharding.fastest_plan import fastest_sharding
 from jettison.solvers.remat_sharding.memory_floor import too_little_memory
 from jettison.solvers.remat_sharding.no_choice import no_choice
 from jettison.solvers.remat_sharding.sizes_that_matter import with_sizes_that_matter
 
 
-def solve_sharded_exact(problem: RematSharding, options: SolveOptions) -> Outcome:
+def solve_sharded_exact(
+    problem: RematSharding, options: SolveOptions, params: ShardedParams = SHARDED
+) -> Outcome:
     """Solve, and end at the gap, at the time limit or on Ctrl-C with the best plan and bound.
 
     Returns
@@ -39,9 +42,11 @@ def solve_sharded_exact(problem: RematSharding, options: SolveOptions) -> Outcom
     presolved = presolve_sharding(with_sizes_that_matter(problem))
     if presolved is None:
         return no_choice(problem.instance)
-    search = ShardedSearch(presolved, options, clock, "exact")
-    termination = run_to_its_end(search.run)
-    outcome = search.outcome(termination)
+    rounds = ShardedRounds(problem, presolved, options, clock, "exact", params)
+    with Ending() as ending:
+        rounds.find_early_plans_of_a_large_problem()
+        ending.termination = search_in_rounds(rounds, rounds.incumbent, clock)
+    outcome = rounds.outcome(ending.termination)
     if outcome.infeasibility is not None and clock.left_s:
         # A model without a point does not say whether more memory would do.
         fastest = fastest_sharding(presolved.problem.instance, highs_options(options, clock, gap=0))

@@ -14,252 +14,265 @@ The models are those of `formulations.windowed_sharding`. The search
 
 Each round's bound is valid, and the largest of each class counts: without slots for all plans whose
 first computations follow the order of the graph, with slots for staged ones. The multipliers of
-each relaxation are a bound in exact arithmetic.
+each relaxation are a bound in exact arithmetic. Shares of the models and of what is asked before
+them are counted in moves and in what HiGHS does (`core.work`), never in seconds.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from jettison.formulations.milp.array_model import Floats
 from jettison.formulations.remat_sharding.windows import WindowedSharding
 from jettison.formulations.remat_sharding.windows_built import WindowedShardingModel
+from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.schedules.core.any_schedule import Schedule
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_sharding.schedule import ShardedSchedule
 from jettison.solvers.core.baselines_first import schedules_of_baselines
-from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
-from jettison.solvers.core.outcome import Infeasibility, Outcome, Progress, SolveOptions
-from jettison.solvers.core.status import Answer, Termination
+from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
+from jettison.solvers.core.search import Incumbent, Rounds
+from jettison.solvers.core.status import Termination
+from jettison.solvers.core.work import WorkShare, moves_of_a_limit, share_of_moves
 from jettison.solvers.milp.highs_options import IntegerSearch
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.milp.tolerance import BELOW_TOLERANCE
-from jettison.solvers.remat_graph.cuts.bounds import GraphBounds
+from jettison.solvers.remat_graph.cuts.bounds import ModelBounds
 from jettison.solvers.remat_graph.cuts.eviction_cost import eviction_costs
-from jettison.solvers.remat_graph.cuts.model_runs import GraphModelRuns, KnownPoint
-from jettison.solvers.remat_graph.cuts.rows import CutRows, RunShare
+from jettison.solvers.remat_graph.cuts.model_runs import GraphModelRuns, KnownPoint, without_a_point
+from jettison.solvers.remat_graph.cuts.rows import CutRows
 from jettison.solvers.remat_graph.cuts.stage_excess import StageExcess
-from jettison.solvers.remat_sharding.exact.incumbent import ShardedIncumbent
+from jettison.solvers.remat_sharding.exact.plan_annealing import ShardedAnnealing
 from jettison.solvers.remat_sharding.exact.presolved import PresolvedSharding
 from jettison.solvers.remat_sharding.exact.priced_graph import priced_graph
 from jettison.solvers.remat_sharding.kiwi.reduced import find_reduced
 
-_MOST_COLUMNS = 200_000
-# Of a larger first model the first point takes long, and plans of restricted problems do not wait.
-_MANY_COLUMNS = 10_000
-# Of plans of restricted problems, which are looked for once.
-_EARLY_GAP = 1e-3
-_EARLY_SHARE = 0.1
-_SHARE_OF_THE_FIRST_PLAN = 0.4
-# How close to the bound, as a share of its time, a plan is that HiGHS rather proves than betters.
-_NEAR_SHARE = 0.01
+
+@dataclass(frozen=True, kw_only=True)
+class ShardedParams:
+    """What the search for strategies and recomputation can be told.
+
+    Attributes
+    ----------
+    most_columns
+        Of the largest model that is built.
+    many_columns
+        Of a larger first model the first point takes long, and plans of restricted problems do not
+        wait.
+    early_gap
+        Of plans of KIWI's reduced problem, which are looked for once.
+    early_share, share_of_the_first_plan
+        Of the time limit, in the work of a usual machine, for that problem; the second as long as
+        there is no plan at all.
+    near_share
+        How close to the bound, as a share of its time, a plan is that HiGHS rather proves than
+        betters.
+    new_cuts, new_slots
+        How many a round adds at most.
+    least_moves, times_all
+        Of a run of HiGHS, as `WorkShare` has them.
+    """
+
+    most_columns: int = 200_000
+    many_columns: int = 10_000
+    early_gap: float = 1e-3
+    early_share: float = 0.1
+    share_of_the_first_plan: float = 0.4
+    near_share: float = 0.01
+    new_cuts: int = 2
+    new_slots: int = 8
+    least_moves: int = 4_000_000
+    times_all: int = 5
 
 
-class ShardedSearch:
-    """The rounds, the best bounds and the best plan so far.
+SHARDED = ShardedParams()
+
+
+class ShardedRounds(Rounds[WindowedShardingModel]):
+    """Models of cuts and slots, each of which knows what the plan of the last one lacked.
 
     Parameters
     ----------
+    problem
+        The one that was given.
     presolved
-        What `presolved` leaves of the problem.
+        What `presolved` leaves of it, which is searched.
     options, clock
         As for the method.
     method
         What to call the bounds.
+    params
+        As for the method.
 
     Attributes
     ----------
     incumbent
-        The best plan, and the annealing that betters it.
+        The best plan of the problem that was given, and the bounds.
+    annealing
+        Betters what the plans of points compute again.
     """
 
     def __init__(
-        self, presolved: PresolvedSharding, options: SolveOptions, clock: Clock, method: str
+        self,
+        problem: RematSharding,
+        presolved: PresolvedSharding,
+        options: SolveOptions,
+        clock: Clock,
+        method: str,
+        params: ShardedParams,
     ) -> None:
-        self._presolved = presolved
-        self.problem = problem = presolved.problem
+        self.problem = presolved.problem
         self.options = options
-        self.clock = clock
-        self.incumbent = ShardedIncumbent(problem, options.seed, clock)
+        self._clock = clock
+        self._params = params
+        self.incumbent: Incumbent[ShardedSchedule] = Incumbent(
+            lambda plan: plan.replay(problem.instance, problem.memory_bytes),
+            self.problem.instance.base_time_ns,
+            options,
+            clock,
+        )
+        self.annealing = ShardedAnnealing(
+            self.problem,
+            options.seed,
+            clock,
+            lambda plan: self.incumbent.offer(presolved.restore(plan)),
+        )
         # The objective of the models is the whole time.
-        self.bounds = GraphBounds(0, method, ScheduleClass.IN_ORDER)
-        self.bounds.exact_ns = problem.instance.base_time_ns
-        self._runs = GraphModelRuns(
-            self.bounds, options, clock, lambda: self.is_settled, self.report
-        )
+        self._bounds = ModelBounds(self.incumbent, 0, method, ScheduleClass.IN_ORDER)
+        self._bounds.prove_base()
+        share = WorkShare(params.least_moves, params.times_all)
+        self._runs = GraphModelRuns(self.incumbent, self._bounds, options, clock, share)
+        self._rows = CutRows(new_cuts=params.new_cuts, new_slots=params.new_slots)
+        self._row_duals: Floats | None = None
         self._is_early = True
-        self.infeasibility: Infeasibility | None = None
-        self.work = {"cuts": 0, "slots": 0}
-        self.note: str | None = None
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether the best plan is as close to the bound as was asked for."""
-        time_ns = self.incumbent.time_ns
-        if time_ns is None:
-            return False
-        return self.options.is_close_enough(
-            time_ns, self.bounds.largest_ns, self.problem.instance.base_time_ns
-        )
+        self._infeasibility: Infeasibility | None = None
+        self._work = {"cuts": 0, "slots": 0}
+        self._note: str | None = None
 
     def outcome(self, termination: Termination) -> Outcome:
         """Return the best plan and the bounds so far."""
-        plan = self.incumbent.plan
-        return Outcome(
-            termination=termination,
-            schedule=None if plan is None else self._presolved.restore(plan),
-            bounds=self.bounds.as_bounds(),
-            infeasibility=self.infeasibility,
-            work={**self._runs.work, **self.work, "moves": self.incumbent.moves},
-            note=self.note,
+        return self.incumbent.outcome(
+            termination,
+            infeasibility=self._infeasibility,
+            work={**self._runs.work, **self._work, "moves": self.annealing.moves},
+            note=self._note,
         )
 
-    def run(self) -> Termination:
-        """Add cuts and slots until a plan fits, nothing fits, or the time is up.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            On Ctrl-C between two runs of HiGHS; within one it ends the search.
-        """
-        rows = CutRows()
-        share = RunShare(self.clock)
-        while self.clock.left_s and not self.is_settled:
-            model = WindowedSharding(
-                tuple(sorted(rows.cuts)), tuple(sorted(rows.slots)), rows.valid_for
-            )
-            if model.num_columns(self.problem.instance) > _MOST_COLUMNS:
-                self.note = f"a model of more than {_MOST_COLUMNS:,} columns was not built"
-                return Termination.MEMORY_LIMIT
-            if self._is_early and model.num_columns(self.problem.instance) > _MANY_COLUMNS:
-                self._find_early_plans()
-                if self.is_settled or not self.clock.left_s:
-                    break
-            built = model.build(self.problem)
-            relaxed = self._runs.relaxation(built, share.seconds)
-            if rows.valid_for is ScheduleClass.IN_ORDER:
-                self._runs.prove(built, relaxed.row_duals)
-            if self.is_settled or not self.clock.left_s:
-                break
-            solution = self._solve(built, relaxed, rows.valid_for, share.seconds)
-            if solution.termination in {Termination.INTERRUPTED, Termination.ERROR}:
-                return solution.termination
-            if solution.answer is Answer.INFEASIBLE:
-                return self._no_point(built, rows)
-            is_refined = solution.values is not None and self._refine(built, solution, rows)
-            if self._is_early:
-                self._find_early_plans()
-            if not solution.termination.is_regular and self.clock.left_s < solution.seconds:
-                break
-            share.took(solution.seconds)
-            if is_refined:
-                continue
-            if solution.termination.is_regular and not self.is_settled:
-                if solution.termination is Termination.COMPLETED or self.incumbent.plan is None:
-                    self.note = BELOW_TOLERANCE
-                    return Termination.ERROR
-                return solution.termination
-            share.double()
-        return self._why_it_ended()
-
-    def _find_early_plans(self) -> None:
-        """Ask the baselines, then KIWI's reduced problem: a good plan lets models lose columns.
-
-        The reduced problem is solved to one part in a thousand, in a tenth of the time, or in two
-        fifths of it as long as there is no plan at all.
-        """
+    def find_early_plans(self) -> None:
+        """Ask the baselines, then KIWI's reduced problem: a good plan lets models lose columns."""
+        if self.incumbent.is_settled or not self._is_early:
+            return
         self._is_early = False
-        if self.is_settled:
-            return
-        for plan in schedules_of_baselines(self.problem, "exact", self.options, self.clock):
+        for plan in schedules_of_baselines(
+            self.problem, "exact", self.options, self._clock, counts_work=True
+        ):
             self._improve_from(plan)
-            if self.is_settled:
+            if self.incumbent.is_settled:
                 return
-        if not self.clock.left_s:
+        left_s = self._clock.left_s
+        if not left_s:
             return
-        share = _SHARE_OF_THE_FIRST_PLAN if self.incumbent.plan is None else _EARLY_SHARE
-        limit_s = None if math.isinf(self.clock.left_s) else share * self.clock.left_s
-        gap = max(self.options.gap, _EARLY_GAP)
-        options = replace(self.options, gap=gap, time_limit_s=limit_s, on_progress=None)
-        found = find_reduced(self.problem, options, self.incumbent.plan)
+        params, known = self._params, self.annealing.plan
+        share = params.share_of_the_first_plan if known is None else params.early_share
+        options = replace(
+            self.options.quiet(),
+            gap=max(self.options.gap, params.early_gap),
+            time_limit_s=None if math.isinf(left_s) else left_s,
+            most_moves=share_of_moves(moves_of_a_limit(self.options), share),
+        )
+        found = find_reduced(self.problem, options, known)
         pass_interrupt_on(found.termination)
         if found.schedule is not None:
             self._improve_from(found.schedule)
 
+    def find_early_plans_of_a_large_problem(self) -> None:
+        """Do so before the first model where that is a large one."""
+        if self._model().num_columns(self.problem.instance) > self._params.many_columns:
+            self.find_early_plans()
+
+    def build(self) -> WindowedShardingModel | None:
+        """Return the model of the cuts and slots so far."""
+        model, most = self._model(), self._params.most_columns
+        if model.num_columns(self.problem.instance) > most:
+            self._note = f"a model of more than {most:,} columns was not built"
+            return None
+        return model.build(self.problem)
+
+    def relax(self, model: WindowedShardingModel) -> None:
+        """Prove what the multipliers do."""
+        self._row_duals = self._runs.relaxation(model).row_duals
+        if self._rows.valid_for is ScheduleClass.IN_ORDER:
+            self._runs.prove(model, self._row_duals)
+
+    def solve(self, model: WindowedShardingModel) -> ModelSolution:
+        """Solve a model with its integers, from the best plan if it is a point."""
+        self._work["cuts"] = max(self._work["cuts"], len(model.cuts))
+        slots = sum(name.startswith("slot_") for name in model.model.row_names)
+        self._work["slots"] = max(self._work["slots"], slots)
+        valid_for = self._rows.valid_for
+        plan, time_ns = self.annealing.plan, self.annealing.time_ns
+        if plan is None or time_ns is None or not self._has_point():
+            return self._runs.solve(model, valid_for)
+        known = KnownPoint(model.point(plan.strategies, plan.computations), time_ns)
+        # Far from the bound a better plan is worth more than a better bound, and HiGHS finds it.
+        is_near = time_ns - self.incumbent.lower_bound_ns <= self._params.near_share * time_ns
+        search = IntegerSearch.PROVE if is_near else IntegerSearch.CHOOSE
+        return self._runs.solve_from(model, valid_for, known, self._row_duals, search)
+
+    def refine(self, model: WindowedShardingModel, solution: ModelSolution) -> bool:
+        """Anneal from a point, and add the cuts and slots that it lacks; tell if it lacks any."""
+        is_refined = solution.values is not None and self._add_rows(model, solution)
+        self.find_early_plans()
+        return is_refined
+
+    def no_point(self, model: WindowedShardingModel) -> Termination:
+        """Note that there is no plan of the class, unless one is known."""
+        if self._has_point():
+            self._note = "HiGHS calls a model infeasible that has a point"
+            return Termination.ERROR
+        self._infeasibility = without_a_point(
+            self.problem.memory_bytes, model, self._rows.valid_for
+        )
+        return Termination.COMPLETED
+
+    def nothing_to_add(self, solution: ModelSolution) -> Termination:
+        """Say that the tolerance of the solver leaves the question open, unless the gap does."""
+        if solution.termination is Termination.GAP_REACHED and self.annealing.plan is not None:
+            return solution.termination
+        self._note = BELOW_TOLERANCE
+        return Termination.ERROR
+
+    def _model(self) -> WindowedSharding:
+        rows = self._rows
+        return WindowedSharding(tuple(sorted(rows.cuts)), tuple(sorted(rows.slots)), rows.valid_for)
+
     def _improve_from(self, plan: Schedule) -> None:
         assert isinstance(plan, ShardedSchedule)
-        self.incumbent.improve_from(plan.strategies, plan.computations, self.bounds.largest_ns)
-        self.report()
+        floor_ns = self.incumbent.lower_bound_ns
+        self.annealing.improve_from(plan.strategies, plan.computations, floor_ns)
 
-    def _why_it_ended(self) -> Termination:
-        if not self.is_settled:
-            return Termination.TIME_LIMIT
-        is_best = self.incumbent.time_ns == self.bounds.largest_ns
-        return Termination.COMPLETED if is_best else Termination.GAP_REACHED
-
-    def _refine(self, built: WindowedShardingModel, solution: ModelSolution, rows: CutRows) -> bool:
-        """Anneal from a point, and add the cuts and slots that it lacks; tell if it lacks any."""
+    def _add_rows(self, model: WindowedShardingModel, solution: ModelSolution) -> bool:
         assert solution.values is not None
-        strategies = built.chosen(solution.values)
-        computations = built.computations(solution.values)
-        self.incumbent.improve_from(strategies, computations, self.bounds.largest_ns)
-        self.report()
+        strategies = model.chosen(solution.values)
+        computations = model.computations(solution.values)
+        floor_ns = self.incumbent.lower_bound_ns
+        self.annealing.improve_from(strategies, computations, floor_ns)
         graph = priced_graph(self.problem.instance, strategies).graph
         memory_bytes = self.problem.memory_bytes
         excess = StageExcess(graph, memory_bytes, computations)
         costs = eviction_costs(graph, memory_bytes)
         prices = {stage: cost.ns_per_byte for stage, cost in costs.items()}
-        if rows.add_cuts(excess, prices):
+        if self._rows.add_cuts(excess, prices):
             return True
         if excess.is_none or not solution.termination.is_regular:
             return False
         keeps = any(operator.keep for operator in self.problem.instance.operators)
-        return rows.add_slots(excess, len(self.problem.instance) - 1 if keeps else None)
+        return self._rows.add_slots(excess, len(self.problem.instance) - 1 if keeps else None)
 
-    def _solve(
-        self,
-        built: WindowedShardingModel,
-        relaxed: ModelSolution,
-        valid_for: ScheduleClass,
-        limit_s: float,
-    ) -> ModelSolution:
-        """Solve a model with its integers, from the best plan if it is a point."""
-        self.work["cuts"] = max(self.work["cuts"], len(built.cuts))
-        slots = sum(name.startswith("slot_") for name in built.model.row_names)
-        self.work["slots"] = max(self.work["slots"], slots)
-        plan, time_ns = self.incumbent.plan, self.incumbent.time_ns
-        if plan is None or time_ns is None or not self._has_point(valid_for):
-            return self._runs.solve(built, valid_for, limit_s)
-        known = KnownPoint(built.point(plan.strategies, plan.computations), time_ns)
-        # Far from the bound a better plan is worth more than a better bound, and HiGHS finds it.
-        is_near = time_ns - self.bounds.largest_ns <= _NEAR_SHARE * time_ns
-        search = IntegerSearch.PROVE if is_near else IntegerSearch.CHOOSE
-        return self._runs.solve_from(built, valid_for, limit_s, known, relaxed.row_duals, search)
-
-    def _has_point(self, valid_for: ScheduleClass) -> bool:
-        """Tell whether the best plan is of the class that a model is for."""
-        found = self.incumbent.schedule_class
-        return found is not None and valid_for.covers(found)
-
-    def _no_point(self, built: WindowedShardingModel, rows: CutRows) -> Termination:
-        """Note that there is no plan of the class, unless one is known."""
-        if self._has_point(rows.valid_for):
-            self.note = "HiGHS calls a model infeasible that has a point"
-            return Termination.ERROR
-        unit = built.memory_scale.unit
-        self.infeasibility = Infeasibility(
-            valid_for=rows.valid_for,
-            least_memory_bytes=(self.problem.memory_bytes // unit + 1) * unit,
-            is_exact=False,
-            evidence=Evidence.SOLVER,
-        )
-        return Termination.COMPLETED
-
-    def report(self) -> None:
-        """Tell the caller the best plan's time and the best bound."""
-        if self.options.on_progress is not None:
-            self.options.on_progress(
-                Progress(self.clock.seconds, self.incumbent.time_ns, self.bounds.largest_ns)
-            )
+    def _has_point(self) -> bool:
+        """Tell whether the best plan is of the class that the model is for."""
+        found = self.annealing.schedule_class
+        return found is not None and self._rows.valid_for.covers(found)

@@ -18,6 +18,7 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
+from jettison.solvers.core.work import moves_of_a_limit, share_of_moves
 from jettison.solvers.milp.highs_of_a_method import highs_options
 from jettison.solvers.remat_sharding.fastest_plan import fastest_sharding
 from jettison.solvers.remat_sharding.kiwi.search import SHARE_OF_THE_FASTEST, KiwiSearch
@@ -40,8 +41,8 @@ def solve_kiwi_full(problem: RematSharding, options: SolveOptions) -> Outcome:
     refused = too_little_memory(problem)
     if refused is not None:
         return refused
-    share = Clock(SHARE_OF_THE_FASTEST * clock.left_s)
-    fastest = fastest_sharding(problem.instance, highs_options(options, share, gap=0))
+    most_moves = share_of_moves(moves_of_a_limit(options), SHARE_OF_THE_FASTEST)
+    fastest = fastest_sharding(problem.instance, highs_options(options, clock, gap=0), most_moves)
     settled = settled_by_the_fastest(problem, fastest, options)
     if settled is not None:
         return settled

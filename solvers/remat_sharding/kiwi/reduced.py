@@ -25,6 +25,7 @@ from jettison.schedules.remat_sharding.schedule import ShardedSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
 from jettison.solvers.core.status import Answer, Termination
+from jettison.solvers.core.work import moves_of_a_limit, share_of_moves
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_of_a_method import highs_options
 from jettison.solvers.remat_sharding.fastest_plan import fastest_sharding
@@ -63,8 +64,8 @@ def _find(
     refused = too_little_memory(problem)
     if refused is not None:
         return refused
-    share = Clock(SHARE_OF_THE_FASTEST * clock.left_s)
-    fastest = fastest_sharding(problem.instance, highs_options(options, share, gap=0))
+    most_moves = share_of_moves(moves_of_a_limit(options), SHARE_OF_THE_FASTEST)
+    fastest = fastest_sharding(problem.instance, highs_options(options, clock, gap=0), most_moves)
     settled = settled_by_the_fastest(problem, fastest, options)
     if settled is not None:
         return settled

@@ -13,32 +13,35 @@ the fastest of their plans, and where it finds none that is faster, that one is 
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from jettison.formulations.milp.array_model import ArrayModel
+import numpy as np
+
+from jettison.formulations.milp.array_model import ArrayModel, Floats
 from jettison.formulations.milp.integer_scale import IntegerScale
 from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_sharding.schedule import ShardedSchedule
 from jettison.solvers.core.baselines_first import schedules_of_baselines
-from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.core.outcome import Infeasibility, Outcome, Progress, SolveOptions
-from jettison.solvers.core.status import Answer, Termination
-from jettison.solvers.milp.highs_in_time import solve_in_time
-from jettison.solvers.milp.highs_of_a_method import highs_options
+from jettison.solvers.core.ending import Ending
+from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
+from jettison.solvers.core.search import Incumbent, Rounds, search_in_rounds
+from jettison.solvers.core.status import Termination
+from jettison.solvers.core.work import Budget
 from jettison.solvers.milp.solution import ModelSolution
-from jettison.solvers.milp.solution import Progress as ModelProgress
 from jettison.solvers.milp.tolerance import left_open
+from jettison.solvers.remat_graph.cuts.bounds import ModelBounds
+from jettison.solvers.remat_graph.cuts.model_runs import GraphModelRuns, without_a_point
 from jettison.solvers.remat_sharding.kiwi.bound import proved_ns
 from jettison.solvers.remat_sharding.sizes_that_matter import with_sizes_that_matter
 
-# Of all time, for the fastest strategies without a limit.
+# Of all time, in the work of a usual machine, for the fastest strategies without a limit.
 SHARE_OF_THE_FASTEST = 0.3
 _NOT_BUILT = "the time ended before the model was built"
+_NONE_FOUND = "no schedule was found before the end of the search"
 
 
 class KiwiModel(Protocol):
@@ -57,6 +60,29 @@ class KiwiModel(Protocol):
 
     def point(self, plan: ShardedSchedule) -> Mapping[str, float]:
         """Return what some columns say of a plan of the class, by their names."""
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltKiwi:
+    """A model as it was built, and as HiGHS takes it."""
+
+    built: KiwiModel
+    model: ArrayModel
+
+    @property
+    def memory_scale(self) -> IntegerScale:
+        """What its sizes count in."""
+        return self.built.memory_scale
+
+    @property
+    def time_scale(self) -> IntegerScale:
+        """What its objective counts in."""
+        return self.built.time_scale
+
+    def start(self, plan: ShardedSchedule) -> Floats:
+        """Return a plan of the class as a point; NaN where it does not say."""
+        point = self.built.point(plan)
+        return np.array([point.get(name, math.nan) for name in self.model.column_names])
 
 
 @dataclass(frozen=True)
@@ -83,7 +109,7 @@ class KiwiSearch:
     ) -> Outcome:
         """Do as `run` does, from the best of the baselines."""
         known: ShardedSchedule | None = None
-        for plan in schedules_of_baselines(problem, self.method, options, clock):
+        for plan in schedules_of_baselines(problem, self.method, options, clock, counts_work=True):
             assert isinstance(plan, ShardedSchedule)
             known = _faster(problem, known, self.of_the_class(problem, plan))
         return self.run(problem, options, clock, known)
@@ -114,114 +140,143 @@ class KiwiSearch:
         known
             A plan of the class that fits, to start from.
         """
-        try:
-            first = last = self._solved(problem, options, clock, known)
-        except TimeoutError:
-            return Outcome(termination=Termination.TIME_LIMIT, schedule=known, note=_NOT_BUILT)
-        work = {
-            "rows": first.model.num_rows,
-            "columns": first.model.num_columns,
-            "coefficients": first.model.num_nonzeros,
-            "nodes": first.solution.nodes,
-        }
-        if first.solution.answer is Answer.INFEASIBLE:
-            if known is not None:
-                note = "HiGHS calls a model infeasible that has a point"
-                return Outcome(termination=Termination.ERROR, schedule=known, work=work, note=note)
-            return Outcome(
-                termination=Termination.COMPLETED,
-                infeasibility=self._infeasibility(problem, first.built),
-                work=work,
-            )
-        schedule = first.schedule()
-        margin_bytes = 0
-        while schedule is not None:
-            peak_bytes = schedule.replay(problem.instance).peak_bytes
-            if peak_bytes <= problem.memory_bytes:
-                break
-            schedule = None
-            margin_bytes = 2 * margin_bytes + peak_bytes - problem.memory_bytes
-            less_bytes = problem.memory_bytes - margin_bytes
-            interrupted = last.solution.termination is Termination.INTERRUPTED
-            if less_bytes >= problem.instance.least_peak_bound_bytes and not interrupted:
-                # Its bounds do not hold for the problem, and so nobody gets to see them.
-                unseen = replace(options, on_progress=None)
-                try:
-                    last = self._solved(RematSharding(problem.instance, less_bytes), unseen, clock)
-                except TimeoutError:
-                    break
-                schedule = last.schedule()
-        schedule = _faster(problem, schedule, known)
-        outcome = Outcome(termination=last.solution.termination, schedule=schedule, work=work)
-        if schedule is None:
-            note = "no schedule was found before the end of the search"
-            if margin_bytes:
-                note = "what the solver found is over the limit by less than its tolerance"
-            outcome = left_open(replace(outcome, note=note))
-        if first.solution.dual_bound is None:
-            return outcome
-        bound = Bound(
-            time_ns=proved_ns(first.built.time_scale, first.solution.dual_bound),
-            valid_for=self.valid_for,
-            evidence=Evidence.SOLVER,
-            method=self.method,
-        )
-        outcome = replace(outcome, bounds=(bound,))
-        if schedule is None:
-            return outcome
-        time_ns = schedule.replay(problem.instance).time_ns
-        base_ns = problem.instance.base_time_ns
-        bound_ns = max(bound.time_ns, base_ns)
-        if time_ns <= bound_ns:
-            return replace(outcome, termination=Termination.COMPLETED)
-        if options.is_close_enough(time_ns, bound_ns, base_ns):
-            return replace(outcome, termination=Termination.GAP_REACHED)
-        return left_open(outcome)
+        rounds = KiwiRounds(self, problem, options, clock, known)
+        with Ending() as ending:
+            ending.termination = search_in_rounds(rounds, rounds.incumbent, clock)
+        return rounds.outcome(ending.termination)
 
-    def _solved(
+
+class KiwiRounds(Rounds[BuiltKiwi]):
+    """The model, and one of less memory where the solver's tolerance lets its plan exceed it.
+
+    Parameters
+    ----------
+    search
+        What is solved.
+    problem, options, clock, known
+        As for `KiwiSearch.run`.
+
+    Attributes
+    ----------
+    incumbent
+        The best plan, and the bound of the first model.
+    """
+
+    tries_again = False
+
+    def __init__(
         self,
+        search: KiwiSearch,
         problem: RematSharding,
         options: SolveOptions,
         clock: Clock,
-        known: ShardedSchedule | None = None,
-    ) -> _Solved:
-        built, model = self.build(with_sizes_that_matter(problem), clock)
-
-        scale, stop, reached = built.time_scale, threading.Event(), False
-
-        def watch(progress: ModelProgress) -> None:
-            nonlocal reached
-            time_ns = bound_ns = None
-            if progress.objective is not None:
-                time_ns = scale.from_model(progress.objective)
-            if progress.dual_bound is not None:
-                bound_ns = proved_ns(scale, progress.dual_bound)
-            if options.on_progress is not None:
-                options.on_progress(Progress(clock.seconds, time_ns, bound_ns))
-            if options.gap and time_ns is not None and bound_ns is not None:
-                base_ns = problem.instance.base_time_ns
-                reached = options.is_close_enough(time_ns, max(bound_ns, base_ns), base_ns)
-            if reached:
-                stop.set()
-
-        run_options = highs_options(options, clock, gap=0)
+        known: ShardedSchedule | None,
+    ) -> None:
+        self._search = search
+        self._problem = problem
+        self._options = options
+        self._clock = clock
+        self.incumbent = self._incumbent(options)
         if known is not None:
-            point = built.point(known)
-            start = [point.get(name, math.nan) for name in model.column_names]
-            run_options = replace(run_options, start=start)
-        solution = solve_in_time(model, run_options, watch, stop=stop)
-        if reached and solution.termination is Termination.INTERRUPTED:
-            solution = replace(solution, termination=Termination.GAP_REACHED)
-        return _Solved(built, model, solution)
+            self.incumbent.offer(known)
+        self._budget = Budget(options.most_moves)
+        self._margin_bytes = 0
+        # Of the plan of the last model's best point; None where it has none.
+        self._over_bytes: int | None = None
+        self._infeasibility: Infeasibility | None = None
+        self._note: str | None = _NOT_BUILT
+        self._work: dict[str, int] = {}
 
-    def _infeasibility(self, problem: RematSharding, built: KiwiModel) -> Infeasibility:
-        """Name the least amount above the memory of the problem that a peak can have."""
-        unit = built.memory_scale.unit
-        return Infeasibility(
-            valid_for=self.valid_for,
-            least_memory_bytes=(problem.memory_bytes // unit + 1) * unit,
-            is_exact=False,
-            evidence=Evidence.SOLVER,
+    def outcome(self, termination: Termination) -> Outcome:
+        """Return the best plan and the bound."""
+        outcome = self.incumbent.outcome(
+            termination,
+            work=self._work,
+            infeasibility=self._infeasibility,
+            note=self._note,
+        )
+        if self.incumbent.is_settled:
+            return replace(outcome, termination=self.incumbent.end, note=None)
+        if not self._work or self._infeasibility is not None:
+            return outcome
+        return left_open(outcome)
+
+    def build(self) -> BuiltKiwi:
+        """Return the model of the memory, less what its last plan was above it and more."""
+        less_bytes = self._problem.memory_bytes - self._margin_bytes
+        problem = RematSharding(self._problem.instance, less_bytes)
+        return BuiltKiwi(*self._search.build(with_sizes_that_matter(problem), self._clock))
+
+    def relax(self, model: BuiltKiwi) -> None:
+        """Do nothing: HiGHS starts from the relaxation anyway."""
+
+    def solve(self, model: BuiltKiwi) -> ModelSolution:
+        """Solve the model, from the best plan; only the first one says something of the problem."""
+        is_first = not self._margin_bytes
+        options = self._options if is_first else self._options.quiet()
+        incumbent = self.incumbent if is_first else self._incumbent(options)
+        bounds = ModelBounds(incumbent, 0, self._search.method, self._search.valid_for, proved_ns)
+        runs = GraphModelRuns(incumbent, bounds, options, self._clock, self._budget)
+        plan = self.incumbent.schedule if is_first else None
+        start = None if plan is None else model.start(plan)
+
+        def offer(values: Floats) -> None:
+            self._over_bytes = self._offered(model, values)
+
+        self._over_bytes = None
+        solution = runs.solve(model, self._search.valid_for, start, offer)
+        if solution.values is not None:
+            offer(solution.values)
+        if is_first:
+            self._work = {
+                "rows": model.model.num_rows,
+                "columns": model.model.num_columns,
+                "coefficients": model.model.num_nonzeros,
+                "nodes": solution.nodes,
+            }
+        return solution
+
+    def refine(self, model: BuiltKiwi, solution: ModelSolution) -> bool:
+        """Tell whether less memory is to be tried, since the plan of the best point exceeds it."""
+        self._note = None if self.incumbent.schedule is not None else _NONE_FOUND
+        if not self._over_bytes:
+            return False
+        self._margin_bytes = 2 * self._margin_bytes + self._over_bytes
+        if self.incumbent.schedule is None:
+            self._note = "what the solver found is over the limit by less than its tolerance"
+        less_bytes = self._problem.memory_bytes - self._margin_bytes
+        return less_bytes >= self._problem.instance.least_peak_bound_bytes
+
+    def no_point(self, model: BuiltKiwi) -> Termination:
+        """Note that no plan of the class fits, unless one is known, or the model is of less."""
+        if self._margin_bytes:
+            return Termination.COMPLETED
+        self._note = None
+        if self.incumbent.schedule is not None:
+            self._note = "HiGHS calls a model infeasible that has a point"
+            return Termination.ERROR
+        self._infeasibility = without_a_point(
+            self._problem.memory_bytes, model, self._search.valid_for
+        )
+        return Termination.COMPLETED
+
+    def nothing_to_add(self, solution: ModelSolution) -> Termination:
+        """Say how the last run ended."""
+        return solution.termination
+
+    def _offered(self, model: BuiltKiwi, values: Floats) -> int:
+        """Offer the plan of a point; return by how much it exceeds the memory."""
+        names = model.model.column_names
+        plan = model.built.schedule(dict(zip(names, values.tolist(), strict=True)))
+        return max(0, self.incumbent.offer(plan).peak_bytes - self._problem.memory_bytes)
+
+    def _incumbent(self, options: SolveOptions) -> Incumbent[ShardedSchedule]:
+        problem = self._problem
+        return Incumbent(
+            lambda plan: plan.replay(problem.instance, problem.memory_bytes),
+            problem.instance.base_time_ns,
+            options,
+            self._clock,
         )
 
 
@@ -232,18 +287,3 @@ def _faster(
     if plan is None or other is None:
         return plan or other
     return min(plan, other, key=lambda item: item.replay(problem.instance).time_ns)
-
-
-@dataclass(frozen=True, eq=False)
-class _Solved:
-    """A model and how it was solved."""
-
-    built: KiwiModel
-    model: ArrayModel
-    solution: ModelSolution
-
-    def schedule(self) -> ShardedSchedule | None:
-        """Return the schedule that the best point stands for, if there is a point."""
-        if self.solution.values is None:
-            return None
-        return self.built.schedule(self.solution.by_name(self.model))

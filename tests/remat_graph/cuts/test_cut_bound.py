@@ -16,8 +16,8 @@ from jettison.solvers.core.solve import compare_with
 from jettison.solvers.core.status import Answer, Termination
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.remat_graph.cuts import model_runs as graph_model_runs
-from jettison.solvers.remat_graph.cuts import search as graph_cut_search
 from jettison.solvers.remat_graph.cuts.bound_method import bound_graph_cuts
+from jettison.solvers.remat_graph.cuts.exact_method import ExactParams
 from tests.core.bound_runs import EXACT, SKIP, largest_ns, watched
 from tests.remat_graph.oracles.brute_force import least_in_order_time_ns, least_staged_time_ns
 from tests.remat_graph.tight_graphs import tight_remat_graphs
@@ -104,9 +104,8 @@ def test_durations_are_rounded_up_to_their_divisor(monkeypatch: pytest.MonkeyPat
     assert largest_ns(bound_graph_cuts(RematGraph(Graph("k", nodes), 7), EXACT)) == 6000
 
 
-def test_too_large_a_model_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_cut_search, "_MOST_COLUMNS", 1)
-    outcome = bound_graph_cuts(RematGraph(SKIP, 7), EXACT)
+def test_too_large_a_model_is_not_built() -> None:
+    outcome = bound_graph_cuts(RematGraph(SKIP, 7), EXACT, ExactParams(most_columns=1))
     assert outcome.termination is Termination.MEMORY_LIMIT
     assert outcome.note == "a model of more than 1 columns was not built"
     # The relaxation of the cut at c: of the 3 bytes and 2 ns of a one byte is too much; 5 2/3 is 6.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
@@ -18,17 +18,18 @@ from jettison.instances.remat_graph.chain_to_graph import chain_to_graph
 from jettison.instances.remat_graph.graph import Graph, Node
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.core.result import Result
+from jettison.solvers.core.search import Incumbent, search_in_rounds
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.core.status import Answer, Termination
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.milp.tolerance import BELOW_TOLERANCE
 from jettison.solvers.remat_graph.baselines.dtr import solve_dtr
-from jettison.solvers.remat_graph.baselines.starts import BaselineStarts
-from jettison.solvers.remat_graph.cuts.search import CutSearch
+from jettison.solvers.remat_graph.cuts.exact_method import CutRounds, ExactParams, solve_graph_exact
 from tests.core.bound_runs import EXACT, SKIP
 from tests.remat_graph.cuts.test_cut_bound import BACKWARDS
 from tests.remat_graph.oracles.brute_force import least_in_order_time_ns, least_staged_time_ns
@@ -38,6 +39,11 @@ BASELINES = (
     *("store-all", "recompute-all", "dtr", "ap-chen-greedy", "chen-greedy", "ap-chen-sqrt"),
     *("chen-sqrt", "linearized-griewank", "last-node"),
 )
+# Where the method runs its rounds.
+ROUNDS = "jettison.solvers.remat_graph.cuts.exact_method.search_in_rounds"
+# Shares of the work that end runs early, and much that is annealed beside them.
+SMALL_SHARES = ExactParams(least_moves=20_000, moves_at_once=500)
+IN_500_S = SolveOptions(time_limit_s=500.0)
 NO_POINT = ModelSolution(termination=Termination.COMPLETED, answer=Answer.INFEASIBLE, seconds=0.0)
 
 
@@ -84,10 +90,7 @@ def test_a_schedule_that_is_in_order_but_not_staged_is_not_promised() -> None:
 def test_when_the_rounds_do_not_end_the_annealing_finds_a_schedule() -> None:
     # a is computed again for d: 2 ns more than the 5 ns of all operations.
     problem = RematGraph(SKIP, 7)
-    with patch(
-        "jettison.solvers.remat_graph.cuts.search.CutSearch.run",
-        return_value=Termination.TIME_LIMIT,
-    ):
+    with patch(ROUNDS, return_value=Termination.TIME_LIMIT):
         result = solve_with(problem, "exact", SolveOptions(time_limit_s=5))
     assert result.time_ns == 7
     assert result.lower_bound_ns == 5
@@ -95,9 +98,7 @@ def test_when_the_rounds_do_not_end_the_annealing_finds_a_schedule() -> None:
 
 
 def test_an_interrupt_keeps_the_bounds() -> None:
-    with patch(
-        "jettison.solvers.remat_graph.cuts.search.CutSearch.run", side_effect=KeyboardInterrupt
-    ):
+    with patch(ROUNDS, side_effect=KeyboardInterrupt):
         result = solve_with(RematGraph(SKIP, 7), "exact", EXACT)
     assert result.termination is Termination.INTERRUPTED
     assert result.lower_bound_ns == 5
@@ -106,13 +107,15 @@ def test_an_interrupt_keeps_the_bounds() -> None:
 def test_a_known_schedule_refutes_a_model_that_is_called_infeasible() -> None:
     # a is computed again for d, in 7 bytes: the solver's word against a schedule that fits.
     problem, clock = RematGraph(SKIP, 7), Clock(None)
-    search = CutSearch(problem, EXACT, clock, "exact", BaselineStarts(problem, EXACT, clock))
-    search.incumbent.find_first()
-    with patch.object(search, "_solve", return_value=NO_POINT):
-        termination = search.run()
+    rounds = CutRounds(problem, EXACT, clock, "exact", ExactParams())
+    rounds.annealing.find_first()
+    # The bound of the relaxation, which would settle it, is not looked at.
+    silent = patch("jettison.solvers.remat_graph.cuts.exact_method.GraphModelRuns.prove")
+    with silent, patch.object(rounds, "solve", return_value=NO_POINT):
+        termination = search_in_rounds(rounds, rounds.incumbent, clock)
     assert termination is Termination.ERROR
-    assert search.infeasibility is None
-    assert search.incumbent.time_ns == 7
+    assert rounds.infeasibility is None
+    assert rounds.incumbent.time_ns == 7
 
 
 def test_a_schedule_in_order_is_handed_out_where_no_staged_one_is() -> None:
@@ -123,12 +126,11 @@ def test_a_schedule_in_order_is_handed_out_where_no_staged_one_is() -> None:
         evidence=Evidence.SOLVER,
     )
 
-    def run(search: CutSearch) -> Termination:
-        search.incumbent.find_first()
-        search.infeasibility = proof
+    def without_a_point(rounds: CutRounds, *_: object) -> Termination:
+        rounds.infeasibility = proof
         return Termination.COMPLETED
 
-    with patch("jettison.solvers.remat_graph.cuts.search.CutSearch.run", run):
+    with patch(ROUNDS, without_a_point):
         result = solve_with(RematGraph(SKIP, 7), "exact", EXACT)
     assert result.infeasibility is None
     assert result.time_ns == 7
@@ -155,17 +157,16 @@ def test_a_search_that_reached_the_gap_is_not_out_of_time() -> None:
     [(Termination.TIME_LIMIT, None), (Termination.ERROR, BELOW_TOLERANCE)],
 )
 def test_annealing_settles_what_the_models_left_open(left: Termination, note: str | None) -> None:
-    models = CutSearch.run
-
-    def run(search: CutSearch) -> Termination:
-        assert models(search) is Termination.COMPLETED
+    def run(rounds: CutRounds, incumbent: Incumbent[GraphSchedule], clock: Clock) -> Termination:
+        assert search_in_rounds(rounds, incumbent, clock) is Termination.COMPLETED
         # The bound stays, and annealing has to find the schedule that meets it once more.
-        search.incumbent.schedule = search.incumbent.time_ns = None
-        search.note = note
+        incumbent.schedule = incumbent.replay = None
+        rounds.annealing.schedule = rounds.annealing.time_ns = None
+        rounds.note = note
         return left
 
     problem = RematGraph(LayeredGraphs(nodes=20, passes=Passes.TRAINING).draw(0), "80%")
-    with patch("jettison.solvers.remat_graph.cuts.search.CutSearch.run", run):
+    with patch(ROUNDS, run):
         result = solve_with(problem, "exact", EXACT)
     assert result.status == "optimal-in-order"
     assert result.termination is Termination.COMPLETED
@@ -188,6 +189,12 @@ class SlowClock(Clock):
         return 5 * super().seconds
 
 
+def solved(problem: RematGraph, params: ExactParams, options: SolveOptions = IN_500_S) -> Result:
+    """Solve with parameters that the command line does not give."""
+    outcome = solve_graph_exact(problem, options, params)
+    return Result.from_outcome(problem, "exact", outcome, 0.0)
+
+
 def without_seconds(result: Result) -> str:
     """All that is told of a result, and its schedule, but for the time that it took."""
     told = {**result.to_json(), "seconds": 0, "computations": str(result.schedule)}
@@ -201,17 +208,13 @@ def work() -> RematGraph:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(work: RematGraph) -> Iterator[str]:
+def undisturbed(work: RematGraph) -> str:
     """The result where shares of the work end runs early, and much is annealed beside them."""
-    with (
-        patch("jettison.solvers.remat_graph.cuts.rows._LEAST_MOVES", 20_000),
-        patch("jettison.solvers.remat_graph.annealing.incumbent.MOVES", 500),
-    ):
-        result = solve_with(work, "exact", SolveOptions(time_limit_s=500.0))
-        assert result.answer is Answer.OPTIMAL
-        # Beside the first round, which has 1440.
-        assert result.work["moves"] > 50_000
-        yield without_seconds(result)
+    result = solved(work, SMALL_SHARES)
+    assert result.answer is Answer.OPTIMAL
+    # Beside the first round, which has 1440.
+    assert result.work["moves"] > 50_000
+    return without_seconds(result)
 
 
 @pytest.mark.parametrize("clock", [FastClock, SlowClock])
@@ -219,14 +222,14 @@ def test_a_search_finds_the_same_on_faster_and_slower_machines(
     work: RematGraph, undisturbed: str, clock: type[Clock]
 ) -> None:
     with patch("jettison.solvers.remat_graph.cuts.exact_method.Clock", clock):
-        again = solve_with(work, "exact", SolveOptions(time_limit_s=500.0))
+        again = solved(work, SMALL_SHARES)
     assert without_seconds(again) == undisturbed
 
 
 def test_a_search_finds_the_same_under_load(work: RematGraph, undisturbed: str) -> None:
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
     try:
-        again = solve_with(work, "exact", SolveOptions(time_limit_s=500.0))
+        again = solved(work, SMALL_SHARES)
     finally:
         for process in busy:
             process.kill()
@@ -237,8 +240,7 @@ def test_a_search_finds_the_same_under_load(work: RematGraph, undisturbed: str) 
 def test_a_search_finds_the_same_with_its_models_in_a_process_of_their_own(
     work: RematGraph, undisturbed: str
 ) -> None:
-    with patch("jettison.solvers.milp.highs_in_time._COLUMNS_FOR_A_CHILD", 150):
-        again = solve_with(work, "exact", SolveOptions(time_limit_s=500.0))
+    again = solved(work, replace(SMALL_SHARES, columns_for_a_child=150))
     assert without_seconds(again) == undisturbed
 
 
@@ -249,8 +251,7 @@ def test_what_is_handed_out_is_never_slower_than_a_baseline(name: str) -> None:
     problem = RematGraph(chain_to_graph(chain), "90%")
     options = SolveOptions(time_limit_s=None)
     # No model may be built, so that annealing and the baselines are what is left.
-    with patch("jettison.solvers.remat_graph.cuts.search._MOST_COLUMNS", 0):
-        found = solve_with(problem, "exact", options)
+    found = solved(problem, ExactParams(most_columns=0), options)
     assert found.time_ns is not None
     for method in ("anneal", *BASELINES):
         baseline_ns = solve_with(problem, method, options).time_ns
@@ -264,13 +265,12 @@ def test_a_baseline_that_annealing_does_not_find_is_handed_out() -> None:
     dtr = solve_with(problem, "dtr", options)
     assert dtr.time_ns is not None
     with (
+        patch(ROUNDS, return_value=Termination.ERROR),
         patch(
-            "jettison.solvers.remat_graph.cuts.search.CutSearch.run", return_value=Termination.ERROR
-        ),
-        patch(
-            "jettison.solvers.remat_graph.annealing.incumbent.GraphIncumbent.improve",
+            "jettison.solvers.remat_graph.annealing.beside_models.GraphAnnealing.improve",
             return_value=False,
         ),
+        patch("jettison.solvers.remat_graph.annealing.beside_models.GraphAnnealing.find_first"),
         patch("jettison.solvers.remat_graph.baselines.starts.solve_anneal", solve_dtr),
     ):
         found = solve_with(problem, "exact", options)

@@ -17,8 +17,11 @@ from jettison.solvers.core.solve import compare_with
 from jettison.solvers.core.status import Answer, Termination
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.remat_graph.cuts.bound_method import bound_graph_cuts
-from jettison.solvers.remat_graph.orders import bound_method as graph_any_order_bound
-from jettison.solvers.remat_graph.orders.bound_method import MilestoneSearch, bound_any_order
+from jettison.solvers.remat_graph.orders.bound_method import (
+    AnyOrderParams,
+    MilestoneRounds,
+    bound_any_order,
+)
 from tests.core.bound_runs import EXACT, SKIP, largest_ns, watched
 from tests.remat_graph.oracles.brute_force import least_time_ns
 from tests.remat_graph.order_graphs import ONE_RESULT, THREE, TWO, interleaved, tight
@@ -48,7 +51,7 @@ def test_most_optima_are_met_and_what_fits_is_one() -> None:
     for _ in range(40):
         problem = tight(chance, 6)
         graph = problem.instance
-        search = MilestoneSearch(problem, EXACT, Clock(None))
+        search = MilestoneRounds(problem, EXACT, Clock(None))
         outcome = search.outcome(search.run())
         best_ns = least_time_ns(graph, problem.memory_bytes)
         if best_ns is None:
@@ -98,9 +101,8 @@ def test_a_model_without_a_point_is_a_proof_that_rests_on_the_solver(
     assert (proof.evidence, proof.least_memory_bytes) == (Evidence.SOLVER, 8)
 
 
-def test_too_large_a_model_is_not_solved(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_any_order_bound, "_MOST_COLUMNS", 1)
-    outcome = bound_any_order(RematGraph(SKIP, 7), EXACT)
+def test_too_large_a_model_is_not_solved() -> None:
+    outcome = bound_any_order(RematGraph(SKIP, 7), EXACT, AnyOrderParams(most_columns=1))
     assert outcome.termination is Termination.MEMORY_LIMIT
     assert outcome.note == "a model of more than 1 columns was not solved"
     assert largest_ns(outcome) == 7

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jettison.instances.generators.layered_graph import LayeredGraphs
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.remat_graph.annealing.incumbent import GraphIncumbent
+from jettison.solvers.remat_graph.annealing.beside_models import GraphAnnealing
 from jettison.solvers.remat_graph.annealing.method import MOVES
 
 GRAPH = LayeredGraphs(nodes=300).draw(1)
@@ -15,8 +15,8 @@ TIGHT = RematGraph(GRAPH, GRAPH.store_all_peak_bytes * 9 // 10)
 MOVES_OF_A_ROUND = 9_000
 
 
-def incumbent() -> GraphIncumbent:
-    return GraphIncumbent(TIGHT, seed=0, clock=Clock(None))
+def incumbent() -> GraphAnnealing:
+    return GraphAnnealing(TIGHT, seed=0, clock=Clock(None))
 
 
 def test_the_first_round_is_ended_although_a_schedule_is_known() -> None:
@@ -39,7 +39,7 @@ def test_annealing_has_the_moves_that_it_is_granted_in_whole_pieces() -> None:
 def test_annealing_goes_on_when_its_rounds_are_over() -> None:
     graph = LayeredGraphs(nodes=12).draw(1)
     problem = RematGraph(graph, graph.store_all_peak_bytes * 9 // 10)
-    best = GraphIncumbent(problem, seed=0, clock=Clock(None))
+    best = GraphAnnealing(problem, seed=0, clock=Clock(None))
     # Seven rounds from 30 moves for each of 12 nodes, each three times as long: 393480 moves.
     best.improve_beside(400_000, 0)
     assert best.moves > 393_480

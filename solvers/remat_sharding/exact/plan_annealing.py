@@ -1,20 +1,20 @@
-"""The best plan of a sharded graph that a search knows, and annealing to better it."""
+"""Annealing of what a plan of a sharded graph computes again, its strategies as they are."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_sharding.schedule import ShardedSchedule
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.remat_graph.annealing.incumbent import GraphIncumbent
+from jettison.solvers.remat_graph.annealing.beside_models import GraphAnnealing
 from jettison.solvers.remat_sharding.exact.priced_graph import priced_graph
 
 
-class ShardedIncumbent:
-    """The best plan so far.
+class ShardedAnnealing:
+    """Annealing for each choice of strategies, and the best plan that it knows.
 
     Parameters
     ----------
@@ -24,23 +24,32 @@ class ShardedIncumbent:
         Of the annealing.
     clock
         When to stop.
+    offer
+        Called with each valid plan that is faster than those before.
 
     Attributes
     ----------
     plan
-        The fastest plan known that fits; None before the first.
+        The fastest plan known that fits, a point to start models from; None before the first.
     time_ns, schedule_class
         Its replayed time, and the narrowest class that it belongs to.
     """
 
-    def __init__(self, problem: RematSharding, seed: int, clock: Clock) -> None:
+    def __init__(
+        self,
+        problem: RematSharding,
+        seed: int,
+        clock: Clock,
+        offer: Callable[[ShardedSchedule], object],
+    ) -> None:
         self.plan: ShardedSchedule | None = None
         self.time_ns: int | None = None
         self.schedule_class: ScheduleClass | None = None
         self._problem = problem
         self._seed = seed
         self._clock = clock
-        self._searches: dict[tuple[int, ...], GraphIncumbent] = {}
+        self._offer = offer
+        self._searches: dict[tuple[int, ...], GraphAnnealing] = {}
 
     @property
     def moves(self) -> int:
@@ -52,7 +61,7 @@ class ShardedIncumbent:
     ) -> None:
         """Take a plan that may exceed the memory, and anneal what it computes again.
 
-        The strategies stay. Annealing has its share of the time, as in `GraphIncumbent`.
+        The strategies stay. Annealing has its share of the moves, as in `GraphAnnealing`.
 
         Parameters
         ----------
@@ -63,7 +72,7 @@ class ShardedIncumbent:
         floor_ns
             No plan is faster.
         """
-        self._take_if_best(strategies, computations)
+        self._take(strategies, computations)
         if self.time_ns is not None and self.time_ns <= floor_ns:
             return
         key = tuple(strategies)
@@ -71,13 +80,13 @@ class ShardedIncumbent:
         known = self._searches.get(key)
         if known is None:
             on_graph = RematGraph(priced.graph, self._problem.memory_bytes)
-            known = self._searches[key] = GraphIncumbent(on_graph, self._seed, self._clock)
+            known = self._searches[key] = GraphAnnealing(on_graph, self._seed, self._clock)
             known.find_first()
         known.improve_from(computations, floor_ns + priced.extra_ns)
         if known.schedule is not None:
-            self._take_if_best(strategies, known.schedule.computations)
+            self._take(strategies, known.schedule.computations)
 
-    def _take_if_best(self, strategies: Sequence[int], computations: Sequence[int]) -> None:
+    def _take(self, strategies: Sequence[int], computations: Sequence[int]) -> None:
         """Replay a plan, and keep it if it is valid and the fastest."""
         sharded, memory_bytes = self._problem.instance, self._problem.memory_bytes
         plan = ShardedSchedule.from_computations(sharded, strategies, computations)
@@ -85,3 +94,4 @@ class ShardedIncumbent:
         if replay.valid and (self.time_ns is None or replay.time_ns < self.time_ns):
             self.plan = plan
             self.time_ns, self.schedule_class = replay.time_ns, replay.schedule_class
+            self._offer(plan)

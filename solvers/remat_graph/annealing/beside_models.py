@@ -1,15 +1,14 @@
-"""The best schedule of a graph that a search knows, and annealing to better it."""
+"""Simulated annealing beside the models of a graph: its moves, and the best schedule it knows."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import numpy as np
 
 from jettison.instances.remat_graph.problem import RematGraph
-from jettison.schedules.core.replay import Replay
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers import _kernels
@@ -19,12 +18,12 @@ from jettison.solvers.remat_graph.annealing.least_peak import least_peak_by_anne
 from jettison.solvers.remat_graph.annealing.method import MOVES, annealing_of
 
 # Before the first models, where nothing fits yet.
-_MOST_FIRST_MOVES = 3_000_000
-_ROUNDS_FROM_A_POINT = 3
+MOST_FIRST_MOVES = 3_000_000
+ROUNDS_FROM_A_POINT = 3
 
 
-class GraphIncumbent:
-    """The best schedule so far.
+class GraphAnnealing:
+    """Annealing that is given its moves, and starts anew from what others find.
 
     Parameters
     ----------
@@ -34,18 +33,30 @@ class GraphIncumbent:
         Of the annealing.
     clock
         When to stop.
+    offer
+        Called with each schedule that fits and is faster than those before.
+    moves_at_once
+        Moves between two looks at the clock, and the piece in which granted ones are spent.
 
     Attributes
     ----------
     schedule
-        The fastest schedule known that fits; None before the first.
+        The fastest schedule known here that fits, a point to start models from; None before the
+        first.
     time_ns, schedule_class
-        Its replayed time, and the narrowest class that it belongs to.
+        Its time, and the narrowest class that it belongs to.
     least_peak
         The least peak that was found, in bytes, where it had to be sought; None elsewhere.
     """
 
-    def __init__(self, problem: RematGraph, seed: int, clock: Clock) -> None:
+    def __init__(
+        self,
+        problem: RematGraph,
+        seed: int,
+        clock: Clock,
+        offer: Callable[[GraphSchedule], object] = lambda schedule: None,
+        moves_at_once: int = MOVES,
+    ) -> None:
         self.schedule: GraphSchedule | None = None
         self.time_ns: int | None = None
         self.schedule_class: ScheduleClass | None = None
@@ -53,6 +64,8 @@ class GraphIncumbent:
         self._seed = seed
         self._problem = problem
         self._clock = clock
+        self._offer = offer
+        self._moves_at_once = moves_at_once
         # Moves of annealing, and what HiGHS has done in the same measure; of the latter, what was
         # not yet annealed.
         self._granted = 0
@@ -80,14 +93,14 @@ class GraphIncumbent:
                 self._seed,
                 self._clock,
                 stop_at_bytes=self._problem.memory_bytes,
-                most_moves=_MOST_FIRST_MOVES,
+                most_moves=MOST_FIRST_MOVES,
             )
             pass_interrupt_on(least.termination)
             self.least_peak = least.peak_bytes
-            self._take_if_best(least.schedule.computations)
+            self._take(least.schedule)
             self._search.start_from(np.array(least.schedule.computations, dtype=np.int32))
         while self._search.rounds_ended == 0 and not self._search.is_over:
-            if self._search.tried >= _MOST_FIRST_MOVES or not self._clock.left_s:
+            if self._search.tried >= MOST_FIRST_MOVES or not self._clock.left_s:
                 break
             self._anneal(self._search)
         self._granted += self._search.tried
@@ -100,10 +113,11 @@ class GraphIncumbent:
         """
         self._granted += moves
         self._owed += moves
-        while self._owed >= MOVES and self._clock.left_s and not self._is_best(floor_ns):
-            self._owed -= MOVES
+        piece = self._moves_at_once
+        while self._owed >= piece and self._clock.left_s and not self._is_best(floor_ns):
+            self._owed -= piece
             if self._search.is_over and self._can_start:
-                self._start(self._search)
+                self._start_from_best()
             self.improve(floor_ns)
 
     def improve_from(self, computations: Sequence[int], floor_ns: int) -> None:
@@ -120,14 +134,14 @@ class GraphIncumbent:
         floor_ns
             No schedule is faster.
         """
-        schedule, replay = self._take_if_best(computations)
-        if replay.schedule_class is not ScheduleClass.STAGED:
+        schedule = GraphSchedule.from_computations(self._problem.instance, computations)
+        if self._take(schedule) is not ScheduleClass.STAGED:
             return
         # A new one each time, whose price on memory is that of a beginning.
         self._repaired += self._repair.tried
         self._repair = annealing_of(self._problem, self._seed, floor_ns)
         self._repair.start_from(np.array(schedule.computations, dtype=np.int32))
-        for rounds in range(1, _ROUNDS_FROM_A_POINT + 1):
+        for rounds in range(1, ROUNDS_FROM_A_POINT + 1):
             if self._repaired + self._repair.tried > 2 * self._granted:
                 return
             while self._repair.rounds_ended < rounds:
@@ -140,7 +154,7 @@ class GraphIncumbent:
         own_ns = self._search.time_ns
         is_better = self.time_ns is not None and (own_ns is None or self.time_ns < own_ns)
         if is_better and self._can_start:
-            self._start(self._search)
+            self._start_from_best()
         if self._is_best(floor_ns) or self._search.is_over or not self._clock.left_s:
             return False
         self._search.floor_ns = floor_ns
@@ -151,9 +165,9 @@ class GraphIncumbent:
     def _can_start(self) -> bool:
         return self.schedule is not None and self.schedule_class is ScheduleClass.STAGED
 
-    def _start(self, search: _kernels.RematAnneal) -> None:
+    def _start_from_best(self) -> None:
         assert self.schedule is not None
-        search.start_from(np.array(self.schedule.computations, dtype=np.int32))
+        self._search.start_from(np.array(self.schedule.computations, dtype=np.int32))
 
     def _is_best(self, floor_ns: int) -> bool:
         return self.time_ns is not None and self.time_ns <= floor_ns
@@ -162,17 +176,18 @@ class GraphIncumbent:
         left_s = self._clock.left_s
         # Where the time ends the run, the state until then counts.
         with suppress(TimeoutError):
-            search.run(MOVES, None if math.isinf(left_s) else left_s)
+            search.run(self._moves_at_once, None if math.isinf(left_s) else left_s)
         time_ns = search.time_ns
         if time_ns is not None and (self.time_ns is None or time_ns < self.time_ns):
-            self._take_if_best(search.computations)
+            graph = self._problem.instance
+            self._take(GraphSchedule.from_computations(graph, search.computations))
 
-    def _take_if_best(self, computations: Sequence[int]) -> tuple[GraphSchedule, Replay]:
-        """Replay a schedule, and keep it if it fits and is the fastest."""
-        schedule = GraphSchedule.from_computations(self._problem.instance, computations)
+    def _take(self, schedule: GraphSchedule) -> ScheduleClass:
+        """Keep a schedule if it fits and is the fastest; return its class."""
         replay = schedule.replay(self._problem.instance)
         fits = replay.peak_bytes <= self._problem.memory_bytes
         if fits and (self.time_ns is None or replay.time_ns < self.time_ns):
             self.schedule = schedule
             self.time_ns, self.schedule_class = replay.time_ns, replay.schedule_class
-        return schedule, replay
+            self._offer(schedule)
+        return replay.schedule_class
