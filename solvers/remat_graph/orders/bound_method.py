@@ -73,6 +73,8 @@ class AnyOrderParams:
         The share of the first run of HiGHS, in moves of annealing that take as long.
     most_columns
         Of the largest model that is solved.
+    columns_for_a_child
+        A model of more columns is solved in a process of its own.
     """
 
     nodes_looked_at: int = 16
@@ -82,6 +84,7 @@ class AnyOrderParams:
     new_milestones: int = 2
     first_moves: int = 1_400_000
     most_columns: int = 100_000
+    columns_for_a_child: int = 2_000
 
 
 ANY_ORDER = AnyOrderParams()
@@ -144,7 +147,14 @@ class MilestoneRounds(Rounds[AnyOrderModel]):
         self._bounds = ModelBounds(self.incumbent, base_ns, METHOD, ScheduleClass.ALL)
         self._bounds.prove_base()
         self._share = WorkShare(params.first_moves, times_all=0)
-        self._runs = GraphModelRuns(self.incumbent, self._bounds, options, clock, self._share)
+        self._runs = GraphModelRuns(
+            self.incumbent,
+            self._bounds,
+            options,
+            clock,
+            self._share,
+            columns_for_a_child=params.columns_for_a_child,
+        )
         self._precedence = Precedence(graph)
         self._milestones: list[Milestone] = []
         self._start: Floats | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -17,7 +18,8 @@ from jettison.solvers.milp import highs_in_time
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.remat_graph.cuts import model_runs as graph_model_runs
 from jettison.solvers.remat_graph.cuts.bound_method import bound_graph_cuts
-from jettison.solvers.remat_graph.orders.bound_method import bound_any_order
+from jettison.solvers.remat_graph.cuts.exact_method import ExactParams
+from jettison.solvers.remat_graph.orders.bound_method import AnyOrderParams, bound_any_order
 from tests.core.bound_runs import EXACT, SKIP, largest_ns, watched
 
 Method = Callable[[Problem, SolveOptions], Outcome]
@@ -84,14 +86,19 @@ def test_a_run_without_a_point_is_given_more_time(
     assert (outcome.termination, largest_ns(outcome)) == (Termination.COMPLETED, 7)
 
 
-@both
+@pytest.mark.parametrize(
+    "bound",
+    [
+        partial(bound_graph_cuts, params=ExactParams(columns_for_a_child=1)),
+        partial(bound_any_order, params=AnyOrderParams(columns_for_a_child=1)),
+    ],
+)
 def test_a_large_model_is_solved_in_a_process_of_its_own(
     monkeypatch: pytest.MonkeyPatch, bound: Method
 ) -> None:
     def never(*_: Any, **__: Any) -> ModelSolution:
         raise AssertionError
 
-    monkeypatch.setattr(highs_in_time, "_COLUMNS_FOR_A_CHILD", 1)
     monkeypatch.setattr(highs_in_time, "solve_model", never)
     outcome = bound(RematGraph(SKIP, 7), replace(EXACT, time_limit_s=60))
     assert (outcome.termination, largest_ns(outcome)) == (Termination.COMPLETED, 7)
