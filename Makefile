@@ -102,7 +102,7 @@ sanitize:
 	  tests/weight_offload/test_local_search.py tests/weight_offload/test_sweep.py \
 	  tests/weight_offload/test_exact.py tests/weight_offload/test_recut.py \
 	  tests/remat_graph/annealing/test_remat_anneal.py tests/remat_graph/annealing/test_least_peak_anneal.py \
-	  tests/remat_graph/annealing/test_incumbent.py
+	  tests/remat_graph/annealing/test_beside_models.py
 
 clean:
 	rm -rf .venv build demo dist docs/_build docs/generated
