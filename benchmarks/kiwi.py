@@ -1,11 +1,11 @@
-"""KIWI's problem: plans, bounds and seconds of its methods on generated training steps.
+"""KIWI's problem: plans, bounds and seconds of its methods on programs over four devices.
 
 Times are multiples of the fastest plan's without a limit on memory. Seconds are CPU seconds of one
 run on one thread, HiGHS in its child process included; they differ from run to run. Each plan has
 been replayed. Name sections to run only those.
 
-    .venv/bin/python benchmarks/kiwi.py literal mlp mixed reduced changes
-    .venv/bin/python benchmarks/kiwi.py transformer    # minutes
+    .venv/bin/python benchmarks/kiwi.py literal perceptrons reduced
+    .venv/bin/python benchmarks/kiwi.py transformers    # minutes
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from __future__ import annotations
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.from_pyomo import from_pyomo
 from jettison.formulations.remat_sharding.kiwi.compact import KiwiReducedCompact
 from jettison.formulations.remat_sharding.kiwi.products import Linearised
 from jettison.formulations.remat_sharding.kiwi.reduced import KiwiReduced
-from jettison.instances.generators.sharded_mlp import sharded_mixed, sharded_mlp
-from jettison.instances.generators.sharded_transformer import sharded_transformer
+from jettison.instances.generators.perceptron_program import perceptron
 from jettison.instances.remat_sharding.chosen_strategies import with_strategies
 from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
-from jettison.schedules.remat_sharding.plan_table import planned_operators
-from jettison.schedules.remat_sharding.schedule import ShardedSchedule
+from jettison.instances.tensor_programs.program_names import named_program
+from jettison.instances.tensor_programs.program_on_mesh import on_v100_mesh
+from jettison.instances.tensor_programs.tensor_program import TensorProgram
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.result import Result
 from jettison.solvers.core.solve import solve_with
@@ -35,13 +35,32 @@ from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.remat_sharding.fastest_plan import with_fastest
 
 LITERAL_LIMIT_S = 30.0
-TRANSFORMERS = ((4, 3), (8, 3), (20, 2))
+LAYERS = (4, 8, 20)
+MESH = (1, 4)
 
 
 def cpu_s() -> float:
     """Return the CPU seconds of this process and of its children that have ended."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def on_mesh(name: str, program: TensorProgram) -> ShardedGraph:
+    """Return a program on the four devices, with its fastest plan."""
+    return with_fastest(on_v100_mesh(program, MESH, 1, name))
+
+
+def perceptron_steps() -> Iterator[ShardedGraph]:
+    """Yield steps of 26 operators: weights as large as activations, and a fourth of them."""
+    yield on_mesh("perceptron", perceptron())
+    yield on_mesh("wide perceptron", perceptron(6, 8192, 2048))
+
+
+def encoders() -> Iterator[ShardedGraph]:
+    """Yield steps of encoders of more and more layers."""
+    for layers in LAYERS:
+        name = f"encoder-{layers}l"
+        yield on_mesh(name, named_program(name))
 
 
 def relative(sharded: ShardedGraph, time_ns: int | None) -> str:
@@ -86,7 +105,7 @@ def literal() -> None:
     def compact(problem: RematSharding) -> ArrayModel:
         return KiwiReducedCompact().build(problem).model
 
-    for sharded in (with_fastest(sharded_mlp()), with_fastest(sharded_mixed())):
+    for sharded in perceptron_steps():
         print(f"{sharded.name}, {len(sharded)} operators")
         for percent in (80, 60, 40, 30):
             problem = RematSharding(sharded, f"{percent}%")
@@ -108,65 +127,26 @@ def literal() -> None:
             )
 
 
-def mlp() -> None:
-    """Solve both problems on the perceptron of 26 operators with four strategies each."""
-    sharded = with_fastest(sharded_mlp())
-    show(sharded, (80, 60, 40, 30, 25), ("alpa", "kiwi-reduced", "exact"), 20)
+def perceptrons() -> None:
+    """Solve both problems on the perceptrons."""
+    for sharded in perceptron_steps():
+        show(sharded, (80, 60, 40, 30), ("alpa", "kiwi-reduced", "exact"), 20)
 
 
-def mixed() -> None:
-    """Solve both problems where weights are as large as activations, and the full one on more."""
-    show(with_fastest(sharded_mixed()), (80, 60, 40), ("alpa", "kiwi-reduced", "exact"), 20)
-    for layers in (12, 36, 72):
-        show(with_fastest(sharded_mixed(layers)), (80, 60, 50), ("exact",), 20)
-
-
-def transformer() -> None:
-    """Solve the full problem on encoders of 149, 293 and 725 operators.
-
-    With 64 sequences activations are so much larger than weights that the batch is split in every
-    plan, and only what is computed again is to be found; with 8 shardings change.
-    """
-    for batch in (64, 8):
-        for layers, strategies in TRANSFORMERS:
-            sharded = sharded_transformer(layers, batch=batch, strategies=strategies)
-            print(f"{batch} sequences")
-            show(with_fastest(sharded), (90, 70, 60, 50), ("exact",), 30)
+def transformers() -> None:
+    """Solve the full problem on encoders."""
+    for sharded in encoders():
+        show(sharded, (90, 70, 60, 50), ("exact",), 30)
 
 
 def reduced() -> None:
-    """Solve the reduced problem on encoders of 149, 293 and 725 operators."""
-    for layers, strategies in TRANSFORMERS:
-        sharded = with_fastest(sharded_transformer(layers, strategies=strategies))
+    """Solve the reduced problem on encoders."""
+    for sharded in encoders():
         show(sharded, (90, 70), ("kiwi-reduced",), 20)
 
 
-def changes() -> None:
-    """Count the operators that change their strategy in little memory, and those computed again.
-
-    A change may cost and gain nothing: the fastest plan need not be the only one.
-    """
-    graphs = (sharded_mlp(), sharded_mixed(), sharded_transformer(1), sharded_transformer(4))
-    for sharded in map(with_fastest, graphs):
-        print(f"{sharded.name}, {len(sharded)} operators")
-        for percent in (90, 80, 70, 60, 50, 40):
-            result, _ = solved(sharded, percent, "kiwi-reduced", 10)
-            if not isinstance(result.schedule, ShardedSchedule):
-                print(f"  {percent:3} %  {result.status}")
-                continue
-            chosen = result.schedule.strategies
-            changed = sum(a != b for a, b in zip(chosen, sharded.fastest, strict=True))
-            rows = planned_operators(sharded, result.schedule)
-            again = sum(row.computations > 1 for row in rows)
-            print(
-                f"  {percent:3} %  {relative(sharded, result.time_ns)}"
-                f"  {changed:3} change their strategy, {again:2} are computed again",
-                flush=True,
-            )
-
-
 SECTIONS: dict[str, Callable[[], None]] = {
-    section.__name__: section for section in (literal, mlp, mixed, reduced, changes, transformer)
+    section.__name__: section for section in (literal, perceptrons, reduced, transformers)
 }
 
 

@@ -6,8 +6,6 @@ import pytest
 
 from jettison.formulations.milp.array_model import ArrayModel
 from jettison.instances.core.errors import InputError
-from jettison.instances.generators.sharded_mlp import sharded_mixed, sharded_mlp
-from jettison.instances.generators.sharded_transformer import sharded_transformer
 from jettison.instances.remat_sharding.chosen_strategies import with_strategies
 from jettison.instances.remat_sharding.operator import Role
 from jettison.instances.remat_sharding.problem import RematSharding
@@ -21,6 +19,7 @@ from jettison.solvers.remat_sharding import fastest_plan as fastest_sharding
 from jettison.solvers.remat_sharding.fastest_plan import with_fastest
 from tests.remat_sharding.oracles.brute_force import priced_choices
 from tests.remat_sharding.samples import any_order, training_steps
+from tests.remat_sharding.steps import encoder, small_perceptron, wide_perceptron
 from tests.remat_sharding.tiny_sharded import operator
 
 
@@ -101,7 +100,7 @@ def test_where_the_least_peak_is_not_found_any_fastest_choice_is_named(
 
 @pytest.mark.parametrize(
     "sharded",
-    [sharded_mlp(), sharded_mixed(), sharded_transformer(1), sharded_transformer(2, strategies=4)],
+    [small_perceptron(), wide_perceptron(), encoder()],
     ids=lambda sharded: sharded.name,
 )
 def test_the_fastest_plan_of_a_generated_step_is_no_faster_than_its_base_time(
@@ -113,8 +112,8 @@ def test_the_fastest_plan_of_a_generated_step_is_no_faster_than_its_base_time(
     assert RematSharding(graph, "100%").memory_bytes == fastest.store_all_peak_bytes
 
 
-def test_in_little_memory_another_sharding_of_the_mixed_steps_is_best() -> None:
-    graph = with_fastest(sharded_mixed())
+def test_in_little_memory_another_sharding_is_best() -> None:
+    graph = with_fastest(small_perceptron())
     problem = RematSharding(graph, "60%")
     best = solve(problem, "kiwi-reduced")
     assert best.status == "optimal-kiwi-reduced"

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from jettison.instances.generators.sharded_mlp import sharded_mlp
-from jettison.instances.generators.sharded_transformer import sharded_transformer
 from jettison.instances.remat_sharding.operator import Role
 from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.instances.remat_sharding.sharded_graph import Resharding, ShardedGraph
@@ -22,6 +20,7 @@ from tests.remat_sharding.oracles.brute_force import (
     priced_choices,
 )
 from tests.remat_sharding.samples import any_order, training_steps
+from tests.remat_sharding.steps import encoder, wide_perceptron
 from tests.remat_sharding.tiny_sharded import LAYERS, WAITING, operator
 
 EXACT = SolveOptions(time_limit_s=30, gap=0)
@@ -148,7 +147,7 @@ def test_pairs_may_go_together_one_by_one_and_not_at_once(method: str) -> None:
 
 
 def test_a_graph_that_is_too_large_for_the_full_model_is_declined() -> None:
-    graph = with_fastest(sharded_transformer(2, strategies=4))
+    graph = with_fastest(encoder())
     result = solve_with(RematSharding(graph, "80%"), "kiwi-full", EXACT)
     assert result.schedule is None
     assert result.termination is Termination.MEMORY_LIMIT
@@ -159,7 +158,7 @@ def test_a_graph_that_is_too_large_for_the_full_model_is_declined() -> None:
 
 
 def test_the_perceptron_of_the_paper_is_solved_in_less_and_less_memory() -> None:
-    graph = with_fastest(sharded_mlp())
+    graph = with_fastest(wide_perceptron())
     times = []
     for share in ("100%", "80%", "60%", "50%"):
         result = solve_with(RematSharding(graph, share), "kiwi-reduced", EXACT)
@@ -170,7 +169,7 @@ def test_the_perceptron_of_the_paper_is_solved_in_less_and_less_memory() -> None
 
 
 def test_a_time_limit_ends_with_what_is_known() -> None:
-    graph = with_fastest(sharded_mlp())
+    graph = with_fastest(wide_perceptron())
     for method in ("kiwi-reduced", "kiwi-full"):
         options = SolveOptions(time_limit_s=1e-6, gap=0)
         result = solve_with(RematSharding(graph, "40%"), method, options)
