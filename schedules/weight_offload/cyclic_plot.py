@@ -5,20 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from jettison.schedules.core.memory_marks import mark_limit, mark_peak
+from jettison.schedules.core.lanes_picture import (
+    AXES_POINTS,
+    FROM_HOST,
+    TO_HOST,
+    Lane,
+    Span,
+    draw_memory,
+    draw_waiting,
+    lanes_above_memory,
+    name_lanes,
+)
 from jettison.schedules.core.picture_style import (
     BLACK,
     BLUE,
     GREEN,
-    LIGHT_GREY,
     ORANGE,
     PURPLE,
     SKY,
     AxisUnit,
     legend_below,
-    memory_unit,
-    set_title,
-    time_unit,
 )
 from jettison.schedules.core.replay import Replay, Step, Transfer
 from jettison.schedules.weight_offload.cyclic_event import CyclicEventKind
@@ -29,15 +35,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_WIDTH_IN, _HEIGHT_IN = 7.2, 4.8
-# Of the width of the figure, beside the names of the lanes; and of a letter in a bar.
-_AXES_POINTS = 0.82 * 72 * _WIDTH_IN
+_HEIGHT_IN = 4.8
+# Of a letter in a bar.
 _LETTER_POINTS = 5.0
 # Bars that are narrower on average get no edges, which would hide them.
 _LEAST_POINTS_WITH_EDGE = 5.0
-# However short the processor waits, it shows.
-_LEAST_POINTS_OF_WAITING = 0.6
-_HEADROOM = 0.16
 
 
 class _Bar(NamedTuple):
@@ -56,18 +58,7 @@ class _Bar(NamedTuple):
     label: str
 
 
-class _Lane(NamedTuple):
-    """A row of bars: its name, and the lower and upper end of the bars."""
-
-    name: str
-    bottom: float
-    top: float
-
-
-_COMPUTE = _Lane("compute", 1.7, 2.6)
-_TO_HOST = _Lane("to the host", 0.9, 1.5)
-_FROM_HOST = _Lane("from the host", 0.1, 0.7)
-_LANES = (_COMPUTE, _TO_HOST, _FROM_HOST)
+_COMPUTE = Lane("compute", 1.7, 2.6)
 
 
 def plot_cycle(replay: Replay, *, title: str) -> Figure:
@@ -95,18 +86,11 @@ def plot_cycle(replay: Replay, *, title: str) -> Figure:
     -----
     Time :math:`O(n \log n)` for n operations and transfers.
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(_WIDTH_IN, _HEIGHT_IN), layout="constrained")
-    lanes, memory = figure.subplots(2, 1, sharex=True, height_ratios=[1, 1.7])
-    set_title(lanes, title)
-    time = time_unit(replay.time_ns)
-    # A period that takes no time still gets an axis of some length.
-    lanes.set_xlim(0, time.of(replay.time_ns) or 1.0)
-    handles = [*_draw_lanes(lanes, replay, time), *_draw_memory(memory, replay, time)]
-    memory.set_xlabel(f"time ({time.name})")
+    lanes, memory, time = lanes_above_memory(title, replay.time_ns, _HEIGHT_IN, 1)
+    handles = _draw_lanes(lanes, replay, time)
+    handles += draw_memory(memory, _moments(replay), replay.peak_bytes, replay.limit_bytes, time)
     legend_below(memory, handles, columns=4)
-    return figure
+    return memory.figure.figure
 
 
 def _draw_lanes(axes: Axes, replay: Replay, time: AxisUnit) -> list[Artist]:
@@ -120,19 +104,23 @@ def _draw_lanes(axes: Axes, replay: Replay, time: AxisUnit) -> list[Artist]:
     for kind, lane, colour, name in (
         (CyclicEventKind.BACKWARD, _COMPUTE, GREEN, "backward"),
         (CyclicEventKind.FORWARD, _COMPUTE, BLUE, "forward"),
-        (CyclicEventKind.UPLOAD, _TO_HOST, PURPLE, _TO_HOST.name),
-        (CyclicEventKind.PREFETCH, _FROM_HOST, SKY, _FROM_HOST.name),
+        (CyclicEventKind.UPLOAD, TO_HOST, PURPLE, TO_HOST.name),
+        (CyclicEventKind.PREFETCH, FROM_HOST, SKY, FROM_HOST.name),
     ):
         drawn = _draw_bars(axes, bars[kind], lane, colour, name, time)
         if lane is _COMPUTE:
             handles += drawn
     running = bars[CyclicEventKind.BACKWARD] + bars[CyclicEventKind.FORWARD]
-    handles += _draw_waiting(axes, list(_gaps(running, replay.time_ns)), time)
-    axes.set_ylim(0, _COMPUTE.top + 0.1)
-    axes.set_yticks([(lane.bottom + lane.top) / 2 for lane in _LANES])
-    axes.set_yticklabels([lane.name for lane in _LANES])
-    axes.tick_params(length=0, labelbottom=False)
-    axes.spines[["top", "right", "left", "bottom"]].set_visible(False)
+    handles += draw_waiting(
+        axes,
+        (Span(bar.start_ns, bar.end_ns) for bar in running),
+        replay.time_ns,
+        (_COMPUTE,),
+        time,
+        colour=ORANGE,
+        name="waiting",
+    )
+    name_lanes(axes, (_COMPUTE, TO_HOST, FROM_HOST))
     return handles
 
 
@@ -143,12 +131,12 @@ def _wrapped(bar: _Bar, period_ns: int) -> Iterator[_Bar]:
 
 
 def _draw_bars(
-    axes: Axes, bars: Iterable[_Bar], lane: _Lane, colour: str, name: str, time: AxisUnit
+    axes: Axes, bars: Iterable[_Bar], lane: Lane, colour: str, name: str, time: AxisUnit
 ) -> list[Artist]:
     bars = [bar for bar in bars if bar.end_ns > bar.start_ns]
     if not bars:
         return []
-    points_per_unit = _AXES_POINTS / axes.get_xlim()[1]
+    points_per_unit = AXES_POINTS / axes.get_xlim()[1]
     widths = [time.of(bar.end_ns - bar.start_ns) for bar in bars]
     mean_points = points_per_unit * sum(widths) / len(widths)
     drawn = axes.broken_barh(
@@ -171,57 +159,6 @@ def _draw_bars(
                 color="white" if lane is _COMPUTE else BLACK,
             )
     return [drawn]
-
-
-def _gaps(bars: Iterable[_Bar], period_ns: int) -> Iterator[_Bar]:
-    """Yield when the processor waits."""
-    reached_ns = 0
-    for bar in sorted(bars):
-        if bar.start_ns > reached_ns:
-            yield _Bar(reached_ns, bar.start_ns, "")
-        reached_ns = max(reached_ns, bar.end_ns)
-    if reached_ns < period_ns:
-        yield _Bar(reached_ns, period_ns, "")
-
-
-def _draw_waiting(axes: Axes, gaps: Sequence[_Bar], time: AxisUnit) -> list[Artist]:
-    if not gaps:
-        return []
-    total_ns = sum(gap.end_ns - gap.start_ns for gap in gaps)
-    unit = time_unit(total_ns)
-    least = _LEAST_POINTS_OF_WAITING * axes.get_xlim()[1] / _AXES_POINTS
-    return [
-        axes.broken_barh(
-            [
-                (time.of(gap.start_ns), max(time.of(gap.end_ns - gap.start_ns), least))
-                for gap in gaps
-            ],
-            (_COMPUTE.bottom, _COMPUTE.top - _COMPUTE.bottom),
-            facecolor=ORANGE,
-            linewidth=0.0,
-            label=f"waiting, {unit.of(total_ns):.4g} {unit.name}",
-        )
-    ]
-
-
-def _draw_memory(axes: Axes, replay: Replay, time: AxisUnit) -> list[Artist]:
-    top_bytes = max(replay.peak_bytes, replay.limit_bytes or 0, 1)
-    memory = memory_unit(top_bytes)
-    moments = _moments(replay)
-    when = [time.of(when_ns) for when_ns, _ in moments]
-    height = [memory.of(size_bytes) for _, size_bytes in moments]
-    (line,) = axes.plot(
-        when, height, drawstyle="steps-post", color=BLACK, linewidth=1.0, label="memory in use"
-    )
-    axes.fill_between(when, height, step="post", color=LIGHT_GREY, linewidth=0)
-    axes.set_ylim(0, (1 + _HEADROOM) * memory.of(top_bytes))
-    axes.set_ylabel(f"memory ({memory.name})")
-    axes.spines[["top", "right"]].set_visible(False)
-    # What lasts no time at all between two operations is part of the peak, but not of the line.
-    highest_ns, _ = max(moments, key=lambda moment: moment[1])
-    mark_peak(axes, time.of(highest_ns), replay.peak_bytes, replay.limit_bytes, memory)
-    mark_limit(axes, replay.limit_bytes, memory, time.of(highest_ns))
-    return [line]
 
 
 def _moments(replay: Replay) -> list[tuple[int, int]]:

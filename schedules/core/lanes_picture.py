@@ -1,0 +1,157 @@
+"""Pictures of lanes above memory: what runs and what moves, and on the same axis what is in use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from jettison.schedules.core.memory_marks import mark_limit, mark_peak
+from jettison.schedules.core.picture_style import (
+    BLACK,
+    LIGHT_GREY,
+    AxisUnit,
+    memory_unit,
+    set_title,
+    time_unit,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+_WIDTH_IN = 7.2
+# Of the width of the figure, beside the names of the lanes.
+AXES_POINTS = 0.82 * 72 * _WIDTH_IN
+# However short a wait is, it shows.
+_LEAST_POINTS_OF_WAITING = 0.6
+_HEADROOM = 0.16
+
+
+class Span(NamedTuple):
+    """A stretch of time, from the start of what is drawn."""
+
+    start_ns: int
+    end_ns: int
+
+
+class Lane(NamedTuple):
+    """A row of bars: its name, and the lower and upper end of the bars."""
+
+    name: str
+    bottom: float
+    top: float
+
+
+TO_HOST = Lane("to the host", 0.9, 1.5)
+FROM_HOST = Lane("from the host", 0.1, 0.7)
+
+
+def lanes_above_memory(
+    title: str, length_ns: int, height_in: float, lanes_height: float
+) -> tuple[Axes, Axes, AxisUnit]:
+    """Return the axes of lanes and of memory of a new figure, and their unit of time.
+
+    `lanes_height` is that of the lanes, where that of the memory is 1.7.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(_WIDTH_IN, height_in), layout="constrained")
+    lanes, memory = figure.subplots(2, 1, sharex=True, height_ratios=[lanes_height, 1.7])
+    set_title(lanes, title)
+    time = time_unit(length_ns)
+    # What takes no time still gets an axis of some length.
+    lanes.set_xlim(0, time.of(length_ns) or 1.0)
+    memory.set_xlabel(f"time ({time.name})")
+    return lanes, memory, time
+
+
+def name_lanes(axes: Axes, lanes: Sequence[Lane]) -> None:
+    """Write the names of the lanes, the highest first, in place of an axis."""
+    axes.set_ylim(0, lanes[0].top + 0.1)
+    axes.set_yticks([(lane.bottom + lane.top) / 2 for lane in lanes])
+    axes.set_yticklabels([lane.name for lane in lanes])
+    axes.tick_params(length=0, labelbottom=False)
+    axes.spines[["top", "right", "left", "bottom"]].set_visible(False)
+
+
+def joined(spans: Iterable[Span]) -> Iterator[Span]:
+    """Join neighbours, so that no seam shows."""
+    current: Span | None = None
+    for span in sorted(spans):
+        if current is not None and span.start_ns <= current.end_ns:
+            current = Span(current.start_ns, max(current.end_ns, span.end_ns))
+            continue
+        if current is not None:
+            yield current
+        current = span
+    if current is not None:
+        yield current
+
+
+def draw_waiting(
+    axes: Axes,
+    running: Iterable[Span],
+    length_ns: int,
+    lanes: Sequence[Lane],
+    time: AxisUnit,
+    *,
+    colour: str,
+    name: str,
+) -> list[Artist]:
+    """Draw over these lanes when nothing runs, and say how long that is in the legend."""
+    gaps = list(_gaps(running, length_ns))
+    if not gaps:
+        return []
+    total_ns = sum(gap.end_ns - gap.start_ns for gap in gaps)
+    unit = time_unit(total_ns)
+    least = _LEAST_POINTS_OF_WAITING * axes.get_xlim()[1] / AXES_POINTS
+    bottom, top = min(lane.bottom for lane in lanes), max(lane.top for lane in lanes)
+    return [
+        axes.broken_barh(
+            [
+                (time.of(gap.start_ns), max(time.of(gap.end_ns - gap.start_ns), least))
+                for gap in gaps
+            ],
+            (bottom, top - bottom),
+            facecolor=colour,
+            linewidth=0.0,
+            label=f"{name}, {unit.of(total_ns):.4g} {unit.name}",
+        )
+    ]
+
+
+def _gaps(spans: Iterable[Span], length_ns: int) -> Iterator[Span]:
+    """Yield when nothing runs."""
+    reached_ns = 0
+    for span in joined(spans):
+        if span.start_ns > reached_ns:
+            yield Span(reached_ns, span.start_ns)
+        reached_ns = span.end_ns
+    if reached_ns < length_ns:
+        yield Span(reached_ns, length_ns)
+
+
+def draw_memory(
+    axes: Axes,
+    moments: Sequence[tuple[int, int]],
+    peak_bytes: int,
+    limit_bytes: int | None,
+    time: AxisUnit,
+) -> list[Artist]:
+    """Draw the memory from each moment on, its peak and its limit."""
+    top_bytes = max(peak_bytes, limit_bytes or 0, 1)
+    memory = memory_unit(top_bytes)
+    when = [time.of(when_ns) for when_ns, _ in moments]
+    height = [memory.of(size_bytes) for _, size_bytes in moments]
+    (line,) = axes.plot(
+        when, height, drawstyle="steps-post", color=BLACK, linewidth=1.0, label="memory in use"
+    )
+    axes.fill_between(when, height, step="post", color=LIGHT_GREY, linewidth=0)
+    axes.set_ylim(0, (1 + _HEADROOM) * memory.of(top_bytes))
+    axes.set_ylabel(f"memory ({memory.name})")
+    axes.spines[["top", "right"]].set_visible(False)
+    # What lasts no time at all between two operations is part of the peak, but not of the line.
+    highest_ns, _ = max(moments, key=lambda moment: moment[1])
+    mark_peak(axes, time.of(highest_ns), peak_bytes, limit_bytes, memory)
+    mark_limit(axes, limit_bytes, memory, time.of(highest_ns))
+    return [line]
