@@ -29,7 +29,3 @@ class TranslatedModel:
 
     model: ArrayModel
     sense: Sense
-
-    def original_value(self, value: float) -> float:
-        """Return an objective or bound of `model` as the original would state it."""
-        return self.sense * value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -63,23 +63,3 @@ class ReorderedGraph:
     def to_original(self, computations: Iterable[int]) -> tuple[int, ...]:
         """Return nodes of `graph` as the original numbers them."""
         return tuple(self.order[place] for place in computations)
-
-
-def no_recompute_peak_bytes(graph: Graph, order: Sequence[int]) -> int:
-    """Return the peak of the step that computes each node once, in this order, and frees early.
-
-    What `Graph.store_all_peak_bytes` is for the order of the graph. :math:`O(n + |E|)`.
-    """
-    nodes, users, inputs = graph.nodes, graph.users, graph.inputs
-    remaining = [len(users[i]) + nodes[i].keep for i in range(len(graph))]
-    stored = peak = 0
-    for i in order:
-        stored += nodes[i].output_bytes
-        peak = max(peak, stored + nodes[i].workspace_bytes)
-        for source in inputs[i]:
-            remaining[source] -= 1
-            if remaining[source] == 0:
-                stored -= nodes[source].output_bytes
-        if remaining[i] == 0:
-            stored -= nodes[i].output_bytes
-    return peak

@@ -65,10 +65,6 @@ class MeshDimension:
         """Return the time to add up partial sums of so many bytes on each device."""
         return self._collective_ns(Fraction(2 * (self.devices - 1), self.devices), partial_bytes)
 
-    def reduce_scatter_ns(self, partial_bytes: int) -> int:
-        """Return the time to add up partial sums and leave each device with its share."""
-        return self._collective_ns(Fraction(self.devices - 1, self.devices), partial_bytes)
-
     def all_to_all_ns(self, gathered_bytes: int) -> int:
         """Return the time to split another dimension of a tensor of `gathered_bytes`."""
         n = self.devices

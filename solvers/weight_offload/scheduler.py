@@ -210,10 +210,3 @@ def schedule_selection(
 ) -> CyclicSchedule | None:
     """Return the best schedule of Algorithm 2 over all cuts, or None if the choices do not fit."""
     return WeightScheduler(problem).schedule(choices, discount)
-
-
-def period_of(
-    problem: WeightOffload, choices: Iterable[Choice], discount: Discount = Discount.USED
-) -> int | None:
-    """Return the period of `schedule_selection` in ns, without the events."""
-    return WeightScheduler(problem).period_ns(choices, discount)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jettison.instances.core.errors import InputError
-from jettison.instances.remat_graph.reordered_graph import ReorderedGraph, no_recompute_peak_bytes
+from jettison.instances.remat_graph.reordered_graph import ReorderedGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from tests.tiny import ONLY_OUT_OF_ORDER as GRAPH
 
@@ -31,9 +31,7 @@ def test_a_schedule_comes_back_with_its_time_and_peak() -> None:
 
 def test_the_peak_of_an_order_is_that_of_the_graph_in_that_order() -> None:
     # n0 n1 n2 hold 11 + 7 + 11 bytes, and n0 stays for n5; n4 joins n0 and n2 (n3 needs n1 too).
-    assert no_recompute_peak_bytes(GRAPH, ORDER) == 30
     assert ReorderedGraph(GRAPH, ORDER).graph.store_all_peak_bytes == 30
-    assert no_recompute_peak_bytes(GRAPH, range(6)) == GRAPH.store_all_peak_bytes
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (0, 1, 2, 3, 4, 4), (0, 1, 4, 2, 3, 5)])

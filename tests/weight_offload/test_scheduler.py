@@ -19,7 +19,6 @@ from jettison.solvers.weight_offload.greedy.selection import Absence, Choice, se
 from jettison.solvers.weight_offload.scheduler import (
     Discount,
     WeightScheduler,
-    period_of,
     schedule_selection,
 )
 from tests.weight_offload.cases import chain_of, random_problems
@@ -76,7 +75,7 @@ def test_table_1_comes_out_within_a_millisecond(row: PublishedRow) -> None:
 def test_the_gpt_2_of_figure_4_hardly_waits_on_fast_links(mib_per_s: int, ratio: float) -> None:
     # Computed once by another program for the same reading of the algorithms.
     problem = published(PUBLISHED_ROWS[0], mib_per_s)
-    period_ns = period_of(problem, select_choices(problem) or ())
+    period_ns = WeightScheduler(problem).period_ns(select_choices(problem) or ())
     assert period_ns is not None
     assert period_ns / problem.instance.base_time_ns == pytest.approx(ratio, abs=6e-4)
 
@@ -114,7 +113,7 @@ def test_choices_that_do_not_fit_have_no_schedule() -> None:
     # 4 layers of 10 bytes and a gradient of 10 need 50 bytes.
     problem = WeightOffload(chain_of(*[(5, 5, 10)] * 4), 49, "1GB/s")
     assert schedule_selection(problem, ()) is None
-    assert period_of(problem, ()) is None
+    assert WeightScheduler(problem).period_ns(()) is None
 
 
 def test_an_early_upload_starts_no_earlier_than_its_own_backward_ends() -> None:
