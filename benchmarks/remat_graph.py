@@ -1,6 +1,6 @@
 """Recomputing on graphs: what is proved, and in how many CPU seconds, beside Checkmate's program.
 
-Run: ``python benchmarks/remat_graph.py SECTION ... [--folder FOLDER] [--seeds N]``. Sections:
+Run: ``python benchmarks/remat_graph.py SECTION ... [--seeds N]``. Sections:
 
 ``checkmate``
     `exact` and `checkmate` on the same graphs of up to 65 nodes at half to nine tenths of the
@@ -9,9 +9,8 @@ Run: ``python benchmarks/remat_graph.py SECTION ... [--folder FOLDER] [--seeds N
 ``single-cut``
     What models of one cut, at the stages whose memory costs most, prove of the overhead of training
     graphs in about .2 CPU seconds.
-``proved``
-    `exact` on published graphs, MOCCASIN's and Checkmate's, in FOLDER (networkx node-link JSON), at
-    memories with a time limit each; and at half of the memory on the networks drawn here.
+``networks``
+    `exact` at half of the memory on the networks drawn here; `graph_marks.py` has published graphs.
 ``large``
     `exact` on layered graphs of 1000 nodes drawn here.
 
@@ -30,13 +29,11 @@ import resource
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from jettison.formulations.remat_graph.windows.presets import SingleCut
 from jettison.instances.core.errors import InputError
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
 from jettison.instances.generators.training_networks import NETWORKS
-from jettison.instances.importers.networkx import import_networkx_graph
 from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.solvers.core.outcome import SolveOptions
@@ -48,23 +45,6 @@ from jettison.solvers.remat_graph.cuts.eviction_cost import eviction_costs
 
 SMALL = ("perceptron-12", "vgg-11", "vgg-16", "mobilenet", "encoder-2")
 SHARES = ("50%", "60%", "70%", "80%", "90%")
-# Memory of published graphs, and the seconds in which to be done.
-PUBLISHED: tuple[tuple[str, str | int, float], ...] = (
-    ("VGG16*", "90%", 5),
-    ("VGG19*", "90%", 5),
-    ("VGG19*", "80%", 5),
-    ("vgg_unet*", "90%", 5),
-    ("vgg_unet*", "50%", 5),
-    ("ResNet50*", "90%", 5),
-    ("ResNet50*", "80%", 5),
-    ("ResNet50*", "50%", 5),
-    ("ResNet50*", "30%", 40),
-    ("ResNet50*", "20%", 60),
-    ("random_layered_n100_*", "90%", 10),
-    ("random_layered_n100_*", "80%", 10),
-    ("random_layered_n250_*", 132156, 10),
-    ("random_layered_n250_*", 117472, 120),
-)
 SINGLE_CUT_S = 0.15
 LARGE: tuple[tuple[str, float], ...] = (("90%", 30), ("80%", 180))
 
@@ -210,28 +190,17 @@ def header() -> str:
     )
 
 
-def proved(folder: Path | None, seeds: int) -> None:
-    """Print the runs on published graphs and on networks."""
+def networks(seeds: int) -> None:
+    """Print the runs on networks at half of their memory."""
     print(header())
-    for pattern, memory, limit_s in PUBLISHED:
-        files = [] if folder is None else sorted(folder.glob(pattern + ".json"))
-        if not files:
-            print(f"{pattern:>32} skipped: no such file; name a folder with --folder")
-            continue
-        solve_seeds(import_networkx_graph(files[0]), memory, limit_s, seeds)
     for build in NETWORKS.values():
         graph = build(32)
-        if graph.store_all_peak_bytes // 2 >= graph.least_peak_bound_bytes:
-            solve_seeds(graph, "50%", 5, seeds)
-
-
-def solve_seeds(graph: Graph, memory: str | int, limit_s: float, seeds: int) -> None:
-    """Print the runs of `exact` on one problem."""
-    problem = RematGraph(graph, memory)
-    for seed in range(seeds):
-        options = SolveOptions(time_limit_s=limit_s, gap=0, seed=seed)
-        found = run(problem, "exact", options)
-        print(line(problem, memory, found), flush=True)
+        problem = RematGraph(graph, "50%")
+        if problem.memory_bytes < graph.least_peak_bound_bytes:
+            continue
+        for seed in range(seeds):
+            found = run(problem, "exact", SolveOptions(time_limit_s=5, gap=0, seed=seed))
+            print(line(problem, "50%", found), flush=True)
 
 
 def large(seeds: int) -> None:
@@ -249,9 +218,8 @@ def main() -> None:
     """Run the sections that are named."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument(
-        "sections", nargs="+", choices=("checkmate", "single-cut", "proved", "large")
+        "sections", nargs="+", choices=("checkmate", "single-cut", "networks", "large")
     )
-    parser.add_argument("--folder", type=Path, help="of networkx node-link files (*.json)")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--checkmate-limit", type=float, default=60, help="seconds, by default 60")
     arguments = parser.parse_args()
@@ -262,8 +230,8 @@ def main() -> None:
             against_checkmate(arguments.seeds, arguments.checkmate_limit)
         elif section == "single-cut":
             single_cuts(arguments.seeds)
-        elif section == "proved":
-            proved(arguments.folder, arguments.seeds)
+        elif section == "networks":
+            networks(arguments.seeds)
         else:
             large(arguments.seeds)
 
