@@ -112,3 +112,27 @@ def parse_memory(memory: str | int | Memory, peak_bytes: Callable[[], int] | Non
         return Amount(parse_bytes(text))
     except InputError as error:
         raise InputError(error.problem, field="memory", expected=_EXPECTED) from None
+
+
+def amount_or_share(
+    memory: str | int | Memory, peak_bytes: Callable[[], int], expected: str
+) -> Amount | Share:
+    """Read how much memory there is, as `parse_memory`, where no ratio alpha is defined.
+
+    Raises
+    ------
+    InputError
+        As `parse_memory`, and for a ratio; `expected` says what would be right.
+    """
+    found = parse_memory(memory, peak_bytes)
+    if isinstance(found, Alpha):
+        raise InputError(f"{found} is defined for chains only", field="memory", expected=expected)
+    return found
+
+
+def bytes_of(memory: str | int | Memory | None, peak_bytes: Callable[[], int]) -> int:
+    """Return an amount in bytes, or a share of a peak, rounded down."""
+    if isinstance(memory, Share):
+        return int(memory.of_peak * peak_bytes())
+    assert isinstance(memory, Amount)
+    return memory.size_bytes

@@ -34,15 +34,7 @@ def perceptron(layers: int = 6, batch: int = 1024, hidden: int = 1024) -> Tensor
     found = [_given("x", Role.INPUT, rows), _given("y", Role.INPUT, rows)]
     found += [_given(f"w{k}", Role.PARAMETER, square) for k in range(1, layers + 1)]
     found += [
-        TensorOperation(
-            name=f"dot{k}",
-            role=Role.FORWARD,
-            primitive="dot_general",
-            operands=(f"dot{k - 1}" if k > 1 else "x", f"w{k}"),
-            subscripts="mk,kn->mn",
-            shape=rows,
-            flops=flops,
-        )
+        _product(f"dot{k}", Role.FORWARD, (_value(k - 1), f"w{k}"), "mk,kn->mn", rows, flops)
         for k in range(1, layers + 1)
     ]
     found.append(_difference(layers, rows))
@@ -50,18 +42,9 @@ def perceptron(layers: int = 6, batch: int = 1024, hidden: int = 1024) -> Tensor
     for k in range(layers, 0, -1):
         found.append(_weight_gradient(k, gradient, square, flops))
         if k > 1:
-            found.append(
-                TensorOperation(
-                    name=f"grad_h{k - 1}",
-                    role=Role.BACKWARD,
-                    primitive="dot_general",
-                    operands=(gradient, f"w{k}"),
-                    subscripts="mn,kn->mk",
-                    shape=rows,
-                    flops=flops,
-                )
-            )
+            reads = (gradient, f"w{k}")
             gradient = f"grad_h{k - 1}"
+            found.append(_product(gradient, Role.BACKWARD, reads, "mn,kn->mk", rows, flops))
     return TensorProgram(
         f"mlp-{len(found)}", tuple(found), _provenance("mlp", layers, batch, hidden)
     )
@@ -82,16 +65,8 @@ def perceptron_without_parameters(
     size, flops = batch * hidden, 2 * batch * hidden * hidden
     found = [_given("x", Role.INPUT, rows), _given("y", Role.INPUT, rows)]
     found += [
-        TensorOperation(
-            name=f"dot{k}",
-            role=Role.FORWARD,
-            primitive="dot_general",
-            operands=(f"dot{k - 1}" if k > 1 else "x",),
-            # The weight is no operand; its axes are the product's all the same.
-            subscripts="mk->mn",
-            shape=rows,
-            flops=flops,
-        )
+        # The weight is no operand; its axes are the product's all the same.
+        _product(f"dot{k}", Role.FORWARD, (_value(k - 1),), "mk->mn", rows, flops)
         for k in range(1, layers + 1)
     ]
     found.append(_difference(layers, rows))
@@ -133,18 +108,8 @@ def perceptron_without_parameters(
     for k in range(layers, 0, -1):
         found.append(_weight_gradient(k, gradient, square, flops))
         if k > 1:
-            found.append(
-                TensorOperation(
-                    name=f"grad_h{k - 1}",
-                    role=Role.BACKWARD,
-                    primitive="dot_general",
-                    operands=(gradient,),
-                    subscripts="mn->mk",
-                    shape=rows,
-                    flops=flops,
-                )
-            )
-            gradient = f"grad_h{k - 1}"
+            before, gradient = gradient, f"grad_h{k - 1}"
+            found.append(_product(gradient, Role.BACKWARD, (before,), "mn->mk", rows, flops))
     return TensorProgram(
         f"mlp-{len(found)}-no-parameters",
         tuple(found),
@@ -171,15 +136,34 @@ def _difference(layers: int, shape: tuple[int, int]) -> TensorOperation:
 
 
 def _weight_gradient(k: int, gradient: str, shape: tuple[int, int], flops: int) -> TensorOperation:
+    reads = (_value(k - 1), gradient)
+    return _product(f"grad_w{k}", Role.BACKWARD, reads, "mk,mn->kn", shape, flops, keep=True)
+
+
+def _value(layer: int) -> str:
+    """Return the name of what a layer makes; layer 0 is the input."""
+    return f"dot{layer}" if layer else "x"
+
+
+def _product(
+    name: str,
+    role: Role,
+    operands: tuple[str, ...],
+    subscripts: str,
+    shape: tuple[int, int],
+    flops: int,
+    *,
+    keep: bool = False,
+) -> TensorOperation:
     return TensorOperation(
-        name=f"grad_w{k}",
-        role=Role.BACKWARD,
+        name=name,
+        role=role,
         primitive="dot_general",
-        operands=(f"dot{k - 1}" if k > 1 else "x", gradient),
-        subscripts="mk,mn->kn",
+        operands=operands,
+        subscripts=subscripts,
         shape=shape,
         flops=flops,
-        keep=True,
+        keep=keep,
     )
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.link import Link, parse_link
-from jettison.instances.core.memory import Alpha, Amount, Memory, Share, parse_memory
+from jettison.instances.core.memory import Memory, Share, amount_or_share, bytes_of
 from jettison.instances.multi_model.instance import MultiModel
 from jettison.instances.multi_model.sub_array import SubArray
 
@@ -54,13 +54,11 @@ class MultiModelTraining:
                 field="instance",
                 expected="multi-model needs models to train",
             )
-        memory = parse_memory(self.memory, self._least_fused_peak_bytes)
-        if isinstance(memory, Alpha):
-            raise InputError(
-                f"{memory} is defined for chains only",
-                field="memory",
-                expected="write an amount (40GiB) or a share of the no-saving peak (60%)",
-            )
+        memory = amount_or_share(
+            self.memory,
+            self._least_fused_peak_bytes,
+            "write an amount (40GiB) or a share of the no-saving peak (60%)",
+        )
         object.__setattr__(self, "memory", memory)
         if self.bandwidth is not None:
             object.__setattr__(self, "bandwidth", parse_link(self.bandwidth))
@@ -103,12 +101,8 @@ class MultiModelTraining:
     @cached_property
     def memory_bytes(self) -> int:
         """The limit in bytes; shares round down."""
-        match self.memory:
-            case Amount(size_bytes):
-                return size_bytes
-            case Share(of_peak):
-                return int(of_peak * self.instance.sub_array(self.count).store_all_peak_bytes)
-        raise AssertionError(self.memory)
+        array = self.instance.sub_array
+        return bytes_of(self.memory, lambda: array(self.count).store_all_peak_bytes)
 
     def _least_fused_peak_bytes(self) -> int:
         """Return the no-saving peak of the smallest sub-array of the instance."""

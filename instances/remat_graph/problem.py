@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from jettison.instances.core.errors import InputError
-from jettison.instances.core.memory import Alpha, Amount, Memory, Share, parse_memory
+from jettison.instances.core.memory import Memory, amount_or_share, bytes_of
 from jettison.instances.remat_graph.graph import Graph
 
 
@@ -42,13 +42,11 @@ class RematGraph:
                 field="instance",
                 expected="remat-graph needs a graph; turn a chain into one with chain_to_graph",
             )
-        memory = parse_memory(self.memory, lambda: self.instance.store_all_peak_bytes)
-        if isinstance(memory, Alpha):
-            raise InputError(
-                f"{memory} is defined for chains only",
-                field="memory",
-                expected="write an amount (4GiB) or a share of the no-recomputation peak (60%)",
-            )
+        memory = amount_or_share(
+            self.memory,
+            lambda: self.instance.store_all_peak_bytes,
+            "write an amount (4GiB) or a share of the no-recomputation peak (60%)",
+        )
         object.__setattr__(self, "memory", memory)
 
     @property
@@ -59,9 +57,4 @@ class RematGraph:
     @cached_property
     def memory_bytes(self) -> int:
         """The limit in bytes; shares round down."""
-        match self.memory:
-            case Amount(size_bytes):
-                return size_bytes
-            case Share(of_peak):
-                return int(of_peak * self.instance.store_all_peak_bytes)
-        raise AssertionError(self.memory)
+        return bytes_of(self.memory, lambda: self.instance.store_all_peak_bytes)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from jettison.instances.core.errors import InputError
-from jettison.instances.core.memory import Alpha, Amount, Memory, Share, parse_memory
+from jettison.instances.core.memory import Memory, Share, amount_or_share, bytes_of
 from jettison.instances.remat_sharding.chosen_strategies import with_strategies
 from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 
@@ -45,13 +45,11 @@ class RematSharding:
                 field="instance",
                 expected="remat-sharding needs a sharded graph",
             )
-        memory = parse_memory(self.memory, self._fastest_peak_bytes)
-        if isinstance(memory, Alpha):
-            raise InputError(
-                f"{memory} is defined for chains only",
-                field="memory",
-                expected="write an amount (4GiB) or a share of the fastest plan's peak (60%)",
-            )
+        memory = amount_or_share(
+            self.memory,
+            self._fastest_peak_bytes,
+            "write an amount (4GiB) or a share of the fastest plan's peak (60%)",
+        )
         if isinstance(memory, Share) and not self.instance.fastest:
             raise InputError(
                 f"{memory} of the fastest plan's peak, and {self.instance.name} does not name it",
@@ -68,12 +66,7 @@ class RematSharding:
     @cached_property
     def memory_bytes(self) -> int:
         """The limit in bytes; shares round down."""
-        match self.memory:
-            case Amount(size_bytes):
-                return size_bytes
-            case Share(of_peak):
-                return int(of_peak * self._fastest_peak_bytes())
-        raise AssertionError(self.memory)
+        return bytes_of(self.memory, self._fastest_peak_bytes)
 
     def _fastest_peak_bytes(self) -> int:
         """Return the no-saving peak of the fastest plan, or 0 where the graph does not name it."""

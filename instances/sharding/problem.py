@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from jettison.instances.core.errors import InputError
-from jettison.instances.core.memory import Alpha, Amount, Memory, Share, parse_memory
+from jettison.instances.core.memory import Memory, amount_or_share, bytes_of
 from jettison.instances.sharding.strategy_graph import StrategyGraph
 
 _EXPECTED = "write an amount (4GiB) or a share of the peak of the cheapest strategies (60%)"
@@ -54,11 +54,7 @@ class Sharding:
                     expected=_EXPECTED,
                 )
             return
-        memory = parse_memory(self.memory, lambda: self.instance.store_all_peak_bytes)
-        if isinstance(memory, Alpha):
-            raise InputError(
-                f"{memory} is defined for chains only", field="memory", expected=_EXPECTED
-            )
+        memory = amount_or_share(self.memory, lambda: self.instance.store_all_peak_bytes, _EXPECTED)
         object.__setattr__(self, "memory", memory)
 
     @property
@@ -69,10 +65,7 @@ class Sharding:
     @cached_property
     def memory_bytes(self) -> int:
         """The limit in bytes; shares round down."""
-        match self.memory:
-            case Amount(size_bytes):
-                return size_bytes
-            case Share(of_peak):
-                return int(of_peak * self.instance.store_all_peak_bytes)
+        if self.memory is not None:
+            return bytes_of(self.memory, lambda: self.instance.store_all_peak_bytes)
         assert self.instance.usage_limit_bytes is not None
         return self.instance.usage_limit_bytes

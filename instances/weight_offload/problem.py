@@ -7,7 +7,7 @@ from functools import cached_property
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.link import Link, parse_link
-from jettison.instances.core.memory import Alpha, Amount, Memory, Share, parse_memory
+from jettison.instances.core.memory import Alpha, Memory, bytes_of, parse_memory
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.weight_offload.cycle import WeightCycle
 
@@ -75,11 +75,7 @@ class WeightOffload:
     @cached_property
     def memory_bytes(self) -> int:
         """The limit in bytes; shares round down."""
-        memory = parse_memory(self.memory)
-        if isinstance(memory, Share):
-            return int(memory.of_peak * self.cycle.no_offload_peak_bytes)
-        assert isinstance(memory, Amount)
-        return memory.size_bytes
+        return bytes_of(self.memory, lambda: self.cycle.no_offload_peak_bytes)
 
     @cached_property
     def link(self) -> Link:

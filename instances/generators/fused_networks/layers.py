@@ -52,26 +52,18 @@ def normalized(step: FusedStep, name: str, source: str, channels: int) -> str:
 
 def activated(step: FusedStep, name: str, source: str) -> str:
     """Add a function of each number whose gradient reads its input: GELU, hardswish."""
-    size_bytes = step.size_bytes[source]
-    return step.add(
-        name,
-        (source,),
-        size_bytes,
-        (elementwise(2 * size_bytes),),
-        (Gradient(source, (source,), (elementwise(3 * size_bytes),)),),
-    )
+    return _pointwise(step, name, source, source)
 
 
 def rectified(step: FusedStep, name: str, source: str) -> str:
     """Add a ReLU, whose gradient reads its output."""
+    return _pointwise(step, name, source, name)
+
+
+def _pointwise(step: FusedStep, name: str, source: str, saved: str) -> str:
     size_bytes = step.size_bytes[source]
-    return step.add(
-        name,
-        (source,),
-        size_bytes,
-        (elementwise(2 * size_bytes),),
-        (Gradient(source, (name,), (elementwise(3 * size_bytes),)),),
-    )
+    back = Gradient(source, (saved,), (elementwise(3 * size_bytes),))
+    return step.add(name, (source,), size_bytes, (elementwise(2 * size_bytes),), (back,))
 
 
 def dropped(step: FusedStep, name: str, source: str, residual: str | None = None) -> str:
