@@ -3,12 +3,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := instances schedules formulations solvers studies executors cli tests tools benchmarks
 
-.PHONY: help install demo test lint test-torch test-jax test-cluster bench notebooks docs wheel-test
-.PHONY: sanitize clean
+# Compiled modules are kept: to compile them anew would cost each of many processes half a second.
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: help install demo quick test lint test-torch test-jax test-cluster bench notebooks docs wheel-test
+.PHONY: sanitize slow-tests clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo        solve, bound and compare on a bundled real instance; a table and pictures"
+	@echo "make quick       ruff, and one case of every quick test, in less than a minute"
 	@echo "make test        ruff, mypy --strict and all tests"
 	@echo "make test-torch  the tests that need PyTorch, which it installs"
 	@echo "make test-jax    the tests that need JAX, which it installs"
@@ -43,9 +47,21 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# One process for each core: most of the time goes into notebooks and solvers.
+# One process for each core. A process that has nothing left takes tests from another, so that those
+# of a module mostly stay together and share what they have solved.
+TOGETHER := -n auto --dist worksteal
+
+quick: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python -m pytest $(TOGETHER) --quick
+
 test: lint
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest $(TOGETHER)
+
+# After tests have become slower or faster: tests/slow_tests.txt, which says what is not quick.
+slow-tests: install
+	$(BIN)/python -m pytest $(TOGETHER) --note-slow
 
 test-torch: install
 	$(BIN)/python -m pip install --quiet $(or $(TORCH),"torch>=2.4")

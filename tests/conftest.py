@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.tiers import WITH_OTHER_EXTRAS, SlowTests, quick_tests
+
 _REPOSITORY = Path(__file__).resolve().parent.parent
 
 # The same examples in every run; `--hypothesis-profile roaming` looks elsewhere each time.
@@ -31,3 +33,29 @@ def shared_data() -> Path:
 def _ctrl_c_is_heard() -> None:
     """Let Ctrl-C raise, also where the tests were started in the background and it is ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="one case of every test that is quick")
+    parser.addoption("--note-slow", action="store_true", help="write tests/slow_tests.txt anew")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Of several processes the one that starts the others hears of every test.
+    if config.getoption("--note-slow") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(SlowTests())
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    if config.getoption("--quick") and collection_path.name in WITH_OTHER_EXTRAS:
+        return True
+    return None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--quick"):
+        chosen = quick_tests(items)
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+        items[:] = chosen
+    # The longest tests come first, so that no process works alone in the end.
+    items.sort(key=lambda item: item.path.parent.name != "notebooks")

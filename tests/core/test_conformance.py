@@ -136,6 +136,7 @@ def problems(kind: str, instance: Instance) -> list[list[Problem]]:
     ]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("kind", "instance"), KINDS)
 def test_every_method_keeps_its_promises(
     kind: str, instance: Instance, subtests: pytest.Subtests
