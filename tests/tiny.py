@@ -2,63 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_graph.graph import Graph, Node
 from jettison.instances.sharding.strategy_graph import StrategyEdge, StrategyGraph, StrategyNode
+from tests.drawing.chains import stage_of
 
-
-def chain_of(
-    input_bytes: int, *stages: tuple[int, int, int, int, int], holds_gradient: bool = False
-) -> Chain:
-    """Build a chain from (forward time, a, ā, of, ob) per stage; every backward takes 1 ns."""
-    return Chain(
-        name="c",
-        input_bytes=input_bytes,
-        stages=tuple(
-            Stage(
-                name=f"s{number}",
-                forward_ns=time,
-                backward_ns=1,
-                output_bytes=output,
-                saved_bytes=saved,
-                forward_overhead_bytes=forward,
-                backward_overhead_bytes=backward,
-            )
-            for number, (time, output, saved, forward, backward) in enumerate(stages, start=1)
-        ),
-        backward_overhead_holds_gradient=holds_gradient,
-    )
-
-
-def _stage(name: str, times: tuple[int, int], sizes: tuple[int, int], *over: int) -> Stage:
-    forward_overhead, backward_overhead = over or (0, 0)
-    return Stage(
-        name=name,
-        forward_ns=times[0],
-        backward_ns=times[1],
-        output_bytes=sizes[0],
-        saved_bytes=sizes[1],
-        forward_overhead_bytes=forward_overhead,
-        backward_overhead_bytes=backward_overhead,
-    )
-
-
-def _layer(
-    name: str, times: tuple[int, int], sizes: tuple[int, int], weight_bytes: int, *over: int
-) -> Stage:
-    return replace(_stage(name, times, sizes, *over), weight_bytes=weight_bytes)
-
-
-LOSS_ONLY = Chain("loss only", 3, (_stage("loss", (2, 3), (0, 4)),))
+LOSS_ONLY = Chain("loss only", 3, (stage_of("loss", 2, 3, 0, 4),))
 
 UNIFORM = Chain(
     "uniform",
     1,
     (
-        *(_stage(f"layer{k}", (2, 3), (1, 2)) for k in range(6)),
-        _stage("loss", (1, 1), (0, 0)),
+        *(stage_of(f"layer{k}", 2, 3, 1, 2) for k in range(6)),
+        stage_of("loss", 1, 1, 0, 0),
     ),
 )
 
@@ -66,11 +22,11 @@ UNEVEN = Chain(
     "uneven",
     4,
     (
-        _stage("wide", (9, 5), (8, 20), 3, 1),
-        _stage("narrow", (1, 2), (1, 1)),
-        _stage("free", (0, 0), (0, 0)),
-        _stage("heavy", (7, 30), (5, 11), 0, 6),
-        _stage("loss", (1, 1), (0, 2), 1, 1),
+        stage_of("wide", 9, 5, 8, 20, 3, 1),
+        stage_of("narrow", 1, 2, 1, 1),
+        stage_of("free", 0, 0, 0, 0),
+        stage_of("heavy", 7, 30, 5, 11, 0, 6),
+        stage_of("loss", 1, 1, 0, 2, 1, 1),
     ),
 )
 
@@ -78,9 +34,9 @@ GRADIENT_IN_OVERHEAD = Chain(
     "gradient in overhead",
     2,
     (
-        _stage("one", (4, 4), (3, 5), 0, 2),
-        _stage("two", (3, 6), (2, 6), 1, 3),
-        _stage("loss", (1, 1), (0, 1), 0, 2),
+        stage_of("one", 4, 4, 3, 5, 0, 2),
+        stage_of("two", 3, 6, 2, 6, 1, 3),
+        stage_of("loss", 1, 1, 0, 1, 0, 2),
     ),
     backward_overhead_holds_gradient=True,
 )
@@ -91,9 +47,9 @@ EQUAL_LAYERS = Chain(
     "equal layers",
     0,
     (
-        _layer("embedding", (0, 0), (0, 1), 9),
-        *(_layer(f"block{k}", (2, 6), (0, 1), 6) for k in range(3)),
-        _layer("head", (0, 0), (0, 0), 0),
+        stage_of("embedding", 0, 0, 0, 1, weight_bytes=9),
+        *(stage_of(f"block{k}", 2, 6, 0, 1, weight_bytes=6) for k in range(3)),
+        stage_of("head", 0, 0, 0, 0, weight_bytes=0),
     ),
 )
 
@@ -101,10 +57,10 @@ UNEQUAL_LAYERS = Chain(
     "unequal layers",
     2,
     (
-        _layer("light", (3, 4), (2, 3), 1, 1, 2),
-        _layer("none", (5, 1), (1, 1), 0),
-        _layer("heavy", (1, 9), (3, 4), 12),
-        _layer("loss", (2, 2), (0, 1), 5),
+        stage_of("light", 3, 4, 2, 3, 1, 2, 1),
+        stage_of("none", 5, 1, 1, 1, weight_bytes=0),
+        stage_of("heavy", 1, 9, 3, 4, weight_bytes=12),
+        stage_of("loss", 2, 2, 0, 1, weight_bytes=5),
     ),
 )
 
@@ -114,9 +70,9 @@ LARGER_IF_PERSISTENT = Chain(
     "larger if persistent",
     0,
     (
-        _stage("first", (1, 0), (1, 2), 1, 0),
-        _stage("second", (1, 0), (0, 0), 2, 0),
-        _stage("loss", (0, 0), (0, 0)),
+        stage_of("first", 1, 0, 1, 2, 1, 0),
+        stage_of("second", 1, 0, 0, 0, 2, 0),
+        stage_of("loss", 0, 0, 0, 0),
     ),
     backward_overhead_holds_gradient=True,
 )

@@ -11,7 +11,7 @@ from jettison.certificates.remat_chain.chain_cut import chain_cut
 from jettison.formulations.remat_chain.cut import ChainCut
 from jettison.instances.remat_chain.problem import RematChain
 from tests.certificates.as_arrays import as_arrays, optimum
-from tests.sharding.strategies import random_chain
+from tests.drawing.chains import random_chain
 
 
 def problems(count: int) -> list[RematChain]:

@@ -33,11 +33,11 @@ from jettison.solvers.proof.statement import Statement
 from jettison.solvers.remat_chain.proof.programs import certify_none_fits, certify_program
 from jettison.solvers.remat_chain.rotor_drops import solve_rotor_drops
 from jettison.solvers.remat_chain.rotor_exact import solve_rotor_exact
+from tests.drawing.chains import random_chain
+from tests.drawing.graphs import tight
 from tests.remat_chain.oracles import brute_force as chain_brute_force
 from tests.remat_chain.oracles.drops_brute_force import fastest_persistent_with_drops
 from tests.remat_graph.oracles import brute_force as graph_brute_force
-from tests.remat_graph.order_graphs import tight
-from tests.sharding.strategies import random_chain
 
 CHANGES = 3000
 BROKEN_FILES = 600

@@ -18,10 +18,9 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.solve import bound, solve
 from jettison.solvers.remat_chain.proof.drop_steps import DropSteps
 from tests.certificates.written_certificate import Header, header_of, written
+from tests.drawing.chains import chain_of, random_chain
 from tests.remat_chain.oracles.drop_recurrence import Reading, time_by_recurrence
 from tests.remat_chain.oracles.drops_brute_force import persistent_trade_off_with_drops
-from tests.sharding.strategies import random_chain
-from tests.tiny import chain_of
 
 LENGTHS = (1, 2, 3, 3, 4)
 WITH_DROPS = ScheduleClass.PERSISTENT_WITH_DROPS

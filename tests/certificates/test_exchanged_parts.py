@@ -32,13 +32,13 @@ from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.proof.certify import certify
 from jettison.solvers.proof.statement import Statement
 from tests.certificates.written_certificate import Header, text_of
+from tests.drawing.chains import random_chain
+from tests.drawing.graphs import tight
 from tests.remat_chain.oracles import brute_force as chain_brute_force
 from tests.remat_graph.oracles import brute_force as graph_brute_force
-from tests.remat_graph.order_graphs import tight
 from tests.remat_sharding.oracles.brute_force import best_reduced_plan
 from tests.remat_sharding.samples import training_steps
 from tests.sharding.oracles.strategy_brute_force import least_cost, least_peak, random_graph
-from tests.sharding.strategies import random_chain
 from tests.three_partition.oracles.brute_force import has_three_partition
 from tests.weight_offload.oracles.brute_force import least_period_ns
 from tests.weight_offload.oracles.samples import BANDWIDTHS, sample

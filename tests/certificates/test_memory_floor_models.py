@@ -12,8 +12,9 @@ from jettison.certificates.integer_model import IntegerModel
 from jettison.certificates.remat_graph.memory_floor import graph_memory_floor
 from jettison.certificates.remat_sharding.memory_floor import sharded_memory_floor
 from jettison.instances.remat_graph.graph import Graph, Node
+from tests.drawing.graphs import tight
 from tests.remat_graph.oracles.brute_force import least_memory_bytes
-from tests.remat_graph.order_graphs import TWO, tight
+from tests.remat_graph.order_graphs import TWO
 from tests.remat_sharding.oracles.brute_force import best_staged_plan
 from tests.remat_sharding.samples import any_order
 from tests.remat_sharding.tiny_sharded import LAYERS

@@ -16,10 +16,9 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.remat_chain.least_memory import least_persistent_memory
 from jettison.solvers.remat_chain.proof.persistent_steps import PersistentSteps
 from tests.certificates.written_certificate import Header, header_of, written
+from tests.drawing.chains import chain_of, random_chain
 from tests.remat_chain.oracles import recurrence as chain_recurrence
 from tests.remat_chain.oracles.brute_force import Front, fastest_in, persistent_front
-from tests.sharding.strategies import random_chain
-from tests.tiny import chain_of
 
 LENGTHS = (1, 2, 2, 3, 3, 3)
 FORMULATION = {"name": "persistent-bellman", "version": 1}

@@ -29,8 +29,8 @@ from tests.certificates.test_changed_certificates import (
 from tests.certificates.test_exchanged_parts import certificates as certificates_of_all
 from tests.certificates.test_exchanged_parts import change_header, is_like
 from tests.certificates.written_certificate import text_of
-from tests.remat_graph.order_graphs import tight
-from tests.sharding.strategies import random_chain
+from tests.drawing.chains import random_chain
+from tests.drawing.graphs import tight
 
 DATA = Path(__file__).parent / "data"
 CHANGED = 600

@@ -21,10 +21,10 @@ from jettison.certificates.formulations import FORMULATIONS as FIRST
 from jettison.certificates.integer_model import IntegerModel, Row
 from jettison.solvers.proof.statement import Statement
 from tests.certificates.second_checker import needs_node
-from tests.remat_graph.order_graphs import tight
+from tests.drawing.chains import random_chain
+from tests.drawing.graphs import tight
 from tests.remat_sharding.samples import training_steps
 from tests.sharding.oracles.strategy_brute_force import random_graph
-from tests.sharding.strategies import random_chain
 from tests.weight_offload.oracles.samples import sample
 
 LISTER = Path(__file__).parent / "list_models.js"

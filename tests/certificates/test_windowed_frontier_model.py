@@ -12,34 +12,19 @@ import pytest
 from jettison.certificates.errors import CertificateError
 from jettison.certificates.remat_graph.windowed_frontier import windowed_frontier
 from jettison.formulations.remat_graph.windows.frontier import WindowedFrontier
-from jettison.instances.remat_graph.graph import Graph, Node
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.proof.certify import certify
 from jettison.solvers.proof.statement import Statement
 from tests.certificates.as_arrays import as_arrays, optimum
+from tests.drawing.graphs import random_graph
 from tests.remat_graph.order_graphs import THREE
 
 
 def drawn_problem(chance: random.Random) -> RematGraph:
     """Draw a graph of some nodes, and a memory in which some recomputation is needed."""
-    count = chance.randint(4, 9)
-    nodes = []
-    for position in range(count):
-        read = {position - 1} if position and chance.random() < 0.8 else set()
-        read |= {chance.randrange(position) for _ in range(2) if position}
-        nodes.append(
-            Node(
-                name=f"node {position}",
-                duration_ns=chance.randint(0, 9),
-                output_bytes=chance.randint(0, 9),
-                inputs=tuple(f"node {source}" for source in sorted(read)),
-                workspace_bytes=chance.choice((0, 0, 3)),
-                keep=chance.random() < 0.15,
-            )
-        )
-    graph = Graph("drawn", tuple(nodes))
+    graph = random_graph(chance, chance.randint(4, 9))
     least, most = graph.least_peak_bound_bytes, graph.store_all_peak_bytes
     return RematGraph(graph, chance.randint(max(0, least - 1), max(least, most)))
 

@@ -34,8 +34,8 @@ from jettison.solvers.remat_offload.least_memory import least_memory_with_offloa
 from jettison.solvers.remat_sharding.kiwi.full import KIWI_FULL
 from jettison.solvers.remat_sharding.kiwi.reduced import KIWI_REDUCED
 from jettison.solvers.remat_sharding.kiwi.search import KiwiSearch
+from tests.drawing.chains import random_chain
 from tests.remat_sharding.tiny_sharded import LAYERS, SHARDED_GRAPHS, WAITING
-from tests.sharding.strategies import random_chain
 from tests.tiny import UNEVEN
 
 OPTIONS = SolveOptions(time_limit_s=30, gap=0)

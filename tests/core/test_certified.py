@@ -22,8 +22,8 @@ from jettison.solvers.core.solve import bound, compare, solve
 from jettison.solvers.core.status import Termination
 from jettison.solvers.core.verdict import Verdict
 from jettison.solvers.proof.certificate import Certificate
+from tests.drawing.chains import random_chain
 from tests.remat_chain.oracles import brute_force as chain_brute_force
-from tests.sharding.strategies import random_chain
 from tests.tiny import UNIFORM
 from tests.weight_offload.layers import layers_in
 

@@ -20,8 +20,9 @@ from jettison.solvers.remat_chain.baselines import (
     recompute_all_schedule,
     store_all_schedule,
 )
+from tests.drawing.chains import chain_of
 from tests.remat_offload.sequences import sequence
-from tests.tiny import LADDER, UNEVEN, UNIFORM, chain_of
+from tests.tiny import LADDER, UNEVEN, UNIFORM
 
 GIB = 2**30
 DURING = "in use while it runs"

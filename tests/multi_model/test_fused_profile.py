@@ -14,7 +14,7 @@ from jettison.instances.multi_model.fused_profile import fused_profile
 from jettison.instances.multi_model.instance import MultiModel
 from jettison.instances.remat_graph.graph import Graph, Node
 from jettison.schedules.remat_graph.schedule import GraphOperationKind, GraphSchedule
-from tests.sharding.strategies import graphs
+from tests.drawing.graphs import graphs
 
 SECOND = 10**9
 AMOUNTS = st.integers(0, 12)

@@ -14,9 +14,9 @@ from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.status import Answer
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_of_a_method import highs_options
+from tests.drawing.graphs import tight_remat_graphs
 from tests.remat_chain.oracles.ascending_runs import AscendingRuns
 from tests.remat_graph.oracles.brute_force import least_staged_time_ns, least_time_ns
-from tests.remat_graph.tight_graphs import tight_remat_graphs
 from tests.tiny import ONLY_OUT_OF_ORDER
 
 

@@ -28,7 +28,7 @@ from jettison.solvers.remat_chain.baselines import (
     solve_store_all,
     store_all_schedule,
 )
-from tests.sharding.strategies import chains
+from tests.drawing.chains import chains
 
 
 def _layers(count: int) -> Chain:

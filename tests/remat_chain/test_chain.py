@@ -3,25 +3,22 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.provenance import Provenance
-from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison.instances.remat_chain.chain import Chain
 from jettison.schedules.remat_chain.schedule import (
     ChainOperation,
     ChainOperationKind,
     ChainSchedule,
 )
+from tests.drawing.chains import chains, stage_of
 
-
-def _stage(name: str, **fields: int) -> Stage:
-    amounts = {"forward_ns": 1, "backward_ns": 1, "output_bytes": 0, "saved_bytes": 0}
-    return Stage(name=name, **{**amounts, **fields})
-
+_stage = partial(stage_of, forward_ns=1, backward_ns=1)
 
 # Two layers and the loss; every closed form below is worked out on it by hand.
 CHAIN = Chain(
@@ -214,32 +211,6 @@ def test_the_hash_changes_with_the_input_and_the_convention() -> None:
 
 def test_chains_that_differ_in_provenance_only_are_equal() -> None:
     assert replace(CHAIN, provenance=Provenance(source="synthetic")) == CHAIN
-
-
-SIZES = st.integers(0, 20)
-
-
-@st.composite
-def chains(draw: st.DrawFn) -> Chain:
-    stages = []
-    count = draw(st.integers(1, 5))
-    for number in range(1, count + 1):
-        output = draw(SIZES) if number < count else 0
-        stages.append(
-            _stage(
-                f"s{number}",
-                output_bytes=output,
-                saved_bytes=output + draw(SIZES),
-                forward_overhead_bytes=draw(SIZES),
-                backward_overhead_bytes=draw(SIZES),
-            )
-        )
-    return Chain(
-        name="c",
-        input_bytes=draw(SIZES),
-        stages=tuple(stages),
-        backward_overhead_holds_gradient=draw(st.booleans()),
-    )
 
 
 def _replayed_peak(chain: Chain, operations: list[tuple[str, int]]) -> int:

@@ -15,7 +15,7 @@ from jettison.instances.remat_chain.problem import RematChain
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.remat_chain.cut_bound import ChainCuts
-from tests.sharding.strategies import random_chain
+from tests.drawing.chains import random_chain
 
 
 def optimum(cut: ChainCut, problem: RematChain) -> int | None:

@@ -17,22 +17,12 @@ from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.solve import compare_with
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.cut_bound import ChainCuts, StepFunction, bound_chain_cut
+from tests.drawing.chains import even_chain, remat_chains
 from tests.remat_chain.oracles.brute_force import fastest, fastest_in
 from tests.remat_chain.oracles.drops_brute_force import trade_off_with_drops
 from tests.remat_chain.oracles.judged_chains import JudgedChain, judged_chains
-from tests.sharding.strategies import remat_chains
 
 OPTIONS = SolveOptions(time_limit_s=None)
-
-
-def even_chain(layers: int) -> Chain:
-    """Layers that take 10 ns each way, put out 1 byte and save 3; the input has no size."""
-    stages = [
-        Stage(name=f"layer {k}", forward_ns=10, backward_ns=10, output_bytes=1, saved_bytes=3)
-        for k in range(1, layers + 1)
-    ]
-    loss = Stage(name="loss", forward_ns=0, backward_ns=0, output_bytes=0, saved_bytes=0)
-    return Chain("even", 0, (*stages, loss))
 
 
 def bound_ns(chain: Chain, memory_bytes: int) -> int | None:

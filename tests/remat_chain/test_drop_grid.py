@@ -23,8 +23,8 @@ from jettison.solvers.remat_chain.rotor import (
     kernel_arguments,
     persistent_curve,
 )
+from tests.drawing.chains import random_chain, scaled_chain
 from tests.remat_chain.oracles.drop_recurrence import Reading, time_by_recurrence
-from tests.sharding.strategies import random_chain, scaled_chain
 
 WITHOUT_LIMIT = SolveOptions(time_limit_s=None, gap=0)
 

@@ -20,6 +20,7 @@ from jettison.solvers.remat_chain.drop_search import (
 from jettison.solvers.remat_chain.least_memory import least_persistent_memory
 from jettison.solvers.remat_chain.rotor import persistent_bracket
 from jettison.solvers.remat_chain.rotor_exact import Effort, Search
+from tests.drawing.chains import random_chain
 from tests.remat_chain.oracles.brute_force import fastest_in, fastest_persistent, persistent_front
 from tests.remat_chain.oracles.drop_recurrence import Reading, time_by_recurrence
 from tests.remat_chain.oracles.drops_brute_force import (
@@ -29,7 +30,6 @@ from tests.remat_chain.oracles.drops_brute_force import (
     persistent_trade_off_with_drops,
     trade_off_with_drops,
 )
-from tests.sharding.strategies import random_chain
 
 WITHOUT_LIMIT = SolveOptions(time_limit_s=None, gap=0)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison.instances.remat_chain.chain import Chain
 from jettison.schedules.core.replay import Replay, Rule
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_chain.schedule import (
@@ -18,38 +18,24 @@ from jettison.schedules.remat_chain.schedule import (
     ChainSchedule,
 )
 from jettison.solvers.remat_chain.least_memory import chain_schedule
+from tests.drawing.chains import chain_of, chains, random_chain
 from tests.remat_chain.oracles.drop_referee import Referee
 from tests.remat_chain.random_sequences import random_sequence_with_drops
-from tests.sharding.strategies import chains, random_chain
-from tests.tiny import chain_of
+from tests.remat_chain.sequences import LOSS, layer, sequence
 
 PERSISTENT = ScheduleClass.PERSISTENT
 WITH_DROPS = ScheduleClass.PERSISTENT_WITH_DROPS
 
 
-def _schedule(text: str) -> ChainSchedule:
-    """Read a sequence such as ``F_ck 1, D 0``."""
-    words = [operation.split() for operation in text.split(",")]
-    return ChainSchedule(
-        tuple(ChainOperation(ChainOperationKind(kind), int(stage)) for kind, stage in words)
-    )
-
-
-def _layer(number: int, **fields: int) -> Stage:
-    amounts = {"forward_ns": 1, "backward_ns": 10, "output_bytes": 2, "saved_bytes": 3}
-    return Stage(name=f"layer {number}", **{**amounts, **fields})
-
-
-LOSS = Stage(name="loss", forward_ns=1, backward_ns=10, output_bytes=0, saved_bytes=1)
-THREE = Chain(name="three", input_bytes=1, stages=(_layer(1), _layer(2), LOSS))
-FOUR = Chain(name="four", input_bytes=1, stages=(_layer(1), _layer(2), _layer(3), LOSS))
+THREE = Chain(name="three", input_bytes=1, stages=(layer("1"), layer("2"), LOSS))
+FOUR = Chain(name="four", input_bytes=1, stages=(layer("1"), layer("2"), layer("3"), LOSS))
 
 # a^1 is dropped under ā^2 and computed again right before B 2.
 UNDER_SAVED = "F_ck 1, F_all 2, D 1, F_all 3, B 3, F_all 1, B 2, B 1"
 
 
 def test_a_dropped_input_that_is_made_again_is_worked_out_by_hand() -> None:
-    replay = _schedule(UNDER_SAVED).replay(THREE)
+    replay = sequence(UNDER_SAVED).replay(THREE)
     assert replay.valid
     # Four forwards of 1 and three backwards of 10; the drop takes no time.
     assert replay.time_ns == 34
@@ -72,12 +58,12 @@ def test_a_dropped_input_that_is_made_again_is_worked_out_by_hand() -> None:
 
 def test_a_drop_frees_what_was_saved_where_that_is_there() -> None:
     # a0 1, ā1 3: the drop leaves 1.
-    step = _schedule("F_all 1, D 1").replay(THREE).steps[1]
+    step = sequence("F_all 1, D 1").replay(THREE).steps[1]
     assert (step.operation, step.start_ns, step.end_ns, step.after_bytes) == ("D 1", 1, 1, 1)
 
 
 def test_a_drop_takes_no_memory_and_is_not_to_blame_for_too_little() -> None:
-    replay = _schedule("F_all 1, D 1").replay(THREE, 2)
+    replay = sequence("F_all 1, D 1").replay(THREE, 2)
     assert [str(item) for item in replay.violations[:1]] == [
         "operation 0 (F_all 1): out of memory: ā^1, 2 bytes over the limit"
     ]
@@ -85,7 +71,7 @@ def test_a_drop_takes_no_memory_and_is_not_to_blame_for_too_little() -> None:
 
 
 def test_a_drop_of_what_is_not_there_is_named() -> None:
-    messages = [str(item) for item in _schedule("D 1, F_ck 1, D 1, D 1").replay(THREE).violations]
+    messages = [str(item) for item in sequence("D 1, F_ck 1, D 1, D 1").replay(THREE).violations]
     assert messages[:2] == [
         "operation 0 (D 1): not in memory: a^1",
         "operation 3 (D 1): not in memory: a^1",
@@ -95,7 +81,7 @@ def test_a_drop_of_what_is_not_there_is_named() -> None:
 def test_dropping_the_input_of_the_chain_leaves_the_first_backward_without_it() -> None:
     messages = [
         str(item)
-        for item in _schedule("F_all 1, D 0, F_all 2, F_all 3, B 3, B 2, B 1")
+        for item in sequence("F_all 1, D 0, F_all 2, F_all 3, B 3, B 2, B 1")
         .replay(THREE)
         .violations
     ]
@@ -104,7 +90,7 @@ def test_dropping_the_input_of_the_chain_leaves_the_first_backward_without_it() 
 
 @pytest.mark.parametrize("stage", [-1, 4])
 def test_a_stage_that_the_chain_does_not_have_is_named(stage: int) -> None:
-    (violation, *_) = _schedule(f"D {stage}").replay(THREE).violations
+    (violation, *_) = sequence(f"D {stage}").replay(THREE).violations
     assert (violation.rule, violation.tensor) == (Rule.UNKNOWN_OPERATION, f"stage {stage}")
 
 
@@ -131,7 +117,7 @@ def test_a_stage_that_the_chain_does_not_have_is_named(stage: int) -> None:
 def test_the_class_of_a_sequence_follows_its_rules(
     text: str, schedule_class: ScheduleClass | str
 ) -> None:
-    replay = _schedule(text).replay(THREE)
+    replay = sequence(text).replay(THREE)
     assert replay.valid
     assert replay.schedule_class == schedule_class
 
@@ -139,7 +125,7 @@ def test_the_class_of_a_sequence_follows_its_rules(
 def test_two_drops_may_be_nested() -> None:
     # a^2 comes back through F_all 2, whose own input a^1 is dropped and comes back through F_all 1.
     text = "F_ck 1, F_none 2, F_all 3, D 2, F_all 4, B 4, F_ck 1, F_all 2, D 1, B 3, F_all 1, B 2"
-    replay = _schedule(f"{text}, B 1").replay(FOUR)
+    replay = sequence(f"{text}, B 1").replay(FOUR)
     assert replay.valid
     assert replay.schedule_class is WITH_DROPS
 
@@ -148,7 +134,7 @@ def test_the_smallest_chain_on_which_a_drop_lowers_the_least_memory() -> None:
     # a = 0 10 10 0, ā = 10 10 0, of = 0 20 0, ob = 0 0 15: 40 bytes with a drop, and
     # drop-dp's search finds no schedule of Table 1 in 41.
     chain = chain_of(0, (1, 10, 10, 0, 0), (1, 10, 10, 20, 0), (1, 0, 0, 0, 15))
-    with_drop = _schedule("F_ck 1, F_all 2, D 1, F_all 3, B 3, F_all 1, B 2, B 1")
+    with_drop = sequence("F_ck 1, F_all 2, D 1, F_all 3, B 3, F_all 1, B 2, B 1")
     replay = with_drop.replay(chain, 40)
     # F_all 2 takes 10 + 10 + 20; after the drop B 3 takes 10 + 0 + 15 + 10, B 2 40.
     assert replay.valid

@@ -16,9 +16,8 @@ from jettison.schedules.remat_graph.schedule import (
     GraphOperationKind,
     GraphSchedule,
 )
+from tests.drawing.chains import chain_of, chains, random_chain
 from tests.remat_chain.oracles.from_graph import chain_schedule_of_graph
-from tests.sharding.strategies import chains, random_chain
-from tests.tiny import chain_of
 
 # Nodes: F1 S1 A1 are 0 1 2, F2 S2 A2 are 3 4 5, F3 S3 are 6 7, B3 B2 B1 are 8 9 10.
 THREE = chain_of(1, (10, 1, 6, 0, 0), (20, 1, 6, 0, 0), (1, 0, 0, 0, 0))

@@ -23,8 +23,9 @@ from jettison.solvers.remat_chain.baselines import (
     recompute_all_schedule,
     store_all_schedule,
 )
-from tests.sharding.strategies import chains
-from tests.tiny import CHAINS, LOSS_ONLY, UNIFORM, chain_of
+from tests.drawing.chains import chain_of, chains
+from tests.remat_chain.sequences import sequence
+from tests.tiny import CHAINS, LOSS_ONLY, UNIFORM
 
 LABELS = {
     ChainOperationKind.FORWARD_ALL: "$F_{all}$",
@@ -69,10 +70,7 @@ def test_a_drop_is_a_line_where_the_band_of_its_value_ends() -> None:
     # F_ck 1 and F_all 2 take 10 and 20 ns; then a^1 goes.
     chain = chain_of(1, (10, 1, 6, 0, 0), (20, 1, 6, 0, 0), (1, 0, 0, 0, 0))
     text = "F_ck 1, F_all 2, D 1, F_all 3, B 3, F_all 1, B 2, B 1"
-    words = [word.split() for word in text.split(", ")]
-    schedule = ChainSchedule(
-        tuple(ChainOperation(ChainOperationKind(kind), int(stage)) for kind, stage in words)
-    )
+    schedule = sequence(text)
     axes = plot_chain_grid(chain, schedule, title="mine").axes[0]
     assert boxes(axes, "$D$") == [(30, 30, 1)]
     assert (10, 30, 1) in boxes(axes, "$a$")

@@ -10,10 +10,10 @@ from jettison.solvers.remat_chain.least_memory import (
     least_memory_of_any_schedule,
     least_persistent_memory,
 )
+from tests.drawing.chains import chains
 from tests.remat_chain.oracles.brute_force import least_memory, least_memory_persistent
 from tests.remat_chain.oracles.drops_brute_force import trade_off_with_drops
 from tests.remat_chain.oracles.judged_chains import judged_chains
-from tests.sharding.strategies import chains
 from tests.tiny import LARGER_IF_PERSISTENT
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from jettison.instances.remat_chain.chain import Chain, Stage
 from jettison.solvers.remat_chain.needs import ChainNeeds
-from tests.sharding.strategies import chains
+from tests.drawing.chains import chains
 
 THREE_STAGES = Chain(
     name="three stages",

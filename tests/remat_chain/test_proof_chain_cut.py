@@ -9,9 +9,9 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.remat_chain.cut_bound import ChainCuts
 from jettison.solvers.remat_chain.proof.certifier import certify_cut
+from tests.drawing.chains import random_chain
 from tests.remat_chain.oracles.brute_force import fastest_in
 from tests.remat_chain.oracles.drops_brute_force import trade_off_with_drops
-from tests.sharding.strategies import random_chain
 
 
 def test_the_best_cut_is_certified_and_at_most_the_fastest_step() -> None:

@@ -13,7 +13,7 @@ from jettison.schedules.remat_chain.schedule import ChainOperation, ChainOperati
 from jettison.solvers.core.solve import solve
 from jettison.solvers.remat_chain.least_memory import least_memory, least_persistent_memory
 from jettison.solvers.remat_chain.needs import ChainNeeds, InputsOnlyNeeds
-from tests.sharding.strategies import random_chain
+from tests.drawing.chains import random_chain
 from tests.tiny import CHAINS, UNIFORM
 
 

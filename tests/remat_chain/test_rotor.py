@@ -19,10 +19,10 @@ from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.baselines import store_all_schedule
 from jettison.solvers.remat_chain.least_memory import least_persistent_memory
 from jettison.solvers.remat_chain.rotor import Bracket, persistent_bracket, solve_rotor
+from tests.drawing.chains import chains, random_chain, remat_chains, scaled_chain
 from tests.remat_chain.oracles.brute_force import fastest, fastest_in, fastest_persistent
 from tests.remat_chain.oracles.judged_chains import JudgedChain, judged, judged_chains
 from tests.remat_chain.oracles.recurrence import Recurrence
-from tests.sharding.strategies import chains, random_chain, remat_chains, scaled_chain
 
 # Sizes that no number of slots within reach divides, on a chain where recomputing pays.
 AWKWARD = Chain(

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_chain.problem import RematChain
 from jettison.schedules.remat_chain.schedule import (
     ChainOperation,
@@ -19,24 +19,12 @@ from jettison.schedules.remat_chain.schedule import (
 )
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.remat_chain.rotor import solve_rotor
+from tests.drawing.chains import unit_chain
 from tests.remat_chain.oracles.brute_force import fastest_in, fastest_persistent
 from tests.remat_chain.oracles.judged_chains import judged_chains
 from tests.remat_chain.oracles.recurrence import Pairs, Recurrence, need_all
 
 RIGHT = Recurrence()
-
-
-def _chain(input_bytes: int, *stages: dict[str, int]) -> Chain:
-    """Build a chain of stages of 1 ns each way, without any size unless one is given."""
-    amounts = {"forward_ns": 1, "backward_ns": 1, "output_bytes": 0, "saved_bytes": 0}
-    return Chain(
-        name="tiny",
-        input_bytes=input_bytes,
-        stages=tuple(
-            Stage(name=f"stage {number}", **{**amounts, **fields})
-            for number, fields in enumerate(stages, start=1)
-        ),
-    )
 
 
 def _solved_ns(chain: Chain, memory_bytes: int) -> int | None:
@@ -61,7 +49,7 @@ def test_saving_all_needs_room_for_all_that_is_saved_and_not_only_for_the_output
         stages = tuple(replace(item, saved_bytes=item.output_bytes) for item in chain.stages)
         return need_all(replace(chain, stages=stages), s, t)
 
-    chain = _chain(1, {"saved_bytes": 3})
+    chain = unit_chain(1, {"saved_bytes": 3})
     wrong = Recurrence(need_all=need_with_outputs)
     assert [wrong.fastest(chain, memory) for memory in (1, 2, 4)] == [None, 2, 2]
     for memory, time_ns in ((4, None), (5, 2)):
@@ -77,7 +65,7 @@ def test_what_is_saved_takes_all_of_its_memory_from_the_rest_of_the_chain() -> N
     def output_bytes(chain: Chain, s: int) -> int:
         return chain.stage(s).output_bytes
 
-    chain = _chain(0, {"saved_bytes": 4}, {"saved_bytes": 1})
+    chain = unit_chain(0, {"saved_bytes": 4}, {"saved_bytes": 1})
     assert Recurrence(subtracted_bytes=output_bytes).fastest(chain, 4) == 4
     for memory, time_ns in ((3, None), (4, 5), (5, 4)):
         assert fastest_persistent(chain, memory) == time_ns
@@ -91,7 +79,7 @@ def test_a_backward_needs_room_for_the_gradient_that_it_writes() -> None:
     def need_without_gradient(chain: Chain, s: int, t: int) -> int:
         return need_all(replace(chain, backward_overhead_holds_gradient=True), s, t)
 
-    chain = _chain(2, {"saved_bytes": 1})
+    chain = unit_chain(2, {"saved_bytes": 1})
     assert Recurrence(need_all=need_without_gradient).fastest(chain, 3) == 2
     for memory, time_ns in ((3, None), (4, None), (5, 2)):
         assert fastest_persistent(chain, memory) == time_ns
@@ -102,7 +90,7 @@ def test_a_backward_needs_room_for_the_gradient_that_it_writes() -> None:
 def test_an_overhead_that_was_measured_as_a_full_peak_holds_that_gradient_already() -> None:
     # The other convention, on the same chain: 2 + 1 bytes do, and counting the gradient again
     # would ask for 5.
-    chain = replace(_chain(2, {"saved_bytes": 1}), backward_overhead_holds_gradient=True)
+    chain = replace(unit_chain(2, {"saved_bytes": 1}), backward_overhead_holds_gradient=True)
     for memory, time_ns in ((2, None), (3, 2)):
         assert fastest_persistent(chain, memory) == time_ns
         assert RIGHT.fastest(chain, memory) == time_ns
@@ -117,7 +105,7 @@ def test_a_sub_chain_is_ready_before_it_is_read(output_bytes: int) -> None:
         return ((s, t) for s in range(1, count) for t in range(s + 1, count + 1))
 
     sizes = {"output_bytes": output_bytes, "saved_bytes": 2}
-    chain = _chain(0, sizes, sizes, {"saved_bytes": 2})
+    chain = unit_chain(0, sizes, sizes, {"saved_bytes": 2})
     memory = chain.store_all_peak_bytes
     # Saving everything takes 6 ns. After a split at 3, F 1 and F 2 run twice: 8 ns.
     assert Recurrence(order=starts_ascending).fastest(chain, memory) == 8
@@ -128,7 +116,7 @@ def test_a_sub_chain_is_ready_before_it_is_read(output_bytes: int) -> None:
 def test_passing_through_stops_before_the_stage_whose_input_is_kept() -> None:
     # Correction 4. The chain of C_all above: in 4 bytes the split is at s' = 2. Algorithm 2 as
     # printed goes on with F_none up to 2, which consumes the a^1 that was to be kept.
-    chain = _chain(0, {"saved_bytes": 4}, {"saved_bytes": 1})
+    chain = unit_chain(0, {"saved_bytes": 4}, {"saved_bytes": 1})
     solved = solve_rotor(RematChain(chain, 4), SolveOptions()).schedule
     assert isinstance(solved, ChainSchedule)
     assert [str(operation) for operation in solved.operations] == [
@@ -157,7 +145,7 @@ def test_saving_all_does_not_need_room_for_a_gradient_that_is_not_there_yet() ->
     # the gradient of the loss, which has no size, is in memory: F_all 1 takes 2 + 3 = 5, F_all 2
     # 2, B 2 2 + 2 = 4, B 1 2 + 2 = 4. In 5 bytes everything is saved: 4 ns. m_all(1, 1) counts
     # the gradient of a^1 as well, 2 + 2 + 3 = 7, and nothing seems to fit below.
-    chain = _chain(0, {"output_bytes": 2, "saved_bytes": 2, "forward_overhead_bytes": 3}, {})
+    chain = unit_chain(0, {"output_bytes": 2, "saved_bytes": 2, "forward_overhead_bytes": 3}, {})
     wrong = Recurrence(need_all=_need_all_of_one_stage)
     assert [wrong.fastest(chain, memory) for memory in (5, 6, 7)] == [None, None, 4]
     for memory, time_ns in ((4, None), (5, 4), (6, 4)):
@@ -173,7 +161,7 @@ def test_saving_all_needs_room_for_the_gradient_that_is_there() -> None:
     # F 1 beside it takes 3 + 2 + 5 = 10, whether it saves all or not. m_all(1, 1) has the
     # gradient of a^1 in its place: 2 + 2 + 5 = 9.
     chain = replace(
-        _chain(
+        unit_chain(
             0,
             {"output_bytes": 2, "saved_bytes": 2, "forward_overhead_bytes": 5},
             {"output_bytes": 3, "saved_bytes": 3},

@@ -7,9 +7,9 @@ import random
 import pytest
 
 from jettison.solvers.remat_chain.rotor import Bracket, persistent_bracket, persistent_curve
+from tests.drawing.chains import random_chain, scaled_chain
 from tests.remat_chain.oracles.brute_force import fastest_in
 from tests.remat_chain.oracles.judged_chains import judged, judged_chains
-from tests.sharding.strategies import random_chain, scaled_chain
 
 
 @pytest.mark.parametrize("slots", [1, 3, 8, 20])

@@ -20,8 +20,8 @@ from jettison.solvers.remat_chain import rotor_drops
 from jettison.solvers.remat_chain.drop_search import fastest_with_drops, least_memory_with_drops
 from jettison.solvers.remat_chain.least_memory import least_persistent_memory
 from jettison.solvers.remat_chain.rotor_drops import solve_rotor_drops, solve_rotor_drops_curve
+from tests.drawing.chains import random_chain, scaled_chain
 from tests.remat_chain.test_drop_search import LESS_WITH_A_DROP, ONLY_BY_A_DROP
-from tests.sharding.strategies import random_chain, scaled_chain
 
 WITHOUT_LIMIT = SolveOptions(time_limit_s=None, gap=0)
 WITH_DROPS = ScheduleClass.PERSISTENT_WITH_DROPS

@@ -26,10 +26,11 @@ from jettison.solvers.remat_chain.rotor_exact import (
     search_persistent_optimum,
     solve_rotor_exact,
 )
+from tests.drawing import chains as drawing
+from tests.drawing.chains import chain_of
 from tests.remat_chain.oracles import brute_force as chain_brute_force
 from tests.remat_chain.oracles import recurrence as chain_recurrence
-from tests.sharding import strategies
-from tests.tiny import CHAINS, UNEVEN, chain_of
+from tests.tiny import CHAINS, UNEVEN
 
 WITHOUT_LIMIT = SolveOptions(time_limit_s=None, gap=0)
 
@@ -140,7 +141,7 @@ def test_with_tight_overheads_it_equals_the_recurrence_in_plain_loops() -> None:
     # Overheads above what is stored make the thresholds decide, and they lie anywhere in a slot.
     source = random.Random(42)
     for _ in range(100):
-        chain = strategies.random_chain(source, source.randint(2, 8), largest_output_bytes=3)
+        chain = drawing.random_chain(source, source.randint(2, 8), largest_output_bytes=3)
         least = least_persistent_memory(chain)[0]
         memory = source.randint(least, chain.store_all_peak_bytes)
         fastest = chain_recurrence.Recurrence().fastest(chain, memory)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison.instances.remat_chain.chain import Chain
 from jettison.schedules.core.replay import Rule
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_chain.schedule import (
@@ -17,44 +17,36 @@ from jettison.schedules.remat_chain.schedule import (
     ChainOperationKind,
     ChainSchedule,
 )
+from tests.drawing.chains import chains, random_chain
 from tests.remat_chain.oracles.brute_force import ANYTHING, Held, Move, moves, start
-from tests.sharding.strategies import chains, random_chain
-
-
-def _schedule(text: str) -> ChainSchedule:
-    """Read a sequence such as ``F_ck 1, F_none 2``."""
-    words = [operation.split() for operation in text.split(",")]
-    return ChainSchedule(
-        tuple(ChainOperation(ChainOperationKind(kind), int(stage)) for kind, stage in words)
-    )
+from tests.remat_chain.sequences import LOSS, layer, sequence
 
 
 def _violations(text: str, chain: Chain, memory_bytes: int | None = None) -> list[str]:
-    return [str(item) for item in _schedule(text).replay(chain, memory_bytes).violations]
+    return [str(item) for item in sequence(text).replay(chain, memory_bytes).violations]
 
-
-def _layer(number: int, **fields: int) -> Stage:
-    amounts = {"forward_ns": 1, "backward_ns": 10, "output_bytes": 2, "saved_bytes": 3}
-    return Stage(name=f"layer {number}", **{**amounts, **fields})
-
-
-LOSS = Stage(name="loss", forward_ns=1, backward_ns=10, output_bytes=0, saved_bytes=1)
 
 # The chain with L = 4 for which RR-9302 gives a sequence in Section 3.1.
 FOUR_LAYERS = Chain(
     name="four layers",
     input_bytes=1,
-    stages=(_layer(1), _layer(2), _layer(3, forward_overhead_bytes=4), _layer(4), LOSS),
+    stages=(
+        layer("1"),
+        layer("2"),
+        layer("3", forward_overhead_bytes=4),
+        layer("4"),
+        LOSS,
+    ),
 )
 EXAMPLE = (
     "F_ck 1, F_none 2, F_ck 3, F_all 4, F_all 5, B 5, B 4, F_all 3, B 3, F_all 1, F_all 2, B 2, B 1"
 )
-ONE_LAYER = Chain(name="one layer", input_bytes=1, stages=(_layer(1), LOSS))
-TWO_LAYERS = Chain(name="two layers", input_bytes=1, stages=(_layer(1), _layer(2), LOSS))
+ONE_LAYER = Chain(name="one layer", input_bytes=1, stages=(layer("1"), LOSS))
+TWO_LAYERS = Chain(name="two layers", input_bytes=1, stages=(layer("1"), layer("2"), LOSS))
 
 
 def test_the_example_of_the_report_is_worked_out_by_hand() -> None:
-    replay = _schedule(EXAMPLE).replay(FOUR_LAYERS)
+    replay = sequence(EXAMPLE).replay(FOUR_LAYERS)
     assert replay.valid
     # Eight forwards of 1 and five backwards of 10.
     assert replay.time_ns == 58
@@ -78,13 +70,13 @@ def test_the_example_of_the_report_is_worked_out_by_hand() -> None:
 
 
 def test_the_example_of_the_report_repeats_three_forwards() -> None:
-    steps = _schedule(EXAMPLE).replay(FOUR_LAYERS).steps
+    steps = sequence(EXAMPLE).replay(FOUR_LAYERS).steps
     assert [step.operation for step in steps if step.repeated] == ["F_all 3", "F_all 1", "F_all 2"]
 
 
 def test_an_overhead_that_holds_the_gradient_is_not_counted_twice() -> None:
     chain = replace(FOUR_LAYERS, backward_overhead_holds_gradient=True)
-    replay = _schedule(EXAMPLE).replay(chain)
+    replay = sequence(EXAMPLE).replay(chain)
     # The backwards lose what they write: 9, 10, 8, 9 and 6 in place of 11, 12, 10, 11 and 7.
     # After B 5 there are 10 bytes, which no operation had needed during it.
     backwards = [step for step in replay.steps if step.operation.startswith("B")]
@@ -97,7 +89,7 @@ def test_an_overhead_that_holds_the_gradient_is_not_counted_twice() -> None:
 def test_what_stays_after_a_backward_counts_where_its_overhead_is_smaller() -> None:
     chain = replace(ONE_LAYER, backward_overhead_holds_gradient=True)
     # F_all 1 1+3, F_all 2 4+1 = 5, B 2 5 while it runs; ā2, 1, goes and δ1, 2, comes: 6 after it.
-    replay = _schedule("F_all 1, F_all 2, B 2, B 1").replay(chain, 5)
+    replay = sequence("F_all 1, F_all 2, B 2, B 1").replay(chain, 5)
     assert replay.peak_bytes == 6
     assert [str(item) for item in replay.violations] == [
         "operation 2 (B 2): out of memory: δ^1, 1 bytes over the limit",
@@ -111,7 +103,7 @@ def test_an_operation_over_the_limit_is_named_with_its_output_and_its_excess() -
         "operation 6 (B 4): out of memory: δ^3, 1 bytes over the limit",
         "operation 7 (F_all 3): out of memory: ā^3, 1 bytes over the limit",
     ]
-    assert _schedule(EXAMPLE).replay(FOUR_LAYERS, 12).valid
+    assert sequence(EXAMPLE).replay(FOUR_LAYERS, 12).valid
 
 
 def test_a_forward_that_keeps_its_input_names_its_plain_output() -> None:
@@ -178,7 +170,7 @@ def test_an_empty_sequence_is_unfinished() -> None:
 @pytest.mark.parametrize("stage", [0, 3, -1])
 def test_a_stage_that_the_chain_does_not_have_is_named(stage: int) -> None:
     operation = ChainOperation(ChainOperationKind.FORWARD_ALL, stage)
-    replay = ChainSchedule((operation, *_schedule("F_all 1, F_all 2, B 2, B 1").operations)).replay(
+    replay = ChainSchedule((operation, *sequence("F_all 1, F_all 2, B 2, B 1").operations)).replay(
         ONE_LAYER
     )
     assert [str(item) for item in replay.violations] == [
@@ -189,7 +181,7 @@ def test_a_stage_that_the_chain_does_not_have_is_named(stage: int) -> None:
 
 
 def test_an_input_above_the_limit_does_not_fit_from_the_start() -> None:
-    violation = _schedule("F_all 1, F_all 2, B 2, B 1").replay(ONE_LAYER, 0).violations[0]
+    violation = sequence("F_all 1, F_all 2, B 2, B 1").replay(ONE_LAYER, 0).violations[0]
     assert (violation.rule, violation.operation, violation.tensor, violation.bytes_over) == (
         Rule.OUT_OF_MEMORY,
         "start",
@@ -200,16 +192,16 @@ def test_an_input_above_the_limit_does_not_fit_from_the_start() -> None:
 
 def test_an_output_that_is_in_memory_already_is_written_beside_the_old_copy() -> None:
     # a0 1, a1 2: the second F_ck 1 writes 2 more bytes, and 3 stay.
-    plain = _schedule("F_ck 1, F_ck 1").replay(ONE_LAYER).steps[1]
+    plain = sequence("F_ck 1, F_ck 1").replay(ONE_LAYER).steps[1]
     assert (plain.during_bytes, plain.after_bytes) == (5, 3)
     # a0 1, a1 2: F_all 1 writes ā1, 3, and a1 goes: 4 stay.
-    whole = _schedule("F_ck 1, F_all 1").replay(ONE_LAYER).steps[1]
+    whole = sequence("F_ck 1, F_all 1").replay(ONE_LAYER).steps[1]
     assert (whole.during_bytes, whole.after_bytes) == (6, 4)
     # a0 1, ā1 3: the second F_all 1 writes 3 more, and 4 stay.
-    again = _schedule("F_all 1, F_all 1").replay(ONE_LAYER).steps[1]
+    again = sequence("F_all 1, F_all 1").replay(ONE_LAYER).steps[1]
     assert (again.during_bytes, again.after_bytes) == (7, 4)
     # a0 1, ā1 3: F_ck 1 writes 2, of which nothing stays: ā1 holds a1.
-    part = _schedule("F_all 1, F_ck 1").replay(ONE_LAYER).steps[1]
+    part = sequence("F_all 1, F_ck 1").replay(ONE_LAYER).steps[1]
     assert (part.during_bytes, part.after_bytes) == (6, 4)
 
 
@@ -238,7 +230,7 @@ def test_an_output_that_is_in_memory_already_is_written_beside_the_old_copy() ->
 def test_a_schedule_is_persistent_if_it_consumes_nothing_that_was_saved(
     text: str, schedule_class: ScheduleClass
 ) -> None:
-    replay = _schedule(text).replay(TWO_LAYERS)
+    replay = sequence(text).replay(TWO_LAYERS)
     assert replay.valid
     assert replay.schedule_class is schedule_class
 
@@ -250,7 +242,7 @@ def test_random_walks_cost_what_the_brute_force_says() -> None:
         chain = random_chain(generator, generator.randint(1, 4))
         walk = _random_walk(chain, generator)
         text = ", ".join(f"{move.kind} {move.stage}" for move in walk)
-        replay = _schedule(text).replay(chain)
+        replay = sequence(text).replay(chain)
         assert replay.time_ns == sum(move.duration_ns for move in walk)
         assert replay.peak_bytes == max(chain.input_bytes, *(move.needed_bytes for move in walk))
         left = walk[-1].after[0]

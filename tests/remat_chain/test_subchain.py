@@ -8,8 +8,8 @@ from itertools import combinations_with_replacement
 from jettison.schedules.remat_chain.schedule import ChainOperationKind
 from jettison.solvers.remat_chain.needs import ChainNeeds
 from jettison.solvers.remat_chain.subchain import subchain_operations
+from tests.drawing.chains import random_chain
 from tests.remat_chain.oracles.recurrence import Recurrence
-from tests.sharding.strategies import random_chain
 
 
 def test_every_part_of_a_chain_is_run_as_fast_as_the_recurrence_says() -> None:

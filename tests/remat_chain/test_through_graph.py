@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_chain.problem import RematChain
 from jettison.instances.remat_graph.chain_to_graph import chain_to_graph, graph_memory_bytes
 from jettison.instances.remat_graph.problem import RematGraph
@@ -15,27 +15,13 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import solve
+from tests.drawing.chains import random_chain, stage_of
 from tests.remat_chain.oracles.brute_force import fastest, fastest_persistent
 from tests.remat_chain.oracles.drops_brute_force import fastest_with_drops, trade_off_with_drops
 from tests.remat_chain.oracles.from_graph import chain_schedule_of_graph
 from tests.remat_chain.oracles.through_graph import solve_through_graph
-from tests.sharding.strategies import random_chain
 
 OPTIONS = SolveOptions(time_limit_s=60, gap=0)
-
-
-def _stage(
-    name: str, times: tuple[int, int], sizes: tuple[int, int], over: int, back: int
-) -> Stage:
-    return Stage(
-        name=name,
-        forward_ns=times[0],
-        backward_ns=times[1],
-        output_bytes=sizes[0],
-        saved_bytes=sizes[1],
-        forward_overhead_bytes=over,
-        backward_overhead_bytes=back,
-    )
 
 
 # Found at random: persistence costs 4 ns, and having no drops one more.
@@ -43,10 +29,10 @@ SLOWER_IF_PERSISTENT = Chain(
     "slower if persistent",
     1,
     (
-        _stage("first", (4, 1), (1, 1), 3, 5),
-        _stage("second", (4, 8), (3, 3), 1, 1),
-        _stage("third", (5, 2), (0, 1), 4, 4),
-        _stage("loss", (9, 6), (0, 6), 1, 1),
+        stage_of("first", 4, 1, 1, 1, 3, 5),
+        stage_of("second", 4, 8, 3, 3, 1, 1),
+        stage_of("third", 5, 2, 0, 1, 4, 4),
+        stage_of("loss", 9, 6, 0, 6, 1, 1),
     ),
     backward_overhead_holds_gradient=True,
 )

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_chain.problem import RematChain
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers import _kernels
@@ -22,26 +22,17 @@ from jettison.solvers.remat_chain import contents_search, unrestricted
 from jettison.solvers.remat_chain.contents_search import search_fastest, search_smallest
 from jettison.solvers.remat_chain.least_memory import least_memory_of_any_schedule
 from jettison.solvers.remat_chain.unrestricted import solve_unrestricted
+from tests.drawing.chains import random_chain, remat_chains, stage_of
 from tests.remat_chain.oracles.brute_force import fastest_in
 from tests.remat_chain.oracles.drops_brute_force import trade_off_with_drops
 from tests.remat_chain.oracles.judged_chains import judged_chains
-from tests.sharding.strategies import random_chain, remat_chains
 from tests.tiny import LARGER_IF_PERSISTENT
 
 
 def even_chain(layers: int, *, unit: int = 1) -> Chain:
     """Layers that take 10 ns each way, put out 1 unit and save 3."""
-    stages = [
-        Stage(
-            name=f"layer {k}",
-            forward_ns=10,
-            backward_ns=10,
-            output_bytes=unit,
-            saved_bytes=3 * unit + k % 2,
-        )
-        for k in range(1, layers + 1)
-    ]
-    loss = Stage(name="loss", forward_ns=0, backward_ns=0, output_bytes=0, saved_bytes=0)
+    stages = [stage_of(f"layer {k}", 10, 10, unit, 3 * unit + k % 2) for k in range(1, layers + 1)]
+    loss = stage_of("loss")
     return Chain("even", 0, (*stages, loss))
 
 

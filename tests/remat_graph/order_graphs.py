@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import random
-
 from jettison.instances.remat_graph.graph import Graph, Node
-from jettison.instances.remat_graph.problem import RematGraph
 
 # In 1 byte: p must go while q runs, and r reads it. In order it is computed again: 4 ns in place of
 # 3. If q runs first, or last, nothing is.
@@ -49,32 +46,3 @@ def interleaved(users: int) -> Graph:
         nodes.append(Node(name=f"b{number}", duration_ns=1, output_bytes=2))
         nodes.append(Node(name=f"u{number}", duration_ns=1, output_bytes=0, inputs=("q",)))
     return Graph(f"interleaved {users}", tuple(nodes))
-
-
-def tight(chance: random.Random, count: int) -> RematGraph:
-    """Draw a graph, and a memory in which its order needs recomputation, or more than that.
-
-    Most nodes read the one before, half of them another one, and the last one reads the first.
-    """
-    while True:
-        nodes = []
-        for i in range(count):
-            read = {i - 1} if i and chance.random() < 0.7 else set()
-            if i > 1 and chance.random() < 0.5:
-                read.add(chance.randrange(i - 1))
-            if i == count - 1:
-                read.add(0)
-            nodes.append(
-                Node(
-                    name=f"{i}",
-                    duration_ns=chance.randint(1, 9),
-                    output_bytes=chance.randint(1, 9),
-                    inputs=tuple(f"{source}" for source in sorted(read)),
-                    workspace_bytes=chance.choice((0, 0, 0, chance.randint(1, 9))),
-                    keep=chance.random() < 0.1,
-                )
-            )
-        graph = Graph("tight", tuple(nodes))
-        least, most = graph.least_peak_bound_bytes, graph.store_all_peak_bytes - 1
-        if least <= most:
-            return RematGraph(graph, chance.randint(least, most))

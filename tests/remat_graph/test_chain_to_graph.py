@@ -24,8 +24,8 @@ from jettison.schedules.remat_graph.schedule import (
     GraphOperationKind,
     GraphSchedule,
 )
+from tests.drawing.chains import chain_of, chains
 from tests.remat_chain.random_sequences import random_sequence_with_drops
-from tests.tiny import chain_of
 
 Operation = tuple[str, int]
 
@@ -92,16 +92,6 @@ def test_a_chain_too_large_for_twice_its_peak_is_refused() -> None:
 
 
 SIZES = st.integers(0, 9)
-
-
-@st.composite
-def chains(draw: st.DrawFn, longest: int = 5) -> Chain:
-    stages = []
-    count = draw(st.integers(1, longest))
-    for number in range(1, count + 1):
-        output = draw(SIZES) if number < count else 0
-        stages.append((draw(SIZES), output, output + draw(SIZES), draw(SIZES), draw(SIZES)))
-    return chain_of(draw(SIZES), *stages, holds_gradient=draw(st.booleans()))
 
 
 @given(chains())

@@ -16,7 +16,7 @@ import pytest
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_graph.chain_to_graph import chain_to_graph, graph_memory_bytes
 from jettison.instances.remat_graph.graph import Graph
-from tests.tiny import chain_of
+from tests.drawing.chains import chain_of
 
 State = Hashable
 

@@ -29,14 +29,13 @@ from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.milp.solution import Progress as ModelProgress
 from jettison.solvers.remat_graph import checkmate
+from tests.drawing.graphs import graphs, tight_remat_graphs
 from tests.remat_graph.oracles.brute_force import (
     least_memory_bytes,
     least_staged_memory_bytes,
     least_staged_time_ns,
     least_time_ns,
 )
-from tests.remat_graph.tight_graphs import tight_remat_graphs
-from tests.sharding.strategies import graphs
 
 EXACT = SolveOptions(time_limit_s=None, gap=0)
 

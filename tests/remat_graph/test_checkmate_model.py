@@ -19,7 +19,7 @@ from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.status import Answer
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
-from tests.remat_graph.tight_graphs import tight_remat_graphs
+from tests.drawing.graphs import tight_remat_graphs
 from tests.tiny import DIAMOND, LADDER, ONE_NODE
 
 FORMS = pytest.mark.parametrize("form", [Disaggregated(), Aggregated()], ids=repr)

@@ -13,8 +13,8 @@ from jettison.solvers.core.status import Answer, Termination
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.remat_graph import least_memory as least_graph_memory
 from jettison.solvers.remat_graph.least_memory import least_staged_memory, staged_memory_bound
+from tests.drawing.graphs import tight_remat_graphs
 from tests.remat_graph.oracles.brute_force import least_staged_memory_bytes
-from tests.remat_graph.tight_graphs import tight_remat_graphs
 
 # a must stay, or be recomputed, until b and c are there: 5 + 1 + 8 bytes. No node needs that much.
 KEPT = Graph(

@@ -25,14 +25,13 @@ from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.remat_graph.certifier import certify_graph
 from jettison.solvers.remat_graph.cuts.bound_method import bound_graph_cuts
 from tests.core.bound_runs import EXACT, SKIP
+from tests.drawing.graphs import tight, tight_remat_graphs
 from tests.remat_graph.oracles.brute_force import (
     least_in_order_time_ns,
     least_staged_memory_bytes,
     least_staged_time_ns,
     least_time_ns,
 )
-from tests.remat_graph.order_graphs import tight
-from tests.remat_graph.tight_graphs import tight_remat_graphs
 
 
 @settings(max_examples=80)

@@ -19,7 +19,7 @@ from jettison.schedules.remat_graph.schedule import (
     GraphSchedule,
 )
 from jettison.solvers.remat_graph.baselines.simple import recompute_all_schedule, store_all_schedule
-from tests.sharding.strategies import graphs
+from tests.drawing.graphs import graphs
 from tests.tiny import GRAPHS, LADDER, ONE_NODE
 
 

@@ -49,6 +49,7 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
+from tests.drawing.graphs import random_graph
 from tests.remat_graph.long_graph import long_problem
 from tests.remat_graph.oracles.brute_force import least_in_order_time_ns, least_staged_time_ns
 
@@ -74,36 +75,14 @@ def problems() -> tuple[RematGraph, ...]:
     generator = random.Random(2023)
     found = []
     for _ in range(200):
-        graph = drawn(generator, generator.randint(2, 6))
+        count = generator.randint(2, 6)
+        first_backward = generator.randint(count // 2, count)
+        graph = random_graph(generator, count, first_backward=first_backward)
         least, most = graph.least_peak_bound_bytes, graph.store_all_peak_bytes
         sizes = {generator.randint(least, max(least, most - 1)) for _ in range(2)}
         found.extend(RematGraph(graph, size) for size in sizes)
     generator.shuffle(found)
     return tuple(found)
-
-
-def drawn(generator: random.Random, count: int) -> Graph:
-    """Draw a graph that looks like a training step."""
-    first_backward = generator.randint(count // 2, count)
-    nodes: list[Node] = []
-    for position in range(count):
-        read = {position - 1} if position and generator.random() < 0.8 else set()
-        if position > 1 and generator.random() < 0.5:
-            read.add(generator.randrange(position - 1))
-        if position == count - 1:
-            read.add(0)
-        nodes.append(
-            Node(
-                name=f"{position}",
-                duration_ns=generator.choice((0, generator.randint(1, 9))),
-                output_bytes=generator.choice((0, *(generator.randint(1, 9),) * 5)),
-                inputs=tuple(f"{source}" for source in sorted(read - {position})),
-                workspace_bytes=generator.choice((0, 0, 0, generator.randint(1, 9))),
-                backward=position >= first_backward,
-                keep=generator.random() < 0.15,
-            )
-        )
-    return Graph("drawn", tuple(nodes))
 
 
 def optimum_ns(built: Built) -> int:

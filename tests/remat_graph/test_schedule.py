@@ -17,7 +17,7 @@ from jettison.schedules.remat_graph.schedule import (
     GraphOperationKind,
     GraphSchedule,
 )
-from tests.sharding.strategies import graphs
+from tests.drawing.graphs import graphs
 
 COMPUTE, FREE = GraphOperationKind.COMPUTE, GraphOperationKind.FREE
 

@@ -11,9 +11,15 @@ from jettison.instances.remat_chain.chain import Chain
 from jettison.solvers.remat_chain.least_memory import least_persistent_memory
 from jettison.solvers.remat_chain.rotor import persistent_bracket
 from jettison.solvers.remat_offload.tensor_lifetimes import TensorLifetimes
-from tests.sharding.strategies import random_chain
+from tests.drawing.chains import random_chain, stage_of
 
 BYTE_PER_NS = Link(10**9)
+# Forwards of 4, 3, 2 ns, backwards twice as long; needs of 7, 12, 13, 15, 16, 10 bytes.
+CHAIN = Chain(
+    "three",
+    1,
+    (stage_of("one", 4, 8, 2, 6), stage_of("two", 3, 6, 2, 5), stage_of("loss", 2, 4, 0, 1)),
+)
 # Half a byte, one, two, and about 7/3 bytes per nanosecond.
 LINKS = (Link(5 * 10**8), BYTE_PER_NS, Link(2 * 10**9), Link(7 * 10**9 // 3))
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jettison.instances.core.link import Link
-from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_offload.problem import Transfers
 from jettison.schedules.core.replay import Replay
 from jettison.schedules.core.schedule_class import ScheduleClass
@@ -19,24 +19,10 @@ from jettison.schedules.remat_chain.schedule import (
     ChainSchedule,
 )
 from jettison.schedules.remat_offload.schedule import OffloadSchedule
+from tests.drawing.chains import chains
+from tests.remat_offload.cases import BYTE_PER_NS, CHAIN
 from tests.remat_offload.sequences import sequence
-from tests.sharding.strategies import chains
 
-BYTE_PER_NS = Link(10**9)
-
-
-def _stage(name: str, forward_ns: int, output_bytes: int, saved_bytes: int) -> Stage:
-    return Stage(
-        name=name,
-        forward_ns=forward_ns,
-        backward_ns=2 * forward_ns,
-        output_bytes=output_bytes,
-        saved_bytes=saved_bytes,
-    )
-
-
-# Forwards of 4, 3, 2 ns, backwards twice as long.
-CHAIN = Chain("three", 1, (_stage("one", 4, 2, 6), _stage("two", 3, 2, 5), _stage("loss", 2, 0, 1)))
 PLAIN = "F_all 1, F_all 2, F_all 3, B 3, B 2, B 1"
 OFFLOAD = "F_all 1, O_all 1, F_all 2, D_all 1, F_all 3, B 3, P_all 1, B 2, B 1"
 

@@ -14,10 +14,10 @@ from jettison.schedules.remat_offload.plan import OffloadPlan
 from jettison.solvers.remat_offload.pofo.at_once_timing import AtOnceTiming, time_at_once
 from jettison.solvers.remat_offload.pofo.fluid_schedule import fluid_schedule
 from jettison.solvers.remat_offload.tensor_lifetimes import TensorLifetimes
+from tests.drawing.chains import chain_of
 from tests.remat_offload.cases import BYTE_PER_NS, offload_cases
 from tests.remat_offload.oracles.transfer_referee import Referee
 from tests.remat_offload.sequences import sequence
-from tests.tiny import chain_of
 
 INPUT = Tensor(TensorKind.PLAIN, 0)
 SAVED_1 = Tensor(TensorKind.SAVED, 1)

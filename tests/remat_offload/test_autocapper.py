@@ -21,10 +21,10 @@ from jettison.solvers.remat_chain.rotor import Bracket, persistent_curve
 from jettison.solvers.remat_offload import autocapper
 from jettison.solvers.remat_offload.autocapper import capper_gaps, capper_memories, solve_autocapper
 from jettison.solvers.remat_offload.tensor_lifetimes import Gap, TensorLifetimes
+from tests.drawing.chains import chain_of, random_chain
 from tests.remat_offload.cases import LINKS, offload_cases
 from tests.remat_offload.sequences import sequence
-from tests.sharding.strategies import random_chain
-from tests.tiny import UNIFORM, chain_of
+from tests.tiny import UNIFORM
 
 INPUT = Tensor(TensorKind.PLAIN, 0)
 SAVED_1 = Tensor(TensorKind.SAVED, 1)

@@ -9,7 +9,7 @@ import pytest
 from jettison.instances.remat_chain.problem import RematChain
 from jettison.instances.remat_offload.problem import RematOffloadChain, Transfers
 from jettison.solvers.core.solve import solve
-from tests.sharding.strategies import random_chain
+from tests.drawing.chains import random_chain
 from tests.tiny import UNIFORM
 
 

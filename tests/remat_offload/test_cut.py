@@ -20,9 +20,8 @@ from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.remat_offload.cut_bound.method import bound_offload_cut
 from jettison.solvers.remat_offload.least_memory import least_memory_with_offloading
+from tests.drawing.chains import chain_of, random_chain
 from tests.remat_offload.oracles.judged_offload import judged_offloads
-from tests.sharding.strategies import random_chain
-from tests.tiny import chain_of
 
 TENSORS = {Transfers.FLUID: Divisible(), Transfers.AT_ONCE: Whole()}
 TOLERANCE_NS = 1e-5

@@ -24,11 +24,10 @@ from jettison.solvers.remat_chain.cut_bound import bound_chain_cut
 from jettison.solvers.remat_chain.rotor_exact import solve_rotor_exact
 from jettison.solvers.remat_offload.cut_bound.cuts import OffloadCuts
 from jettison.solvers.remat_offload.cut_bound.method import bound_offload_cut
+from tests.drawing.chains import chain_of, random_chain
 from tests.remat_chain.random_sequences import random_sequence, random_sequence_with_drops
 from tests.remat_offload.oracles.judged_offload import JudgedOffload, judged_offloads
 from tests.remat_offload.oracles.unrestricted import OffloadSearch
-from tests.sharding.strategies import random_chain
-from tests.tiny import chain_of
 
 OPTIONS = SolveOptions(time_limit_s=None, gap=0)
 EACH_WAY = pytest.mark.parametrize("transfers", list(Transfers))

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import pytest
 
 from jettison.instances.core.link import Link
-from jettison.instances.remat_chain.chain import Chain, Stage
 from jettison.instances.remat_offload.problem import Transfers
 from jettison.schedules.core.replay import Replay, Step
 from jettison.schedules.core.schedule_class import ScheduleClass
@@ -21,26 +20,14 @@ from jettison.schedules.remat_chain.schedule import (
 from jettison.schedules.remat_offload.fluid_replay import has_two_phases
 from jettison.schedules.remat_offload.schedule import OffloadSchedule
 from jettison.schedules.remat_offload.transfer_operation import TransferOperation
+from tests.drawing.chains import random_chain
 from tests.remat_chain.random_sequences import random_sequence, random_sequence_with_drops
+from tests.remat_offload.cases import BYTE_PER_NS, CHAIN
 from tests.remat_offload.sequences import sequence
-from tests.sharding.strategies import random_chain
 
-BYTE_PER_NS = Link(10**9)
 Operations = list[ChainOperation | TransferOperation]
 
 
-def _stage(name: str, forward_ns: int, output_bytes: int, saved_bytes: int) -> Stage:
-    return Stage(
-        name=name,
-        forward_ns=forward_ns,
-        backward_ns=2 * forward_ns,
-        output_bytes=output_bytes,
-        saved_bytes=saved_bytes,
-    )
-
-
-# Forwards of 4, 3, 2 ns, backwards twice as long.
-CHAIN = Chain("three", 1, (_stage("one", 4, 2, 6), _stage("two", 3, 2, 5), _stage("loss", 2, 0, 1)))
 # ā^2 moves, and a^1 is dropped under it and made again before B 2.
 MIXED = "F_ck 1, F_all 2, D 1, O_all 2, F_all 3, D_all 2, B 3, P_all 2, F_all 1, B 2, B 1"
 

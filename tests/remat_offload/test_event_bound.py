@@ -21,9 +21,8 @@ from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.remat_offload import event_bound as offload_event_bound
 from jettison.solvers.remat_offload.event_bound import bound_offload_events
 from jettison.solvers.remat_offload.least_memory import least_memory_with_offloading
+from tests.drawing.chains import chain_of, random_chain
 from tests.remat_offload.oracles.judged_offload import judged_offloads
-from tests.sharding.strategies import random_chain
-from tests.tiny import chain_of
 
 OPTIONS = SolveOptions(time_limit_s=60, gap=0)
 TIGHT = chain_of(3, (4, 1, 2, 0, 0), (3, 0, 5, 0, 0))

@@ -15,9 +15,9 @@ from jettison.formulations.remat_offload.events import OffloadEvents
 from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
+from tests.drawing.chains import chain_of
 from tests.remat_offload.oracles.judged_offload import JudgedOffload, judged_offloads
 from tests.remat_offload.oracles.unrestricted import OffloadSearch
-from tests.tiny import chain_of
 
 TOLERANCE_NS = 1e-4
 # Bytes per second: one, a half and a quarter of a byte per ns.

@@ -10,8 +10,8 @@ from jettison.solvers.core.result import replay_schedule
 from jettison.solvers.core.solve import solve
 from jettison.solvers.remat_offload.least_memory import least_memory_with_offloading
 from jettison.solvers.remat_offload.offload_everything import offload_everything
-from tests.sharding.strategies import random_chain
-from tests.tiny import CHAINS, UNIFORM, chain_of
+from tests.drawing.chains import chain_of, random_chain
+from tests.tiny import CHAINS, UNIFORM
 
 
 def test_it_attains_the_least_memory_that_was_proved_to_be_needed() -> None:

@@ -7,14 +7,15 @@ from dataclasses import replace
 import pytest
 
 from jettison.instances.core.link import Link
-from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_offload.problem import Transfers
 from jettison.schedules.core.replay import Replay
 from jettison.schedules.remat_chain.contents import Tensor, TensorKind
 from jettison.schedules.remat_offload.schedule import OffloadSchedule
 from jettison.solvers.remat_offload.executor import Execution, execute_gaps
 from jettison.solvers.remat_offload.tensor_lifetimes import Gap, TensorLifetimes
-from tests.remat_offload.cases import BYTE_PER_NS, offload_cases
+from tests.drawing.chains import stage_of
+from tests.remat_offload.cases import BYTE_PER_NS, CHAIN, offload_cases
 from tests.remat_offload.oracles.transfer_referee import Referee
 from tests.remat_offload.sequences import sequence
 
@@ -22,22 +23,6 @@ INPUT = Tensor(TensorKind.PLAIN, 0)
 SAVED_1 = Tensor(TensorKind.SAVED, 1)
 
 
-def _stage(name: str, forward_ns: int, backward_ns: int, output: int, saved: int) -> Stage:
-    return Stage(
-        name=name,
-        forward_ns=forward_ns,
-        backward_ns=backward_ns,
-        output_bytes=output,
-        saved_bytes=saved,
-    )
-
-
-# Forwards of 4, 3, 2 ns, backwards twice as long; needs of 7, 12, 13, 15, 16, 10 bytes.
-CHAIN = Chain(
-    "three",
-    1,
-    (_stage("one", 4, 8, 2, 6), _stage("two", 3, 6, 2, 5), _stage("loss", 2, 4, 0, 1)),
-)
 SAVING = TensorLifetimes(CHAIN, sequence("F_all 1, F_all 2, F_all 3, B 3, B 2, B 1").computations)
 # a0 is not used from the end of F 1 to B 1, ā1 not from the end of F 2 to B 2.
 INPUT_GAP, SAVED_GAP = SAVING.gaps
@@ -82,8 +67,8 @@ def test_a_tensor_that_would_come_back_as_it_leaves_stays() -> None:
 
 def test_tensors_come_back_as_early_as_the_needs_allow() -> None:
     # Layers of 2 + 2 ns with outputs of 1 byte that save 2, an input of 1 byte, a free loss.
-    layers = [_stage(f"layer {number}", 2, 2, 1, 2) for number in range(1, 5)]
-    chain = Chain("layers", 1, (*layers, _stage("loss", 0, 0, 0, 0)))
+    layers = [stage_of(f"layer {number}", 2, 2, 1, 2) for number in range(1, 5)]
+    chain = Chain("layers", 1, (*layers, stage_of("loss", 0, 0, 0, 0)))
     computations = sequence(
         "F_all 1, F_ck 2, F_all 3, F_all 4, F_all 5, B 5, B 4, B 3, F_all 2, B 2, B 1"
     ).computations
@@ -106,10 +91,10 @@ WIDE = Chain(
     "wide",
     0,
     (
-        _stage("one", 4, 4, 6, 6),
-        _stage("two", 2, 2, 1, 1),
-        _stage("three", 2, 2, 8, 8),
-        _stage("loss", 0, 0, 0, 0),
+        stage_of("one", 4, 4, 6, 6),
+        stage_of("two", 2, 2, 1, 1),
+        stage_of("three", 2, 2, 8, 8),
+        stage_of("loss", 0, 0, 0, 0),
     ),
 )
 

@@ -14,22 +14,14 @@ from jettison.schedules.core.replay import Replay
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_offload.fluid_replay import has_two_phases
 from jettison.schedules.remat_offload.schedule import OffloadSchedule
+from tests.drawing.chains import stage_of
 from tests.remat_offload.sequences import sequence
-
-
-def _stage(name: str, time_ns: int, output_bytes: int, saved_bytes: int) -> Stage:
-    return Stage(
-        name=name,
-        forward_ns=time_ns,
-        backward_ns=time_ns,
-        output_bytes=output_bytes,
-        saved_bytes=saved_bytes,
-    )
-
 
 # Every operation of a layer takes 4 ns.
 CHAIN = Chain(
-    "three", 1, (_stage("one", 4, 2, 10), _stage("two", 4, 2, 4), _stage("loss", 0, 0, 0))
+    "three",
+    1,
+    (stage_of("one", 4, 4, 2, 10), stage_of("two", 4, 4, 2, 4), stage_of("loss", 0, 0, 0, 0)),
 )
 OFFLOAD = "F_all 1, O_all 1, D_all 1, F_all 2, F_all 3, B 3, B 2, P_all 1, B 1"
 # F 2 reads ā1, which hence is dropped after it, and B 2 reads it as well.
@@ -79,10 +71,10 @@ WIDE = Chain(
     "wide",
     0,
     (
-        _stage("one", 4, 6, 6),
-        _stage("two", 2, 1, 1),
-        _stage("three", 2, 8, 8),
-        _stage("loss", 0, 0, 0),
+        stage_of("one", 4, 4, 6, 6),
+        stage_of("two", 2, 2, 1, 1),
+        stage_of("three", 2, 2, 8, 8),
+        stage_of("loss", 0, 0, 0, 0),
     ),
 )
 WIDE_OFFLOAD = "F_all 1, O_all 1, F_all 2, D_all 1, F_all 3, F_all 4, B 4, B 3, P_all 1, B 2, B 1"
@@ -110,7 +102,7 @@ def test_a_backward_that_adds_nothing_needs_its_memory_as_well() -> None:
     # bytes. Of a0, 8, at most 6 may have arrived when it ends: the other 2, at half a byte per ns,
     # make B 1 wait for 4 ns. Forwards 0 and 10, during which 5 bytes of a0 leave; 3 more bytes, 6
     # ns, before the turn; 23, 4.
-    layer = replace(_stage("one", 0, 3, 3), forward_overhead_bytes=2)
+    layer = replace(stage_of("one", 0, 0, 3, 3), forward_overhead_bytes=2)
     loss = Stage(name="loss", forward_ns=10, backward_ns=23, output_bytes=0, saved_bytes=11)
     chain = Chain("two", 8, (layer, loss), backward_overhead_holds_gradient=True)
     schedule = sequence("O 0, F_ck 1, D 0, F_all 2, B 2, P 0, F_all 1, B 1")
@@ -123,7 +115,7 @@ def test_a_backward_that_adds_nothing_needs_its_memory_as_well() -> None:
 FIVES = Chain(
     "fives",
     5,
-    (_stage("one", 5, 5, 5), _stage("loss", 5, 0, 0)),
+    (stage_of("one", 5, 5, 5, 5), stage_of("loss", 5, 5, 0, 0)),
     backward_overhead_holds_gradient=True,
 )
 

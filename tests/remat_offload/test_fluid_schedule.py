@@ -9,8 +9,8 @@ from jettison.schedules.remat_chain.contents import Tensor, TensorKind
 from jettison.schedules.remat_offload.fluid_replay import has_two_phases
 from jettison.schedules.remat_offload.plan import OffloadPlan
 from jettison.solvers.remat_offload.pofo.fluid_schedule import fluid_schedule
+from tests.drawing.chains import chain_of
 from tests.remat_offload.sequences import sequence
-from tests.tiny import chain_of
 
 INPUT, A1 = (Tensor(TensorKind.PLAIN, number) for number in (0, 1))
 SAVED_2 = Tensor(TensorKind.SAVED, 2)

@@ -10,8 +10,7 @@ from jettison.solvers.remat_offload.least_memory import (
     least_memory_with_offloading,
     offload_infeasibility,
 )
-from tests.sharding.strategies import random_chain
-from tests.tiny import chain_of
+from tests.drawing.chains import chain_of, random_chain
 
 # tests/remat_offload/oracles/test_unrestricted.py compares it with the search over all schedules.
 

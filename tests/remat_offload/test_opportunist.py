@@ -12,10 +12,9 @@ from jettison.instances.remat_offload.problem import RematOffloadChain, Transfer
 from jettison.schedules.remat_chain.contents import Tensor, TensorKind
 from jettison.solvers.core.solve import solve
 from jettison.solvers.remat_offload.opportunist import opportunist_plan
+from tests.drawing.chains import chain_of, random_chain
 from tests.remat_offload.cases import BYTE_PER_NS, LINKS
 from tests.remat_offload.sequences import sequence
-from tests.sharding.strategies import random_chain
-from tests.tiny import chain_of
 
 
 def _layers(count: int) -> Chain:

@@ -17,10 +17,10 @@ from jettison.solvers.core.solve import solve, solve_with
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_offload.least_memory import least_memory_with_offloading
 from jettison.solvers.remat_offload.pofo.program import pofo_exact
+from tests.drawing.chains import chain_of, random_chain
 from tests.remat_offload.oracles.brute_force import fastest
 from tests.remat_offload.oracles.samples import offload_samples
-from tests.sharding.strategies import random_chain
-from tests.tiny import UNEVEN, chain_of
+from tests.tiny import UNEVEN
 
 EXACT = SolveOptions(gap=0, time_limit_s=30)
 

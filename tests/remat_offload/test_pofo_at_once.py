@@ -13,8 +13,8 @@ from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.baselines import store_all_schedule
 from jettison.solvers.remat_offload.incumbent import OffloadIncumbent
 from jettison.solvers.remat_offload.pofo.at_once import offer_plans, plan_resources
+from tests.drawing.chains import chain_of
 from tests.remat_offload.sequences import sequence
-from tests.tiny import chain_of
 
 LOSS = (1, 0, 1, 0, 0)
 # Three equal layers that save 2 bytes, with outputs and an input of 1 byte, and a loss of 3.

@@ -9,27 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from jettison.instances.remat_chain.chain import Chain, Stage
 from jettison.solvers.remat_offload.pofo.program import pofo_exact
+from tests.drawing.chains import unit_chain
 from tests.remat_offload.oracles.brute_force import fastest
 from tests.remat_offload.oracles.recurrence import OffloadRecurrence
 from tests.remat_offload.oracles.samples import OffloadSample, offload_samples
 
 SLOW = 125_000_000
 ONE_BYTE_PER_NS = 10**9
-
-
-def _chain(input_bytes: int, *stages: dict[str, int]) -> Chain:
-    """Build a chain of stages of 1 ns each way, without any size unless one is given."""
-    amounts = {"forward_ns": 1, "backward_ns": 1, "output_bytes": 0, "saved_bytes": 0}
-    return Chain(
-        name="tiny",
-        input_bytes=input_bytes,
-        stages=tuple(
-            Stage(name=f"stage {number}", **{**amounts, **fields})
-            for number, fields in enumerate(stages, start=1)
-        ),
-    )
 
 
 def _with(reading: type[OffloadRecurrence], sample: OffloadSample) -> Fraction | None:
@@ -84,7 +71,7 @@ def test_no_gradient_is_in_memory_before_the_loss() -> None:
     # its gradient, and B 1. Everything fits in 4 bytes: 4 ns. With the gradient of a^1 beside
     # F_all 1, 6 would be needed.
     sizes = {"output_bytes": 2, "saved_bytes": 2, "forward_overhead_bytes": 2}
-    sample = OffloadSample(_chain(0, sizes, {}), 4, SLOW)
+    sample = OffloadSample(unit_chain(0, sizes, {}), 4, SLOW)
     assert _right(sample) == 4
     assert _with(GradientBeforeTheLoss, sample) is None
 
@@ -92,7 +79,7 @@ def test_no_gradient_is_in_memory_before_the_loss() -> None:
 def test_a_part_may_end_right_before_the_loss() -> None:
     # ā^1 = 4 and ā^2 = 1 in 4 bytes: F_ck 1, F_all 2, B 2, F_all 1, B 1 take 5 ns. ā^1 cannot be
     # offloaded in time, because F 2 reads it and needs 1 byte more.
-    sample = OffloadSample(_chain(0, {"saved_bytes": 4}, {"saved_bytes": 1}), 4, SLOW)
+    sample = OffloadSample(unit_chain(0, {"saved_bytes": 4}, {"saved_bytes": 1}), 4, SLOW)
     assert _right(sample) == 5
     assert _with(PartsEndBeforeTheLastLayer, sample) is None
 
@@ -103,7 +90,7 @@ def test_values_come_back_while_a_part_runs_with_its_input_in_memory() -> None:
     # B 2 needs 6 + 3 + 1 bytes, and a^1 is there too: 1 byte of a^0 can be back when it ends, so
     # that the part of stage 2 lasts 16 ns longer. Without a^1, 2 bytes could be back; the part
     # would seem 8 ns shorter, and 1 byte more to be left for before it: 8 ns more.
-    chain = _chain(
+    chain = unit_chain(
         3,
         {"forward_ns": 0, "backward_ns": 0, "output_bytes": 1, "saved_bytes": 2},
         {"backward_ns": 0, "output_bytes": 3, "saved_bytes": 6},
@@ -121,7 +108,7 @@ def test_saving_all_needs_room_for_the_gradient_of_the_last_stage_of_its_sub_cha
     # of a^1 in place of that of a^2, F_all 1 would need 7; what is left is to offload ā^1, whose 2
     # bytes take 16 ns each way. Beside them run F 2 (1 ns), and nothing on the way back before B 2:
     # 6 + 15 + 16 = 37 ns.
-    chain = _chain(
+    chain = unit_chain(
         0,
         {"output_bytes": 2, "saved_bytes": 2, "forward_overhead_bytes": 3},
         {},
@@ -135,7 +122,7 @@ def test_saving_all_needs_room_for_the_gradient_of_the_last_stage_of_its_sub_cha
 def test_an_offloaded_input_leaves_while_its_own_part_runs() -> None:
     # a^0 = 4 leaves in 4 ns, during F 1, and the loss can save its 4 bytes at once. It comes back
     # between B 2 and B 1: 4 + 1 + 1 + 4 + 1 = 11 ns. If it could leave after F 1 only, 4 more.
-    chain = _chain(4, {"forward_ns": 4}, {"saved_bytes": 4})
+    chain = unit_chain(4, {"forward_ns": 4}, {"saved_bytes": 4})
     chain = replace(chain, backward_overhead_holds_gradient=True)
     sample = OffloadSample(chain, 4, ONE_BYTE_PER_NS)
     assert _right(sample) == 11

@@ -7,9 +7,9 @@ import pytest
 from jettison.instances.core.errors import InputError
 from jettison.schedules.remat_chain.contents import Tensor, TensorKind
 from jettison.solvers.remat_offload.tensor_lifetimes import Gap, TensorLifetimes
+from tests.drawing.chains import chain_of
 from tests.remat_offload.cases import offload_cases
 from tests.remat_offload.sequences import sequence
-from tests.tiny import chain_of
 
 INPUT, A1, A2 = (Tensor(TensorKind.PLAIN, number) for number in range(3))
 SAVED_1, SAVED_2 = (Tensor(TensorKind.SAVED, number) for number in (1, 2))

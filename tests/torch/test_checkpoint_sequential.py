@@ -11,11 +11,7 @@ from jettison.instances.profilers.torch_chains.profile import profile_chain
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_chain.problem import RematChain
 from jettison.instances.zoo.catalogue import build
-from jettison.schedules.remat_chain.schedule import (
-    ChainOperation,
-    ChainOperationKind,
-    ChainSchedule,
-)
+from tests.remat_chain.sequences import sequence
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 executor: Any = pytest.importorskip("jettison.torch", exc_type=ImportError)
@@ -116,10 +112,7 @@ def test_a_dropped_input_is_out_of_memory_until_it_is_made_again() -> None:
     with_drops += "F_all 4, B 5, B 4, F_all 2, B 3, B 2, B 1"
     peaks, predicted = [], []
     for text in (with_drops, with_drops.replace("D 2, ", "").replace("D 4, ", "")):
-        words = [word.split() for word in text.split(", ")]
-        schedule = ChainSchedule(
-            tuple(ChainOperation(ChainOperationKind(kind), int(stage)) for kind, stage in words)
-        )
+        schedule = sequence(text)
         problem = RematChain(chain, schedule.replay(chain).peak_bytes)
         scheduled = executor.CheckpointedSequential(model, problem, schedule)
         predicted.append(scheduled.predicted.peak_bytes)

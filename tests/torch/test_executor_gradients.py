@@ -11,14 +11,13 @@ from jettison.instances.core.link import Link
 from jettison.instances.remat_chain.problem import RematChain
 from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.remat_chain.schedule import (
-    ChainOperation,
-    ChainOperationKind,
     ChainSchedule,
 )
 from jettison.schedules.remat_offload.schedule import OffloadSchedule
 from jettison.solvers.core.solve import solve
 from tests.executor_steps import MODELS, Step, build, squares, twin, unit_chain
 from tests.remat_chain.random_sequences import random_sequence, random_sequence_with_drops
+from tests.remat_chain.sequences import sequence
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 executor: Any = pytest.importorskip("jettison.torch", exc_type=ImportError)
@@ -89,12 +88,7 @@ NESTED = (
 @EACH_MODEL
 @pytest.mark.parametrize("inside", [False, True], ids=["loss outside", "loss as a stage"])
 def test_nested_drops_of_inputs_give_the_plain_step(name: str, inside: bool) -> None:
-    schedule = ChainSchedule(
-        tuple(
-            ChainOperation(ChainOperationKind(kind), int(stage))
-            for kind, stage in (word.split() for word in NESTED.split(", "))
-        )
-    )
+    schedule = sequence(NESTED)
     compare(name, RematChain(unit_chain(build(name)[0]), 10**6), schedule, inside=inside)
 
 

@@ -8,9 +8,9 @@ from functools import cache
 from typing import NamedTuple
 
 from jettison.instances.remat_chain.chain import Chain
+from tests.drawing.chains import random_chain
 from tests.remat_chain.oracles.brute_force import Front, persistent_front, table_1_front
 from tests.remat_chain.oracles.drops_brute_force import trade_off_with_drops
-from tests.sharding.strategies import random_chain
 
 SEED = 20
 # How many chains of 1, 2, ... stages: few of the longest, which take the longest to search.

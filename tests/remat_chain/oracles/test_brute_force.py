@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison.instances.remat_chain.chain import Chain
+from tests.drawing.chains import stage_of
 from tests.remat_chain.oracles.brute_force import (
     NEVER_SAVED,
     Held,
@@ -19,17 +20,11 @@ from tests.remat_chain.oracles.brute_force import (
     table_1_front,
 )
 
-
-def _stage(name: str, **fields: int) -> Stage:
-    amounts = {"forward_ns": 0, "backward_ns": 0, "output_bytes": 0, "saved_bytes": 0}
-    return Stage(name=name, **{**amounts, **fields})
-
-
 TWO_STAGES = Chain(
     name="two stages",
     input_bytes=1,
     stages=(
-        _stage(
+        stage_of(
             "first",
             forward_ns=5,
             backward_ns=7,
@@ -37,7 +32,7 @@ TWO_STAGES = Chain(
             saved_bytes=3,
             forward_overhead_bytes=1,
         ),
-        _stage("loss", forward_ns=1, backward_ns=1, saved_bytes=4),
+        stage_of("loss", forward_ns=1, backward_ns=1, saved_bytes=4),
     ),
 )
 
@@ -46,9 +41,9 @@ SLOWER_IF_PERSISTENT = Chain(
     name="slower if persistent",
     input_bytes=0,
     stages=(
-        _stage("first", forward_ns=1, output_bytes=1, saved_bytes=2),
-        _stage("second", forward_ns=1, forward_overhead_bytes=2),
-        _stage("loss", saved_bytes=3),
+        stage_of("first", forward_ns=1, output_bytes=1, saved_bytes=2),
+        stage_of("second", forward_ns=1, forward_overhead_bytes=2),
+        stage_of("loss", saved_bytes=3),
     ),
     backward_overhead_holds_gradient=True,
 )
@@ -58,9 +53,9 @@ LARGER_IF_PERSISTENT = Chain(
     name="larger if persistent",
     input_bytes=0,
     stages=(
-        _stage("first", forward_ns=1, output_bytes=1, saved_bytes=2, forward_overhead_bytes=1),
-        _stage("second", forward_ns=1, forward_overhead_bytes=2),
-        _stage("loss"),
+        stage_of("first", forward_ns=1, output_bytes=1, saved_bytes=2, forward_overhead_bytes=1),
+        stage_of("second", forward_ns=1, forward_overhead_bytes=2),
+        stage_of("loss"),
     ),
     backward_overhead_holds_gradient=True,
 )
@@ -70,7 +65,7 @@ def test_a_loss_alone_has_one_schedule() -> None:
     chain = Chain(
         name="loss only",
         input_bytes=3,
-        stages=(_stage("loss", forward_ns=2, backward_ns=4, saved_bytes=5),),
+        stages=(stage_of("loss", forward_ns=2, backward_ns=4, saved_bytes=5),),
     )
     # F_all 1 holds 3 + 5; B 1 holds 3 + 5 and writes the gradient of the input, 3.
     assert persistent_front(chain) == table_1_front(chain) == ((11, 6),)
@@ -96,7 +91,7 @@ def test_what_a_backward_writes_counts_even_where_no_overhead_makes_room_for_it(
     chain = Chain(
         name="no room",
         input_bytes=0,
-        stages=(_stage("first", output_bytes=5, saved_bytes=5), _stage("loss")),
+        stages=(stage_of("first", output_bytes=5, saved_bytes=5), stage_of("loss")),
         backward_overhead_holds_gradient=True,
     )
     assert persistent_front(chain) == ((10, 0),)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
-from jettison.instances.remat_graph.graph import Graph, Node
+from jettison.instances.remat_graph.graph import Graph
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers import _kernels
@@ -19,29 +19,9 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_graph.annealing.least_peak import LeastPeak, least_peak_by_annealing
 from jettison.solvers.remat_graph.kernel_arrays import graph_arrays
+from tests.drawing.graphs import random_graph
 from tests.remat_graph.mirrored_layers import training_step
 from tests.remat_graph.oracles.brute_force import least_staged_memory_bytes
-
-
-def drawn(seed: int, count: int) -> Graph:
-    """Draw a graph whose nodes read up to two earlier ones, and whose last one reads the first."""
-    chance = random.Random(seed)
-    nodes = []
-    for node in range(count):
-        sources = set(chance.sample(range(node), min(node, chance.randint(0, 2))))
-        if node == count - 1:
-            sources.add(0)
-        nodes.append(
-            Node(
-                name=f"n{node}",
-                duration_ns=chance.randint(0, 9),
-                output_bytes=chance.randint(0, 9),
-                inputs=tuple(f"n{source}" for source in sorted(sources)),
-                workspace_bytes=chance.choice((0, 0, 3)),
-                keep=chance.random() < 0.2,
-            )
-        )
-    return Graph(f"drawn {seed}", tuple(nodes))
 
 
 def least_peak(graph: Graph, seed: int = 0, stop_at_bytes: int | None = None) -> LeastPeak:
@@ -52,7 +32,7 @@ def least_peak(graph: Graph, seed: int = 0, stop_at_bytes: int | None = None) ->
 def test_tiny_graphs_need_what_the_brute_force_says_and_never_less() -> None:
     exact = tried = 0
     for seed in range(80):
-        graph = drawn(seed, 4 + seed % 5)
+        graph = random_graph(random.Random(seed), 4 + seed % 5)
         least_bytes = least_staged_memory_bytes(graph)
         if least_bytes == graph.store_all_peak_bytes:
             continue

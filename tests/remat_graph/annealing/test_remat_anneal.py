@@ -25,6 +25,7 @@ from jettison.solvers.core.solve import solve, solve_with
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_graph.annealing.method import annealing_of, solve_anneal
 from jettison.solvers.remat_graph.baselines.simple import recompute_all_schedule
+from tests.drawing.graphs import random_graph
 from tests.remat_graph.mirrored_layers import training_step
 from tests.remat_graph.oracles.brute_force import least_staged_memory_bytes, least_staged_time_ns
 
@@ -39,28 +40,6 @@ KEPT = Graph(
         Node(name="d", duration_ns=1, output_bytes=0, inputs=("c",)),
     ),
 )
-
-
-def drawn(seed: int, count: int) -> Graph:
-    """Draw a graph with workspaces and kept nodes; most nodes read up to three earlier ones."""
-    chance = random.Random(seed)
-    return Graph(
-        f"drawn {seed}",
-        tuple(
-            Node(
-                name=f"n{node}",
-                duration_ns=chance.randint(0, 9),
-                output_bytes=chance.randint(0, 9),
-                inputs=tuple(
-                    f"n{source}"
-                    for source in chance.sample(range(node), min(node, chance.randint(0, 3)))
-                ),
-                workspace_bytes=chance.choice((0, 0, chance.randint(1, 5))),
-                keep=chance.random() < 0.2,
-            )
-            for node in range(count)
-        ),
-    )
 
 
 def tight(graph: Graph) -> list[int]:
@@ -92,7 +71,7 @@ def scaled(graph: Graph, factor: int) -> Graph:
 def test_tiny_graphs_are_solved_to_the_staged_optimum_almost_always() -> None:
     optimal = tried = 0
     for seed in range(20):
-        graph = drawn(seed, 4 + seed % 5)
+        graph = random_graph(random.Random(seed), 4 + seed % 5)
         for memory_bytes in tight(graph):
             problem = RematGraph(graph, memory_bytes)
             result = solve_with(problem, "anneal", SolveOptions(gap=0, seed=seed))
@@ -110,7 +89,7 @@ def test_tiny_graphs_are_solved_to_the_staged_optimum_almost_always() -> None:
 def test_sizes_whose_excess_is_summed_in_larger_units_give_valid_schedules() -> None:
     compared = 0
     for seed in range(12):
-        graph = drawn(seed, 6)
+        graph = random_graph(random.Random(seed), 6)
         large = scaled(graph, 2**46)
         for memory_bytes in tight(graph):
             result = solve_with(
@@ -143,7 +122,7 @@ def test_units_of_the_excess_make_no_difference_to_sizes_that_are_multiples_of_t
 
 @pytest.mark.parametrize("seed", range(8))
 def test_what_the_search_believes_of_larger_graphs_is_what_the_replay_finds(seed: int) -> None:
-    graph = drawn(seed, 60)
+    graph = random_graph(random.Random(seed), 60)
     between = (graph.least_peak_bound_bytes + 3 * graph.store_all_peak_bytes) // 4
     problem = RematGraph(graph, between)
     result = solve_with(problem, "anneal", SolveOptions(gap=0.03, seed=seed))
@@ -296,7 +275,7 @@ def test_what_nobody_reads_is_left_out_of_a_start() -> None:
 
 
 def test_a_start_that_does_not_fit_is_repaired() -> None:
-    graph = drawn(5, 60)
+    graph = random_graph(random.Random(6), 60)
     start = recompute_all_schedule(graph)
     memory_bytes = start.replay(graph).peak_bytes - 1
     search = annealing_of(RematGraph(graph, memory_bytes), 0, graph.base_time_ns)
@@ -326,7 +305,7 @@ def test_a_start_opens_a_search_again_that_was_over() -> None:
 
 
 def test_a_seed_and_the_same_starts_give_the_same_schedule_again() -> None:
-    graph = drawn(5, 40)
+    graph = random_graph(random.Random(5), 40)
     memory_bytes = (graph.least_peak_bound_bytes + graph.store_all_peak_bytes) // 2
     problem = RematGraph(graph, memory_bytes)
     start = np.array(recompute_all_schedule(graph).computations, np.int32)

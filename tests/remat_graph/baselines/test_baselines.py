@@ -14,7 +14,7 @@ from jettison.solvers.remat_graph.baselines.simple import (
     solve_store_all,
     store_all_schedule,
 )
-from tests.sharding.strategies import graphs
+from tests.drawing.graphs import graphs
 
 # a feeds b and d, b feeds c, c feeds d.
 SKIP = Graph(

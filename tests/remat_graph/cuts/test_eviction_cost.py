@@ -17,7 +17,7 @@ from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.remat_graph.cuts.eviction_cost import StageCost, eviction_costs
 from jettison.solvers.remat_graph.cuts.stage_excess import StageExcess
-from tests.sharding.strategies import graphs
+from tests.drawing.graphs import graphs
 
 # a and b wait for d while c runs, which reads b: 3, 4, 1 and 1 bytes.
 SKIP = Graph(

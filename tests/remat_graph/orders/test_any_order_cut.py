@@ -17,10 +17,8 @@ from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
+from tests.drawing.graphs import graphs, tight, tight_remat_graphs
 from tests.remat_graph.oracles.brute_force import least_in_order_time_ns, least_time_ns
-from tests.remat_graph.order_graphs import tight
-from tests.remat_graph.tight_graphs import tight_remat_graphs
-from tests.sharding.strategies import graphs
 
 EXACT = HighsOptions(gap=0, feasibility_tolerance=1e-9)
 # q, of 2 bytes, can run before p, which must stay for r.

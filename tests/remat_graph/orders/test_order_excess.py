@@ -13,7 +13,8 @@ from jettison.solvers.remat_graph.orders.excess import (
     greedy_order,
     random_move,
 )
-from tests.remat_graph.order_graphs import ONE_RESULT, THREE, interleaved, tight
+from tests.drawing.graphs import tight
+from tests.remat_graph.order_graphs import ONE_RESULT, THREE, interleaved
 
 
 def test_a_move_changes_what_a_new_start_in_that_order_has() -> None:

@@ -15,8 +15,9 @@ from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_graph.annealing.method import solve_anneal
 from jettison.solvers.remat_graph.orders import method as graph_orders
 from jettison.solvers.remat_graph.orders.method import solve_orders
+from tests.drawing.graphs import tight
 from tests.remat_graph.oracles.brute_force import least_in_order_time_ns, least_time_ns
-from tests.remat_graph.order_graphs import ONE_RESULT, THREE, TWO, interleaved, tight
+from tests.remat_graph.order_graphs import ONE_RESULT, THREE, TWO, interleaved
 
 EXACT = SolveOptions(time_limit_s=None, gap=0)
 

@@ -22,10 +22,9 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
+from tests.drawing.graphs import graphs, tight_remat_graphs
 from tests.remat_graph.long_graph import long_problem
 from tests.remat_graph.oracles.brute_force import least_in_order_time_ns, least_staged_time_ns
-from tests.remat_graph.tight_graphs import tight_remat_graphs
-from tests.sharding.strategies import graphs
 
 STAGED = ScheduleClass.STAGED
 EXACT = HighsOptions(gap=0, feasibility_tolerance=1e-9)

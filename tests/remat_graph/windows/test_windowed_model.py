@@ -15,7 +15,7 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
-from tests.sharding.strategies import graphs
+from tests.drawing.graphs import graphs
 
 
 def test_columns_say_what_is_stored_and_what_is_computed_again() -> None:

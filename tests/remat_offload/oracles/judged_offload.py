@@ -11,8 +11,8 @@ from jettison.instances.core.link import Link
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_offload.problem import RematOffloadChain, Transfers
 from jettison.solvers.remat_offload.least_memory import least_memory_with_offloading
+from tests.drawing.chains import random_chain
 from tests.remat_offload.oracles.unrestricted import OffloadSearch
-from tests.sharding.strategies import random_chain
 
 SEED = 30
 # Half a byte, one byte and two bytes per ns: with the last, copies of odd sizes round up.

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from jettison.instances.remat_chain.chain import Chain, Stage
-from tests.sharding.strategies import random_chain
+from tests.drawing.chains import random_chain
 
 # Bytes per second: an eighth of a byte per nanosecond to two bytes.
 BANDWIDTHS = (125_000_000, 500_000_000, 10**9, 2 * 10**9)

@@ -9,11 +9,10 @@ from jettison.instances.core.link import Link
 from jettison.instances.remat_chain.chain import Chain
 from jettison.schedules.remat_offload.schedule import OffloadSchedule
 from jettison.solvers.remat_offload.least_memory import least_memory_with_offloading
+from tests.drawing.chains import chain_of, random_chain
 from tests.remat_chain.oracles.brute_force import fastest
 from tests.remat_chain.random_sequences import random_sequence
 from tests.remat_offload.oracles.unrestricted import OffloadSearch
-from tests.sharding.strategies import random_chain
-from tests.tiny import chain_of
 
 # Stage 1 takes 4 ns, puts out 1 byte and saves 2; the loss takes 3 ns and saves 5. The input has 3
 # bytes. Backwards take 1 ns. B 2 needs its 5 bytes, a^1 (1) or ā^1 (2), and the gradient of a^1

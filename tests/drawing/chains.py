@@ -1,4 +1,4 @@
-"""Small instances for tests: Hypothesis strategies, and a generator that takes a seed."""
+"""Chains for tests: by hand, drawn by Hypothesis, and random ones of a seed."""
 
 from __future__ import annotations
 
@@ -9,24 +9,77 @@ from hypothesis import strategies as st
 
 from jettison.instances.remat_chain.chain import Chain, Stage
 from jettison.instances.remat_chain.problem import RematChain
-from jettison.instances.remat_graph.graph import Graph, Node
+from tests.drawing.amounts import AMOUNTS
 
-# Zero has a high weight: a size or a time of zero is where a recurrence breaks first.
-_AMOUNTS = st.one_of(st.just(0), st.integers(0, 3), st.integers(0, 12))
+
+def stage_of(
+    name: str,
+    forward_ns: int = 0,
+    backward_ns: int = 0,
+    output_bytes: int = 0,
+    saved_bytes: int = 0,
+    forward_overhead_bytes: int = 0,
+    backward_overhead_bytes: int = 0,
+    weight_bytes: int = 0,
+) -> Stage:
+    """Return a stage of which only what matters has to be said."""
+    return Stage(
+        name=name,
+        forward_ns=forward_ns,
+        backward_ns=backward_ns,
+        output_bytes=output_bytes,
+        saved_bytes=saved_bytes,
+        forward_overhead_bytes=forward_overhead_bytes,
+        backward_overhead_bytes=backward_overhead_bytes,
+        weight_bytes=weight_bytes,
+    )
+
+
+def unit_chain(input_bytes: int, *stages: dict[str, int]) -> Chain:
+    """Build a chain of stages of 1 ns each way, without any size unless one is given."""
+    return Chain(
+        "tiny",
+        input_bytes,
+        tuple(
+            stage_of(f"stage {number}", **{"forward_ns": 1, "backward_ns": 1, **fields})
+            for number, fields in enumerate(stages, start=1)
+        ),
+    )
+
+
+def chain_of(
+    input_bytes: int, *stages: tuple[int, int, int, int, int], holds_gradient: bool = False
+) -> Chain:
+    """Build a chain from (forward time, a, ā, of, ob) per stage; every backward takes 1 ns."""
+    return Chain(
+        name="c",
+        input_bytes=input_bytes,
+        stages=tuple(
+            stage_of(f"s{number}", time, 1, *sizes)
+            for number, (time, *sizes) in enumerate(stages, start=1)
+        ),
+        backward_overhead_holds_gradient=holds_gradient,
+    )
+
+
+def even_chain(layers: int) -> Chain:
+    """Layers that take 10 ns each way, put out 1 byte and save 3; the input has no size."""
+    stages = [stage_of(f"layer {k}", 10, 10, 1, 3) for k in range(1, layers + 1)]
+    return Chain("even", 0, (*stages, stage_of("loss")))
 
 
 @st.composite
-def stages(draw: st.DrawFn, name: str, output_bytes: st.SearchStrategy[int] = _AMOUNTS) -> Stage:
+def stages(draw: st.DrawFn, name: str, output_bytes: st.SearchStrategy[int] = AMOUNTS) -> Stage:
     """Draw one stage of small amounts; what is saved holds the output and 0 to 12 bytes more."""
     output = draw(output_bytes)
     return Stage(
         name=name,
-        forward_ns=draw(_AMOUNTS),
-        backward_ns=draw(_AMOUNTS),
+        forward_ns=draw(AMOUNTS),
+        backward_ns=draw(AMOUNTS),
         output_bytes=output,
-        saved_bytes=output + draw(_AMOUNTS),
-        forward_overhead_bytes=draw(_AMOUNTS),
-        backward_overhead_bytes=draw(_AMOUNTS),
+        saved_bytes=output + draw(AMOUNTS),
+        forward_overhead_bytes=draw(AMOUNTS),
+        backward_overhead_bytes=draw(AMOUNTS),
     )
 
 
@@ -38,7 +91,7 @@ def chains(draw: st.DrawFn, *, min_stages: int = 1, max_stages: int = 4) -> Chai
     drawn.append(draw(stages("loss", st.just(0))))
     return Chain(
         name="drawn",
-        input_bytes=draw(_AMOUNTS),
+        input_bytes=draw(AMOUNTS),
         stages=tuple(drawn),
         backward_overhead_holds_gradient=draw(st.booleans()),
     )
@@ -49,26 +102,6 @@ def remat_chains(draw: st.DrawFn, *, min_stages: int = 1, max_stages: int = 4) -
     """Draw a chain and a memory, from none at all to more than any schedule needs."""
     chain = draw(chains(min_stages=min_stages, max_stages=max_stages))
     return RematChain(chain, draw(st.integers(0, chain.store_all_peak_bytes + 1)))
-
-
-@st.composite
-def graphs(draw: st.DrawFn, *, min_nodes: int = 1, max_nodes: int = 5) -> Graph:
-    """Draw a graph of any shape, in which any node may be kept and any value may go unread."""
-    nodes: list[Node] = []
-    for position in range(draw(st.integers(min_nodes, max_nodes))):
-        earlier = [node.name for node in nodes]
-        read = draw(st.lists(st.sampled_from(earlier), unique=True)) if earlier else []
-        nodes.append(
-            Node(
-                name=f"node {position}",
-                duration_ns=draw(_AMOUNTS),
-                output_bytes=draw(_AMOUNTS),
-                inputs=tuple(read),
-                workspace_bytes=draw(_AMOUNTS),
-                keep=draw(st.booleans()),
-            )
-        )
-    return Graph(name="drawn", nodes=tuple(nodes))
 
 
 def random_chain(
@@ -82,14 +115,14 @@ def random_chain(
     largest_overhead = 2 * largest_output_bytes
 
     def stage(name: str, output_bytes: int, most_saved_bytes: int) -> Stage:
-        return Stage(
-            name=name,
-            forward_ns=generator.randint(0, 9),
-            backward_ns=generator.randint(0, 9),
-            output_bytes=output_bytes,
-            saved_bytes=output_bytes + generator.randint(0, most_saved_bytes),
-            forward_overhead_bytes=generator.randint(0, largest_overhead),
-            backward_overhead_bytes=generator.randint(0, largest_overhead),
+        return stage_of(
+            name,
+            generator.randint(0, 9),
+            generator.randint(0, 9),
+            output_bytes,
+            output_bytes + generator.randint(0, most_saved_bytes),
+            generator.randint(0, largest_overhead),
+            generator.randint(0, largest_overhead),
         )
 
     layers = [
