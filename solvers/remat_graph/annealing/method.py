@@ -49,6 +49,8 @@ result is the same for a seed if no time limit ends the search.
 
 from __future__ import annotations
 
+import math
+
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers import _kernels
@@ -104,11 +106,15 @@ def annealing_of(
 
 
 def run_annealing(
-    search: _kernels.RematAnneal, floor_ns: int, options: SolveOptions, clock: Clock
+    search: _kernels.RematAnneal,
+    floor_ns: int,
+    options: SolveOptions,
+    clock: Clock,
+    most_moves: float = math.inf,
 ) -> Termination:
-    """Search until all rounds are over, the time is up or the user interrupts."""
+    """Search until all rounds or moves are over, the time is up or the user interrupts."""
     with Ending() as ending:
-        while not search.is_over:
+        while not search.is_over and search.tried < most_moves:
             search.run(MOVES, None if options.time_limit_s is None else clock.left_s)
             time_ns = search.time_ns
             if options.on_progress is not None:

@@ -19,7 +19,8 @@ from jettison.instances.remat_graph.graph import Graph
 from jettison.solvers.core.clock import Clock
 
 # Some microseconds each.
-_MOST_PLACES = 2_000_000
+MOST_PLACES = 2_000_000
+PLACES_PER_SECOND = 300_000
 
 
 class OrderExcess:
@@ -152,18 +153,24 @@ def random_move(state: OrderExcess, chance: random.Random) -> tuple[int, int] | 
     return node, to + (to >= place)
 
 
-def anneal_order(state: OrderExcess, chance: random.Random, moves: int, clock: Clock) -> list[int]:
+def anneal_order(
+    state: OrderExcess,
+    chance: random.Random,
+    moves: int,
+    clock: Clock,
+    most_places: float = MOST_PLACES,
+) -> list[int]:
     """Anneal the order; return the best one, and stop early at one without excess.
 
     The temperature falls from the mean size of a value to a hundredth of it, with the share of the
-    moves that are over, or of some millions of places simulated, whichever is more.
+    moves that are over, or of the places simulated, whichever is more.
     """
     graph = state.graph
     mean = sum(node.output_bytes for node in graph.nodes) / len(graph) or 1.0
     best, least = list(state.order), state.excess_bytes
     places = 0
     for step in range(moves):
-        over = max(step / moves, places / _MOST_PLACES)
+        over = max(step / moves, places / most_places)
         if not least or over > 1 or not clock.left_s:
             break
         move = random_move(state, chance)

@@ -22,8 +22,9 @@ A kept value may have to be computed again after the last first computation, whe
 have no stage. So the orders, but for that of 2., are those of the graph with one more node, of no
 bytes and no time, that reads all kept values.
 
-The result is the same for a seed if no time limit ends the search. Without one a step of 4. takes
-about a millisecond for ten nodes and some tenths of a second for hundreds.
+Shares of the time limit are counted in moves (`jettison.solvers.core.work`), so the result is the
+same for a seed, on a busy machine too, if no time limit ends the search. Without one a step of 4.
+takes about a millisecond for ten nodes and some tenths of a second for hundreds.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from jettison.instances.remat_graph.graph import Graph, Node
 from jettison.instances.remat_graph.problem import RematGraph
@@ -38,30 +40,60 @@ from jettison.instances.remat_graph.reordered_graph import ReorderedGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on, run_to_its_end
-from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.search import Incumbent
 from jettison.solvers.core.status import Termination
+from jettison.solvers.core.work import moves_of_a_limit
 from jettison.solvers.remat_graph.annealing.method import ROUNDS, annealing_of, run_annealing
 from jettison.solvers.remat_graph.memory_floor import memory_for_everything, too_little_memory
 from jettison.solvers.remat_graph.orders.excess import (
+    MOST_PLACES,
+    PLACES_PER_SECOND,
     OrderExcess,
     anneal_order,
     greedy_order,
     random_move,
 )
 
-# What a time limit leaves to the order given, and to each of the other orders at most.
-_SHARE_OF_THE_GIVEN = 0.3
-_SHARE_OF_A_START = 0.05
-_SHARE_OF_A_STEP = 0.02
-_ROUNDS_OF_A_STEP = 2
-_STARTS = 4
-_MOVES_PER_NODE = 200
-_MOST_MOVES = 100_000
-_STEPS = 150
-_MOST_SHIFTS = 4
+
+@dataclass(frozen=True, kw_only=True)
+class OrdersParams:
+    """What the search over orders can be told.
+
+    Attributes
+    ----------
+    share_of_the_given, share_of_a_start, share_of_a_step
+        Of the time limit, in the work of a usual machine: for the order given, and for each of the
+        other orders at most.
+    rounds_of_a_step
+        Of annealing for an order that is tried.
+    starts
+        Orders of little excess from which the search starts.
+    moves_per_node, most_moves
+        Of annealing orders by their excess: for each node, and in all.
+    steps
+        Orders tried by what they take.
+    most_shifts
+        How many nodes of a neighbour have other places at most.
+    """
+
+    share_of_the_given: float = 0.3
+    share_of_a_start: float = 0.05
+    share_of_a_step: float = 0.02
+    rounds_of_a_step: int = 2
+    starts: int = 4
+    moves_per_node: int = 200
+    most_moves: int = 100_000
+    steps: int = 150
+    most_shifts: int = 4
 
 
-def solve_orders(problem: RematGraph, options: SolveOptions) -> Outcome:
+ORDERS = OrdersParams()
+
+
+def solve_orders(
+    problem: RematGraph, options: SolveOptions, params: OrdersParams = ORDERS
+) -> Outcome:
     """Return the fastest schedule found in any order, or a note that none was.
 
     Only sizes prove that nothing fits; a search in vain proves nothing. At the time limit and on
@@ -70,19 +102,11 @@ def solve_orders(problem: RematGraph, options: SolveOptions) -> Outcome:
     settled = too_little_memory(problem) or memory_for_everything(problem)
     if settled is not None:
         return settled
-    search = OrderSearch(problem, options)
+    search = OrderSearch(problem, options, params)
     termination = run_to_its_end(search.run)
-    if search.computations is None:
-        return Outcome(
-            termination=termination,
-            work=search.work,
-            note="no schedule was found that fits; that does not prove that there is none",
-        )
-    return Outcome(
-        termination=termination,
-        schedule=GraphSchedule.from_computations(problem.instance, search.computations),
-        work=search.work,
-    )
+    note = "no schedule was found that fits; that does not prove that there is none"
+    is_found = search.incumbent.schedule is not None
+    return search.incumbent.outcome(termination, work=search.work, note=None if is_found else note)
 
 
 class OrderSearch:
@@ -90,31 +114,33 @@ class OrderSearch:
 
     Parameters
     ----------
-    problem, options
+    problem, options, params
         As for the method.
 
     Attributes
     ----------
+    incumbent
+        The best schedule, in nodes of the graph.
     ended
         The problem with a node at its end that reads all kept values.
-    computations
-        Of the best schedule, in nodes of the graph; None if there is none.
-    time_ns
-        Its time.
     order
         Its order of first computations, or that of the graph; of `ended`.
     """
 
-    def __init__(self, problem: RematGraph, options: SolveOptions) -> None:
+    def __init__(self, problem: RematGraph, options: SolveOptions, params: OrdersParams) -> None:
         self.problem = problem
         self.ended = RematGraph(_with_end(problem.instance), problem.memory_bytes)
         self.options = options
+        self.params = params
         self.clock = Clock(options.time_limit_s)
-        self.limit_s = math.inf if options.time_limit_s is None else options.time_limit_s
         self.floor_ns = problem.instance.base_time_ns
+        self.incumbent: Incumbent[GraphSchedule] = Incumbent(
+            lambda schedule: schedule.replay(problem.instance, problem.memory_bytes),
+            self.floor_ns,
+            options,
+            self.clock,
+        )
         self.chance = random.Random(options.seed)
-        self.computations: tuple[int, ...] | None = None
-        self.time_ns: int | None = None
         self.order: tuple[int, ...] = tuple(range(len(self.ended.instance)))
         self.work = {"orders": 0, "moves": 0}
 
@@ -134,7 +160,7 @@ class OrderSearch:
             self._evaluate(self.ended, tuple(starts[0].order), 1, 1.0)
             return Termination.COMPLETED
         nodes = tuple(range(len(self.problem.instance)))
-        time_ns = self._evaluate(self.problem, nodes, ROUNDS, _SHARE_OF_THE_GIVEN)
+        time_ns = self._evaluate(self.problem, nodes, ROUNDS, self.params.share_of_the_given)
         tried: dict[tuple[int, ...], int | None] = {}
         if self.ended.instance is self.problem.instance:
             tried[given] = time_ns
@@ -146,7 +172,10 @@ class OrderSearch:
             order = tuple(start.order)
             if order not in tried:
                 tried[order] = self._evaluate(
-                    self.ended, order, _ROUNDS_OF_A_STEP + 1, _SHARE_OF_A_START
+                    self.ended,
+                    order,
+                    self.params.rounds_of_a_step + 1,
+                    self.params.share_of_a_start,
                 )
         self._anneal(tried)
         if not self._is_over and self.order != given:
@@ -156,21 +185,20 @@ class OrderSearch:
     @property
     def _is_over(self) -> bool:
         """Whether no schedule can be faster by more than the gap that was asked for."""
-        if self.time_ns is None:
-            return False
-        return self.options.is_close_enough(self.time_ns, self.floor_ns, self.floor_ns)
+        return self.incumbent.is_settled
 
     def _starts(self) -> list[OrderExcess]:
         """Return orders of little excess, the least one first."""
         graph, memory_bytes = self.ended.instance, self.ended.memory_bytes
-        moves = min(_MOST_MOVES, _MOVES_PER_NODE * len(graph))
-        limit_s = _SHARE_OF_A_START * self.limit_s
+        params = self.params
+        moves = min(params.most_moves, params.moves_per_node * len(graph))
+        limit_s = math.inf if self.options.time_limit_s is None else self.options.time_limit_s
+        places = min(MOST_PLACES, params.share_of_a_start * limit_s * PLACES_PER_SECOND)
         found = []
-        for start in range(_STARTS):
+        for start in range(params.starts):
             order: Sequence[int] = greedy_order(graph) if start % 2 else range(len(graph))
             state = OrderExcess(graph, memory_bytes, order)
-            clock = Clock(min(self.clock.left_s, limit_s))
-            best = anneal_order(state, self.chance, moves, clock)
+            best = anneal_order(state, self.chance, moves, self.clock, places)
             found.append(OrderExcess(graph, memory_bytes, best))
             if not found[-1].excess_bytes:
                 break
@@ -194,22 +222,22 @@ class OrderSearch:
         current = min(tried, key=lambda order: price(order, tried[order]))
         current_price = price(current, tried[current])
         warmest = self.floor_ns / len(graph)
-        for step in range(_STEPS):
+        for step in range(self.params.steps):
             self._check_time()
             if self._is_over:
                 return
             state = OrderExcess(graph, memory_bytes, current)
-            for _ in range(self.chance.randint(1, _MOST_SHIFTS)):
+            for _ in range(self.chance.randint(1, self.params.most_shifts)):
                 move = random_move(state, self.chance)
                 if move is not None:
                     state.move(*move)
             order = tuple(state.order)
             if order not in tried:
                 tried[order] = self._evaluate(
-                    self.ended, order, _ROUNDS_OF_A_STEP, _SHARE_OF_A_STEP
+                    self.ended, order, self.params.rounds_of_a_step, self.params.share_of_a_step
                 )
             found = price(order, tried[order])
-            temperature = warmest * 0.01 ** (step / _STEPS)
+            temperature = warmest * 0.01 ** (step / self.params.steps)
             gained = found - current_price
             if gained <= 0 or self.chance.random() < math.exp(-gained / temperature):
                 current, current_price = order, found
@@ -221,21 +249,20 @@ class OrderSearch:
         reordered = ReorderedGraph(problem.instance, order)
         problem = RematGraph(reordered.graph, problem.memory_bytes)
         search = annealing_of(problem, self.options.seed, self.floor_ns, rounds)
-        limit_s = min(self.clock.left_s, share * self.limit_s)
+        most_moves = share * moves_of_a_limit(self.options)
         quiet = self.options.quiet()
-        termination = run_annealing(search, self.floor_ns, quiet, Clock(limit_s))
+        termination = run_annealing(search, self.floor_ns, quiet, self.clock, most_moves)
         self.work["orders"] += 1
         self.work["moves"] += search.tried
-        time_ns = search.time_ns
-        if time_ns is not None and (self.time_ns is None or time_ns < self.time_ns):
-            self.time_ns = time_ns
-            count = len(self.problem.instance)
+        time_ns, best_ns = search.time_ns, self.incumbent.time_ns
+        if time_ns is not None and (best_ns is None or time_ns < best_ns):
+            graph = self.problem.instance
             found = reordered.to_original(search.computations)
-            self.computations = tuple(node for node in found if node < count)
+            computations = tuple(node for node in found if node < len(graph))
+            self.incumbent.offer(GraphSchedule.from_computations(graph, computations))
             if len(order) == len(self.order):
                 self.order = order
-        if self.options.on_progress is not None:
-            self.options.on_progress(Progress(self.clock.seconds, self.time_ns, self.floor_ns))
+        self.incumbent.report()
         pass_interrupt_on(termination)
         return time_ns
 

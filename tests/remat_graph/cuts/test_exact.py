@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -31,6 +30,7 @@ from jettison.solvers.milp.tolerance import BELOW_TOLERANCE
 from jettison.solvers.remat_graph.baselines.dtr import solve_dtr
 from jettison.solvers.remat_graph.cuts.exact_method import CutRounds, ExactParams, solve_graph_exact
 from tests.core.bound_runs import EXACT, SKIP
+from tests.core.other_machines import MACHINES, without_seconds
 from tests.drawing.graphs import tight_remat_graphs
 from tests.remat_graph.cuts.test_cut_bound import BACKWARDS
 from tests.remat_graph.oracles.brute_force import least_in_order_time_ns, least_staged_time_ns
@@ -173,32 +173,10 @@ def test_annealing_settles_what_the_models_left_open(left: Termination, note: st
     assert result.note is None
 
 
-class FastClock(Clock):
-    """The clock of a machine that is five times as fast: as many seconds pass for one."""
-
-    @property
-    def seconds(self) -> float:
-        return super().seconds / 5
-
-
-class SlowClock(Clock):
-    """The clock of a machine that does much besides."""
-
-    @property
-    def seconds(self) -> float:
-        return 5 * super().seconds
-
-
 def solved(problem: RematGraph, params: ExactParams, options: SolveOptions = IN_500_S) -> Result:
     """Solve with parameters that the command line does not give."""
     outcome = solve_graph_exact(problem, options, params)
     return Result.from_outcome(problem, "exact", outcome, 0.0)
-
-
-def without_seconds(result: Result) -> str:
-    """All that is told of a result, and its schedule, but for the time that it took."""
-    told = {**result.to_json(), "seconds": 0, "computations": str(result.schedule)}
-    return json.dumps(told, sort_keys=True)
 
 
 @pytest.fixture(scope="module")
@@ -217,7 +195,7 @@ def undisturbed(work: RematGraph) -> str:
     return without_seconds(result)
 
 
-@pytest.mark.parametrize("clock", [FastClock, SlowClock])
+@pytest.mark.parametrize("clock", MACHINES)
 def test_a_search_finds_the_same_on_faster_and_slower_machines(
     work: RematGraph, undisturbed: str, clock: type[Clock]
 ) -> None:

@@ -13,8 +13,7 @@ from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.solve import compare_with, solve_with
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_graph.annealing.method import solve_anneal
-from jettison.solvers.remat_graph.orders import method as graph_orders
-from jettison.solvers.remat_graph.orders.method import solve_orders
+from jettison.solvers.remat_graph.orders.method import OrdersParams, solve_orders
 from tests.drawing.graphs import tight
 from tests.remat_graph.oracles.brute_force import least_in_order_time_ns, least_time_ns
 from tests.remat_graph.order_graphs import ONE_RESULT, THREE, TWO, interleaved
@@ -125,14 +124,13 @@ def test_the_time_limit_and_ctrl_c_keep_the_best_so_far() -> None:
     assert times == sorted(times, reverse=True)
 
 
-def test_where_nothing_is_found_a_note_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_orders, "_STEPS", 1)
+def test_where_nothing_is_found_a_note_says_so() -> None:
     chance = random.Random(14)
     while True:
         problem = tight(chance, 6)
         if least_time_ns(problem.instance, problem.memory_bytes) is None:
             break
-    outcome = solve_orders(problem, EXACT)
+    outcome = solve_orders(problem, EXACT, OrdersParams(steps=1))
     assert outcome.schedule is None
     assert outcome.infeasibility is None
     assert outcome.note is not None
