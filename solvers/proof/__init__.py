@@ -4,16 +4,16 @@ Nothing here is trusted: what a linear solver answers becomes integer multiplier
 are worth, and no claim leaves this folder before the checker has followed the finished bytes.
 
 ======================== =====================================================================
-``statement``            a formulation of a problem: what a certificate's header says of it
-``proof``                the lines of a proof, and why a search for one ended
+``statement``            a problem and a formulation, as a certificate's header names them
+``proof_lines``          a proof, and why the search for one ended
 ``prove``                the search for a proof that no point of a model beats a time
 ``search``, ``tree``     branch and bound, and the nodes that become the proof
-``branching``            at which column to branch
+``branching``            the choice of the column to branch at
 ``linear_program``       relaxations, solved by HiGHS
-``exact_rows``           what multipliers prove, in exact integers
-``objective``            from bounds on an objective to times, and back
-``new_rows``, ``covers`` rows that the model implies, and which of them help
-``proof_text``           the lines of a proof
+``exact_rows``           bounds that multipliers prove, in exact integers
+``objective``            conversion between bounds on an objective and times
+``new_rows``, ``covers`` rows that the model implies, and those of them that help
+``proof_text``           the text of a proof
 ``certificate``          a header and a proof, checked and saved
 ``certify``              from a statement and a time to a certificate
 ``attempts``             the same where several models can prove a claim

@@ -1,4 +1,4 @@
-"""Several models for one claim, tried one after the other."""
+"""Proof of one claim by the best of several models, tried one after the other."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from jettison.solvers.proof.proof_lines import Ending, Proof
 from jettison.solvers.proof.prove import Rounding, best_proof
 from jettison.solvers.proof.statement import Statement
 
-# Each of several models is tried for a short while before any of them has all of its share: often
+# Each of several models gets this short time first, before any of them gets its full share: often
 # one proves at its root what another one needs a tree for.
 _FIRST_SHARE = 0.1
 _LONGEST_FIRST_S = 5.0
 
 
 def no_roundings(model: IntegerModel) -> list[Rounding]:
-    """Return no rows beside those of the model."""
+    """Return no roundings: the model's own rows are enough."""
     del model
     return []
 
 
 @dataclass(frozen=True)
 class Attempted:
-    """One model.
+    """Model that may prove a claim.
 
     Attributes
     ----------
     statement
-        Which it is.
+        The problem and the formulation.
     roundings
-        Returns rows that its rows imply, and that make trees small.
+        Returns rows that the model's rows imply, which make trees small.
     """
 
     statement: Statement
@@ -53,9 +53,9 @@ def best_certificate(
     forms
         The models, the most promising one first.
     time_ns
-        What no schedule is to beat; None to prove that there is no schedule.
+        The time that no schedule beats, as claimed; None to prove that there is no schedule.
     clock
-        When it ends, or on Ctrl-C, the best that has been proved so far is returned.
+        At its end, or on Ctrl-C, the best claim that has been proved so far is certified.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def best_certificate(
 
 
 def _proves_more(one: Proof, other: Proof) -> bool:
-    """Whether a claim is larger, or proved in fewer bytes; no schedule is more than any time."""
+    """Tell whether a proof is of a larger claim, or shorter; "nothing fits" exceeds any time."""
     if one.time_ns == other.time_ns:
         return one.num_bytes < other.num_bytes
     return other.time_ns is not None and (one.time_ns is None or one.time_ns > other.time_ns)

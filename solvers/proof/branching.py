@@ -1,4 +1,4 @@
-"""At which column to branch: what branching there has gained, or what a few iterations promise.
+"""Choice of the column to branch at, by pseudo-costs and strong branching.
 
 A column's gain in each direction, per unit that its value moves, is averaged over the branches
 made so far (pseudo-costs; Benichou and others 1971). Until there are enough of them, the best
@@ -20,20 +20,20 @@ from jettison.solvers.proof.linear_program import LinearProgram, LpAnswer, LpSta
 _CANDIDATES = 10
 _ITERATIONS = 40
 _RELIABLE = 2
-# Relative to what is missing: so that no gain on one side does not hide the other side's.
+# Least gain that counts, relative to what is missing: a gain of 0 on one side would hide the other.
 _LEAST_GAIN = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Fraction:
-    """An integer column whose value in a relaxation is not one."""
+    """Integer column with a fractional value in a relaxation."""
 
     column: int
     value: float
 
 
 class Branching:
-    """What is known of gains, for every column of a model.
+    """Gains of the bound by branching, recorded for every column of a model.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Branching:
         self._counts = np.zeros((2, num_columns), dtype=np.int64)
 
     def learn(self, fraction: Fraction, side: int, gain: float) -> None:
-        """Note what a branch gained; side 0 is down, 1 is up."""
+        """Record the gain of a branch; side 0 is down, 1 is up."""
         part = fraction.value - math.floor(fraction.value)
         distance = part if side == 0 else 1 - part
         self._gains[side, fraction.column] += max(0.0, gain) / max(distance, 1e-6)
@@ -68,13 +68,13 @@ class Branching:
         fractions
             At least one.
         program
-            The relaxation, with the bounds and the basis of the node; they are left so.
+            The relaxation, with the bounds and the basis of the node, which are restored.
         bounds
-            Of all columns at the node.
+            Bounds of all columns at the node.
         value, missing
-            Of the relaxation, and what is missing for the node to be closed.
+            The relaxation's value, and by how much it must rise for the node to be closed.
         clock
-            When it ends, the best one so far is returned.
+            At its end the best column so far is returned.
         """
         ranked = sorted(fractions, key=lambda fraction: -self._estimate(fraction, missing))
         if len(ranked) == 1:
@@ -128,7 +128,7 @@ class Branching:
 
 
 def gain_of(answer: LpAnswer, value: float, missing: float) -> float:
-    """Return by how much a branch raises the bound, not above what is missing."""
+    """Return by how much a branch raises the bound, at most by what is missing."""
     if answer.status in {LpStatus.EMPTY, LpStatus.BEYOND}:
         return missing
     return min(missing, max(0.0, answer.value - value))

@@ -1,4 +1,4 @@
-"""A certificate: a header and a proof, which the checker follows before anybody else sees them."""
+"""Certificate of a lower bound: a header and a proof, checked before it is handed out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 
 @dataclass(frozen=True)
 class Certificate:
-    """A lower bound, or a proof that there is no schedule, with all that is needed to check it.
+    """Lower bound, or claim that there is no schedule, with all that is needed to check it.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Certificate:
 
     @property
     def valid_for(self) -> ScheduleClass:
-        """The schedules that the claim is about."""
+        """The class of schedules that the claim is about."""
         return ScheduleClass(self.header["valid_for"])
 
     @cached_property
@@ -55,7 +55,7 @@ class Certificate:
         return gzip.compress(self._head, mtime=0) + self.lines
 
     def checked(self) -> Proved:
-        """Have the checker follow the bytes that `save` writes.
+        """Check the bytes that `save` writes by the independent checker.
 
         Raises
         ------
@@ -66,7 +66,7 @@ class Certificate:
             return check_opened(CertificateFile(cast("BinaryIO", stream)))
 
     def save(self, path: str | Path) -> None:
-        """Write the file, whole or not at all; compressed if its name ends in ``.gz``.
+        """Write the file, completely or not at all; compressed if its name ends in ``.gz``.
 
         Raises
         ------

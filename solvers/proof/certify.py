@@ -1,4 +1,4 @@
-"""From a statement and a time to a certificate that has been checked."""
+"""Search for the certificate of a claim about one model, checked when it is found."""
 
 from __future__ import annotations
 
@@ -17,25 +17,23 @@ def certify(
     clock: Clock,
     roundings: Sequence[Rounding] = (),
 ) -> Certificate | None:
-    """Return a certificate of a claim, or of the best smaller one that could be proved.
-
-    It has been checked.
+    """Return a checked certificate of a claim, or of the best smaller one that could be proved.
 
     Parameters
     ----------
     statement
-        Which model the claim is about.
+        The model that the claim is about.
     time_ns
-        What no schedule is to beat; None to prove that there is no schedule.
+        The time that no schedule beats, as claimed; None to prove that there is no schedule.
     clock
-        When it ends, or on Ctrl-C, the best that has been proved so far is returned.
+        At its end, or on Ctrl-C, the best claim that has been proved so far is certified.
     roundings
         Rows that the model's own rows imply, which make trees small.
 
     Returns
     -------
     Certificate or None
-        None where nothing has been proved, not even of smaller times.
+        None where no claim has been proved, not even of a smaller time.
 
     Raises
     ------
@@ -53,7 +51,7 @@ def certificate_of(statement: Statement, valid_for: str, proof: Proof) -> Certif
     Raises
     ------
     CertificateError
-        If it rejects it.
+        If the checker rejects the proof.
     """
     header = statement.header(proof.time_ns, valid_for, proof.scale_bits)
     certificate = Certificate(header, proof.lines)

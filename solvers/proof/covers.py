@@ -1,15 +1,15 @@
-r"""Lifted covers of knapsack rows: inequalities of integer points that relaxations break.
+r"""Lifted cover inequalities of knapsack rows, which cut off fractional points of relaxations.
 
 Of a row :math:`\sum_j w_j x_j \le W` over binaries with positive weights, a *cover* :math:`C`
 weighs more than :math:`W`, so that :math:`\sum_{j \in C} x_j \le |C| - 1`. It is minimal if no
-item can be left out. Every other item :math:`j`, in turn, gets the largest coefficient
+item can be left out. Every other item :math:`j`, one after the other, gets the largest coefficient
 
 .. math::
     \alpha_j = \beta - \max \Bigl\{ \sum_{i \text{ before } j} \alpha_i x_i :
         \sum_i w_i x_i \le W - w_j \Bigr\}, \qquad \beta = |C| - 1,
 
-from a dynamic program over the profit (Balas 1975, Padberg 1975). Covers begin with the items
-that a relaxation has most of.
+from a dynamic program over the profit (Balas 1975, Padberg 1975). Covers are built from the items
+with the largest values in a relaxation.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from jettison.solvers.proof.linear_program import LinearProgram, LpStatus
 from jettison.solvers.proof.new_rows import NewRow
 
 _MOST_ROUNDS = 25
-# By how much of the right-hand side a relaxation must break a cover.
+# Share of the right-hand side by which a relaxation must break a cover.
 _LEAST_VIOLATION = 1e-3
-# Relative, over so many rounds.
+# Relative rise of the bound below which covers stop, measured over this many rounds.
 _LEAST_RISE = 1e-4
 _PATIENCE = 3
-# Items times profits of one cover: what its check takes.
+# Limit on items times profits of one cover, the effort of its check.
 _MOST_STEPS = 1_000_000
 _TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Knapsack:
-    """A row that is a knapsack: its number, its items, their weights and the capacity."""
+    """Knapsack row of a model: its number, its items, their weights and the capacity."""
 
     row: int
     columns: Integers
@@ -49,7 +49,7 @@ class Knapsack:
     def cover(self, point: Floats) -> NewRow | None:
         """Return a lifted cover that a point breaks, or None where none was found.
 
-        For :math:`n` items and a cover of :math:`k` it takes :math:`O(n k)`.
+        Takes time :math:`O(n k)` for :math:`n` items and a cover of :math:`k` items.
         """
         values = point[self.columns]
         order = np.lexsort((-self.weights, -values))
@@ -81,7 +81,7 @@ class Knapsack:
         )
 
     def _lifted(self, chosen: Sequence[int], order: Sequence[int], most: int) -> dict[int, int]:
-        """Return the coefficients of all items that have one."""
+        """Return the lifted coefficients of all items whose coefficient is not 0."""
         # The least weight of items whose coefficients add up to at least q, for q up to `most`.
         lightest = np.concatenate([[0], np.cumsum(np.sort(self.weights[list(chosen)]))])[: most + 1]
         profits = dict.fromkeys(chosen, 1)
@@ -107,16 +107,16 @@ def useful_covers(
     clock: Clock,
     stop: threading.Event,
 ) -> list[NewRow]:
-    """Return lifted covers that raise the relaxation of a model, as far as they have multipliers.
+    """Return the lifted covers with multipliers in the relaxation that they tighten.
 
     Parameters
     ----------
     model, given
-        The model, and derived rows that come before.
+        The model, and the rows that have been derived before.
     cutoff
-        The value of the objective that is enough.
+        The value of the objective at which the relaxation is tight enough.
     clock, stop
-        When one of them ends it, what has been found so far is returned.
+        Time limit and stop signal; the covers found by then are returned.
     """
     rows = ExactRows(model)
     rows.append(given)
@@ -148,7 +148,7 @@ def useful_covers(
 
 
 def _knapsacks(model: IntegerModel, rows: ExactRows) -> Iterator[Knapsack]:
-    """Yield the inequalities of the model over binaries with weights of one sign, not all alike."""
+    """Yield the inequalities over binaries whose weights have one sign and are not all equal."""
     binary = rows.is_integer & (rows.lower == 0) & (rows.upper == 1)
     for number in range(len(model.rows)):
         columns, coefficients = rows.row(number)

@@ -1,6 +1,6 @@
-r"""The rows of a model as arrays of exact integers, and what multipliers prove of them.
+r"""Weak duality in exact integers: the bound that multipliers of a model's rows prove.
 
-The same weak duality as in `certificates.dual_bound`, written apart and for whole vectors. Numbers
+The same as in `certificates.dual_bound`, written independently and for whole vectors. Numbers
 are 64-bit integers wherever it is certain that nothing overflows, and Python integers elsewhere.
 """
 
@@ -26,27 +26,27 @@ _SAFE = 2.0**62
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Multipliers:
-    """Integer multipliers of the rows that have one."""
+    """Integer multipliers of rows; all others have the multiplier 0."""
 
     rows: NDArray[np.int32]
     values: Integers
 
     @classmethod
     def none(cls) -> Multipliers:
-        """Return no multipliers."""
+        """Return multipliers of 0 for all rows."""
         return cls(np.zeros(0, np.int32), np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Evaluation:
-    """What multipliers prove.
+    """Bound that multipliers prove.
 
     Attributes
     ----------
     value
         The bound, multiplied by :math:`2^k`.
     reduced_costs
-        Of the columns, multiplied by :math:`2^k`.
+        The reduced costs of the columns, multiplied by :math:`2^k`.
     """
 
     value: int
@@ -54,7 +54,7 @@ class Evaluation:
 
 
 class ExactRows:
-    """Rows and columns; rows can be appended.
+    """Rows and columns of a model in exact integers; rows can be appended.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class ExactRows:
         return self.columns[place], self.coefficients[place]
 
     def append(self, rows: Iterable[NewRow]) -> None:
-        """Append inequalities."""
+        """Append derived inequalities."""
         found = list(rows)
         if not found:
             return
@@ -117,16 +117,17 @@ class ExactRows:
     def evaluate(
         self, multipliers: Multipliers, lower: Integers, upper: Integers, bits: int | None
     ) -> Evaluation:
-        """Return what multipliers prove within bounds of the columns.
+        """Return the bound that multipliers prove within bounds of the columns.
 
         Parameters
         ----------
         multipliers
-            At least 0 on inequalities.
+            Multipliers, at least 0 on inequalities.
         lower, upper
-            Of every column.
+            Bounds of every column.
         bits
-            The :math:`k` of the multipliers; None to prove with costs of 0 that there is no point.
+            The :math:`k` of the multipliers; None takes all costs as 0, to prove that the model has
+            no point.
         """
         rows, values = multipliers.rows, multipliers.values
         dense = np.zeros(self.num_rows, values.dtype)
@@ -142,7 +143,7 @@ class ExactRows:
         return Evaluation(_dot(values, self.right[rows]) + _least(reduced, lower, upper), reduced)
 
     def broken_by(self, point: Integers) -> tuple[int, int] | None:
-        """Return a row that an integer point breaks, and the sign of multipliers that say so.
+        """Return a row that an integer point breaks, and the sign of a multiplier that shows it.
 
         None if it breaks none.
         """
@@ -182,7 +183,7 @@ class ExactRows:
         self._sizes = np.abs(self._as_floats)[self._by_column]
 
     def _fits(self, multipliers: Multipliers, bits: int | None) -> bool:
-        """Tell whether reduced costs are certain to fit in 64 bits, also on the way."""
+        """Tell whether reduced costs and their partial sums are certain to fit in 64 bits."""
         if object in (self.coefficients.dtype, self.costs.dtype, multipliers.values.dtype):
             return False
         sizes = np.zeros(self.num_rows)
@@ -202,7 +203,7 @@ def integers(values: Sequence[int]) -> Integers:
         found = np.array(values, dtype=np.int64)
     except OverflowError:
         return np.array(values, dtype=object)
-    # So that the difference of any two fits as well.
+    # A limit of 2^62 lets the difference of any two fit as well.
     if len(found) and max(int(found.max()), -int(found.min())) >= _SAFE:
         return np.array(values, dtype=object)
     return found
@@ -215,7 +216,7 @@ def _joined(first: Integers, second: Integers) -> Integers:
 
 
 def _dot(first: Integers, second: Integers) -> int:
-    """Return the sum of products, exactly."""
+    """Return the exact sum of products."""
     if not len(first):
         return 0
     size = np.abs(first).astype(float) @ np.abs(second).astype(float)

@@ -1,10 +1,10 @@
-"""The linear relaxation of a model, solved by HiGHS again and again as bounds change.
+"""Linear relaxation of a model, solved by HiGHS again and again as bounds of columns change.
 
-What HiGHS answers is a suggestion: multipliers, a point to branch at, a basis to start from. Rows
-and costs are divided by powers of two to be moderate numbers, and the multipliers multiplied back.
-Fixed columns, and rows that bounds of the columns imply, are left out. Most of the other rows hold
-at every point that matters: HiGHS gets those that a point broke, since what a run costs, even one
-without iterations, grows with their number.
+Answers of HiGHS are suggestions: multipliers, a point to branch at, a basis to start from. Rows and
+costs are scaled by powers of two to moderate numbers, and the multipliers are scaled back. Fixed
+columns, and rows that bounds of the columns imply, are left out. Most of the other rows hold at
+every point that matters. HiGHS gets only those that a point broke, since the time of a run, even of
+one without iterations, grows with their number.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TOLERANCE = 1e-6
 
 
 class LpStatus(StrEnum):
-    """What HiGHS says of a relaxation."""
+    """Answer of HiGHS about a relaxation."""
 
     SOLVED = "solved"
     BEYOND = "beyond"
@@ -46,14 +46,14 @@ class LpStatus(StrEnum):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LpAnswer:
-    """An answer of HiGHS.
+    """Status and value of a relaxation, from one run of HiGHS.
 
     Attributes
     ----------
     status
-        What it says.
+        How the run ended.
     value
-        Of the objective, as the model counts; a bound from below unless solved.
+        The value of the objective in the model's units; a lower bound unless it was solved.
     """
 
     status: LpStatus
@@ -61,14 +61,14 @@ class LpAnswer:
 
 
 class LinearProgram:
-    """A relaxation that HiGHS holds, with the basis of the last run.
+    """Linear relaxation kept in HiGHS, with the basis of the last run.
 
     Parameters
     ----------
     rows
         The model. Rows that are appended to it later are added with `add_rows`.
     lower, upper
-        Bounds of the columns, between which the caller will stay.
+        Bounds of the columns; all later bounds must lie between them.
     with_costs
         Whether the objective is the model's, or 0.
     first
@@ -77,7 +77,7 @@ class LinearProgram:
     Attributes
     ----------
     columns, row_numbers
-        Which columns and rows of the model HiGHS holds.
+        The columns and rows of the model that HiGHS has.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class LinearProgram:
         self._row_units = np.concatenate([self._row_units, units])
 
     def set_cutoff(self, value: float | None) -> None:
-        """Let runs end once they know that the value is beyond one; None for runs to the end."""
+        """Set a value beyond which runs end early; None for runs to the end."""
         bound = math.inf if value is None else (value - self._fixed_cost) / self._cost_unit
         self._set_option("objective_bound", bound)
 
@@ -181,7 +181,7 @@ class LinearProgram:
         self._change(place, np.array([float(lower)]), np.array([float(upper)]))
 
     def solve_fully(self, clock: Clock) -> LpAnswer:
-        """Solve it with all rows, of which HiGHS gets those that are broken."""
+        """Solve the relaxation with all rows, adding those that its point breaks."""
         while True:
             answer = self.solve(clock)
             if answer.status is not LpStatus.SOLVED or not len(self._others):
@@ -195,11 +195,11 @@ class LinearProgram:
             self._others = self._others[~broken]
 
     def solve(self, clock: Clock, most_iterations: int | None = None) -> LpAnswer:
-        """Solve it from the present basis, within the time and a number of iterations."""
+        """Solve with the present rows from the present basis, within limits."""
         self._set_option("simplex_iteration_limit", most_iterations or 2**31 - 1)
         if math.isfinite(clock.left_s):
             self._set_option("time_limit", self._highs.getRunTime() + clock.left_s)
-        # A run that fails says nothing; the multipliers that it leaves are judged like any others.
+        # A failed run gives no value; the multipliers that it leaves are judged like any others.
         self._highs.run()
         status = highspy.HighsModelStatus
         found = {
@@ -212,12 +212,12 @@ class LinearProgram:
         return LpAnswer(found, value * self._cost_unit + self._fixed_cost)
 
     def multipliers(self) -> Floats:
-        """Return the multipliers of all rows of the model, as it counts."""
+        """Return the multipliers of all rows of the model, in its units."""
         duals = np.array(self._highs.getSolution().row_dual, dtype=float)
         return self._of_model(duals) * self._cost_unit
 
     def ray(self) -> Floats | None:
-        """Return multipliers of all rows that may prove that there is no point, of either sign."""
+        """Return a ray of multipliers, of either sign, that may prove that there is no point."""
         _, is_there, ray = self._highs.getDualRay()
         if not is_there:
             return None
@@ -232,23 +232,23 @@ class LinearProgram:
         return values
 
     def suggested_values(self) -> Floats:
-        """Return what HiGHS says of the columns that it holds."""
+        """Return HiGHS's values of the columns that it has."""
         return np.array(self._highs.getSolution().col_value, dtype=float)
 
     @property
     def basis(self) -> Any:
-        """A copy of the present basis, for this program."""
+        """A copy of the present basis of this relaxation."""
         return self._highs.getBasis(), len(self.row_numbers)
 
     @basis.setter
     def basis(self, basis: Any) -> None:
         found, num_rows = basis
         if num_rows < len(self.row_numbers):
-            # Rows that came later are met with slack there; it may have been told before.
+            # Rows that were added after the basis was copied are basic in it.
             rows = list(found.row_status)
             missing = len(self.row_numbers) - len(rows)
             found.row_status = rows + [highspy.HighsBasisStatus.kBasic] * missing
-        # A basis that HiGHS refuses is not used; the next run then takes longer.
+        # If HiGHS refuses the basis, the next run starts without one and takes longer.
         self._highs.setBasis(found)
 
     def _of_model(self, duals: Floats) -> Floats:
@@ -278,6 +278,6 @@ def _needed_rows(rows: ExactRows, lower: Integers, upper: Integers) -> NDArray[n
     if len(filled):
         activity[filled] = np.add.reduceat(products, rows.starts[:-1][filled])
         size[filled] = np.add.reduceat(sizes, rows.starts[:-1][filled])
-    # By the rounding of the sums at most; a row too many does no harm.
+    # Sums are rounded, so that a few more rows than needed are returned, which does no harm.
     implied = activity - 1e-9 * size >= rows.right.astype(float)
     return np.flatnonzero(rows.is_equation | ~implied)

@@ -1,6 +1,6 @@
-r"""Rows that the rows of a model imply, with the record that tells the checker how.
+r"""Derived rows of a model, with the records by which the checker derives them again.
 
-The rules are those of `certificates.derived_rows`, written apart.
+The rules are those of `certificates.derived_rows`, written independently.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from jettison.certificates.integer_model import IntegerModel
 
 @dataclass(frozen=True, slots=True)
 class NewRow:
-    """An inequality that the rows so far imply, and the record of a proof that says how."""
+    """Inequality that earlier rows imply, and the record that derives it in a proof."""
 
     columns: tuple[int, ...]
     coefficients: tuple[int, ...]
@@ -22,7 +22,7 @@ class NewRow:
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """A combination of rows, divided and rounded: the record ``G``.
+    """Combination of rows, divided and rounded: the record ``G`` of a proof.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a bound on the objective of a model proves of the time, and the other way round."""
+"""Conversion between bounds on a model's objective and bounds on the time."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from jettison.certificates.integer_model import IntegerModel
 
 
 class Objective:
-    """The objective of a model as a measure of time.
+    """Objective of a model as a measure of time.
 
-    Where all columns with costs are integer it is a multiple of `unit`, the greatest common
-    divisor of the costs; else `unit` is 1, and says nothing.
+    Where all columns with costs are integer its values are multiples of `unit`, the greatest common
+    divisor of the costs; else `unit` is 1.
     """
 
     def __init__(self, model: IntegerModel) -> None:
@@ -21,7 +21,7 @@ class Objective:
         self.unit = (math.gcd(*model.costs) or 1) if is_whole else 1
 
     def to_beat(self, time_ns: int) -> int:
-        """Return what every point must exceed for no schedule to beat a time."""
+        """Return the value that every point must exceed for no schedule to beat a time."""
         return self._at_most(self._cost_per_ns * (time_ns - 1 - self._offset_ns))
 
     def proved_ns(self, value: int, bits: int) -> int:
@@ -30,5 +30,5 @@ class Objective:
         return self._offset_ns + 1 + (self._at_most(below) + self.unit - 1) // self._cost_per_ns
 
     def _at_most(self, value: int) -> int:
-        """Return the largest value up to a given one that the objective can have."""
+        """Return the largest possible value of the objective up to a given one."""
         return value // self.unit * self.unit

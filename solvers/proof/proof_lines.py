@@ -1,4 +1,4 @@
-"""The lines of a proof, and why a search for one ended."""
+"""Proof found by a search, and the reason why the search ended."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from enum import StrEnum
 
 
 class Ending(StrEnum):
-    """Why a search for a proof ended.
-
+    """Reason why a search for a proof ended.
     ``proved``
         The claim that was asked for is proved.
     ``false``
@@ -18,7 +17,7 @@ class Ending(StrEnum):
     ``size limit``
         The tree became too large to hold.
     ``precision``
-        Multipliers of so few bits cannot prove more, or continuous columns leave no more to prove.
+        Multipliers of this precision cannot prove more, or only continuous columns remain.
     """
 
     PROVED = "proved"
@@ -31,7 +30,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True)
 class Proof:
-    """A proof that no point of a model beats a time.
+    """Proof that no point of a model beats a time.
 
     Attributes
     ----------
@@ -42,9 +41,9 @@ class Proof:
     lines
         The lines of the proof, ASCII, as one gzip member.
     num_bytes
-        Of the lines, not compressed.
+        Size of the uncompressed lines.
     leaves
-        Of the tree.
+        Number of leaves of the tree.
     """
 
     time_ns: int | None
@@ -56,13 +55,12 @@ class Proof:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What a search for a proof found.
+    """Outcome of a search for a proof.
 
     Attributes
     ----------
     proof
-        Of the claim that was asked for, or the largest smaller one that is proved; None where not
-        even the least is.
+        Proof of the claim, or of the largest smaller one that is proved; None where none is.
     ending
         Why the search ended.
     """

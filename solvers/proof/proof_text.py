@@ -1,4 +1,4 @@
-"""The lines of a proof, compressed as they are written."""
+"""Writer of a proof's lines, compressed as they are written."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _LEVEL = 9
 
 
 class ProofText:
-    """Lines, and the multipliers of the lines before, from which the next ones differ.
+    """Writer of a proof, in which multipliers are written as changes against the line before.
 
     Parameters
     ----------
     num_rows
-        Of the model, with derived rows.
+        Number of rows of the model, with derived rows.
     """
 
     def __init__(self, num_rows: int) -> None:
@@ -37,12 +37,12 @@ class ProofText:
         self._write(f"b {name} {value}")
 
     def fix(self, multipliers: Multipliers, fixed: list[tuple[int, int]]) -> None:
-        """Write that columns have values in all points that matter."""
+        """Write that columns have fixed values in all points up to the threshold."""
         values = [f"{column}={value}" for column, value in fixed]
         self._write(" ".join(["x", *self._changes("l", multipliers), "|", *values]))
 
     def leaf(self, multipliers: Multipliers, *, is_empty: bool) -> None:
-        """Write a leaf: it proves the claim, or that there is no point."""
+        """Write a leaf, which proves the claim or, if `is_empty`, that it has no point."""
         letter = "f" if is_empty else "l"
         self._write(" ".join([letter, *self._changes(letter, multipliers)]))
         self.leaves += 1

@@ -1,6 +1,6 @@
-"""The search for a proof that no point of a model beats a time.
+"""Search for a proof that no point of a model beats a time.
 
-It runs in a thread of its own: HiGHS keeps threads per calling thread, and Ctrl-C is heard at once.
+It runs in a thread of its own: HiGHS keeps threads per calling thread, and Ctrl-C works at once.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ highspy = lazy.load("highspy")
 
 __all__ = ["Rounding", "best_proof", "prove"]
 
-# What tells the thread of a search to end.
+# Tells the thread of a search to end.
 Stop = threading.Event
 _BITS = 30
-# Of weights for which those do, and the most that a header allows with `_MORE_BITS` beside.
+# Bits of weights for which those suffice, and the most that a header allows beside `_MORE_BITS`.
 _BITS_OF_WEIGHTS = 34
 _MOST_BITS = 200
-# Where those do not prove what integer points allow. They take Python's integers, and time.
+# Added where those do not prove what integer points allow; they need Python's integers, and time.
 _MORE_BITS = 24
 _SECONDS_BETWEEN_LOOKS = 0.1
 _SHARE_FOR_COVERS = 0.1
@@ -40,7 +40,8 @@ def prove(
 ) -> Proof | None:
     """Return a proof that no schedule beats `time_ns`, or None where none was found in time.
 
-    With `time_ns` None, a proof that the model has no point. Derived rows are not added to `model`.
+    If `time_ns` is None, the proof is that the model has no point. `model` does not get the derived
+    rows.
     """
     attempt = best_proof(model, time_ns, clock, roundings)
     return attempt.proof if attempt.ending is Ending.PROVED else None
@@ -51,7 +52,7 @@ def best_proof(
 ) -> Attempt:
     """Return a proof of the claim, or of the best smaller one that is proved when the time ends.
 
-    On Ctrl-C as well; a second Ctrl-C raises ``KeyboardInterrupt`` at once.
+    Ctrl-C ends the search in the same way; a second one raises ``KeyboardInterrupt`` at once.
 
     Raises
     ------
@@ -60,7 +61,7 @@ def best_proof(
     """
     run = _Run(model, time_ns, clock, roundings)
     thread = threading.Thread(target=run.work, name="proof", daemon=True)
-    # The thread is not joined: Python 3.11 takes a thread for ended when a signal interrupts that.
+    # The thread is not joined: in Python 3.11 a thread counts as ended if a signal interrupts that.
     try:
         thread.start()
         run.wait()
@@ -74,7 +75,7 @@ def best_proof(
 
 
 class _Run:
-    """A search in a thread, and what it ends with."""
+    """Search in a thread, and its result or exception."""
 
     def __init__(
         self,
@@ -90,19 +91,19 @@ class _Run:
         self.ending: Attempt | BaseException | None = None
 
     def work(self) -> None:
-        """Search; every way to end is kept for the caller."""
+        """Search, and keep the result or the exception for the caller."""
         try:
             ending: Attempt | BaseException = self._attempt()
         except BaseException as error:
             ending = error
-        # Leave no thread of HiGHS behind: a process that forks with one hangs.
+        # End the threads of HiGHS: a process that forks while they exist hangs.
         highspy.Highs.resetGlobalScheduler(True)
         self.ending = ending
         self._done.set()
 
     def wait(self) -> None:
         """Wait for the end."""
-        # With a limit, since a signal that another thread gets does not end the waiting.
+        # Wait with a timeout: a signal that another thread receives does not end the waiting.
         while not self._done.wait(_SECONDS_BETWEEN_LOOKS):
             pass
 
@@ -136,7 +137,8 @@ class _Run:
 def _bits_for(model: IntegerModel) -> int:
     """Return how many bits multipliers have after the point.
 
-    Costs count in their greatest common divisor; a multiplier of large weights is small.
+    Costs are counted in units of their greatest common divisor; rows with large coefficients have
+    small multipliers.
     """
     largest = max((abs(value) for row in model.rows for value in row.coefficients), default=0)
     more = max(0, largest.bit_length() - _BITS_OF_WEIGHTS)
@@ -145,7 +147,7 @@ def _bits_for(model: IntegerModel) -> int:
 
 
 def _claimed_ns(attempt: Attempt) -> float:
-    """Return the time of a claim, the least of all where nothing is proved."""
+    """Return the time of a proved claim; minus infinity where nothing is proved."""
     proof = attempt.proof
     return -math.inf if proof is None or proof.time_ns is None else proof.time_ns
 

@@ -1,15 +1,16 @@
-r"""Branch and bound for a proof: the node that proves least is branched first.
+r"""Branch and bound for a proof, with the node of the least bound first.
 
 The target is known: a node is closed once it proves that no point in it has an objective of the
-threshold or less. With the node of the least bound first, that least bound rises, and is what has
-been proved whenever the search ends. A smaller claim needs a part of the tree only: every node
-above whose own bound suffices becomes a leaf.
+threshold or less. As the node of the least bound is branched first, that least bound rises, and is
+proved whenever the search ends. A smaller claim needs only a part of the tree: an inner node whose
+own bound suffices becomes a leaf.
 
-At the root, multipliers that come close to the threshold fix columns that are not at the better of
-their bounds in any point up to it. Fixings for one threshold hold for every smaller one.
+At the root, multipliers whose bound comes close to the threshold fix columns: a column whose other
+values would raise the bound above the threshold has the value that the bound takes. Fixings for one
+threshold hold for every smaller one.
 
-An integer point up to the threshold, checked exactly, says that the claim is false; the threshold
-is then lowered to just below it, so that the search ends with the least value of the model.
+An integer point up to the threshold, checked exactly, shows that the claim is false; the threshold
+is then lowered to just below its value, so that the search ends with the least value of the model.
 """
 
 from __future__ import annotations
@@ -42,27 +43,27 @@ from jettison.solvers.proof.tree import Fixing, Node, write_tree
 
 _INTEGRALITY = 1e-6
 _MOST_FIXINGS = 3
-# Fixing again is worth a new relaxation if it leaves so much less of it.
+# The relaxation is solved again after fixing if fixing removed at least this share of it.
 _SHARE_FIXED = 0.1
-# All multipliers of a tree, together about a gigabyte.
+# Limit on all multipliers of a tree, together about a gigabyte.
 _MOST_MULTIPLIERS = 80_000_000
 _RAY_BITS = 30
 _MOST_MULTIPLIER = 2.0**120
 
 
 class ProofSearch:
-    """One search.
+    """One search by branch and bound for a proof.
 
     Parameters
     ----------
     model, derived
         The model, and rows that it implies.
     time_ns
-        What no point is to beat; None to prove that there is no point.
+        The time that no point beats, as claimed; None to prove that there is no point.
     bits
-        Of multipliers.
+        Bits of multipliers after the point.
     clock, stop
-        When to end.
+        Time limit and stop signal.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class ProofSearch:
         while ending is None and waiting:
             node = waiting[0][2]
             if node.is_closed(self._threshold):
-                # The others prove more.
+                # The other nodes prove more.
                 break
             if self._stop.is_set():
                 ending = Ending.INTERRUPTED
@@ -128,7 +129,7 @@ class ProofSearch:
             heapq.heappush(waiting, (node.value, next(self._order), node))
 
     def _search_root(self) -> None:
-        """Solve the root's relaxation, and fix columns as long as that helps."""
+        """Solve the root's relaxation, and fix columns as long as enough are fixed."""
         while True:
             self._program = self._relaxation()
             self._look_at(self._root, self._lower, self._upper)
@@ -165,15 +166,15 @@ class ProofSearch:
     def _set_cutoff(self, program: LinearProgram) -> None:
         if self._threshold is not None:
             value = self._threshold / 2**self._bits
-            # Rounding the multipliers costs something.
+            # Rounded multipliers prove a little less.
             program.set_cutoff(value + 1e-5 * max(1.0, abs(value)))
 
     def _fixable(self, evaluation: Evaluation) -> list[tuple[int, int]]:
-        """Return columns that must have the value that the bound takes."""
+        """Return the columns whose other values would raise the bound above the threshold."""
         assert self._threshold is not None
         reduced = evaluation.reduced_costs
         step = np.abs(reduced)
-        # What is fixed already has the bounds in one place.
+        # Columns that are fixed already have equal bounds.
         free = self._rows.is_integer & (self._lower < self._upper) & (reduced != 0)
         room = self._threshold - evaluation.value
         found = np.flatnonzero(free & (step > room))
@@ -195,7 +196,7 @@ class ProofSearch:
         for side, limits in enumerate(((low, split), (split + 1, high))):
             child = Node(node, column, *limits)
             lower[column], upper[column] = limits
-            # What the parent proves holds here, and more where bounds are narrower.
+            # The parent's multipliers hold here, and prove more where bounds are narrower.
             self._rest(child, node.multipliers, lower, upper)
             self._program.basis = node.basis
             answer = self._look_at(child, lower, upper)
@@ -216,7 +217,7 @@ class ProofSearch:
         return lower, upper
 
     def _look_at(self, node: Node, lower: Integers, upper: Integers) -> LpAnswer:
-        """Solve a node's relaxation, and judge what it says."""
+        """Solve a node's relaxation, and judge its multipliers and its point."""
         self._program.set_bounds(lower, upper)
         answer = self._program.solve_fully(self._clock)
         node.relaxed = answer.value
@@ -234,7 +235,7 @@ class ProofSearch:
         return answer
 
     def _rest(self, node: Node, multipliers: Multipliers, lower: Integers, upper: Integers) -> None:
-        """Let a node rest on multipliers."""
+        """Give a node its multipliers and the bound that they prove."""
         if self._threshold is not None:
             value = self._rows.evaluate(multipliers, lower, upper, self._bits).value
             node.multipliers, node.value = multipliers, value
@@ -242,7 +243,7 @@ class ProofSearch:
     def _judge(
         self, node: Node, multipliers: Multipliers, lower: Integers, upper: Integers
     ) -> None:
-        """Let a node rest on multipliers if they prove more than those that it has."""
+        """Give a node these multipliers if they prove more than its own."""
         value = self._rows.evaluate(multipliers, lower, upper, self._bits).value
         if node.value is not None and value > node.value:
             self._num_multipliers += len(multipliers.rows)
@@ -252,7 +253,7 @@ class ProofSearch:
         return self._rows.evaluate(node.multipliers, lower, upper, self._bits)
 
     def _is_empty(self, node: Node, lower: Integers, upper: Integers) -> bool:
-        """Close a node if a ray proves that it has no point; HiGHS gives it either sign."""
+        """Close a node if a ray of either sign proves that it has no point."""
         ray = self._program.ray()
         if ray is None:
             return False
@@ -276,12 +277,12 @@ class ProofSearch:
         return True
 
     def _rounded(self, duals: Floats) -> Multipliers:
-        # No model has multipliers beyond; NaN is left out as well.
+        # No model has multipliers beyond this; NaN is left out as well.
         sensible = np.abs(duals) < _MOST_MULTIPLIER
         return self._clipped(np.ldexp(np.where(sensible, duals, 0.0), self._bits))
 
     def _clipped(self, duals: Floats) -> Multipliers:
-        """Return integers, at least 0 on inequalities."""
+        """Return multipliers rounded to integers, at least 0 on inequalities."""
         values = np.rint(duals)
         values[(values < 0) & ~self._rows.is_equation] = 0.0
         rows = np.flatnonzero(values)
@@ -296,7 +297,7 @@ class ProofSearch:
         return [Fraction(int(column), float(point[column])) for column in found]
 
     def _look_at_point(self, node: Node, point: Floats, lower: Integers, upper: Integers) -> None:
-        """Judge a point without fractions; where it is none, branch at any column that is left."""
+        """Judge a point without fractions; if it breaks a row, branch at any column left."""
         rows = self._rows
         free = np.flatnonzero(rows.is_integer & (lower < upper))
         if rows.is_integer.all():
@@ -316,7 +317,7 @@ class ProofSearch:
         ]
 
     def _contradicts(self, cost: int) -> bool:
-        """Tell whether a point of the model contradicts the claim, and lower that if it does."""
+        """Tell whether a point of the model contradicts the claim, and lower the claim if so."""
         if self._threshold is None or self._time_ns is None:
             self._is_false = True
             return True

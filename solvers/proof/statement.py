@@ -1,4 +1,4 @@
-"""What a certificate says of a problem and a formulation, before it says how long a step takes."""
+"""Statement of a certificate: the problem and the formulation that its claim is about."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PRODUCER = "jettison"
 
 @dataclass(frozen=True)
 class Statement:
-    """The fields of a header that say which model a claim is about.
+    """Header fields that name the model of a claim.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Statement:
     instance
         The instance as JSON.
     resources
-        What is given besides, such as ``memory_bytes``.
+        Resources such as ``memory_bytes``.
     formulation
         ``name``, ``version`` and options, as `certificates.formulations` knows them.
     """
@@ -36,7 +36,7 @@ class Statement:
     formulation: Mapping[str, Any]
 
     def model(self) -> StatedModel:
-        """Build the model with the checker's own builder, so that rows have the same numbers.
+        """Build the model with the checker's own code, so that its rows have the same numbers.
 
         Raises
         ------

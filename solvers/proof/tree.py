@@ -1,4 +1,4 @@
-"""The nodes of a tree that is being searched, and the proof that it becomes."""
+"""Nodes of a branch-and-bound tree, and the proof that the tree becomes."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from jettison.solvers.proof.proof_text import ProofText
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """A part of the space.
+    """Node of a branch-and-bound tree.
 
     Attributes
     ----------
     parent
-        None for the root.
+        The parent node; None for the root.
     column, lower, upper
-        What the branch that leads here says of a column; of no use at the root.
+        The column of the branch that leads here, and its bounds; without meaning at the root.
     multipliers
-        What proves `value`.
+        The multipliers that prove `value`.
     value
-        The bound, multiplied by :math:`2^k`; None if there is no point.
+        The bound, multiplied by :math:`2^k`; None if the node has no point.
     fractions
-        Where it can be branched.
+        The columns at which it can be branched.
     basis
-        Of its relaxation; None once it has been branched.
+        The basis of its relaxation; None once it has been branched.
     relaxed
         The value of its relaxation.
     branched_at, children
-        Once it has been branched: a column and the value that the first child is up to.
+        Once it has been branched: the column with the largest value of the first child, and both
+        children.
     """
 
     parent: Node | None
@@ -48,29 +49,29 @@ class Node:
     children: tuple[Node, ...] = ()
 
     def apply(self, lower: Integers, upper: Integers) -> None:
-        """Narrow bounds by the branches that lead here."""
+        """Narrow bounds of columns by the branches that lead here."""
         node = self
         while node.parent is not None:
-            # Nearer branches are narrower.
+            # Branches nearer to this node have narrower bounds.
             lower[node.column] = max(lower[node.column], node.lower)
             upper[node.column] = min(upper[node.column], node.upper)
             node = node.parent
 
     def is_closed(self, threshold: int | None) -> bool:
-        """Tell whether it proves that there is no point up to a threshold, or none at all."""
+        """Tell whether the node is proved to have no point up to a threshold, or none at all."""
         return self.value is None or (threshold is not None and self.value > threshold)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Fixing:
-    """Columns that have a value in all points up to the threshold.
+    """Columns that are fixed in all points up to the threshold.
 
     Attributes
     ----------
     multipliers
-        What proves it.
+        The multipliers that prove it.
     value
-        What they prove of the objective.
+        The bound on the objective that they prove.
     columns
         Pairs of a column and its value.
     """
@@ -87,8 +88,7 @@ def write_tree(
     threshold: int | None,
     names: Sequence[str],
 ) -> None:
-    """Write fixings and a tree, in preorder, as far as the threshold needs them.
-
+    """Write fixings and a tree, in preorder, as far as a threshold needs them.
     Every node without children is closed.
     """
     for fixing in fixings:

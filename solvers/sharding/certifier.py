@@ -19,7 +19,7 @@ def certify_sharding(
     infeasibility: Infeasibility | None,
     options: SolveOptions,
 ) -> Certificate | None:
-    """Certify the largest of the bounds, or what can be proved of it; or that nothing fits."""
+    """Certify the largest bound, or as much of it as can be proved; or that nothing fits."""
     time_ns = None
     if infeasibility is None:
         if not bounds:

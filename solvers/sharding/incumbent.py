@@ -1,4 +1,4 @@
-"""The best choice of strategies and the largest bounds that a method knows."""
+"""Incumbent of the sharding methods: the best choice of strategies and the largest bounds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jettison.solvers.core.status import Termination
 
 
 class ShardingIncumbent:
-    """What is known of a problem: judged by the replay, told to the user.
+    """Best choice, judged by the replay, and largest bounds, reported to the caller.
 
     Attributes
     ----------
@@ -46,19 +46,19 @@ class ShardingIncumbent:
         return replay.valid
 
     def prove(self, bound_ns: int) -> None:
-        """Take a bound in exact arithmetic."""
+        """Keep a bound from exact arithmetic if it is larger."""
         self.proved_ns = max(self.proved_ns, bound_ns)
         self.believe(bound_ns)
 
     def believe(self, bound_ns: int) -> None:
-        """Take a bound of a solver; one above the best choice is taken for rounding."""
+        """Keep a bound of a solver if it is larger; an excess over the best choice is rounding."""
         if self.cost_ns is not None:
             bound_ns = min(bound_ns, self.cost_ns)
         self.believed_ns = max(self.believed_ns, bound_ns)
         self.report()
 
     def report(self) -> None:
-        """Tell the user."""
+        """Report the progress to the caller."""
         if self._options.on_progress is not None:
             self._options.on_progress(Progress(self._clock.seconds, self.cost_ns, self.believed_ns))
 
@@ -72,7 +72,7 @@ class ShardingIncumbent:
 
     @property
     def end(self) -> Termination:
-        """How a method ends that is settled, or else stopped by its clock."""
+        """The termination of a method that is settled, or else stopped by its clock."""
         if self.cost_ns is not None and self.cost_ns <= self.believed_ns:
             return Termination.COMPLETED
         if self.is_settled:
@@ -87,7 +87,7 @@ class ShardingIncumbent:
         infeasibility: Infeasibility | None = None,
         note: str | None = None,
     ) -> Outcome:
-        """Return all that is known."""
+        """Return the best choice and the bounds as an outcome."""
         bounds = [
             Bound(
                 time_ns=value,

@@ -1,4 +1,4 @@
-"""What to say where no choice of strategies fits: what is missing, and how much memory would do."""
+"""Proof that no choice of strategies fits, with the least memory that would suffice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jettison.solvers.sharding.presolve.reductions import keep_consistent
 from jettison.solvers.sharding.presolve.state import NoChoiceError, ShardingState
 from jettison.solvers.sharding.reduced_choice import choice_of, decoded
 
-# To find the least memory that would do.
+# Time limit of the search for the least memory that would suffice.
 _SECONDS_AFTER_A_PROOF = 10.0
 
 
@@ -27,17 +27,17 @@ def no_choice(
     clock: Clock,
     work: dict[str, int] | None = None,
 ) -> Outcome:
-    """Return the proof that nothing fits, with the least memory that would do if it is found.
+    """Return the proof that nothing fits, with the least memory that would suffice, if found.
 
-    The least peak is sought with HiGHS for ten seconds at most; without an answer the least
-    memory is one byte more than there is, or the peak of the least usages.
+    HiGHS searches for the least peak for ten seconds at most. Without an answer the least memory is
+    one byte more than there is, or the peak of the least usages.
 
     Parameters
     ----------
     problem, options, clock
-        As of the method.
+        Those of the method.
     error
-        What exact arithmetic has found; None if HiGHS says so.
+        The error by which exact arithmetic proved it; None if the proof is HiGHS's.
     work
         Counts of the effort.
     """
@@ -58,7 +58,7 @@ def no_choice(
             ),
             work,
         )
-    # Consistency has taken the least usages off the rows.
+    # `keep_consistent` has subtracted the least usages from the rows.
     floor = max((everything - capacity for capacity in unlimited.capacity), default=0)
     least = max(problem.memory_bytes + 1, floor)
     is_exact = False
@@ -91,7 +91,7 @@ def no_choice(
             replay = choice.replay(graph)
             is_exact = replay.valid and replay.peak_bytes == least
     if termination is not Termination.INTERRUPTED:
-        # The proof is complete, whether or not the least memory is.
+        # The proof is complete, whether or not the least memory is found.
         termination = Termination.COMPLETED
     return _refused(
         Infeasibility(

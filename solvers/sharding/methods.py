@@ -13,7 +13,7 @@ METHODS: tuple[Method[Sharding], ...] = (
         "exact",
         Promise.EXACT,
         "Alpa's integer program, OSDI 2022; reductions and messages in exact arithmetic",
-        "reductions, a bound by messages, what cannot be better forbidden; HiGHS on the rest",
+        "reductions, a bound by messages that forbids strategies; HiGHS on the rest",
         solve=solve_sharding_exact,
         baselines=(
             "greedy",

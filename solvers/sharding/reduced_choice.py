@@ -1,4 +1,4 @@
-"""A reduced sharding problem as the models take it."""
+"""Conversion of a reduced sharding problem into the input of a model, and of choices back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jettison.solvers.sharding.presolve.state import Array, ShardingState
 
 
 def choice_of(state: ShardingState) -> tuple[PairwiseChoice, list[int]]:
-    """Return the state for a model, and the node of the instance at each of its positions."""
+    """Return a reduced problem as a model's input, and the instance's node at each position."""
     nodes = sorted(state.alive)
     place_of = {node: place for place, node in enumerate(nodes)}
 
@@ -42,7 +42,7 @@ def choice_of(state: ShardingState) -> tuple[PairwiseChoice, list[int]]:
 def decoded(
     state: ShardingState, nodes: Sequence[int], strategies: Sequence[int]
 ) -> tuple[int, ...]:
-    """Return the choice of the instance from the strategies at the positions of `choice_of`."""
+    """Return the choice of the instance from strategies at the positions of `choice_of`."""
     labels: Mapping[int, int] = {
         node: int(state.labels[node][strategy])
         for node, strategy in zip(nodes, strategies, strict=True)

@@ -1,4 +1,4 @@
-"""The bound of messages and multipliers as a method, and as a step of `exact`."""
+"""Lagrangian bound on sharding by message passing, as a method and as a step of `exact`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from jettison.solvers.sharding.presolve.state import NoChoiceError, ShardingStat
 # Passes between two looks at the bound, and how many looks at most for one state.
 _PASSES = 10
 _MOST_LOOKS = 40
-# A look that closes less of the gap than this, and by which the bound rises by less of itself than
-# that, is the last but two.
+# After a look that closes a smaller share of the gap than this, and raises the bound by a smaller
+# share than that, only two more follow.
 _LEAST_GAIN = 0.02
 _LEAST_RISE = 1e-4
 _LOOKS_WITHOUT_GAIN = 3
-# Of the time that is left: for the reductions, and then for messages. The bound is evaluated in
-# exact arithmetic after that.
+# Shares of the time that is left: for the reductions, and then for messages. The bound is evaluated
+# in exact arithmetic after that.
 _SHARE_OF_REDUCTIONS = 0.6
 SHARE_OF_MESSAGES = 0.9
 
@@ -33,7 +33,7 @@ def bound_lagrangian(problem: Sharding, options: SolveOptions) -> Outcome:
     """Return a bound in exact arithmetic, for graphs that are too large for a model.
 
     See `messages`. At the time limit and on Ctrl-C it is the largest so far. No choice is
-    returned, though some are tried to set the length of steps.
+    returned; choices are only tried to set the length of the subgradient steps.
 
     Notes
     -----
@@ -59,10 +59,10 @@ def bound_lagrangian(problem: Sharding, options: SolveOptions) -> Outcome:
 
 
 class Look(NamedTuple):
-    """What messages say: costs split for the bound, and the last choice that they suggest.
+    """Result of message passing: costs split for the bound, and a choice rounded from messages.
 
-    The choice gives for each node that is alive its place among the strategies that are left; it
-    may exceed the memory, or have a forbidden pair.
+    The choice gives for each node that is left the index of its strategy among those left; it may
+    exceed the memory, or have a forbidden pair.
     """
 
     split: ExactSplit
@@ -81,15 +81,15 @@ def look(
     Parameters
     ----------
     state
-        A problem that holds every choice of less than `below_ns`.
+        A reduced problem that contains every choice of less than `below_ns`.
     below_ns
-        The bound matters up to there.
+        The value at which the bound is large enough.
     incumbent
-        Takes the bound, and the choices that messages suggest.
+        Receives the bound, and the choices rounded from messages.
     clock
-        When to stop.
+        The time limit.
     work
-        Its count of passes rises.
+        Counts of the effort; that of passes is raised.
 
     Raises
     ------

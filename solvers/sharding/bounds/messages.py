@@ -1,4 +1,4 @@
-r"""A lower bound on sharding: multipliers of memory rows, and messages that split the edges.
+r"""Lower bound on sharding by message passing (TRW-S), with multipliers for the memory rows.
 
 For any multipliers :math:`\lambda_r \ge 0` and messages :math:`m_{ij \to i}(a)`, one for each end
 of an edge and each strategy there, every choice costs at least
@@ -11,17 +11,18 @@ of an edge and each strategy there, every choice costs at least
     \theta_i(a) = c_i(a) + \sum_r \lambda_r u_{ri}(a) + \sum_j m_{ij \to i}(a), \qquad
     \theta_{ij}(a, b) = c_{ij}(a, b) - m_{ij \to i}(a) - m_{ij \to j}(b)
 
-for messages cancel in the sum over all of them, and a choice within the memory has
-:math:`\sum_i u_{ri} \le M_r`. At its best the bound is the linear relaxation of `sharding_ilp`.
+since messages cancel in the sum, and a choice within the memory has :math:`\sum_i u_{ri} \le M_r`.
+At its best the bound is the linear relaxation of `formulations.sharding.ilp`.
 
 Messages are passed along the order of the nodes and back (TRW-S: Kolmogorov, IEEE PAMI 28, 2006),
 in floating point; after each pass multipliers take a subgradient step (Polyak). The best ones are
-rounded to multiples of :math:`2^{-s}`, and the bound is evaluated in integers. What is not an
-optimal message or multiplier makes the bound smaller, never wrong.
+rounded to multiples of :math:`2^{-s}`, and the bound is evaluated in integers. Messages and
+multipliers that are not optimal make the bound smaller, never wrong.
 
-Any choice with strategy a at i costs at least the bound and :math:`\theta_i(a) - \min \theta_i`;
-one with a and b at an edge that, the same at j, and :math:`\theta_{ij}(a, b) - \min \theta_{ij}`.
-Where this is not below the cost of a known choice, the strategy or the pair goes (`tighten`).
+Any choice with strategy a at i costs at least the bound plus
+:math:`\theta_i(a) - \min \theta_i`. One with a and b at an edge costs at least the bound plus the
+like terms of i and of j plus :math:`\theta_{ij}(a, b) - \min \theta_{ij}`. Where this is not below
+the cost of a known choice, the strategy or the pair is forbidden (`tighten`).
 """
 
 from __future__ import annotations
@@ -47,16 +48,16 @@ _PASSES_WITHOUT_GAIN = 6
 
 @dataclass(frozen=True, slots=True)
 class ExactSplit:
-    """Costs split in exact integers, in units of 2^-bits: what a bound is made of.
+    """Split of all costs over nodes and edges that proves a bound, in exact multiples of 2^-bits.
 
     Attributes
     ----------
     bits
-        The unit.
+        Number of bits after the point.
     bound
-        The lower bound without the constant of the state, in that unit.
+        The lower bound without the constant of the state, in units of 2^-bits.
     nodes, edges
-        For each node and edge, how far its costs are above the least one.
+        For each node and edge, by how much its costs exceed the least one.
     """
 
     bits: int
@@ -70,7 +71,7 @@ class ExactSplit:
 
 
 class Messages:
-    """Messages and multipliers on one state, which must not change meanwhile.
+    """Messages and multipliers for one reduced problem, which must not change meanwhile.
 
     Attributes
     ----------
@@ -104,16 +105,16 @@ class Messages:
         return np.where(costs >= self._state.forbidden, np.inf, costs).astype(float)
 
     def improve(self, passes: int, known: float | None, clock: Clock) -> None:
-        """Pass messages on and back so many times, with a step of the multipliers after each.
+        """Pass messages forth and back, with a step of the multipliers after each pass.
 
         Parameters
         ----------
         passes
-            How many; time linear in the number of pairs, each.
+            Number of passes; each takes time linear in the number of pairs.
         known
-            The cost of a choice, without the constant; None if none is known.
+            The cost of a known choice, without the constant; None if there is none.
         clock
-            When to stop; one pass is made in any case.
+            The time limit; one pass is made in any case.
         """
         for number in range(passes):
             if number and not clock.left_s:
@@ -135,10 +136,10 @@ class Messages:
                 self._take_step(value, known)
 
     def _split(self) -> dict[tuple[int, int], Floats]:
-        """Return messages of the bound after a pass back.
+        """Return the messages that give the bound after a backward pass.
 
-        Each node has shared out its sum to the edges to nodes before it, so that the least costs of
-        edges and nodes are those that the pass has pushed on.
+        Each node has distributed its sum to the edges to earlier nodes, so that the least costs of
+        edges and nodes are those that the pass computed.
         """
         split = dict(self._messages)
         for node in self._order:
@@ -185,10 +186,10 @@ class Messages:
         return total
 
     def rounded(self) -> dict[int, int]:
-        """Return a choice, node by node: the strategy that is best beside those that are chosen.
+        """Return a choice rounded node by node: each strategy is the best given those before it.
 
-        Messages stand for the nodes that are not chosen yet. It may exceed the memory, or have a
-        forbidden pair.
+        Messages stand in for the nodes that are still open. The choice may exceed the memory, or
+        have a forbidden pair.
         """
         chosen: dict[int, int] = {}
         for node in self._order:
@@ -228,12 +229,12 @@ class Messages:
             self._weighted[node] = weighted
 
     def adopt(self, messages: dict[tuple[int, int], Floats], multipliers: Floats) -> None:
-        """Take messages and multipliers from elsewhere for the best ones.
+        """Replace the best messages and multipliers by given ones.
 
         Parameters
         ----------
         messages
-            For each edge in both directions (i, j), what it says to strategies of j, shape (k_j,).
+            For each edge in both directions (i, j), its message to j, shape (k_j,).
         multipliers
             One for each row of memory, not negative.
         """
@@ -257,7 +258,7 @@ class Messages:
         for node in self._order:
             own = _scaled(state.costs[node], bits)
             for first, end, usage in state.usage_columns(node):
-                # Rounded down: less than what the multipliers say is a bound, too.
+                # Rounded down: a value below that of the multipliers is a bound, too.
                 own = own + (sum(weights[first:end]) * usage.astype(object) >> shift)
             for other in state.neighbours[node]:
                 own = own + rounded[other, node]
@@ -277,9 +278,9 @@ class Messages:
 
 
 def tighten(state: ShardingState, split: ExactSplit, below_ns: int) -> bool:
-    """Forbid what is in no choice that costs less than `below_ns`; tell whether there was any.
+    """Forbid strategies and pairs of no choice below `below_ns`; tell whether there were any.
 
-    The state may be left without a choice, which proves that there is none below `below_ns`.
+    The state may be left without a choice, which proves that none costs less than `below_ns`.
     """
     left = ((below_ns - state.offset) << split.bits) - split.bound
     changed = False

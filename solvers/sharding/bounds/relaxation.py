@@ -1,4 +1,4 @@
-"""Messages and multipliers from the linear relaxation: the best that there are."""
+"""Optimal messages and multipliers for the bound on sharding, from the linear relaxation."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from jettison.solvers.sharding.reduced_choice import choice_of
 
 
 def relaxed_split(state: ShardingState, clock: Clock, options: SolveOptions) -> ExactSplit | None:
-    """Solve the relaxation of `sharding_ilp`, and evaluate its multipliers in exact arithmetic.
+    """Solve the relaxation of the ILP, and evaluate its multipliers in exact arithmetic.
 
-    Those of the rows *from* and *to* are the messages of an edge, those of the rows *memory* the
-    multipliers; see `messages` for why any values make a bound.
+    In `formulations.sharding.ilp` the multipliers of the rows *from* and *to* are the messages of
+    an edge, those of the rows *memory* the multipliers of memory; see `messages` for why any values
+    make a bound.
 
     Returns
     -------
     ExactSplit or None
-        None if the time was up before.
+        None if the time is up before the relaxation is solved.
 
     Raises
     ------
@@ -41,7 +42,7 @@ def relaxed_split(state: ShardingState, clock: Clock, options: SolveOptions) -> 
     duals = solution.row_duals * unit
     messages: dict[tuple[int, int], Floats] = {}
     for (first, second), (from_rows, to_rows) in built.edge_rows.items():
-        # A strategy without a row is forbidden, and its message counts nowhere.
+        # A strategy without a row is forbidden, and its message is not used.
         messages[nodes[second], nodes[first]] = np.where(from_rows >= 0, duals[from_rows], 0.0)
         messages[nodes[first], nodes[second]] = np.where(to_rows >= 0, duals[to_rows], 0.0)
     multipliers = np.array(

@@ -1,17 +1,18 @@
-r"""The cheapest choice of strategies, proved.
+r"""exact: the cheapest choice of strategies, by reductions, bounds and an integer program.
 
 1. The problem is reduced (`presolve.presolved`); often little is left.
 2. Messages and multipliers prove a bound in exact arithmetic (`bounds.messages`), and suggest
-   choices. Where those are far above it the baselines (`baselines_first`) are asked for better
-   ones; elsewhere they are asked if the rest leaves the answer open.
-3. What is in no choice cheaper than a *target* is forbidden, and the problem is reduced again. The
-   target is the cost of the best choice; where that is far above the bound, it is a little above
-   the bound, on a copy: a choice below the target is the cheapest of all if it is the cheapest of
-   the copy, and if the copy has none, the target is a bound. When little is left, messages and
-   multipliers are those of the linear relaxation (`bounds.relaxation`).
+   choices. Where those are far above the bound the baselines (`baselines_first`) run at once;
+   elsewhere they run only if the other steps leave the answer open.
+3. Strategies and pairs that are in no choice cheaper than a *target* are forbidden, and the problem
+   is reduced again. The target is the cost of the best choice. Where that is far above the bound,
+   the target is a little above the bound, on a copy of the problem: the cheapest choice of the copy
+   is the cheapest of all if it is below the target, and if the copy has none, the target is a
+   bound. When little is left, messages and multipliers are those of the linear relaxation
+   (`bounds.relaxation`).
 4. If nothing is left the answer is proved in exact arithmetic. Else the rest is an integer program
-   for HiGHS (`sharding_ilp`), with the rows of memory that have multipliers or that its points
-   exceed. A point that exceeds a row of the model, by its rounding, is cut off by a cover.
+   for HiGHS (`formulations.sharding.ilp`), with those rows of memory that have multipliers or that
+   its points exceed. A point that exceeds a row of the model, by rounding, is cut off by a cover.
 
 The bounds of steps 1 to 3 are exact; those of step 4 rest on HiGHS.
 
@@ -37,18 +38,18 @@ from jettison.solvers.sharding.infeasible import no_choice
 from jettison.solvers.sharding.presolve.presolved import Size, presolve, reduce_further
 from jettison.solvers.sharding.presolve.state import NoChoiceError, ShardingState
 
-# A best choice that is further above the bound is no good target; so far above is the first one.
+# A best choice further above the bound than this is no good target: the first target is this far.
 _GOOD_TARGET = 0.02
 _TARGET_GROWTH = 4
-# Up to so many pairs the linear relaxation is faster than messages, and the whole is given to HiGHS
-# without targets.
+# Up to this many pairs the linear relaxation is faster than messages, and HiGHS gets the whole
+# problem without targets.
 _MOST_PAIRS_RELAXED = 20_000
 # Tightening goes on while it removes this share of all pairs.
 _LEAST_REDUCTION = 0.1
 # The first reduction, and then the first bound, have this much of the time that is left.
 _SHARE = 0.4
-# Of the time that is left, where the best choice is a good target: what the model leaves open is
-# bettered by the baselines.
+# Share of the time left for the model, where the best choice is a good target: if the model leaves
+# the answer open, the baselines run after it.
 _SHARE_OF_THE_MODEL = 0.7
 
 
@@ -61,7 +62,7 @@ def solve_sharding_exact(problem: Sharding, options: SolveOptions) -> Outcome:
     -------
     Outcome
         With bounds in exact arithmetic and, where they are larger, of HiGHS. Or a proof that
-        nothing fits, with the least memory that would do, or the node that has no choice.
+        nothing fits, with the least memory that suffices, or the node that has no choice.
     """
     clock = Clock(options.time_limit_s)
     run = _Run(problem, options, clock)
@@ -85,11 +86,11 @@ class _Run:
     Attributes
     ----------
     incumbent, work
-        What is known, and the effort.
+        The best choice with its bounds, and counts of the effort.
     is_refuted
         Whether it was proved that there is no choice better than the best one.
     error
-        What exact arithmetic has to say of that; None if HiGHS proved it.
+        The error by which exact arithmetic proved that; None if HiGHS proved it.
     """
 
     def __init__(self, problem: Sharding, options: SolveOptions, clock: Clock) -> None:
@@ -123,7 +124,7 @@ class _Run:
             self._ask_baselines()
             self._search_for_the_best(state)
             return
-        # A model of what is left is solved at once, as a rule.
+        # The model of a small remaining problem is usually solved at its root.
         whole, self._clock = clock, Clock(_SHARE_OF_THE_MODEL * clock.left_s)
         self._search_for_the_best(state)
         self._clock = whole
@@ -139,7 +140,7 @@ class _Run:
 
     def _search_for_the_best(self, state: ShardingState) -> None:
         incumbent = self.incumbent
-        # More than any choice costs.
+        # A value above the cost of every choice.
         most_ns = self._problem.instance.cost_sum_ns + 1
         is_small = Size.of(state).pairs <= _MOST_PAIRS_RELAXED
         beyond_ns = 1 + int(_GOOD_TARGET * incumbent.believed_ns)
@@ -166,7 +167,7 @@ class _Run:
     def _search_below(self, state: ShardingState, below_ns: int) -> None:
         """Find the cheapest choice of a state if it costs less than `below_ns`; change the state.
 
-        Unless the time is up, the bound is that cost afterwards, or `below_ns`.
+        Unless the time is up, the bound afterwards is that cost, or `below_ns` if there is none.
         """
         incumbent = self.incumbent
         try:
@@ -182,7 +183,7 @@ class _Run:
             solve_rest(state, below_ns, incumbent, self._clock, self._options, self.work)
 
     def _tighten(self, state: ShardingState, below_ns: int) -> None:
-        """Prove a bound, forbid what is not below `below_ns`, reduce, and so on while it helps."""
+        """Alternate between bounds, forbidding what costs `below_ns` or more, and reductions."""
         while state.alive and not self._is_over:
             before = Size.of(state).pairs
             split = self._split(state, below_ns)

@@ -1,4 +1,4 @@
-"""HiGHS on what the reductions leave of a sharding problem."""
+"""Runs of HiGHS on the integer program of a reduced sharding problem."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ def solve_rest(
 ) -> None:
     """Find the cheapest choice of a state if it costs less than `below_ns`.
 
-    Unless the time is up, the believed bound is that cost afterwards, or `below_ns`. Costs that
-    HiGHS cannot tell apart (`IntegerScale`) leave it below.
+    Unless the time is up, the bound that rests on HiGHS is that cost afterwards, or `below_ns`.
+    Where HiGHS cannot tell costs apart (`IntegerScale`) the bound stays below.
 
     Parameters
     ----------
     state
         The problem, reduced, with at least one node.
     below_ns
-        The state holds every choice that costs less.
+        The state contains every choice that costs less.
     incumbent
-        Takes choices and bounds.
+        Receives choices and bounds.
     clock, options
-        Of the method.
+        Those of the method.
     work
-        Its counts of models, columns and branches rise.
+        Counts of the effort; those of models, columns and branches are raised.
 
     Raises
     ------
@@ -118,10 +118,10 @@ def _used(limit: Limit, strategies: Sequence[int]) -> int:
 
 
 def cover_of(limit: Limit, strategies: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Return a cover: strategies of a few nodes that exceed the limit, one of each node.
+    """Return a cover of a memory limit: sets of strategies, one per node, that exceed it together.
 
-    The nodes of a choice that exceeds it are taken, the largest usage first, until they do. Listed
-    are their strategies and all that use as much.
+    Nodes of a choice above the limit are taken, largest usage first, until their usages exceed the
+    limit. The set of a node has its strategy and all others that use at least as much.
     """
     used = 0
     cover: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""Choices of strategies without a proof: greedy, and annealing from there."""
+"""Heuristic methods for sharding: greedy, and annealing."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from jettison.solvers.sharding.infeasible import no_choice
 from jettison.solvers.sharding.presolve.presolved import presolve
 from jettison.solvers.sharding.presolve.state import NoChoiceError, ShardingState
 
-# For the first choice to know what the rest will cost.
+# Passes of messages before the greedy choice, to estimate what the open nodes will cost.
 _PASSES = 30
 _REPAIR_SWEEPS = 200
 _ROUND_SWEEPS = 60
 _ROUNDS_WITHOUT_GAIN = 3
-# The reduction, and then the bound, have this much of the time that is left.
+# Share of the time that is left for the reduction, and again for the bound.
 _SHARE = 0.4
 _ROUNDS_OF_GREEDY = 0
 _LAST_TEMPERATURE = 1e-3
 
 
 def solve_greedy(problem: Sharding, options: SolveOptions) -> Outcome:
-    """Choose node by node, as messages suggest, then take best moves.
+    """Choose strategies node by node, guided by messages, then descend by best moves.
 
-    Weights of what breaks a rule grow until nothing does. The problem is reduced first
-    (`presolve.presolved`). May end without a choice although there is one. Time of a sweep linear
-    in the pairs of all edges; at most some hundred sweeps.
+    Penalties on broken rules grow until none is broken. The problem is reduced first
+    (`presolve.presolved`). The method may end without a choice although there is one. A sweep takes
+    time linear in the pairs of all edges; there are at most some hundred sweeps.
     """
     return _solve(problem, options, "greedy", _greedy)
 
 
 def solve_local_search(problem: Sharding, options: SolveOptions) -> Outcome:
-    """Anneal from the best choice of the bound, in rounds until three have found nothing better.
+    """Anneal from the best choice of the Lagrangian bound, until three rounds bring no gain.
 
-    The bound (`bounds.lagrangian`) suggests choices on its way; where none fits the last one is
-    the start. At the time limit and on Ctrl-C it is the best so far.
+    The bound (`bounds.lagrangian`) suggests choices as it is computed; where none fits the last one
+    is the start. At the time limit and on Ctrl-C the best choice so far is returned.
 
     Source: simulated annealing (Kirkpatrick et al., 1983) with heat-bath moves (Geman and Geman,
     1984).
@@ -64,7 +64,7 @@ def _search(run: _Run, state: ShardingState) -> None:
 
 
 class _Run:
-    """What the heuristics share: the problem, what is known, the clock and the effort."""
+    """One run of a heuristic: the problem, the incumbent, the clock and the effort."""
 
     def __init__(self, problem: Sharding, options: SolveOptions, method: str) -> None:
         self.problem = problem
@@ -74,7 +74,7 @@ class _Run:
         self._seed = options.seed
 
     def anneal(self, state: ShardingState, start: dict[int, int], rounds: int) -> None:
-        """Anneal until so many rounds found nothing better."""
+        """Anneal until `rounds` rounds in a row bring no gain."""
         anneal(state, start, self.incumbent, self.clock, self._seed, rounds, self.work)
 
 
@@ -96,7 +96,7 @@ def _solve(
 
 
 def start_from(state: ShardingState, incumbent: ShardingIncumbent) -> dict[int, int] | None:
-    """Return the best choice as places among the strategies left; None if some are gone."""
+    """Return the best choice as indices among the strategies left; None if one is gone."""
     if incumbent.best is None:
         return None
     start: dict[int, int] = {}
@@ -117,24 +117,24 @@ def anneal(
     rounds_without_gain: int,
     work: dict[str, int],
 ) -> None:
-    """Descend from a choice, then anneal in rounds until so many have found nothing better.
+    """Descend from a choice, then anneal until a number of rounds in a row bring no gain.
 
     Parameters
     ----------
     state
         The reduced problem.
     start
-        A strategy of each node that is alive, as its place among those that are left.
+        The strategy of each node that is left, as its index among those left.
     incumbent
-        What takes the choices that are found.
+        Receives the choices that are found.
     clock
-        When to stop.
+        The time limit.
     seed
-        Of the random moves.
+        Seed of the random moves.
     rounds_without_gain
-        After so many rounds it ends; with 0 it only descends.
+        Number of rounds without gain that ends the search; with 0 it only descends.
     work
-        Its count of sweeps rises.
+        Counts of the effort; that of sweeps is raised.
     """
 
     def take(labels: dict[int, int]) -> bool:

@@ -1,9 +1,9 @@
-r"""Local search for a choice of strategies on a reduced problem.
+r"""Local search for a choice of strategies on a reduced problem, by heat-bath moves.
 
-A move gives one node another strategy. Its energy is the cost of the choice, plus weights for
-bytes above the memory and for forbidden pairs; weights grow while the choice breaks a rule. At
+A move gives one node another strategy. Its energy is the cost of the choice, plus penalties on
+bytes above the memory and on forbidden pairs; their weights grow while the choice breaks a rule. At
 temperature T a node takes strategy a with probability proportional to :math:`e^{-E(a)/T}` (heat
-bath), at 0 the best one. Time of a move: linear in the strategies of the node and of its edges,
+bath), at 0 the best one. A move takes time linear in the strategies of the node and of its edges,
 and in the rows of memory that it uses.
 """
 
@@ -24,12 +24,12 @@ _WEIGHT_GROWTH = 2.0
 
 
 class ShardingSearch:
-    """A choice on one state, and moves on it; the state must not change meanwhile.
+    """Choice of strategies under local moves; the reduced problem must not change meanwhile.
 
     Attributes
     ----------
     chosen
-        The strategy of each node that is alive, as its place among those that are left.
+        The strategy of each node that is left, as its index among those left.
     """
 
     def __init__(self, state: ShardingState, chosen: Mapping[int, int], seed: int) -> None:
@@ -67,11 +67,11 @@ class ShardingSearch:
 
     @property
     def labels(self) -> dict[int, int]:
-        """The choice by labels."""
+        """The choice by labels: the numbers of the strategies in the instance."""
         return {node: int(self._state.labels[node][a]) for node, a in self.chosen.items()}
 
     def sweep(self, temperature: float) -> bool:
-        """Move every node once, in random order; tell whether any has another strategy now."""
+        """Move every node once, in random order; tell whether any strategy has changed."""
         changed = False
         for node in self._random.permutation(self._nodes).tolist():
             energy = self._energy(node)
@@ -84,7 +84,7 @@ class ShardingSearch:
                 strategy = min(int(reached), len(energy) - 1)
             else:
                 strategy = int(energy.argmin())
-                # Of equal ones the present one stays, so that descent ends.
+                # On ties the present strategy stays, so that descent ends.
                 if energy[self.chosen[node]] <= 0:
                     continue
             if strategy != self.chosen[node]:
@@ -122,7 +122,7 @@ class ShardingSearch:
         )
 
     def raise_weights(self) -> None:
-        """Let rules that are broken weigh more, and memory a little less where none is."""
+        """Raise the weights of broken rules; where none is, lower that of memory a little."""
         if self.is_over_memory:
             self._memory_weight *= _WEIGHT_GROWTH
         elif not self.has_forbidden_pair:
@@ -131,7 +131,7 @@ class ShardingSearch:
             self._forbidden_weight *= _WEIGHT_GROWTH
 
     def typical_cost(self) -> float:
-        """Return how much strategies of a node differ beside the present choice, on average."""
+        """Return the mean spread of the costs of a node's strategies, other nodes fixed."""
         spreads = []
         for node in self._nodes:
             energy = self._energy(node)
@@ -142,7 +142,7 @@ class ShardingSearch:
     def descend(
         self, most_sweeps: int, clock: Clock, take: Callable[[dict[int, int]], bool]
     ) -> None:
-        """Take best moves until none is left; where a rule is broken, raise weights and go on."""
+        """Make best moves until none is left; while a rule is broken, raise weights and go on."""
         for _ in range(most_sweeps):
             if not clock.left_s:
                 break

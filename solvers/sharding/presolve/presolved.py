@@ -1,4 +1,4 @@
-"""All reductions of a sharding problem, again and again while they help."""
+"""Presolve of a sharding problem: all reductions, repeated while they remove enough."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ REDUCTIONS: tuple[Reduction, ...] = (
     drop_dominated,
 )
 
-# A round that leaves more than this share of the pairs is the last.
+# A round of reductions that leaves more than this share of the pairs is the last.
 _WORTHWHILE = 0.99
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large a state is.
+    """Size of a reduced problem.
 
     Attributes
     ----------
     nodes, edges, strategies, pairs, rows
-        Nodes, edges, their strategies and allowed pairs, and rows of memory that are left.
+        Nodes, edges, strategies of nodes, allowed pairs of edges, and rows of memory that are left.
     """
 
     nodes: int
@@ -63,18 +63,18 @@ class Size:
 def presolve(
     problem: Sharding, clock: Clock, on_step: Callable[[str, Size], None] | None = None
 ) -> ShardingState:
-    """Return the problem reduced as far as the reductions, or the time, go.
+    """Return the problem reduced as far as the reductions, or the time, allow.
 
-    Every state on the way has the optimum of the problem, so that it may stop anywhere.
+    Every intermediate state has the optimum of the problem, so that presolve may stop anywhere.
 
     Parameters
     ----------
     problem
         The instance and its memory.
     clock
-        When to stop.
+        The time limit.
     on_step
-        Called after each reduction with its name and what is left.
+        Called after each reduction with its name and the size of what is left.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def presolve(
 def reduce_further(
     state: ShardingState, clock: Clock, on_step: Callable[[str, Size], None] | None = None
 ) -> None:
-    """Reduce a state until that removes less than a hundredth of its pairs, or the time is up."""
+    """Reduce a state until a round removes less than 1% of its pairs, or the time is up."""
     pairs = None
     while pairs is None or Size.of(state).pairs < _WORTHWHILE * pairs:
         pairs = Size.of(state).pairs

@@ -1,16 +1,16 @@
 r"""Reductions of a sharding problem, each of which keeps at least one optimal choice.
 
-Every function changes the state and tells whether it changed anything. Those that take long look at
-the clock before each node or edge and may stop there: each step by itself keeps an optimal choice.
-`keep_consistent` and `drop_rows`, linear in the pairs, go to their end.
+Every function changes the state and tells whether it changed anything. The slow ones look at the
+clock before each node or edge and may stop there: each step by itself keeps an optimal choice.
+`keep_consistent` and `drop_rows`, which are linear in the pairs, always run to their end.
 :math:`c_i, c_{ij}, u_{ri}` are as in `state`.
 
 `keep_consistent`
     A strategy that is forbidden, that has no allowed partner at one of its edges, or that exceeds
     a row with all others at their least is in no choice. Pairs with it go too.
 `fold_separable`
-    If :math:`c_{ij}(a, b) = f(a) + g(b)` on all allowed pairs, f and g are costs of the nodes. What
-    remains says which pairs are allowed; if all are, the edge goes.
+    If :math:`c_{ij}(a, b) = f(a) + g(b)` on all allowed pairs, f and g become costs of the nodes.
+    The edge then only says which pairs are allowed; if all are, it is removed.
 `drop_dominated`
     Strategy a is replaced by b in any choice without loss if b uses no more memory in any row and
 
@@ -19,15 +19,16 @@ the clock before each node or edge and may stop there: each step by itself keeps
     over the allowed partners d of a, all of which b must have (Goldstein's criterion, 1994, with
     equality allowed because strategies go one after the other).
 `merge_followers`
-    If each strategy of i leaves one to j, j is a part of i. The same if j has no other edge, and
-    among its strategies beside each a one has the least cost and the least usage in every row.
+    If each strategy of i allows only one of j, j is merged into i. The same holds if j has no other
+    edge, and for each strategy of i one of j has both the least cost and the least usage in every
+    row.
 `eliminate_free`
-    A node of at most two edges that uses no memory beyond its least is minimised out: its edges
-    become costs, or one edge between its neighbours. It would be wrong for a node that uses memory
-    (`test_sharding_presolve`).
+    A node of at most two edges whose strategies all use the same memory is minimised out: its edges
+    become costs, or one edge between its neighbours. This would be wrong for other nodes
+    (`tests/sharding/test_presolve.py`).
 `drop_rows`
-    A row that no choice exceeds goes; and one whose nodes are all in a neighbouring row with as
-    much usage and no more capacity.
+    A row that no choice exceeds is dropped; so is one whose nodes are all in a neighbouring row
+    with as much usage and no more capacity.
 """
 
 from __future__ import annotations
@@ -41,18 +42,18 @@ from numpy.typing import NDArray
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.sharding.presolve.state import Array, NoChoiceError, Part, ShardingState
 
-# An edge that replaces two may have so many pairs more than they have together.
+# An edge that replaces two may have this many pairs more than both together.
 _MOST_MORE_PAIRS = 16
 _UNLIMITED = Clock(None)
 
 
 def keep_consistent(state: ShardingState, _: Clock = _UNLIMITED) -> bool:
-    """Drop what is in no choice: forbidden, without a partner, or too large for a row.
+    """Drop strategies in no choice: forbidden, without an allowed partner, or too large for a row.
 
     Raises
     ------
     NoChoiceError
-        If nothing is left at a node, or the least usages exceed a row.
+        If a node has no strategy left, or the least usages exceed a row.
     """
     changed = _take_least_usage(state)
     waiting = set(state.alive)
@@ -68,7 +69,7 @@ def keep_consistent(state: ShardingState, _: Clock = _UNLIMITED) -> bool:
             state.keep_strategies(node, allowed)
             waiting |= state.neighbours[node]
             changed = True
-    # The last strategies of least usage may have gone.
+    # The strategies of least usage may have been dropped.
     return _take_least_usage(state) or changed
 
 
@@ -101,7 +102,7 @@ def fold_separable(state: ShardingState, clock: Clock = _UNLIMITED) -> bool:
         if not clock.left_s:
             break
         table = state.tables[first, second]
-        # A table that has not changed since it was found not to be separable still is not.
+        # A table that was found inseparable is not tested again until it changes.
         if state.inseparable.get((first, second)) is table:
             continue
         allowed = table < state.forbidden
@@ -122,7 +123,7 @@ def fold_separable(state: ShardingState, clock: Clock = _UNLIMITED) -> bool:
 
 
 def _split(table: Array, allowed: NDArray[np.bool_]) -> tuple[Array, Array] | None:
-    """Return f and g with table = f + g where allowed; None if there are none."""
+    """Return f and g such that table = f + g on allowed pairs; None if there are none."""
     if allowed.all():
         rows, columns = table[:, 0], table[0] - table[0, 0]
         return (rows, columns) if (rows[:, None] + columns == table).all() else None
@@ -189,14 +190,14 @@ def _undominated(state: ShardingState, node: int) -> NDArray[np.bool_]:
     replaces = possible & (costs[None, :] + worst <= costs[:, None])
     kept = np.ones(size, dtype=bool)
     for strategy in range(size):
-        # What was dropped before replaces nothing, so that of equal ones one stays.
+        # A dropped strategy dominates no other, so that one of several equal ones stays.
         if (replaces[strategy] & kept).any():
             kept[strategy] = False
     return kept
 
 
 def merge_followers(state: ShardingState, clock: Clock = _UNLIMITED) -> bool:
-    """Make nodes whose strategy follows from that of a neighbour a part of it."""
+    """Merge nodes whose strategy follows from that of a neighbour into that neighbour."""
     changed = False
     for node in sorted(state.alive):
         if not clock.left_s:
@@ -221,7 +222,7 @@ def merge_followers(state: ShardingState, clock: Clock = _UNLIMITED) -> bool:
 
 
 def _follows(state: ShardingState, node: int, leader: int) -> NDArray[np.int64] | None:
-    """Return the strategy of the node for each one of the leader; None if it does not follow."""
+    """Return the node's strategy for each one of the leader; None if it is not determined."""
     table = state.table(leader, node)
     allowed = table < state.forbidden
     if (allowed.sum(axis=1) == 1).all():
@@ -233,7 +234,7 @@ def _follows(state: ShardingState, node: int, leader: int) -> NDArray[np.int64] 
 
 
 def _best_without_loss(state: ShardingState, node: int, costs: Array) -> NDArray[np.int64] | None:
-    """Return for each row of `costs` the column of least cost if it has the least usage too."""
+    """Return for each row of `costs` the column with both least cost and least usage, or None."""
     allowed = costs < state.forbidden
     best = allowed & (costs == costs.min(axis=1)[:, None])
     for _, _, usage in state.usage_columns(node):
@@ -301,7 +302,7 @@ def eliminate_free(state: ShardingState, clock: Clock = _UNLIMITED) -> bool:
 
 
 def drop_rows(state: ShardingState, _: Clock = _UNLIMITED) -> bool:
-    """Drop the rows of memory that bind nothing, or that a neighbouring row implies."""
+    """Drop memory rows that no choice exceeds or that a neighbouring row implies."""
     rows = len(state.capacity)
     most = [0] * rows
     usages: list[dict[int, tuple[Any, ...]]] = [{} for _ in range(rows)]
@@ -337,7 +338,7 @@ def drop_rows(state: ShardingState, _: Clock = _UNLIMITED) -> bool:
 def _implies(
     state: ShardingState, usages: list[dict[int, tuple[Any, ...]]], row: int, other: int
 ) -> bool:
-    """Tell whether the limit of `row` keeps that of `other`, too."""
+    """Tell whether every choice within the limit of `row` is within that of `other`."""
     if state.capacity[row] > state.capacity[other] or len(usages[row]) < len(usages[other]):
         return False
     return all(

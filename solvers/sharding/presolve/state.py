@@ -1,4 +1,4 @@
-r"""A sharding problem while it is reduced, and how a reduced choice becomes one of its own.
+r"""Sharding problem under reduction, with the records that restore a choice of the instance.
 
 The state is a problem of the form
 
@@ -6,17 +6,17 @@ The state is a problem of the form
     \min\ c_0 + \sum_i c_i(s_i) + \sum_{i<j} c_{ij}(s_i, s_j), \qquad
     \sum_i u_{ri}(s_i) \le M_r \quad \forall r
 
-with a row :math:`r` for each maximal set of values that are live together. The usage of a node is
-a list of *parts*: a vector over its strategies that holds on a range of rows. A node has one to
-begin with; one that stands for several has more. The least usage of every part is taken off it and
-off the rows.
+with a row :math:`r` for each maximal set of values that are live together. The usage of a node is a
+list of *parts*, each a vector over its strategies that holds on a range of rows. A node has one
+part at first; one into which others were merged has more. The least usage of every part is
+subtracted from it and from the capacity of its rows.
 
-All numbers are exact: 64-bit integers where the largest values add up to less than 2^50, which
-leaves room for all that reductions add up, and Python's integers otherwise. Within the state a
-forbidden strategy or pair is `forbidden`, far above any sum; no model ever sees it.
+All numbers are exact: 64-bit integers where the largest values add up to less than 2^50, so that no
+sum of reductions overflows, and Python's integers otherwise. Within the state a forbidden strategy
+or pair costs `forbidden`, far above any sum; no model ever sees this value.
 
-Choices are written by *labels*: the numbers of the strategies in the instance. A node that is
-removed leaves a record that tells its label by those of the at most two nodes that it hangs on.
+Choices are written by *labels*: the numbers of the strategies in the instance. A removed node
+leaves a record that gives its label by those of the at most two nodes on which it depends.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _FORBIDDEN_IN_64_BITS = 2**60
 
 
 class NoChoiceError(Exception):
-    """There is no choice; `node` is where that was seen, `row` the row of memory if one is why."""
+    """The problem has no choice: none is left at `node`, or memory row `row` is exceeded."""
 
     def __init__(self, node: int, row: int | None = None) -> None:
         super().__init__(node, row)
@@ -50,7 +50,7 @@ class NoChoiceError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Usage by strategy on the rows from `first` until before `end`."""
+    """Memory usage by strategy on the rows from `first` to before `end`."""
 
     first: int
     end: int
@@ -59,7 +59,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """A node that was removed: ``label = table[labels of the nodes it hangs on]``."""
+    """Record of a removed node: ``label = table[labels of the nodes on which it depends]``."""
 
     node: int
     hangs_on: tuple[int, ...]
@@ -67,7 +67,7 @@ class Removed:
 
 
 class ShardingState:
-    """The problem, node by node; reductions change it in place.
+    """Costs, usages and edges of a sharding problem, which reductions change in place.
 
     Attributes
     ----------
@@ -80,13 +80,13 @@ class ShardingState:
     alive
         The nodes that are left.
     capacity
-        What is left of the memory in each row, after the least usages.
+        The memory left in each row after the least usages are subtracted.
     times
-        A time of each row.
+        For each row, a time at which its values are live.
     offset
         The constant of the objective.
     forbidden
-        The value of what is forbidden.
+        The cost of forbidden strategies and pairs.
     inseparable
         For some pairs, a table that was found not to be a sum of costs of both ends.
     removed
@@ -123,7 +123,7 @@ class ShardingState:
         return np.array([self.forbidden if c is None else c for c in costs], dtype=self.dtype)
 
     def plus(self, one: Array, other: Array) -> Array:
-        """Add costs; what is forbidden in one of them stays so."""
+        """Add two arrays of costs; an entry that is forbidden in one of them stays forbidden."""
         return np.where(
             (one >= self.forbidden) | (other >= self.forbidden), self.forbidden, one + other
         )
@@ -135,7 +135,7 @@ class ShardingState:
         return self.tables[column, row].T
 
     def put_table(self, row: int, column: int, table: Array) -> None:
-        """Replace the table of an edge, or make the edge."""
+        """Set the table of an edge, which may be new."""
         if row > column:
             row, column, table = column, row, table.T
         self.tables[row, column] = table
@@ -173,9 +173,9 @@ class ShardingState:
             self.put_table(node, other, self.table(node, other)[kept])
 
     def remove(self, node: int, hangs_on: tuple[int, ...], strategies: Array) -> None:
-        """Remove a node whose best strategy is `strategies`, by those of the nodes it hangs on.
+        """Remove a node whose strategy is `strategies[those of the nodes on which it depends]`.
 
-        Its cost must have moved on before; it loses its edges here.
+        Its costs must have been moved to other nodes before; its edges are removed here.
         """
         shape = tuple(self.sizes[other] for other in hangs_on)
         table = np.full(shape, -1, dtype=np.int64)
@@ -196,7 +196,7 @@ class ShardingState:
                 yield first, end, sum(live[1:], start=live[0])
 
     def decode(self, labels: dict[int, int]) -> tuple[int, ...]:
-        """Return the strategy of every node of the instance, from the labels of those alive."""
+        """Return the strategy of every node of the instance, from the labels of the nodes left."""
         found = dict(labels)
         for record in reversed(self.removed):
             found[record.node] = int(record.table[tuple(found[node] for node in record.hangs_on)])
