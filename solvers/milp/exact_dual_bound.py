@@ -1,4 +1,4 @@
-r"""A lower bound on a linear model in exact arithmetic, from multipliers in floating point.
+r"""Lower bound on a linear model in exact arithmetic, from a solver's floating-point multipliers.
 
 For any :math:`y` the minimum of :math:`c^\top x + c_0` over :math:`l \le A x \le u`,
 :math:`\underline x \le x \le \overline x` is at least
@@ -36,7 +36,7 @@ _MULTIPLIER_BITS = 40
 
 @dataclass(frozen=True, slots=True)
 class DualBound:
-    """A lower bound, and what each column adds to it.
+    """Lower bound with the reduced costs of the columns.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ def exact_dual_bound(model: ArrayModel, row_duals: Floats) -> Fraction | None:
 
 
 def dual_bound_with_reduced_costs(model: ArrayModel, row_duals: Floats) -> DualBound | None:
-    """Return the bound of `exact_dual_bound` and the reduced costs that it is made of."""
+    """Return the bound of `exact_dual_bound` together with its reduced costs."""
     multipliers = _usable(model, row_duals)
     coefficients, bits = _scaled(model.data.tolist())
     # A^T y, in units of 2^-(bits + _MULTIPLIER_BITS).
@@ -124,13 +124,13 @@ def _limits(signs: list[int], lower: Floats, upper: Floats) -> list[float] | Non
 
 
 def _product(factors: list[int], limits: list[float]) -> tuple[int, int]:
-    """Return the sum of the products, exactly, as a numerator and a denominator."""
+    """Return the exact sum of the products, as a numerator and a denominator."""
     scaled, bits = _scaled(limits)
     return sum(map(operator.mul, factors, scaled)), 1 << bits
 
 
 def _usable(model: ArrayModel, row_duals: Floats) -> list[int]:
-    """Return the multipliers as integers, zero where the limit that they rest on is infinite."""
+    """Return the multipliers as integers, zero where they would need an infinite limit."""
     usable = []
     rows = zip(row_duals.tolist(), model.row_lower.tolist(), model.row_upper.tolist(), strict=True)
     for dual, lower, upper in rows:
@@ -141,7 +141,7 @@ def _usable(model: ArrayModel, row_duals: Floats) -> list[int]:
 
 
 def _scaled(values: list[float]) -> tuple[list[int], int]:
-    """Return integers, and the number of bits by which all of them have been shifted."""
+    """Return the values as integers, and the number of bits by which all were shifted."""
     ratios = [value.as_integer_ratio() for value in values]
     bits = max((ratio[1].bit_length() - 1 for ratio in ratios), default=0)
     return [top << (bits - (bottom.bit_length() - 1)) for top, bottom in ratios], bits

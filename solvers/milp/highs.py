@@ -1,7 +1,7 @@
-"""HiGHS, the engine that solves every model of jettison.
+"""Run of HiGHS, the engine that solves every model of jettison.
 
-Every model comes here as an `ArrayModel`, whichever library wrote it, and every word about the
-outcome is read from HiGHS itself: its model status, its primal solution status, its dual bound.
+Every model comes here as an `ArrayModel`, whichever library wrote it, and the outcome is read from
+HiGHS itself: its model status, its primal solution status, its dual bound.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ highspy = lazy.load("highspy")
 
 __all__ = ["HighsOptions", "ModelSolution", "Progress", "solve_model"]
 
-# As many as HiGHS itself takes to complete a start.
+# Node limit of HiGHS itself for completing a start.
 _NODES_FOR_A_START = 500
 _SECONDS_BETWEEN_LOGS = 0.5
-# What HiGHS holds integer columns to unless `feasibility_tolerance` says otherwise.
+# Tolerance of HiGHS for integer columns unless `feasibility_tolerance` sets another.
 _INTEGRALITY_TOLERANCE = 1e-6
 
 
@@ -120,7 +120,7 @@ def solve_model(
 
 @dataclass(frozen=True, eq=False)
 class _Ending:
-    """What HiGHS holds at the end of a run."""
+    """State of HiGHS at the end of a run."""
 
     status: Any
     info: Any
@@ -128,7 +128,7 @@ class _Ending:
 
 
 class _Run:
-    """One run of HiGHS in a thread of its own, and the queue through which it reports."""
+    """Run of HiGHS in a thread of its own, with the queue through which it reports."""
 
     def __init__(
         self,
@@ -163,13 +163,13 @@ class _Run:
         return self._ending
 
     def work(self) -> None:
-        """Run HiGHS; every way to end is reported."""
+        """Run HiGHS, and report its end, whatever it is."""
         ending: _Ending | BaseException
         try:
             ending = self._solve()
         except BaseException as error:
             ending = error
-        # Leave no thread of HiGHS behind: a process that forks with one hangs.
+        # End the threads of HiGHS: a process that forks while they exist hangs.
         highspy.Highs.resetGlobalScheduler(True)
         self._ending = ending
         self._reports.put(None)
@@ -183,8 +183,8 @@ class _Run:
         ending = _run(highs)
         if ending.status != highspy.HighsModelStatus.kUnboundedOrInfeasible:
             return ending
-        # Presolve stops as soon as it sees that one of the two holds. Without an objective to push
-        # to infinity it comes down to whether a point exists.
+        # Presolve stops as soon as it finds that a model is either infeasible or unbounded. Without
+        # an objective it cannot be unbounded, so that a second run tells which.
         self.lp.col_cost_ = np.zeros(self.model.num_columns)
         status = _run(self._prepared_highs()).status
         if status == highspy.HighsModelStatus.kOptimal:
@@ -192,10 +192,10 @@ class _Run:
         return _Ending(status, ending.info, ending.solution)
 
     def _complete_start(self) -> None:
-        """Find the integers that the start leaves open; drop it where they cannot be found.
+        """Complete the start's open integers; drop the start where that fails.
 
-        HiGHS would do that itself, in a model in which the others are fixed, and report the bound
-        of that model as if it were one of this.
+        HiGHS would complete it in a model in which the other integers are fixed, and report the
+        bound of that model as if it were one of this model.
         """
         start, model = self.start, self.model
         if start is None or not np.isnan(start[model.integer]).any():
@@ -231,7 +231,7 @@ class _Run:
             _set_option(highs, "run_crossover", "off")
         if self.options.integer_search is IntegerSearch.PROVE:
             _set_option(highs, "mip_heuristic_effort", 0.0)
-            # So many cutting planes are kept beside those in the relaxation.
+            # Limit on the cutting planes that are kept beside those in the relaxation.
             _set_option(highs, "mip_pool_soft_limit", 1)
         if self.options.node_limit is not None:
             _set_option(highs, "mip_max_nodes", self.options.node_limit)
@@ -297,7 +297,7 @@ def _run(highs: Any) -> _Ending:
 def _read_solution(
     model: ArrayModel, options: HighsOptions, ending: _Ending, record: RunRecord, seconds: float
 ) -> ModelSolution:
-    """Say what is known, from what HiGHS holds."""
+    """Return the solution that the state of HiGHS proves."""
     status = highspy.HighsModelStatus
     info = ending.info
     nodes = max(0, int(info.mip_node_count))
@@ -351,7 +351,7 @@ def _read_solution(
 
 
 def _without_columns(model: ArrayModel, seconds: float) -> ModelSolution:
-    """Answer for a model without columns, which HiGHS calls empty whatever its rows demand."""
+    """Return the solution of a model without columns, whose rows HiGHS does not check."""
     if ((model.row_lower > 0) | (model.row_upper < 0)).any():
         return ModelSolution(
             termination=Termination.COMPLETED, answer=Answer.INFEASIBLE, seconds=seconds

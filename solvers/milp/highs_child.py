@@ -1,4 +1,4 @@
-"""HiGHS in a process of its own, where limits on time and memory are kept.
+"""Run of HiGHS in a child process, where limits on time and memory are kept.
 
 HiGHS looks at its clock between steps, and a step (a root relaxation, a presolve) can take many
 times the limit; nothing inside a process can end it. `solve_in_child` starts a fresh interpreter
@@ -110,7 +110,7 @@ def solve_in_child(
 
 
 class _Child:
-    """The child process as its parent sees it."""
+    """Child process, as its parent handles it."""
 
     def __init__(
         self,
@@ -130,8 +130,8 @@ class _Child:
         self._closed = threading.Event()
         self._messages: queue.SimpleQueue[tuple[Message, Arrays] | None] = queue.SimpleQueue()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
-        # The child finds its modules where this process does. A session of its own keeps Ctrl-C in
-        # a terminal from it: it hears of that from here.
+        # The child finds its modules where this process does. In a session of its own it does not
+        # receive a terminal's Ctrl-C: this process passes it on.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", _CHILD_PROGRAM, str(memory_limit_bytes or "")],
             stdin=subprocess.PIPE,
@@ -171,20 +171,20 @@ class _Child:
         return record.as_solution(self._early_end or self._cause_of_death(), self._seconds())
 
     def ask_to_stop(self) -> None:
-        """Let the child end with the best so far; end it if it has not even got the model."""
+        """Ask the child to end with the best so far; kill it if it has not received the model."""
         if self._model_sent.is_set() and self._process.stdin is not None:
             self._process.stdin.close()
         else:
             self._end_early(Termination.INTERRUPTED)
 
     def close(self) -> None:
-        """End the child, if it runs, and give back everything that belongs to it."""
+        """Kill the child, if it runs, and release its resources."""
         self._process.kill()
         self._process.wait()
         self._talk.join()
         for stream in (self._process.stdin, self._process.stdout, self._errors):
             if stream is not None:
-                # What a dead child has not read cannot be delivered.
+                # A dead child cannot read the rest.
                 with contextlib.suppress(OSError):
                     stream.close()
 
@@ -212,7 +212,7 @@ class _Child:
         status = self._process.wait()
         self._errors.seek(0)
         complaint = self._errors.read().decode(errors="replace").strip()
-        # Linux kills a process for memory too, and says no more than that it was killed.
+        # Linux also kills processes when memory runs out, and does not say why.
         killed = status == -signal.SIGKILL
         if killed or (self._memory_limited and is_out_of_memory(complaint)):
             return Termination.MEMORY_LIMIT
@@ -226,11 +226,11 @@ class _Child:
 
 
 def serve() -> None:
-    """Be the child: read a model from standard input, solve it, report on standard output."""
-    # Whatever a library prints goes to standard error, not between two messages.
+    """Run the child: read a model from standard input, solve it, report on standard output."""
+    # What a library prints goes to standard error, so that it cannot break a message.
     reports = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    # Loaded before the limit holds, so that it is the model that memory is short of.
+    # Libraries load before the limit is set, so that only the model can run out of memory.
     importlib.import_module("highspy")
     if sys.argv[1]:
         _limit_memory(int(sys.argv[1]))
@@ -273,11 +273,11 @@ def _limit_memory(size_bytes: int) -> None:
 
 def _set_at_end_of_input(stop: threading.Event) -> None:
     parent = os.getppid()
-    # The parent sends nothing after the model: the next to come is the end, at its wish or because
-    # it died. Read below Python's buffer, whose lock would be held while the child ends.
+    # The parent sends nothing after the model, so that the next event is the end of the input: the
+    # parent closed it or died. Python's buffer is bypassed: its lock would block the exit.
     os.read(0, 1)
     stop.set()
-    # HiGHS may look at `stop` much later. Nobody waits for the child of a parent that died.
+    # HiGHS may look at `stop` much later. The child of a dead parent exits at once.
     while os.getppid() == parent:
         time.sleep(_ORPHAN_LOOK_S)
     os._exit(1)

@@ -1,4 +1,4 @@
-"""HiGHS with a time limit that holds: large models in a process of their own, small ones here.
+"""Run of HiGHS with a time limit that holds: large models in a child process, small ones here.
 
 HiGHS looks at its clock between steps, and one step of a large model (a presolve, a root
 relaxation, one phase of the simplex method) has taken ten times the limit. A child process
@@ -18,7 +18,7 @@ from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.milp.solution import ModelSolution, Progress
 
 COLUMNS_FOR_A_CHILD = 2_000
-# For HiGHS to end the run itself, with its best point.
+# Time for HiGHS to end the run itself, with its best point.
 _SECONDS_TO_END = 1.0
 
 

@@ -1,4 +1,4 @@
-r"""A model of five rows whose answer is known: HiGHS is believed once it has found it.
+r"""Test of the installed HiGHS on a model of known optimum, which it must pass before it is used.
 
 HiGHS 1.14.0 calls wrong points optimal, with a bound that meets them and no sign of it (issues
 2957, 2975, 3002 and 3043 of ERGO-Code/HiGHS, mended in 1.15.0): its presolve fixes a continuous
@@ -15,7 +15,7 @@ version is refused by its number, and every version has to solve this model firs
     \text{second:}\; & 4 b_1 + b_2 + 2 b_3 \le 11 \\
     \text{third:}\;  & 3 b_1 + 4 b_2 + 2 b_3 \le 8
 
-with :math:`z` integer and :math:`b` binary. The first two rows are where that presolve goes wrong.
+with :math:`z` integer and :math:`b` binary. That presolve is wrong on the first two rows.
 :math:`x_1 = 4.5` costs 9, since a unit of :math:`z_1` costs one more than it saves.
 :math:`z_2 = 12, x_2 = 8.25` cost 28.5, and :math:`z_2 = 13, x_2 = 8` cost 29. Of the binaries all
 three exceed the first row, and the best two are :math:`b_1, b_2`, worth 9. The optimum is
@@ -43,7 +43,7 @@ _TOLERANCE = 1e-6
 
 
 def known_answer_model() -> ArrayModel:
-    """Return the model of the module's docstring."""
+    """Return the model of known optimum from the module's docstring."""
     model = ArrayModelBuilder("known_answer", 0)
     x1 = model.add_column("x_1", upper=10, cost=2)
     z1 = model.add_column("z_1", upper=10, cost=3, integer=True)
@@ -63,9 +63,9 @@ def known_answer_model() -> ArrayModel:
 
 @cache
 def require_sound_highs() -> None:
-    """Let HiGHS solve the known model, once in a process and before any other model.
+    """Check HiGHS on the known model, once in a process and before any other model.
 
-    Some milliseconds. Nothing is remembered of a failure: each use is refused again.
+    This takes some milliseconds. A failure is not cached: each later use fails again.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-r"""The messages between a process and the child in which it runs HiGHS.
+r"""Message format between a process and the child in which it runs HiGHS.
 
 A message is one line of JSON followed by the raw bytes of its arrays, in the order of the
 ``arrays`` entry of that line, which holds for each its name, NumPy type and length::
@@ -51,7 +51,7 @@ def encode_request(model: ArrayModel, options: HighsOptions) -> tuple[Message, A
 
 
 def decode_request(header: Message, arrays: Arrays) -> tuple[ArrayModel, HighsOptions]:
-    """Return what `encode_request` was given."""
+    """Return the model and the options of a message made by `encode_request`."""
     model: Message = {**header["model"], **{field: arrays[field] for field in ARRAY_TYPES}}
     return ArrayModel(**model), HighsOptions(**header["options"], start=arrays.get("start"))
 

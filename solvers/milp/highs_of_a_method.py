@@ -1,4 +1,4 @@
-"""How HiGHS runs Checkmate's models."""
+"""Options of HiGHS for the models of a method, from the method's own options and clock."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from jettison.solvers.milp.highs_options import HighsOptions
 
 # Five million coefficients take about 3 GB as a PuLP problem and 6 GB more inside HiGHS.
 MOST_COEFFICIENTS = 5_000_000
-# To write the model down and to hand it over, measured; a slower machine overshoots its limit.
+# Time to build the model and to hand it over, measured; a slower machine overshoots its limit.
 SECONDS_PER_COEFFICIENT = 1.4e-5
-# HiGHS's own 1e-6, of a binary with a coefficient of 1024, would be a thousandth: too many bytes.
+# The default of HiGHS, 1e-6, lets a row with a coefficient of 1024 be off by 1e-3: too many bytes.
 _FEASIBILITY_TOLERANCE = 1e-9
 
 

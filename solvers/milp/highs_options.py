@@ -1,4 +1,4 @@
-"""How to run HiGHS."""
+"""Options of a run of HiGHS: limits, gap, tolerance, algorithm and start."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jettison.instances.core.errors import InputError
 
 _LARGEST_INT = 2**31 - 1
 _OPTIONAL = ("time_limit_s", "node_limit", "work_limit", "feasibility_tolerance")
-# Field, how to read it, least, most, and what would be right.
+# Field, conversion, least and largest value, and what would be right.
 _RANGES: tuple[tuple[str, Callable[[Any], float], float, float, str], ...] = (
     ("time_limit_s", float, 0, math.inf, "write seconds, 0 or more, or None"),
     ("node_limit", operator.index, 0, _LARGEST_INT, "write a number of nodes, or None"),
@@ -31,10 +31,10 @@ _RANGES: tuple[tuple[str, Callable[[Any], float], float, float, str], ...] = (
 
 
 class LinearAlgorithm(StrEnum):
-    """How HiGHS solves linear programs.
+    """Algorithm of HiGHS for linear programs.
 
     ``choose``
-        As it likes: as a rule by the simplex method, and the end is a basis.
+        The choice of HiGHS: usually the simplex method, which ends with a basis.
     ``interior``
         By its interior point method without crossover: faster for large models. Multipliers are
         those of a point close to an optimum, for `exact_dual_bound` to evaluate.
@@ -45,13 +45,13 @@ class LinearAlgorithm(StrEnum):
 
 
 class IntegerSearch(StrEnum):
-    """What HiGHS puts its time into in integer models.
+    """Emphasis of HiGHS in integer models.
 
     ``choose``
-        As it likes: heuristics and many rounds of cutting planes before the first branching.
+        The defaults: heuristics and many rounds of cutting planes before the first branching.
     ``prove``
-        Into the bound, for models with a good `start`: no heuristics, and no more than a few
-        cutting planes at a time.
+        On the bound, for models with a good `start`: no heuristics, and only a few cutting planes
+        at a time.
     """
 
     CHOOSE = "choose"
@@ -60,7 +60,7 @@ class IntegerSearch(StrEnum):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HighsOptions:
-    """How to run HiGHS.
+    """Options of a run of HiGHS.
 
     Attributes
     ----------
@@ -83,9 +83,9 @@ class HighsOptions:
         By how much a row, bound or integrality may be violated, absolute; None for HiGHS's own:
         1e-6 for integer models, 1e-7 for linear programs.
     linear_algorithm
-        How to solve linear programs; integer models choose for themselves.
+        Algorithm for linear programs; in integer models HiGHS chooses.
     integer_search
-        What the time goes into where there are integers.
+        Emphasis in models with integers.
     start
         A point to start an integer model from, shape (n,); NaN where HiGHS is to find the value.
         A point that cannot be completed to a feasible one is ignored.

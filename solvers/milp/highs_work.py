@@ -1,10 +1,10 @@
-"""How much HiGHS has done, counted so that every machine counts the same.
+"""Count of the work of HiGHS that is the same on every machine.
 
-HiGHS does not say how many simplex iterations an integer model took, but it looks at its limits at
-fixed points of its search, and after each iteration of a linear program: those looks are counted.
-One in the tree counts `CHECK`, about what a check takes in iterations; in the root, where a round
-of cutting planes lies between two of them, sixteen times as much (measured on models of 2000 to
-4000 columns: 4 ms, 70 ms, .25 ms for an iteration of the first relaxation).
+HiGHS does not report how many simplex iterations an integer model took, but it checks its limits at
+fixed points of its search, and after each iteration of a linear program: those checks are counted.
+A check in the tree counts as `CHECK` iterations, about what it takes; one in the root, where a
+round of cutting planes lies between two checks, as sixteen times as many (measured on models of
+2000 to 4000 columns: 4 ms, 70 ms, .25 ms for an iteration of the first relaxation).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _BETWEEN_REPORTS = 8 * CHECK
 
 
 class HighsWork:
-    """The work of one run.
+    """Work of one run of HiGHS.
 
     Parameters
     ----------
     most
-        After which it is over; None for no end.
+        The work after which the run ends; None for no limit.
 
     Attributes
     ----------
@@ -35,15 +35,15 @@ class HighsWork:
 
     @property
     def is_over(self) -> bool:
-        """Whether all of it was done."""
+        """Whether the limit on work is reached."""
         return self._most is not None and self.done >= self._most
 
     def checked(self, nodes: int) -> bool:
-        """Count a check of an integer model; tell if enough was done for a report."""
+        """Count a check of an integer model; tell if a report is due."""
         return self._add(CHECK if nodes else _ROOT_CHECK)
 
     def iterated(self) -> bool:
-        """Count an iteration of the simplex method; tell the same."""
+        """Count an iteration of the simplex method; tell if a report is due."""
         return self._add(1)
 
     def _add(self, work: int) -> bool:

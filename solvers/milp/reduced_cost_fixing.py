@@ -1,4 +1,4 @@
-r"""Tighter limits for integer columns, from a linear relaxation and the value of a known point.
+r"""Reduced-cost fixing: tighter limits for integer columns, from a relaxation and a known value.
 
 Let :math:`L` be the lower bound of multipliers :math:`y`, and :math:`d` their reduced costs
 (`exact_dual_bound`). Where :math:`d_j > 0`, the bound has column :math:`j` at its lower limit
@@ -32,14 +32,14 @@ from jettison.solvers.milp.exact_dual_bound import dual_bound_with_reduced_costs
 
 @dataclass(frozen=True, eq=False)
 class Tightened:
-    """A model with tighter limits.
+    """Model with tighter limits of its integer columns.
 
     Attributes
     ----------
     model
         The same rows, columns and objective.
     num_fixed
-        How many integer columns have one value left that had several.
+        Number of integer columns that had several values and have one left.
     """
 
     model: ArrayModel
@@ -49,21 +49,21 @@ class Tightened:
 def tightened_by_reduced_costs(
     model: ArrayModel, row_duals: Floats, at_most: Fraction
 ) -> Tightened | None:
-    """Return the model with limits that every point of a cost of `at_most` or less keeps.
+    """Return the model with limits that every point of cost `at_most` or less satisfies.
 
     Parameters
     ----------
     model
-        Limits of integer columns that are no integers are left alone.
+        The model; non-integral limits of integer columns are not changed.
     row_duals
         Multipliers of the rows, shape (m,), as `ModelSolution.row_duals` of the relaxation.
     at_most
-        The cost above which no point is wanted, offset included.
+        The cost up to which points must stay feasible, offset included.
 
     Returns
     -------
     Tightened or None
-        None if no point costs so little.
+        None if every point costs more.
 
     Notes
     -----

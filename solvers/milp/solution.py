@@ -1,4 +1,4 @@
-"""What is known about an array model after a run, and what a run shows on its way."""
+"""Solution of an array model, and the progress of a run towards it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from jettison.formulations.milp.array_model import ArrayModel, Floats
 from jettison.solvers.core.status import Answer, SolverError, Termination
 
-# HiGHS takes two floating-point numbers this close for one: its absolute gap, and the rounding
-# of a sum of large terms.
+# HiGHS treats floating-point numbers as equal within this: its absolute gap, and the rounding of a
+# sum of large terms.
 _SAME_ABSOLUTE = 1e-6
 _SAME_RELATIVE = 1e-9
 
@@ -32,7 +32,7 @@ def relative_gap(objective: float | None, dual_bound: float | None) -> float | N
 
 
 def answer_of(objective: float | None, dual_bound: float | None) -> Answer:
-    """Say what an objective and a bound amount to: optimal only if nothing better is left."""
+    """Return the answer that an objective and a bound prove: optimal only if the bound meets it."""
     if objective is None:
         return Answer.UNKNOWN
     same = max(_SAME_ABSOLUTE, _SAME_RELATIVE * abs(objective))
@@ -43,7 +43,7 @@ def answer_of(objective: float | None, dual_bound: float | None) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The state of a run at one moment.
+    """Progress of a run at one moment.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Progress:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ModelSolution:
-    """The end of a run on an `ArrayModel`.
+    """Solution of an `ArrayModel`: the outcome of a run.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ def with_integers_rounded(model: ArrayModel, values: Floats, tolerance: float) -
 
 
 class RunRecord:
-    """What a run has shown so far: enough to answer from when it is cut short.
+    """Record of a run, from which a solution can be made when the run is cut short.
 
     Parameters
     ----------
@@ -172,10 +172,10 @@ class RunRecord:
         self._on_work = on_work
 
     def add_progress(self, progress: Progress) -> None:
-        """Note where the run is; the dual bound never falls, since an earlier one stays valid.
+        """Record a progress; the dual bound never falls, since an earlier one stays valid.
 
-        A progress that comes by the work done is passed on as it is: what the clock let through
-        before is no part of it.
+        A progress that comes by the work done is passed on unchanged: it must not contain what came
+        by the clock before.
         """
         if progress.work is not None:
             if self._on_work is not None:
@@ -190,13 +190,13 @@ class RunRecord:
             self._on_progress(progress)
 
     def add_incumbent(self, values: Floats) -> None:
-        """Note a better point."""
+        """Record a better point."""
         self.values = values
         if self._on_incumbent is not None:
             self._on_incumbent(values)
 
     def as_solution(self, termination: Termination, seconds: float) -> ModelSolution:
-        """Return what is known when nothing more will come."""
+        """Return the solution that the record so far proves."""
         last = self.trace[-1] if self.trace else Progress(0.0, None, None, 0)
         objective = None if self.values is None else self.model.objective_value(self.values)
         return ModelSolution(

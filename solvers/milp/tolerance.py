@@ -1,9 +1,9 @@
-"""What is left where the amounts of an instance differ by more than a solver can tell apart.
+"""Outcome of a search whose remaining gap is below the tolerance of the solver.
 
 A model counts in at most :math:`2^{29}` units, and a point may violate rows by a tolerance
-(`IntegerScale`). The plan of a point can then need some bytes more than the limit, or take some
-nanoseconds more than the bound, though the model is solved and nothing is left to add to it. That
-is no end of the search: the question stays open.
+(`IntegerScale`). Where the amounts of an instance differ by more than that, the plan of a point can
+need some bytes more than the limit, or take some nanoseconds more than the bound, though the model
+is solved and nothing is left to add to it. Then the search has ended, but the question is open.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ BELOW_TOLERANCE = "what is left of the gap is below the tolerance of the solver"
 
 
 def left_open(outcome: Outcome) -> Outcome:
-    """Return an outcome without a proof after a run to its end, which did not settle it."""
+    """Return an outcome that a complete run has left without a proof, with a note that says so."""
     if outcome.termination is Termination.GAP_REACHED and outcome.schedule is not None:
         return outcome
     if not outcome.termination.is_regular:

@@ -1,4 +1,4 @@
-"""All models in one sub-array, for the baselines that fuse everything."""
+"""Schedule of all models fused into one sub-array, for the baselines that do so."""
 
 from __future__ import annotations
 

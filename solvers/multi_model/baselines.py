@@ -1,4 +1,4 @@
-"""HFTA without any saving of memory: as many models as fit are fused, group after group.
+"""HFTA without saving of memory: as many models as fit are fused, one group after another.
 
 Source: Wang et al. 2021 (HFTA), which fuses all models that fit; µ-TWO compares with it as
 HFTA-NoMemOpt.

@@ -23,11 +23,11 @@ Readings
 - One copy at a time has the link, each way. A copy to the host takes the first time after the last
   forward use that is free on the link, a copy back the last one before the first backward use; what
   was chosen before keeps its times.
-- A prefetch is issued at the back-access minus its time, and Capuchin moves it earlier each
-  iteration until nothing waits for it. `executor.prefetches` places it where that ends: just in
-  time beside all others.
-- Where the memory of the plan is looked at, a prefetched feature map is there from the operator in
-  which its copy begins.
+- Capuchin issues a prefetch at the back-access minus its time, and moves it earlier each iteration
+  until nothing waits for it. `executor.prefetches` places it where this process ends: just in time
+  beside all others.
+- When the memory of a plan is measured, a prefetched feature map is in memory from the operator on
+  in which its copy begins.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ def capuchin_unit(problem: MultiModelTraining, sizes: Sizes) -> ScheduledUnit | 
 
 
 class Lane:
-    """One direction of the link, and when it is taken."""
+    """One direction of the link, with the intervals in which it is busy."""
 
     def __init__(self) -> None:
         self._taken: list[tuple[int, int]] = []
 
     def first_from(self, begin_ns: int, copy_ns: int) -> int:
-        """Return when a copy starts that starts as early as possible, not before `begin_ns`."""
+        """Return the earliest start of a copy that does not start before `begin_ns`."""
         for start_ns, end_ns in self._taken:
             if start_ns >= begin_ns + copy_ns:
                 break
@@ -84,7 +84,7 @@ class Lane:
         return begin_ns
 
     def last_until(self, end_ns: int, copy_ns: int) -> int:
-        """Return when a copy starts that ends as late as possible, not after `end_ns`."""
+        """Return the latest start of a copy that does not end after `end_ns`."""
         for taken_ns, until_ns in reversed(self._taken):
             if until_ns <= end_ns - copy_ns:
                 break
@@ -92,7 +92,7 @@ class Lane:
         return end_ns - copy_ns
 
     def take(self, start_ns: int, copy_ns: int) -> None:
-        """Give the link to a copy, which must be free then."""
+        """Reserve the link, which must be free, for a copy."""
         insort(self._taken, (start_ns, start_ns + copy_ns))
 
 
@@ -147,7 +147,7 @@ class FreeTimes:
 def capuchin_decisions(
     array: SubArray, swap_ns: tuple[int, ...], limit_bytes: int
 ) -> UnitDecisions | None:
-    """Decide what becomes of the feature maps of a sub-array alone.
+    """Decide the fates of the feature maps of a sub-array alone, as Capuchin does.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What is decided of a unit: the fate of each feature map, and how two passes interleave."""
+"""Decisions of a scheduler for one unit: the fate of each feature map, and the interleaving."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jettison.instances.multi_model.sub_array import SubArray
 
 
 class Fate(StrEnum):
-    """Where a feature map is between its last forward and its first backward use."""
+    """Fate of a feature map between its last forward and its first backward use."""
 
     KEEP = "keep"
     SWAP = "swap"
@@ -19,7 +19,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UnitDecisions:
-    r"""What a scheduler decides of one unit; the executor finds the times.
+    r"""Decisions for one unit, for which the executor finds the times.
 
     Attributes
     ----------
@@ -32,11 +32,11 @@ class UnitDecisions:
     prompts
         For each sub-array, backward operators after which feature maps are prefetched, by position,
         as soon as there is memory, and -1 for the beginning of the backward pass; prefetches are
-        issued in the order of their prompts. Those that are not named come back so late that they
-        are just in time. Empty if none is named.
+        issued in the order of their prompts. Feature maps without a prompt come back just in time.
+        Empty if there is no prompt.
     waiting_ns, recompute_ns
-        For each sub-array, for how long the scheduler expects the device to wait for prefetches,
-        and to compute again. Empty where it does not say.
+        For each sub-array, how long the scheduler expects the device to wait for prefetches, and to
+        recompute. Empty where the scheduler does not predict it.
     """
 
     fates: tuple[tuple[Fate, ...], ...]
@@ -46,7 +46,7 @@ class UnitDecisions:
     recompute_ns: tuple[int, ...] = ()
 
     def exchanged(self) -> UnitDecisions:
-        """Return the same decisions for a pair whose sub-arrays stand in the other order."""
+        """Return the same decisions for the pair with its sub-arrays exchanged."""
         return UnitDecisions(
             self.fates[::-1],
             self.forward_before[::-1],
@@ -57,10 +57,10 @@ class UnitDecisions:
 
 
 def least_memory_decisions(arrays: tuple[SubArray, ...]) -> UnitDecisions:
-    """Swap everything, and end each backward pass before the forward pass begins.
+    """Return the decisions of least memory: swap everything, run each backward pass alone first.
 
-    It takes the least memory that any schedule of the unit takes: all static memory and the
-    largest peak, which is some moment's in every schedule.
+    No schedule of the unit needs less: all static memory and the largest peak of an operator are
+    in memory at some moment of every schedule.
     """
     return UnitDecisions(
         fates=tuple((Fate.SWAP,) * len(array.tensors) for array in arrays),

@@ -1,4 +1,4 @@
-r"""The least memory in which models can be trained, in a closed form.
+r"""Least memory in which several models can be trained, in a closed form.
 
 While an operator runs, its sub-array has its static memory and the peak of the operator; with every
 feature map swapped, and each pass of a pair run without the other, nothing else is there. So a unit
@@ -52,7 +52,7 @@ def multi_model_infeasibility(problem: MultiModelTraining) -> Infeasibility | No
 
 
 def _largest_array(problem: MultiModelTraining) -> SubArray:
-    """Return the sub-array that needs most in the division that needs least."""
+    """Return the sub-array that needs most memory in the division of least memory."""
     found: list[SubArray | None] = [None] * (problem.count + 1)
     for total in range(1, problem.count + 1):
         candidates = []

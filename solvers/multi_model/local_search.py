@@ -1,4 +1,4 @@
-r"""Local search for µ-TWO's problem: better decisions for the units, and the best division of them.
+r"""Local search for training several models: changes to decisions, and the best division.
 
 A unit starts from the decisions of µ-TWO's policy, with and without a charge for copies to the
 host, a sub-array alone also from those of its two arms and of Capuchin: with their prompts, or with
@@ -8,14 +8,15 @@ the forward pass after the backward pass, and both evenly.
 
 A change gives one feature map another fate, lets two exchange theirs, or moves a forward operator
 of a pair to another place. It is accepted if the iteration grows by no more than a threshold, which
-falls to nothing over a round of changes; each round starts from the best. Two sub-arrays of one
-size have the same decisions.
+falls to 0 over a round of changes; each round starts from the best. Two sub-arrays of one size have
+the same decisions.
 
 The units of µ-TWO's divisions, of HFTA's groups and of all models fused get their schedules first,
-whatever the time limit: no baseline of the table is faster than what is found. Any other counts
-with the time of its operators, and those of the best division get theirs until all of them have
-one. Then the units of the best division by their times are searched in turn. A unit whose time is
-that of its operators is the best there is, and needs no search.
+whatever the time limit: so no baseline of the table is faster than the result. Other units count
+with the time of their operators, a lower bound; those that appear in the best division get
+schedules, until every unit of the best division has one. Then the units of the best division by
+these times are searched in turn. A unit that takes the time of its operators is optimal and needs
+no search.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ from jettison.solvers.multi_model.units import (
     units_that_fit,
 )
 
-# Changes in a round, rounds without an improvement after which a unit is left, and the threshold
-# at the start of a round as a part of the iteration's time.
+# Changes in a round, rounds without an improvement that end the search of a unit, and the threshold
+# at the start of a round as a share of the iteration's time.
 ROUND = 400
 MOST_ROUNDS_IN_VAIN = 3
 _FIRST_THRESHOLD = 0.01
@@ -57,7 +58,7 @@ _Part = TypeVar("_Part")
 
 
 class UnitSearch:
-    """The best schedule of one unit so far, and the search for a better one.
+    """Local search for one unit, with its best schedule so far.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ class UnitSearch:
     sizes
         Models in each sub-array, one or two; a schedule exists.
     seed
-        For the changes.
+        Seed of the changes.
 
     Attributes
     ----------
@@ -103,11 +104,11 @@ class UnitSearch:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more is to be expected."""
+        """Whether the search of the unit has ended: optimal, or too many rounds without gain."""
         return self.time_ns == self._floor_ns or self._in_vain >= MOST_ROUNDS_IN_VAIN
 
     def run_round(self, clock: Clock) -> None:
-        """Try changes from the best decisions, until the threshold is nothing or the time is up."""
+        """Try changes from the best decisions until the threshold is 0 or the time is up."""
         before_ns = self.time_ns
         if not self._is_widened:
             self._is_widened = True
@@ -149,7 +150,7 @@ class UnitSearch:
         return found.decisions
 
     def _widen(self) -> None:
-        """Offer what the arms of the policy decide, with other interleavings."""
+        """Offer the decisions of the policy's arms, also with other interleavings."""
         fates = {tuple((Fate.KEEP,) * len(array.tensors) for array in self._arrays)}
         fates |= {found.fates for found in map(self._policy, OutOfMemoryStrategy) if found}
         for forward_before in self._interleavings():
@@ -240,7 +241,7 @@ def solve_local_search(problem: MultiModelTraining, options: SolveOptions) -> Ou
 
 
 class _DivisionSearch:
-    """Searches of all units, and the best division by what they have found."""
+    """Local searches of all units, and the best division by their schedules."""
 
     def __init__(self, problem: MultiModelTraining, options: SolveOptions) -> None:
         self._problem = problem
@@ -282,7 +283,7 @@ class _DivisionSearch:
             self._report()
 
     def run(self) -> Termination:
-        """Search until nothing more is to be expected, or the time is up."""
+        """Search until the units of the best division have ended, or the time is up."""
         ended = self._start()
         if ended is not None:
             return ended
@@ -307,7 +308,7 @@ class _DivisionSearch:
 
 
 def _units_of_baselines(problem: MultiModelTraining) -> set[Sizes]:
-    """Return the units of which the other heuristics make their schedules."""
+    """Return the units that the schedules of the other heuristics consist of."""
     divisions = paired_divisions(problem.count, problem.instance.sizes)
     units = {tuple(sorted(unit)) for division in divisions for unit in division}
     groups = hfta_groups(problem) or []

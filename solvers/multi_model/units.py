@@ -1,4 +1,4 @@
-r"""The units into which models can be divided, and the best division by a value of each unit.
+r"""Division of models into units of least total value, by dynamic programming.
 
 The models are alike, so that a division is a multiset of units, and the least sum over all
 divisions follows by dynamic programming over the number of models: with :math:`v(u)` the value of
@@ -20,7 +20,7 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """Units that hold every model once, and the sum of their values."""
+    """Units that contain every model once, and the sum of their values."""
 
     value: int
     units: tuple[Sizes, ...]

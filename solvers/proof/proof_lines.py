@@ -8,6 +8,7 @@ from enum import StrEnum
 
 class Ending(StrEnum):
     """Reason why a search for a proof ended.
+
     ``proved``
         The claim that was asked for is proved.
     ``false``

@@ -89,6 +89,7 @@ def write_tree(
     names: Sequence[str],
 ) -> None:
     """Write fixings and a tree, in preorder, as far as a threshold needs them.
+
     Every node without children is closed.
     """
     for fixing in fixings:

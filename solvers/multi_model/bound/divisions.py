@@ -1,10 +1,10 @@
-r"""A lower bound on the iteration time of all divisions, pairings and schedules of µ-TWO's problem.
+r"""Lower bound for training several models: over all divisions, from a bound for each unit.
 
-A schedule divides the models into units; its time is the sum of theirs, and so at least the least
-sum of bounds over all divisions (`units`). The bounds of units start at the time of
-their operators. Those on the best division are raised, by the relaxation first, by the binaries
-once all of them have been relaxed, until the best division has nothing left to raise: then its
-value is the bound. It is one at any time before as well.
+A schedule divides the models into units; its time is the sum of their times, and so at least the
+least sum of the units' bounds over all divisions (`units`). The bound of a unit starts at the time
+of its operators. The bounds in the division of least sum are raised, by the relaxation first, then
+by the model with binaries once all of them have been relaxed, until none of them can be raised. The
+least sum is a lower bound at any time.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def bound_multi_model(problem: MultiModelTraining, options: SolveOptions) -> Out
 
 
 class DivisionBound:
-    """Bounds on all units, raised where the best division needs it.
+    """Lower bounds of all units, raised in the division of least sum.
 
     Parameters
     ----------
@@ -74,17 +74,17 @@ class DivisionBound:
 
     @property
     def exact_ns(self) -> int:
-        """What is proved in exact arithmetic."""
+        """The bound that is proved in exact arithmetic."""
         return self._value({sizes: bound.exact_ns for sizes, bound in self.units.items()})
 
     @property
     def solver_ns(self) -> int:
-        """What is proved if the solver is right."""
+        """The bound that rests on the solver."""
         return self._value({sizes: bound.solver_ns for sizes, bound in self.units.items()})
 
     @property
     def work(self) -> dict[str, int]:
-        """How many units were looked at, and the nodes of all models."""
+        """The number of units whose bound was raised, and the nodes of all models."""
         bounds = self.units.values()
         return {
             "units": len(bounds),
@@ -93,7 +93,7 @@ class DivisionBound:
         }
 
     def run(self) -> Termination:
-        """Raise the bounds until the best division has nothing left to raise."""
+        """Raise bounds until none in the division of least sum can be raised."""
         while self._clock.left_s:
             values = {sizes: bound.solver_ns for sizes, bound in self.units.items()}
             division = best_division(self._problem.count, values)
@@ -117,7 +117,7 @@ class DivisionBound:
         return self.units[sizes].relax(self._problem, self._formulation, self._options, self._clock)
 
     def proved(self, method: str) -> tuple[Bound, ...]:
-        """Return the bounds, the one that rests on the solver only if it is better."""
+        """Return the exact bound, and the one that rests on the solver if it is larger."""
         exact = Bound(
             time_ns=self.exact_ns,
             valid_for=ScheduleClass.ALL,

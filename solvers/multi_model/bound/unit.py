@@ -1,8 +1,8 @@
-r"""A lower bound on the time of one unit: its operators, then the relaxation, then the model.
+r"""Lower bound on the time of one unit: from its operators, the relaxation, then the model.
 
 The model is in `jettison.formulations.multi_model.bound.model`. Its relaxation is evaluated in
 exact arithmetic (`exact_dual_bound`): that bound is proved whatever the solver did. Small models
-are then solved with their binaries; what the solver claims is lowered by its tolerance first.
+are then solved with their binaries; the solver's bound is lowered by its tolerance.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _RELATIVE_MARGIN = 1e-6
 
 @dataclass
 class UnitBound:
-    """What is proved of the time of one unit.
+    """Lower bounds on the time of one unit.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class UnitBound:
     built
         The model, once it has been built.
     is_relaxed, is_solved
-        Whether the relaxation and the model have been asked.
+        Whether the relaxation and the model have been solved.
     nodes
         Branch-and-bound nodes.
     """
@@ -58,7 +58,7 @@ class UnitBound:
 
     @classmethod
     def of_operators(cls, problem: MultiModelTraining, sizes: Sizes) -> UnitBound:
-        """Return the time of the operators; no bound is better where everything fits."""
+        """Return the bound that is the time of the operators, attained where everything fits."""
         arrays = [problem.sub_array(size) for size in sizes]
         compute_ns = sum(array.compute_ns for array in arrays)
         most_bytes = sum(

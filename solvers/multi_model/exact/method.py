@@ -1,14 +1,14 @@
-r"""The least iteration time of µ-TWO's problem on small instances, proved.
+r"""exact: the least iteration time of several models on small instances, proved.
 
-Exact for every schedule that the replay accepts: all divisions of the models into pairs and
-sub-arrays alone, and of each unit all operation lists (`unit`). The values of
-units start at their lower bounds (`bound.divisions`). On the division with the least sum the
-units whose time is not known are searched, by local search first, until there is none: then no
-division is faster, for those searched are at their times and the others not above theirs.
+The optimum over every schedule that the replay accepts: all divisions of the models into pairs and
+sub-arrays alone, and for each unit all operation lists (`unit`). The values of units start at their
+lower bounds (`bound.divisions`). In the division with the least sum, units without a proved time
+are searched, by local search first, until there is none. Then no division is faster: searched units
+count with their times, and the others with no more than theirs.
 
-Stopped early, the bound is the least sum with what is known by then; the schedule is the division
-with the least sum of times of schedules: each unit with everything swapped, which always fits, or
-better.
+If the search stops early, the bound is the least sum of the values by then; the schedule is the
+division with the least sum of the times of schedules, each unit with everything swapped, which
+always fits, or better.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def solve_multi_model_exact(problem: MultiModelTraining, options: SolveOptions) 
 
 
 class _DivisionSearch:
-    """Bounds and schedules of all units, improved where the best division needs it."""
+    """Bounds and schedules of all units, improved in the division of least sum."""
 
     def __init__(self, problem: MultiModelTraining, options: SolveOptions) -> None:
         self._problem = problem
@@ -91,14 +91,14 @@ class _DivisionSearch:
         return Termination.TIME_LIMIT
 
     def _search_near(self, sizes: Sizes) -> None:
-        """Let local search find a schedule first: what meets the bound needs no labels."""
+        """Run local search first: a unit whose schedule meets its bound needs no labels."""
         search = UnitSearch(self._problem, sizes, self._options.seed)
         while not search.is_over and self._clock.left_s:
             search.run_round(self._clock)
         self._exact[sizes].offer(search.best.executed.unit, search.time_ns)
 
     def outcome(self, termination: Termination) -> Outcome:
-        """Return what is known."""
+        """Return the best schedule and the bound as an outcome."""
         time_ns, schedule = self._schedule()
         division = best_division(self._problem.count, self._least_ns())
         assert division is not None
@@ -121,7 +121,7 @@ class _DivisionSearch:
         )
 
     def _least_ns(self) -> dict[Sizes, int]:
-        # Only what is proved in exact arithmetic, so that the answer is.
+        # Only bounds in exact arithmetic, so that the answer is exact.
         return {
             sizes: unit.time_ns if unit.is_proved else bound.exact_ns
             for (sizes, unit), bound in zip(

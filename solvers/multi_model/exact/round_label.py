@@ -1,17 +1,17 @@
-r"""What a round has come to after some of its operations, and what each next one does to it.
+r"""Label of the exact search: the state of a round after some of its operations.
 
-A label holds which feature maps are in memory and which have a copy on the host, and when things
-are free. Times before the last start of a computation or prefetch, :math:`\sigma`, matter no more:
-whatever is issued later starts at :math:`\sigma` or later. So every time is raised to
-:math:`\sigma`, and labels with the same contents can be compared.
+A label says which feature maps are in memory, which have a copy on the host, and from when on the
+queues and feature maps are free. Times before the last start of a computation or prefetch,
+:math:`\sigma`, have no effect any more: whatever is issued later starts at :math:`\sigma` or later.
+So every time is raised to :math:`\sigma`, and labels with the same contents can be compared.
 
-*Label A serves in place of label B* if their contents agree, no time of A is later (the last start,
-the ends of the three queues, from when each feature map can be read, until when it is read, from
-when its copy is complete), and A never has more in memory from B's last start on. Any operations
-that complete B then complete A, and no operation starts later: by induction over the operations,
-each start is the least moment, not before some of these times, at which memory suffices; memory
-that was taken has been taken by operations issued before, and memory that returns does so at times
-that are sums and maxima of earlier ones.
+*Label A serves in place of label B* (dominates it) if their contents agree, no time of A is later
+(the last start, the ends of the three queues, and for each feature map when it can be read, when it
+is no longer read, and when its copy is complete), and A never has more in memory from B's last
+start on. Any operations that complete B then complete A, and no operation starts later: by
+induction over the operations, each start is the first moment, not before some of these times, at
+which memory suffices; memory has been taken by operations issued before, and returns at times that
+are sums and maxima of earlier ones.
 
 The rules are those of `jettison.schedules.multi_model.unit_replay`, which judges what comes out.
 """
@@ -38,19 +38,20 @@ class RoundLabel:
     started_ns, computed_ns, offloaded_ns, prefetched_ns
         The last start that took memory, and the ends of the queues.
     ready_ns, busy_ns, hosted_ns
-        For each feature map; 0 where it does not matter.
+        For each feature map, when it can be read, when it is no longer read, and when its copy is
+        complete; 0 where it does not matter.
     stored_bytes
         Memory in use at `started_ns`.
     returns
-        What returns later, as (when, bytes), by time.
+        Memory that returns later, as (when, bytes), by time.
     forward_bytes, backward_bytes
         Memory of the passes.
     least_ns
-        No completion ends earlier.
+        Lower bound on the end of the round.
     before, operations
-        The label that this one goes on from, and what was issued since.
+        The preceding label, and the operations issued since.
     is_replaced
-        Whether another label serves for it.
+        Whether another label serves in place of it.
     """
 
     forwards: int
@@ -85,12 +86,12 @@ class RoundLabel:
 
     @property
     def key(self) -> tuple[int, int, int, int]:
-        """The contents."""
+        """The contents: operators issued, and feature maps in memory and on the host."""
         return self.forwards, self.backwards, self.idle, self.hosted
 
     @property
     def end_ns(self) -> int:
-        """When all that has been issued has ended."""
+        """The end of everything that has been issued."""
         return max(self.started_ns, self.computed_ns, self.offloaded_ns, self.prefetched_ns)
 
     def serves_for(self, other: RoundLabel) -> bool:
@@ -132,7 +133,7 @@ class RoundLabel:
         return True
 
     def successor(self, operation: MultiModelOperation) -> RoundLabel:
-        """Return a label that goes on from this one, to be changed."""
+        """Return a copy of this label as its successor, to be changed."""
         return RoundLabel(
             self.forwards, self.backwards, self.idle, self.hosted, self.started_ns,
             self.computed_ns, self.offloaded_ns, self.prefetched_ns, self.ready_ns.copy(),
@@ -141,7 +142,7 @@ class RoundLabel:
         )  # fmt: skip
 
     def take(self, earliest_ns: int, size_bytes: int, limit_bytes: int) -> bool:
-        """Start what takes memory, as soon as there is enough; tell whether there ever is."""
+        """Start a taker of memory as soon as there is enough; tell whether there ever is."""
         now_ns = max(earliest_ns, self.started_ns)
         returns, done = self.returns, 0
         stored_bytes = self.stored_bytes
@@ -165,7 +166,7 @@ class RoundLabel:
             insort(self.returns, (when_ns, size_bytes))
 
     def raise_times(self) -> None:
-        """Raise all times to the last start, and forget those that do not matter."""
+        """Raise all times to the last start, and clear those that do not matter."""
         now_ns = self.started_ns
         self.computed_ns = max(self.computed_ns, now_ns)
         self.offloaded_ns = max(self.offloaded_ns, now_ns)

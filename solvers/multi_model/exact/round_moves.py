@@ -1,7 +1,7 @@
-r"""What may be issued next in a round, and how early the round can end after that.
+r"""Successors of a label in the exact search, and lower bounds on the end of the round.
 
 Operations that free memory, offloads and discards, are issued as part of the step that first allows
-them. Nothing is lost:
+them. No optimum is lost:
 
 1. *They come as early as possible.* Moved forward in the list, a discard or an offload starts no
    later, and so nothing after it does. An offload of t has to follow the operation that brings t or
@@ -30,7 +30,7 @@ from jettison.solvers.multi_model.exact.training_round import TrainingRound
 
 
 class RoundMoves:
-    """The steps of one round.
+    """Generator of the labels of one round.
 
     Parameters
     ----------
@@ -46,12 +46,12 @@ class RoundMoves:
             range(len(tensors)),
             key=lambda n: tensors[n].recompute_ns / max(tensors[n].swap_ns, 1),
         )
-        # What the next round finds; it may be left in memory at the end.
+        # Feature maps that the next round may find in memory.
         self._of_next_round = sum(
             1 << number for number, tensor in enumerate(tensors) if tensor.first_backward is None
         )
-        # What has been used, or is not idle yet, cannot be needed as an absent one: by operators
-        # issued, what is to be there before some backward operator.
+        # By operators issued, the feature maps that are still to be in memory before some backward
+        # operator: without those that have been used or are not idle yet.
         self._needed = [
             sum(problem.arriving[position] for position in range(issued, len(problem.backward)))
             for issued in range(len(problem.backward) + 1)
@@ -87,7 +87,7 @@ class RoundMoves:
         return label.idle >> first, label.hosted >> first
 
     def after(self, label: RoundLabel) -> Iterator[RoundLabel]:
-        """Yield the labels one step on."""
+        """Yield the labels that follow by one operation."""
         problem = self._round
         if label.forwards < len(problem.forward):
             yield from self._forward(label)
@@ -189,7 +189,7 @@ class RoundMoves:
     def _with_departures(
         self, label: RoundLabel, touched: int, brought: int = 0
     ) -> Iterator[RoundLabel]:
-        """Yield a label, and those with discards of touched feature maps and offloads."""
+        """Yield a label, and those that follow from it by discards and offloads."""
         for discarded in _subsets(touched):
             after = label
             if discarded:
@@ -234,7 +234,7 @@ class RoundMoves:
             yield from self._with_offloads(after, after.idle)
 
     def _estimated(self, label: RoundLabel) -> RoundLabel:
-        """Set the lower bound on the end of the round."""
+        """Return the label with its lower bound on the end of the round set."""
         problem = self._round
         forward_ns = problem.forward_left_ns[label.forwards]
         backward_ns = problem.backward_left_ns[label.backwards]
@@ -260,7 +260,7 @@ class RoundMoves:
         return label
 
     def _balanced(self, computed_ns: int, linked_ns: int, copied: int, due: int) -> int:
-        """Return the least end if what is copied and due by then is prefetched or recomputed."""
+        """Return the least end if each copied feature map due is prefetched or recomputed."""
         tensors = self._round.tensors
         items = [
             number
@@ -282,7 +282,7 @@ class RoundMoves:
 
 
 def members(mask: int) -> Iterator[int]:
-    """Yield the numbers of a set."""
+    """Yield the numbers in a bit mask."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1
@@ -290,7 +290,7 @@ def members(mask: int) -> Iterator[int]:
 
 
 def _subsets(mask: int) -> Iterator[int]:
-    """Yield all subsets, the empty one first."""
+    """Yield all subsets of a bit mask, the empty one first."""
     subset = 0
     while True:
         yield subset

@@ -1,9 +1,9 @@
-r"""The least time of a round for each state in which it can end: label setting, best bound first.
+r"""Label-setting search for the fastest rounds from one state to each state at the end.
 
-Labels are taken in the order of their lower bounds (`RoundMoves`). One that another one serves for
-(`RoundLabel`) is dropped; there are finitely many contents, and each step back to the same contents
-ends no earlier, so the search ends. The first complete label of some end state has its least time:
-a bound never falls along a path.
+Labels are taken in the order of their lower bounds (`RoundMoves`). A label in whose place another
+one serves (`RoundLabel`) is dropped. There are finitely many contents, and a return to the same
+contents never ends earlier, so the search is finite. The first complete label of an end state has
+its least time, since bounds never fall along a path.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from jettison.solvers.multi_model.exact.training_round import TrainingRound
 
 _LABELS_BETWEEN_LOOKS = 256
 
-# What is in memory and what has a copy on the host, as masks over the feature maps of a round.
+# State between rounds: feature maps in memory and those with a copy on the host, as bit masks.
 RoundState = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class FoundRound:
-    """A fastest round between two states."""
+    """Fastest round between two states."""
 
     time_ns: int
     operations: tuple[MultiModelOperation, ...]
@@ -61,7 +61,7 @@ class RoundSearch:
 
     @property
     def least_ns(self) -> int | None:
-        """No round to a state that has not been found is faster; None if there is none."""
+        """Lower bound on rounds to states that are not found yet; None if there are none."""
         while self._waiting and self._waiting[0][2].is_replaced:
             heapq.heappop(self._waiting)
         return self._waiting[0][0] if self._waiting else None
@@ -109,5 +109,5 @@ class RoundSearch:
                 other.is_replaced = True
         alike[:] = [other for other in alike if not other.is_replaced]
         alike.append(label)
-        # Of equal bounds the newest first: as a rule it is the furthest.
+        # Of equal bounds the newest label first: it is usually the most advanced.
         heapq.heappush(self._waiting, (label.least_ns, -self._made, label))

@@ -1,4 +1,4 @@
-"""One round of a unit, its feature maps in one list: what a search over operations reads."""
+"""Round of a unit with all of its feature maps in one list, as input of the exact search."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jettison.instances.multi_model.sub_array import SubArray, Work
 
 @dataclass(frozen=True, slots=True)
 class RoundTensor:
-    """A feature map in a round; sets of feature maps are bit masks over their numbers.
+    """Feature map in a round; sets of feature maps are bit masks over their numbers.
 
     Attributes
     ----------
@@ -21,8 +21,8 @@ class RoundTensor:
     size_bytes, swap_ns, recompute_ns, recompute_bytes
         As in `IdleTensor`.
     idle_from
-        So many forward operators of this round have been issued once it is idle; 0 if it was made
-        in the round before.
+        Number of forward operators of this round after which it is idle; 0 if it was made in the
+        round before.
     first_backward, last_backward
         Positions in the backward pass; None if that runs in the next round.
     sources
@@ -43,7 +43,7 @@ class RoundTensor:
 
 @dataclass(frozen=True)
 class TrainingRound:
-    """The two passes of a round, and all feature maps that live in it.
+    """Two passes of a round, and all feature maps that are live in it.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class TrainingRound:
 
     @cached_property
     def ending(self) -> tuple[int, ...]:
-        """What becomes idle at the end of each forward operator."""
+        """The feature maps that become idle at the end of each forward operator."""
         masks = [0] * len(self.forward)
         for number, tensor in enumerate(self.tensors):
             if tensor.idle_from:
@@ -84,7 +84,7 @@ class TrainingRound:
 
     @cached_property
     def arriving(self) -> tuple[int, ...]:
-        """What each backward operator uses first."""
+        """The feature maps that each backward operator is the first to use."""
         masks = [0] * len(self.backward)
         for number, tensor in enumerate(self.tensors):
             if tensor.first_backward is not None:
@@ -93,7 +93,7 @@ class TrainingRound:
 
     @cached_property
     def in_use(self) -> tuple[int, ...]:
-        """What the backward pass holds when so many of its operators have been issued."""
+        """The feature maps in backward use, by the number of backward operators issued."""
         return tuple(
             sum(
                 1 << number

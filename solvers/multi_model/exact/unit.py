@@ -1,4 +1,4 @@
-r"""The least time of one unit of µ-TWO, proved, and a schedule that has it.
+r"""Exact search for the fastest schedule of one unit: a sub-array alone or a pair.
 
 The search is over all operation lists that the replay accepts: any order of operators, transfers
 and discards, any number of recomputations (`RoundSearch`).
@@ -10,11 +10,11 @@ of :math:`[BW_2, FW_1]`, the least time is
 
 .. math:: \min_{s, e} T_1(s, e) + T_2(e, s) .
 
-A state says of each feature map whether it is in memory and whether it has a copy. Of each state s
-a bound below every :math:`T_1(s, \cdot) + T_2(\cdot, s)` is known at once: the one of `RoundMoves`,
-and the time of the copies without which s is not reached. States are taken in its order; from each,
-first rounds are found in the order of their times as long as they could be part of an improvement,
-and for each state in which they end, second rounds likewise.
+A state says of each feature map whether it is in memory and whether it has a copy on the host. For
+each state s a bound below every :math:`T_1(s, \cdot) + T_2(\cdot, s)` is known from the start: that
+of `RoundMoves`, and the time of the copies that s needs. States are taken in the order of this
+bound; from each, first rounds are found in the order of their times as long as they could be part
+of an improvement, and for each state in which they end, second rounds likewise.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from jettison.solvers.multi_model.exact.round_moves import RoundMoves, members
 from jettison.solvers.multi_model.exact.round_search import FoundRound, RoundSearch, RoundState
 from jettison.solvers.multi_model.exact.training_round import TrainingRound, rounds_of
 
-# Of so many feature maps there are 4^10 states between two rounds, a million.
+# With this many feature maps there are 4^10 states between two rounds, a million.
 MOST_TENSORS = 10
 
 
 class ExactUnit:
-    """The search for the fastest schedule of one unit.
+    """Search for the fastest schedule of one unit.
 
     Parameters
     ----------
@@ -62,13 +62,13 @@ class ExactUnit:
 
     @property
     def is_too_large(self) -> bool:
-        """Whether no search is made: a sub-array has too many feature maps."""
+        """Whether a sub-array has too many feature maps for a search."""
         return max(len(problem.tensors) for problem in self._rounds) > (
             MOST_TENSORS * len(self._rounds)
         )
 
     def offer(self, unit: TrainingUnit, time_ns: int) -> None:
-        """Take a schedule from elsewhere if it is better than the best so far."""
+        """Keep a schedule found elsewhere if it is better than the best so far."""
         if time_ns < self.time_ns:
             self.unit, self.time_ns = unit, time_ns
 
@@ -118,7 +118,7 @@ class ExactUnit:
             bound_ns = moves.least_ns(idle, hosted) + second_ns
             starts.append((bound_ns, -first.size_bytes(idle), second_ns, (idle, hosted)))
         closing: dict[RoundState, RoundSearch] = {}
-        # Of equal bounds first what keeps most.
+        # Of equal bounds the state that keeps most comes first.
         for bound_ns, _, second_ns, state in sorted(starts):
             if max(bound_ns, least_ns) >= self.time_ns:
                 break
@@ -139,7 +139,7 @@ class ExactUnit:
         closing: dict[RoundState, RoundSearch],
         clock: Clock,
     ) -> bool:
-        """Look at the next end of a first round from `state`; tell whether there was one."""
+        """Try the next first round from `state`; tell whether there was one."""
         for between, first in opening.run(self.time_ns - 1 - second_ns, clock):
             if between not in closing:
                 closing[between] = RoundSearch(self._rounds[1], *between)
@@ -164,7 +164,7 @@ class ExactUnit:
 
 
 def _states(problem: TrainingRound) -> Iterator[RoundState]:
-    """Yield what the first round may find, as far as there is memory for it."""
+    """Yield the states at the start of the first round that fit in memory."""
     count = sum(tensor.first_backward is not None for tensor in problem.tensors)
     room_bytes = problem.memory_bytes - problem.static_bytes - problem.carried_bytes
     for idle, hosted in product(range(1 << count), repeat=2):

@@ -1,13 +1,13 @@
-r"""Finds the times of transfers for a unit whose decisions have been made.
+r"""Executor of decisions: times the operations of a unit whose decisions have been made.
 
-Offloads are issued right after the last forward use. Of each prefetch it is known between which
-computations it is issued (`PrefetchPlanner`). The round is run in time; within these limits, a
+Offloads are issued right after the last forward use. For each prefetch it is known between which
+computations it is issued (`PrefetchPlanner`). The round is simulated in time; within these limits a
 prefetch is issued where it starts no later than the next computation and does not delay it, at the
 latest right before the computation that reads it.
 
-No deadlock: an operation that waits for memory waits for copies that are under way, and when they
-are complete, what is in memory beside it is at most its need with every prefetch that can be issued
-before it, which is at most the memory.
+No deadlock: an operation that waits for memory waits for copies that are under way. When they are
+complete, memory beside it holds at most its need with every prefetch that can be issued before it,
+which is at most the limit.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from jettison.solvers.multi_model.executor.prefetches import Prefetch, PrefetchP
 
 @dataclass(frozen=True, slots=True)
 class ExecutedUnit:
-    """A unit with all of its operations, and the time of an iteration of it."""
+    """Unit with all of its operations, and the time of its iteration."""
 
     unit: TrainingUnit
     time_ns: int
 
 
 class UnitExecutor:
-    """Executes decisions on one unit of a problem.
+    """Executor of decisions for one unit of a problem.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ class _ExecutedRound:
 
 
 class _Simulation:
-    """Three queues and the memory of one round, in exact nanoseconds."""
+    """Simulation of the queues and the memory of one round, in exact nanoseconds."""
 
     def __init__(
         self,
@@ -237,7 +237,7 @@ class _Simulation:
         return _ExecutedRound(tuple(self._issued), end_ns)
 
     def _ready(self, item: Computation) -> int:
-        """Return when a computation can start but for its memory."""
+        """Return when a computation can start if memory suffices."""
         ready_ns = max(self._started_ns, self._computed_ns)
         operation = item.operation
         tensors = self._places[operation.array]
@@ -290,7 +290,7 @@ class _Simulation:
         )
 
     def _free_from(self, earliest_ns: int, size_bytes: int) -> int:
-        """Return the first time from `earliest_ns` on when so much is free."""
+        """Return the first time from `earliest_ns` on at which `size_bytes` are free."""
         now_ns = earliest_ns
         over_bytes = self._stored_bytes + size_bytes - self._limit_bytes
         for when_ns, returned_bytes in self._returns:

@@ -1,14 +1,14 @@
-"""Recomputed feature maps that stay in memory until their own use, where there is room for them.
+"""Recomputed feature maps that stay in memory until their own use, where memory allows it.
 
-A feature map that is computed again as a source of another one, and has its own backward use later,
-need not be computed a second time for it. A round is put in order at least twice: first without
+A feature map that is recomputed as a source of another one, and has its own backward use later,
+need not be recomputed for that use if it stays. A round is ordered at least twice: first without
 such feature maps, and then with those that fit beside everything that the first order needs.
 
-The first order is one in which recomputed feature maps come back of themselves: it has few
-computations, and what fits beside the operators most often fits beside the recomputations as well.
-Where it does not, the first order is the one in which nothing stays. Then the second needs no more:
-what it recomputes before an operator is part of what the first recomputes there, and what is kept
-is counted wherever the first order does not have it in memory anyway.
+The first order is one in which swapped feature maps take the place of recomputed ones: it has few
+computations, and what fits beside the operators usually fits beside the recomputations as well.
+Where it does not, the first order is the one in which no source stays. Then the second needs no
+more memory: what it recomputes before an operator is part of what the first recomputes there, and a
+kept source is counted wherever the first order does not have it in memory anyway.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ import numpy as np
 
 @dataclass(slots=True)
 class RecomputationSpans:
-    """Where the recomputations of an order are, by the indices of its computations.
+    """Intervals in which recomputed feature maps are in memory, by indices of computations.
 
     Attributes
     ----------
     backward_at
-        The backward operators, by position.
+        The index of each backward operator, by position.
     spans
-        For each feature map, from when until when it is in memory after a recomputation, the
-        computations at both ends included, for each time that it is recomputed.
+        For each feature map and each recomputation of it, the first and the last computation with
+        it in memory.
     """
 
     backward_at: list[int] = field(default_factory=list)
     spans: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
 
     def add(self, place: int, first: int, last: int) -> None:
-        """Note that a feature map is in memory because it was recomputed."""
+        """Record that a feature map is in memory because it was recomputed."""
         self.spans.setdefault(place, []).append((first, last))
 
 
 class KeptSources:
-    """Decides which recomputed sources stay.
+    """Choice of the recomputed sources that stay in memory.
 
     Parameters
     ----------
     first_order
-        Where the recomputations of the first order are.
+        The recomputations of the first order.
     needs_bytes
         What its computations need.
     memory_bytes
@@ -68,7 +68,7 @@ class KeptSources:
         gaps = list(self._gaps(place, position, first_backward))
         most_bytes = self._memory_bytes - size_bytes
         needs_bytes = self._needs_bytes
-        # Most often it fits everywhere, and one look at all of it is enough.
+        # Usually it fits beside all computations, and one test of the maximum is enough.
         fits = not gaps or needs_bytes[gaps[0][0] : gaps[-1][1]].max() <= most_bytes
         if not fits and any(needs_bytes[start:end].max() > most_bytes for start, end in gaps):
             return False
@@ -77,7 +77,7 @@ class KeptSources:
         return True
 
     def _gaps(self, place: int, position: int, first_backward: int) -> Iterator[tuple[int, int]]:
-        """Yield where the first order does not have the feature map, as ranges of computations."""
+        """Yield the ranges of computations in which the first order lacks the feature map."""
         begun = self._first.backward_at[position - 1] if position else -1
         ended = self._first.backward_at[first_backward]
         reached = self._first.backward_at[position]

@@ -1,14 +1,14 @@
-r"""The computations of one round in their order, and what each needs in memory.
+r"""Order of the computations of one round, and the memory that each needs.
 
 The order is that of the passes. Right before a backward operator its recomputed feature maps are
-computed, and before them, each once and in the order in which they were first made, all those that
-it takes and that are in memory no more; these are dropped after the last recomputation that reads
+computed, and before those all their sources that are no longer in memory, each once and in the
+order in which they were first made. Sources are dropped after the last recomputation that reads
 them, unless they stay for their own use (`KeptSources`). A source that is idle in memory or in
-backward use is read where it is; one that is on the host and has its backward use before it comes
-back for the recomputation and stays.
+backward use is read where it is; one on the host whose own backward use comes first is prefetched
+for the recomputation and stays.
 
-The *need* of a computation is what is in memory while it runs, all that is on its way out gone, and
-swapped feature maps brought back only for the computation that reads them first.
+The *need* of a computation is the memory while it runs, with all offloads complete, and swapped
+feature maps brought back only for the computation that reads them first.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from jettison.solvers.multi_model.executor.kept_sources import KeptSources, Reco
 
 @dataclass(slots=True)
 class Computation:
-    """One computation of a round.
+    """Computation of a round.
 
     Attributes
     ----------
     operation
-        What is issued.
+        The operation that is issued.
     run_ns
         Its duration.
     taken_bytes, returned_bytes
-        What it takes at its start, and what returns at its end, discards included.
+        Memory that it takes at its start, and that returns at its end, discards included.
     need_bytes
-        What is in memory while it runs.
+        Memory in use while it runs.
     offloads, discards
         The feature maps of its sub-array that leave after it.
     fetches
@@ -53,7 +53,7 @@ class Computation:
 
 
 class ArrayPlaces:
-    """Which feature maps of a sub-array become idle and are used again at each operator."""
+    """Feature maps of a sub-array by the operators at which they become idle or are used again."""
 
     def __init__(self, array: SubArray) -> None:
         self.array = array
@@ -65,23 +65,23 @@ class ArrayPlaces:
 
 
 class RoundOrder:
-    """Puts the computations of one round in order.
+    """Builder of the order of the computations of one round.
 
     Parameters
     ----------
     stored_bytes
-        What is in memory before the first of them.
+        Memory in use before the first computation.
     kept_sources
-        Decides which recomputed sources stay; None if none does.
+        The choice of the recomputed sources that stay; None if none does.
 
     Attributes
     ----------
     computations
-        Those so far, in order.
+        The computations so far, in order.
     stored_bytes
-        What is in memory after them.
+        Memory in use after them.
     recomputations
-        Where the recomputations are.
+        The recomputations among them.
     """
 
     def __init__(self, stored_bytes: int, kept_sources: KeptSources | None) -> None:
@@ -93,7 +93,7 @@ class RoundOrder:
     def add_forward(
         self, number: int, places: ArrayPlaces, fates: Sequence[Fate], position: int
     ) -> None:
-        """Add a forward operator of sub-array `number`; what is not kept leaves after it."""
+        """Add a forward operator of sub-array `number`; feature maps not kept leave after it."""
         array = places.array
         work = array.forward[position]
         before_bytes = array.forward[position - 1].active_bytes if position else 0
@@ -132,7 +132,7 @@ class RoundOrder:
     def add_backward(
         self, number: int, places: ArrayPlaces, idle: set[int], fates: Sequence[Fate], position: int
     ) -> None:
-        """Add a backward operator, the recomputations before it, and what they bring back.
+        """Add a backward operator, with the recomputations and the prefetches that it needs.
 
         Parameters
         ----------
@@ -170,7 +170,7 @@ class RoundOrder:
         position: int,
         wanted: set[int],
     ) -> None:
-        """Compute again what is wanted before a backward operator, and what that takes."""
+        """Add the recomputations before a backward operator, sources included."""
         tensors = array.tensors
         gone = set(wanted)
         open_places = list(wanted)
@@ -244,5 +244,5 @@ class RoundOrder:
 
 
 def _is_used(tensor: IdleTensor, position: int) -> bool:
-    """Whether a feature map is in backward use before the backward operator of a position."""
+    """Tell whether a feature map is in backward use before the backward operator at `position`."""
     return tensor.first_backward < position <= tensor.last_backward

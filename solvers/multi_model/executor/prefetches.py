@@ -1,15 +1,15 @@
-r"""Between which computations of a round each prefetch is issued.
+r"""Placement of prefetches between the computations of a round.
 
-What is in memory is looked at as if all offloads were complete (`RoundOrder`). A feature map can
-come back for the computation that reads it first, or as many computations earlier as all needs
-allow with it. Feature maps are looked at in the order in which they are read, and without a prompt
-none comes back before the one that is read before it.
+Memory is counted as if all offloads were complete (`RoundOrder`). A feature map can come back for
+the computation that reads it first, or as many computations earlier as all needs allow with it.
+Feature maps are handled in the order in which they are read, and one without a prompt does not come
+back before the one that is read before it.
 
-Of these moments, a prefetch takes the last one at which it is in time, if computations never wait:
-with :math:`s_k` its start, :math:`d_k` its duration and :math:`u_k` the start of what reads it,
-:math:`s_k = \min(u_k, s_{k+1}) - d_k`. To come back earlier gains nothing, and takes memory for
-which others may have to wait. A prefetch with a prompt takes the first moment after its prompt, and
-prefetches are issued in the order of these moments, as in µ-TWO's Algorithm H.
+Among these positions, a prefetch takes the last one at which it is in time, if computations never
+wait: with :math:`s_k` its start, :math:`d_k` its duration and :math:`u_k` the start of what reads
+it, :math:`s_k = \min(u_k, s_{k+1}) - d_k`. An earlier return gains nothing, and takes memory for
+which others may have to wait. A prefetch with a prompt takes the first position after its prompt,
+and prefetches are issued in the order of these positions, as in µ-TWO's Algorithm H.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from jettison.solvers.multi_model.executor.order import Computation
 
 @dataclass(frozen=True, slots=True)
 class Prefetch:
-    """A prefetch, and where it is issued.
+    """Prefetch with its range of positions in a round.
 
     Attributes
     ----------
     array, place
         The sub-array, and the position of the feature map.
     size_bytes, swap_ns
-        What is brought back, and how long that takes.
+        The size of the feature map, and the duration of the copy.
     trigger, use
-        It is issued before the computation `use` of the round, and not before the computation
-        before `trigger` has started.
+        The prefetch is issued before computation `use` of the round, and not before the one that
+        precedes computation `trigger` has started.
     """
 
     array: int
@@ -48,7 +48,7 @@ class Prefetch:
 
 
 class PrefetchPlanner:
-    """Places the prefetches of one round.
+    """Planner that places the prefetches of one round.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class PrefetchPlanner:
         for use, item in enumerate(computations):
             for place in item.fetches:
                 size_bytes = self._array.tensors[place].size_bytes
-                # The feature maps of a pair have left in the round before.
+                # The feature maps of a pair were offloaded in the round before.
                 earliest = offloaded_at.get(place, -1) + 1
                 if place not in prompts:
                     earliest = max(earliest, last_trigger)
@@ -143,7 +143,7 @@ class PrefetchPlanner:
 
 
 def _in_order_of_issue(prefetches: Sequence[Prefetch]) -> list[Prefetch]:
-    """Sort prefetches by their triggers; each is used no later than those that wait behind it."""
+    """Sort prefetches by their triggers; none is used later than one that is issued after it."""
     ordered = sorted(prefetches, key=lambda item: item.trigger)
     use = ordered[-1].use if ordered else 0
     for at in range(len(ordered) - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""The ways in which µ-TWO divides models into pairs of sub-arrays."""
+"""Divisions of models into pairs of sub-arrays that µ-TWO considers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def paired_divisions(models: int, sizes: Collection[int]) -> Iterator[tuple[Size
     Parameters
     ----------
     models
-        How many, at least 1.
+        Number of models, at least 1.
     sizes
-        Those for which there is a profile; divisions that need another are left out.
+        Sizes for which there is a profile; divisions that need another are left out.
 
     Notes
     -----
@@ -45,7 +45,7 @@ def paired_divisions(models: int, sizes: Collection[int]) -> Iterator[tuple[Size
 
 
 def _partitions(total: int, parts: list[int]) -> Iterator[tuple[int, ...]]:
-    """Yield the ways to write a number as a sum of some of `parts`, which descend."""
+    """Yield the ways to write `total` as a sum of some of `parts`, which descend."""
     if total == 0:
         yield ()
         return

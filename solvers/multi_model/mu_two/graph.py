@@ -1,4 +1,4 @@
-r"""The merged graph of µ-TWO, and its memory simulator (Algorithm G).
+r"""Merged graph of µ-TWO with its memory simulator (Algorithm G).
 
 A merged graph runs the backward pass of one sub-array, :math:`BW_j`, and between its operators
 those of the forward pass of another, :math:`FW_i`, in order. `forward_done` says how many forward
@@ -11,14 +11,14 @@ holds, and both sums of idle feature maps:
   and those that are swapped, from their prefetch on;
 - ``fw_inter_mem``: those of :math:`FW_i` that are kept, from their last forward use on.
 
-What is recomputed is there no longer than the operator that reads it, and is counted by it.
+Recomputed feature maps are in memory only for the operator that reads them, which counts them.
 
 Readings
 --------
 - Line 23 adds ``active_mem`` of the operator that runs. Table A has ``peak_mem`` for the memory
-  that it uses, so the running one counts with its peak, the waiting pass with what it holds.
-- What is swapped out leaves at its last forward use (lines 29 to 31), although its copy takes time.
-  Whether it does is for the replay to say.
+  that it uses, so the running operator counts with its peak, the waiting pass with what it holds.
+- A swapped feature map leaves at its last forward use (lines 29 to 31), although its copy takes
+  time. The replay decides whether there is enough memory.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ Amounts = npt.NDArray[np.int64]
 
 @dataclass
 class PassMemory:
-    """Columns of a pass.
+    """Times and memory of a pass, operator by operator.
 
     Attributes
     ----------
     run_ns, peak_bytes
-        Of each operator.
+        Duration and peak of each operator.
     held_bytes
-        What the pass holds before each operator, and after the last: one entry more.
+        Memory that the pass holds before each operator, and after the last: one entry more.
     """
 
     run_ns: Amounts
@@ -51,7 +51,7 @@ class PassMemory:
 
     @classmethod
     def of(cls, works: tuple[Work, ...], before_bytes: int) -> PassMemory:
-        """Return the columns of a pass that starts with so much in memory."""
+        """Return the times and memory of a pass that holds `before_bytes` at its start."""
         return cls(
             np.array([work.run_ns for work in works], dtype=np.int64),
             np.array([work.peak_bytes for work in works], dtype=np.int64),
@@ -61,16 +61,16 @@ class PassMemory:
 
 @dataclass
 class IdleMemory:
-    """Feature maps of a sub-array in memory while idle, place by place.
+    """Memory of a sub-array's idle feature maps, operator by operator.
 
     Attributes
     ----------
     before_backward
-        Before each backward operator, those that it reads included; 0 after the last.
+        Bytes before each backward operator, with those that it reads; 0 after the last.
     arriving
-        Those that each backward operator reads first: from then on its peak counts them.
+        Bytes that each backward operator is the first to read: its peak counts them.
     after_forward
-        After so many forward operators, those that stay.
+        Bytes that stay, by the number of forward operators that have run.
     """
 
     before_backward: Amounts
@@ -79,7 +79,7 @@ class IdleMemory:
 
     @classmethod
     def all_kept(cls, array: SubArray) -> IdleMemory:
-        """Return those of a sub-array that keeps every feature map."""
+        """Return the idle memory of a sub-array that keeps every feature map."""
         idle = cls(
             np.zeros(len(array.backward) + 1, dtype=np.int64),
             np.zeros(len(array.backward), dtype=np.int64),
@@ -105,18 +105,18 @@ class IdleMemory:
 
 @dataclass
 class MergedGraph:
-    """The backward pass of one sub-array with forward operators of another between.
+    """Backward pass of one sub-array with forward operators of another between its operators.
 
     Attributes
     ----------
     backing
         The sub-array of the backward pass.
     forwarding
-        That of the forward pass; None where the backward pass runs alone.
+        The sub-array of the forward pass; None where the backward pass runs alone.
     backing_idle, forwarding_idle
         Their idle feature maps, which change as decisions are made.
     static_bytes
-        What is resident all the time.
+        Memory that is always in use.
     forward_done
         For each backward operator, how many forward operators run before it.
     """

@@ -1,4 +1,4 @@
-r"""The method of µ-TWO, and the others that its policy gives.
+r"""mu-two, and the methods that use its policy on fused models.
 
 For each division of the models into pairs of sub-arrays, each pair is scheduled (`policy`)
 and executed; the division with the shortest iteration wins. Pairs of the same sizes are scheduled
@@ -30,7 +30,7 @@ UnitScheduler = Callable[[MultiModelTraining, Sizes], ScheduledUnit | None]
 
 @dataclass(frozen=True, slots=True)
 class ScheduledDivision:
-    """One division of the models into pairs.
+    """Division of the models into pairs, with its schedule.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ def unit_both_ways(problem: MultiModelTraining, sizes: Sizes) -> ScheduledUnit |
 def scheduled_divisions(
     problem: MultiModelTraining, scheduler: UnitScheduler = scheduled_unit
 ) -> Iterator[ScheduledDivision]:
-    """Yield every division of the models into pairs, with what µ-TWO makes of it, in order.
+    """Yield every division of the models into pairs, with its schedule.
 
     Pairs of the same sizes are scheduled once.
 
@@ -103,17 +103,17 @@ def solve_mu_two(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
 
 
 def solve_mu_two_both_ways(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
-    """Schedule every division into pairs as µ-TWO does, and with copies to the host charged for.
+    """Schedule every division into pairs, with and without a charge for copies to the host.
 
-    Not in the paper. Each pair is scheduled twice, by the policy as it stands and with a swap that
-    costs what its copies cost in both directions of the link (`offloads`), and the faster
-    schedule is taken: no pair takes longer than in `mu-two`.
+    Not in the paper. Each pair is scheduled twice: by the policy of µ-TWO, and by one in which a
+    swap also costs its copy to the host (`offloads`). The faster schedule is kept: no pair takes
+    longer than in `mu-two`.
     """
     return _fastest_division(problem, options, unit_both_ways)
 
 
 def solve_hfta_both_ways(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
-    """Fuse all models, and swap and recompute as the policy decides, copies to the host charged.
+    """Fuse all models, and swap and recompute by µ-TWO's policy, copies to the host charged.
 
     Not in the paper: the faster one of `hfta-capuchin` and of the policy with that charge.
     """
@@ -121,7 +121,7 @@ def solve_hfta_both_ways(problem: MultiModelTraining, options: SolveOptions) -> 
 
 
 def solve_hfta_capuchin(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
-    """Fuse all models, and swap and recompute as the policy decides."""
+    """Fuse all models, and swap and recompute by µ-TWO's policy."""
     return all_fused(problem, scheduled_unit)
 
 
@@ -131,7 +131,7 @@ def solve_swap_only(problem: MultiModelTraining, options: SolveOptions) -> Outco
 
 
 def solve_recompute_only(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
-    """Fuse all models, and recompute what takes least time for its size."""
+    """Fuse all models, and recompute feature maps that take least time for their size."""
     return all_fused(problem, partial(scheduled_unit, strategy=OutOfMemoryStrategy.RECOMPUTE))
 
 

@@ -1,16 +1,15 @@
-r"""µ-TWO's multiplexer: which forward operators run before which backward operator.
+r"""µ-TWO's multiplexer, which places forward operators between backward operators.
 
 A swapped feature map asks for forward operators of a certain duration before its first backward
-use, to hide its transfer. Forward operators are handed out in their order: the earliest place that
-asks gets the first ones, and what was given to later places moves on to the next ones
+use, to hide its transfer. Forward operators are handed out in their order: the earliest backward
+operator with a demand gets the first ones, and later ones get those that follow
 (``add_forward_node`` and ``adjust_graph`` in Algorithm C, lines 21 and 22; Figure 6d to 6e).
 
 Reading
 -------
-``check_mem_safety`` (line 23) must let forward operators in only where memory allows, and at the
-start of Algorithm B memory is over the limit: that is why it runs. An operator is let in if nothing
-from its place on, backward or forward, takes more than the limit; what lies before it is not made
-worse by it.
+``check_mem_safety`` (line 23) must admit forward operators only where memory allows, but Algorithm
+B runs because memory is over the limit. An operator is admitted if no operator from its place on,
+backward or forward, exceeds the limit; operators before it are not affected.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from jettison.solvers.multi_model.mu_two.graph import Amounts, MergedGraph
 
 
 class Multiplexer:
-    """Hands out the forward operators of a merged graph.
+    """Distribution of forward operators over the backward operators of a merged graph.
 
     Parameters
     ----------
     graph
-        Its `forward_done` is kept up here.
+        The merged graph; its `forward_done` is updated here.
     limit_bytes
         The memory of the device.
     """
@@ -34,7 +33,7 @@ class Multiplexer:
     def __init__(self, graph: MergedGraph, limit_bytes: int) -> None:
         self._graph = graph
         self._limit_bytes = limit_bytes
-        # How long the forward operators before each backward operator are to take.
+        # The duration of forward operators that each backward operator asks for.
         self._asked_ns: dict[int, int] = {}
         self._ends_ns: Amounts = np.cumsum(graph.forward.run_ns)
 
@@ -46,7 +45,7 @@ class Multiplexer:
         place
             The backward operator.
         wanted_ns
-            How long they are to take; fewer are put there where memory does not allow more.
+            The duration that they should take; there are fewer where memory does not allow more.
 
         Notes
         -----
@@ -67,16 +66,16 @@ class Multiplexer:
 
     @property
     def asked_ns(self) -> dict[int, int]:
-        """What each place asks for."""
+        """The duration that each backward operator asks for."""
         return dict(self._asked_ns)
 
     def restore(self, asked_ns: dict[int, int]) -> None:
-        """Go back to what was asked for before."""
+        """Restore earlier demands."""
         self._asked_ns = dict(asked_ns)
         self._graph.forward_done = self._handed_out()
 
     def _try(self, place: int, asked_ns: int) -> bool:
-        """Ask for so much at a place, if memory from there on allows it."""
+        """Set the demand of a backward operator, if memory from there on allows it."""
         asked_before = self._asked_ns.get(place)
         done_before = self._graph.forward_done
         self._asked_ns[place] = asked_ns
@@ -91,7 +90,7 @@ class Multiplexer:
         return False
 
     def _is_served(self) -> bool:
-        """Tell whether there are operators enough for every place that asks."""
+        """Tell whether there are enough forward operators for all demands."""
         done = self._graph.forward_done
         first = 0
         for place in sorted(self._asked_ns):
@@ -116,7 +115,7 @@ class Multiplexer:
         return 0 if place == 0 else int(self._graph.forward_done[place - 1])
 
     def _count(self, first: int, asked_ns: int) -> int:
-        """Return how many operators, from `first` on, take at least so long, at most all."""
+        """Return how many forward operators from `first` on reach a duration, at most all."""
         if asked_ns <= 0:
             return 0
         started_ns = int(self._ends_ns[first - 1]) if first else 0

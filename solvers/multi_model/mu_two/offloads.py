@@ -1,18 +1,18 @@
-r"""Copies to the host in the forward pass, and for how long they make the device wait.
+r"""Charge for copies to the host in the forward pass, which µ-TWO counts as free.
 
-µ-TWO counts them as free: a feature map leaves memory at its last forward use (Algorithm G), and
-"the tensors to be offloaded can be sent to the host memory asynchronously without blocking the
-computation" (Insight I1). They share one direction of the link. Where they take longer than the
-operators beside them, memory is not there when it is counted on, prefetches wait until copies on
-the host are complete, and a round does not end. Not in the paper: the charge for that.
+In µ-TWO a feature map leaves memory at its last forward use (Algorithm G), and "the tensors to be
+offloaded can be sent to the host memory asynchronously without blocking the computation" (Insight
+I1). But the copies share one direction of the link. Where they take longer than the operators
+beside them, memory is freed later than planned, prefetches wait until copies on the host are
+complete, and the round ends later. The charge for that is not in the paper.
 
-Copies leave in the order of their last forward uses. With :math:`f_t` the moment of the last
-forward use of t and :math:`s_t` the time of its copy, the last copy ends at
+Feature maps are copied in the order of their last forward uses. With :math:`f_t` the moment of the
+last forward use of t and :math:`s_t` the time of its copy, the last copy ends at
 
 .. math:: \max_{t} \Bigl( f_t + \sum_{u : f_u \ge f_t} s_u \Bigr) ,
 
-and what of that is after the end of the forward pass is the *excess*. Nothing hides there: at the
-end of the forward pass memory is at its peak. A swap costs what it adds to the excess.
+and the part of that after the end of the forward pass is the *excess*. It is not hidden: at the end
+of the forward pass memory is at its peak. A swap costs what it adds to the excess.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from jettison.solvers.multi_model.mu_two.graph import MergedGraph
 
 
 class OffloadCalculator:
-    """What copies to the host cost, of the feature maps of one merged graph.
+    """Calculator of the charge for copies to the host, for one merged graph.
 
     Parameters
     ----------
     graph
-        The merged graph of their backward pass. They leave in the forward pass of the same
+        The merged graph of the backward pass. Feature maps leave in the forward pass of the same
         sub-array; operators of a partner that run between are not counted.
     swap_ns
         Time of a copy of each feature map.
@@ -41,7 +41,7 @@ class OffloadCalculator:
         self._chosen: list[int] = []
 
     def added_ns(self, tensor: int) -> int:
-        r"""Return by how much a swap lets the excess grow.
+        r"""Return by how much a swap raises the excess.
 
         Notes
         -----

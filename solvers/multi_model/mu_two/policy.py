@@ -1,16 +1,16 @@
-r"""µ-TWO's scheduling policy: which feature maps are swapped and which recomputed (Algorithm B).
+r"""µ-TWO's scheduling policy, which swaps or recomputes feature maps (Algorithm B).
 
 While memory exceeds the limit, the candidate that is idle longest is offered for a swap and the one
 of the largest ratio of size to time for recomputation; the one with the smaller overhead is chosen,
-and what it changes for the others is accounted for.
+and the costs of the others are updated.
 
 Readings
 --------
 - Line 17 sets ``cand`` to the swap candidate after a recomputation; it is the recomputed one that
   has been decided.
-- The algorithm decides over the feature maps of :math:`BW_j`; where they leave memory shows in the
-  other graph, in :math:`FW_j`. Two sub-arrays of one size have the same two graphs, and are decided
-  as one. Otherwise the graph of the higher peak is continued.
+- The algorithm decides over the feature maps of :math:`BW_j`; that they leave memory has its effect
+  in the other graph, in :math:`FW_j`. Two sub-arrays of one size have equal graphs, and one set of
+  decisions. Otherwise the next decision is made in the graph of the higher peak.
 - A sub-array alone has no forward operators to put between: that is the policy on a fused model,
   and with one of the two arms only, vDNN's swapping or recomputation. Capuchin's own policy is
   `capuchin`.
@@ -32,7 +32,7 @@ from jettison.solvers.multi_model.mu_two.swaps import SwapCalculator
 
 
 class OutOfMemoryStrategy(StrEnum):
-    """The arms of the policy (Table E), and the hybrid that charges for copies to the host."""
+    """Arms of the policy (Table E), and the hybrid that charges for copies to the host."""
 
     HYBRID = "hybrid"
     BOTH_WAYS = "both-ways"
@@ -44,7 +44,7 @@ class OutOfMemoryStrategy(StrEnum):
 
 
 class _BackwardPass:
-    """The candidates of one merged graph, and the parts of the scheduler that work on them."""
+    """Candidates of one merged graph, with the scheduler's calculators for them."""
 
     def __init__(self, graph: MergedGraph, swap_ns: tuple[int, ...], limit_bytes: int) -> None:
         self.graph = graph
@@ -100,9 +100,9 @@ class _BackwardPass:
         return sum(self._recomputes.once_ns[item] for item in again)
 
     def _reader(self, tensor: int) -> int:
-        """Return the backward operator before which a feature map must be there.
+        """Return the first backward operator that reads a feature map.
 
-        It is read by what is computed again from it, too (Section A.5).
+        A recomputation from it counts as a read, too (Section A.5).
         """
         tensors = self._array.tensors
         again = [item for item in self._recomputed if tensor in self._recomputes.sources[item]]
@@ -110,7 +110,7 @@ class _BackwardPass:
 
     @property
     def fates(self) -> tuple[Fate, ...]:
-        """What has been decided of each feature map."""
+        """The fate that has been decided for each feature map."""
         fates = [Fate.KEEP] * len(self._array.tensors)
         for item in self._recomputed:
             fates[item] = Fate.RECOMPUTE
@@ -146,7 +146,7 @@ def unit_decisions(
     limit_bytes: int,
     strategy: OutOfMemoryStrategy = OutOfMemoryStrategy.HYBRID,
 ) -> UnitDecisions | None:
-    r"""Decide what becomes of the feature maps of a unit (Algorithm B).
+    r"""Decide the fates of the feature maps of a unit (Algorithm B).
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def simulated_peak_bytes(graph: MergedGraph) -> int:
 
 
 def _inactive_ns(array: SubArray) -> list[int]:
-    """Return for how long each feature map is idle (Table B) where nothing is put between."""
+    """Return how long each feature map is idle (Table B) without forward operators between."""
     forward_ends = np.cumsum([work.run_ns for work in array.forward])
     backward_starts = np.cumsum([0, *(work.run_ns for work in array.backward)])
     total = int(forward_ends[-1])

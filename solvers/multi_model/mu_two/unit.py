@@ -1,4 +1,4 @@
-r"""One unit by µ-TWO, or by another policy: its decisions, then the executor.
+r"""Schedule of one unit by µ-TWO or by another policy: decisions, then the executor.
 
 Where the executor finds that the decisions do not fit, because the simulator of the paper lets a
 feature map leave before its copy is complete and counts no workspace of recomputations, the policy
@@ -21,7 +21,7 @@ _MARGINS = (0, 64, 32, 16, 8, 4, 2)
 
 @dataclass(frozen=True, slots=True)
 class ScheduledUnit:
-    """A unit, what was decided of it, and what the executor made of that."""
+    """Unit with its decisions and its executed schedule."""
 
     decisions: UnitDecisions
     executed: ExecutedUnit
@@ -50,14 +50,14 @@ def fitted_unit(
     sizes: Sizes,
     decide: Callable[[int], UnitDecisions | None],
 ) -> ScheduledUnit | None:
-    """Execute what a policy decides for the memory, or for less where that cannot be executed.
+    """Execute a policy's decisions for the memory, or for less where these cannot be executed.
 
     Parameters
     ----------
     problem, sizes
         The unit.
     decide
-        Decides for so many bytes; None where it sees no way.
+        Decides for a memory in bytes; returns None where it finds no decisions.
     """
     executor = UnitExecutor(problem, sizes)
     for margin in _MARGINS:
