@@ -1,1 +1,1 @@
-"""What is given: chains and graphs, with their files, importers and profilers."""
+"""Instances: chains, graphs and models to train, with their files, importers and profilers."""

@@ -1,4 +1,4 @@
-"""Which of the bundled instances of a model to take: a GPU's before a CPU's."""
+"""Choice among the bundled instances of one model: measured on a GPU before a CPU."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MEASURED = frozenset({"torch-profile", "jax-profile"})
 
 
 def best_profiles(kind: str = "chain") -> tuple[CatalogEntry, ...]:
-    """Return what was measured, by name: of each model on a GPU, or else on a CPU."""
+    """Return the measured instances by name: a model's GPU profiles, or else its CPU profiles."""
     measured = [
         entry for entry in bundled_instances() if entry.kind == kind and entry.source in _MEASURED
     ]
@@ -24,14 +24,14 @@ def best_profiles(kind: str = "chain") -> tuple[CatalogEntry, ...]:
 def best_profile(*models: str, kind: str = "chain", batch: int | None = None) -> CatalogEntry:
     """Return the best instance of a model: measured on a GPU, with a GPU's rates, or on a CPU.
 
-    Of several on such a device, that with the largest samples, and then with the largest batch.
+    Of several on the same kind of device it is the one with the largest samples, then batch.
 
     Parameters
     ----------
     models
         Names of the model; one will do.
     kind
-        Of instance.
+        Kind of instance, ``"chain"`` say.
     batch
         Only instances with this batch; any if it is None.
 
@@ -55,7 +55,7 @@ def best_profile(*models: str, kind: str = "chain", batch: int | None = None) ->
 
 
 def origin(entry: CatalogEntry) -> str:
-    """Say in a line which instance it is, and what its numbers are of."""
+    """Return one line with the name of an instance, its device and the source of its numbers."""
     return f"{entry.name}: {entry.device_kind}, {entry.device} ({entry.source})"
 
 

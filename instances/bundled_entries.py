@@ -1,4 +1,4 @@
-"""What the index says of the bundled instances, read without any of them."""
+"""Index of the bundled instances, read without loading any of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogEntry:
-    """What the index says of one bundled instance."""
+    """Entry of one bundled instance in the index."""
 
     name: str
     kind: str
@@ -37,6 +37,6 @@ def bundled_instances() -> tuple[CatalogEntry, ...]:
 
 
 def data_file(name: str) -> Path:
-    """Return where a file of the data set is."""
+    """Return the path of a file of the data set."""
     # The package is always unpacked on disk: it holds a native extension.
     return Path(str(resources.files("jettison.instances") / "data" / name))

@@ -26,7 +26,7 @@ __all__ = [
 
 
 def bundled_with_hash(instance_sha256: str) -> Instance | None:
-    """Return the bundled instance by whose hash a schedule names it, or None."""
+    """Return the bundled instance with this SHA-256 hash, or None."""
     for entry in bundled_instances():
         if entry.instance_sha256 == instance_sha256:
             return load(entry.name)

@@ -1,1 +1,1 @@
-"""What knows no kind of instance and no problem: the protocol of instances, and the registry."""
+"""Shared parts of all instances: protocol, registry, files, hashes, names, units, errors."""

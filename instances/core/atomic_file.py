@@ -1,4 +1,4 @@
-"""Files that appear complete or not at all, also where the power fails.
+"""Atomic file writing: a file appears complete or not at all, even after a power failure.
 
 What was written lies in the memory of the system until it is asked to put it on the disk, and the
 name of a file is part of its folder. A file is therefore put on the disk before it gets its name,
@@ -48,7 +48,7 @@ def _check_no_other_thing(path: Path) -> None:
 
 
 def put_on_disk(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk."""
+    """Flush a folder to the disk, so that the names of its files survive a power failure."""
     if os.name != "posix":
         # Elsewhere folders cannot be opened, and names are written with their files.
         return

@@ -1,4 +1,4 @@
-"""The SHA-256 by which schedules, results and certificates name their instance."""
+"""Content hash (SHA-256) by which schedules, results and certificates name their instance."""
 
 from __future__ import annotations
 

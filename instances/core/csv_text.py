@@ -1,4 +1,4 @@
-"""Tables as CSV in which no text is taken for a formula."""
+"""Tables as CSV whose texts no spreadsheet takes for formulas."""
 
 from __future__ import annotations
 

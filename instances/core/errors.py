@@ -1,4 +1,4 @@
-"""Errors that a user can act on: where, what, and what would be right."""
+"""Errors that a user can act on: file, field, value, and what would be right."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class InputError(JettisonError, ValueError):
         super().__init__(f"{where}: {problem}; {expected}" if where else f"{problem}; {expected}")
 
     def within(self, *, prefix: str = "", source: str = "") -> Self:
-        """Return the same error, seen from the object or file that encloses its field."""
+        """Return the same error with the enclosing object or file in front of its field."""
         joint = "." if prefix and self.field and not self.field.startswith("[") else ""
         return type(self)(
             self.problem,

@@ -1,4 +1,4 @@
-"""A mapping that cannot be changed, and that can be copied and pickled."""
+"""Immutable mapping that can be copied and sent to other processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Value = TypeVar("Value")
 
 
 class FrozenMapping(Mapping[Key, Value]):
-    """What immutable records hold in place of a dict.
+    """Immutable mapping for the fields of frozen records.
 
     ``types.MappingProxyType`` can be neither copied nor pickled, so that no record that holds one
     could be handed to another process.
@@ -18,7 +18,7 @@ class FrozenMapping(Mapping[Key, Value]):
     Parameters
     ----------
     entries
-        What it holds; later changes of it do not show.
+        The keys and values; they are copied, so that later changes do not show.
     """
 
     __slots__ = ("_entries",)
@@ -39,5 +39,5 @@ class FrozenMapping(Mapping[Key, Value]):
         return len(self._entries)
 
     def __repr__(self) -> str:
-        """Write it as the dict that it holds."""
+        """Return the text of the dict with the same entries."""
         return repr(self._entries)

@@ -1,4 +1,4 @@
-"""What a generated instance was made from; the same words give the same instance again."""
+"""Record of how an instance was generated: enough to generate it again, to the byte."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Generated:
     seed, number
         Seed of the set, and the number of the instance in it, counted from 0.
     version
-        Version of the generator: it changes when the same words give other numbers.
+        Version of the generator: it changes when the same parameters give other numbers.
     """
 
     family: str

@@ -1,4 +1,4 @@
-"""What all kinds of instances share as JSON documents: header, name, provenance and hash."""
+"""Base of all instances as JSON documents: header, name, provenance and hash."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class InstanceDocument(ABC):
         """Return the fields of the JSON object that schedules depend on."""
 
     def remarks(self) -> dict[str, object]:
-        """Return the other fields, which do not count in the hash."""
+        """Return the other fields of the JSON object, which are no part of the hash."""
         return {}
 
     @cached_property
     def sha256(self) -> str:
-        """Hash of all that schedules depend on; the name and the provenance do not count."""
+        """Hash of all that schedules depend on: not of the name and the provenance."""
         return content_sha256({**self._header(), **self.content()})
 
     def to_json(self) -> dict[str, object]:
@@ -76,7 +76,7 @@ def read_provenance(document: Mapping[str, Any]) -> Provenance:
 def read_each(
     document: Mapping[str, Any], field: str, read: Callable[[Any], _Entry]
 ) -> tuple[_Entry, ...]:
-    """Return what is read of each entry of a list; a wrong one is named by its place.
+    """Read each entry of a list; an error names the entry by its position.
 
     Raises
     ------

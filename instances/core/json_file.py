@@ -1,4 +1,4 @@
-"""JSON files that come from outside: read with care, written whole or not at all."""
+"""JSON files that come from outside: read with limits and checks, written atomically."""
 
 from __future__ import annotations
 

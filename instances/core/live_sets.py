@@ -1,4 +1,4 @@
-"""What is in memory when, for values that each live throughout one half-open interval of times."""
+"""Memory in use over time, for values that each live during one half-open interval."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ Interval = tuple[int, int]
 
 
 def usage_over_time(parts: Iterable[tuple[Interval, int]]) -> list[tuple[int, int]]:
-    r"""Return (when, usage from then on) in order of time, where the usage changes.
+    r"""Return the memory in use as a step function: pairs (time, usage from then on), ascending.
 
     Parameters
     ----------
     parts
-        (from, to) and a usage for each value; an interval with from = to is never.
+        (from, to) and a usage for each value; an interval with from = to is empty.
 
     Notes
     -----
@@ -34,7 +34,7 @@ def usage_over_time(parts: Iterable[tuple[Interval, int]]) -> list[tuple[int, in
 
 
 def maximal_live_times(intervals: Sequence[Interval]) -> list[int]:
-    r"""Return one time for each inclusion-maximal set of intervals that are live together.
+    r"""Return one time for each inclusion-maximal set of values that are live together.
 
     Whatever the non-negative usages are, their sum is largest at one of these times: the set of
     any other time is part of one of theirs. A set is maximal exactly at a beginning :math:`t` such

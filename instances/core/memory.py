@@ -1,4 +1,4 @@
-"""How much memory there is: an amount, a share of the no-saving peak, or POFO's ratio."""
+"""Memory limits as they are given: an amount, a share of the no-saving peak, or POFO's ratio."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share of the peak of the step that saves everything; 1 is all of it, and 4 the most."""
+    """Share of the no-saving peak, the peak of a step that keeps everything; at most 4."""
 
     of_peak: Fraction
 
@@ -73,15 +73,15 @@ Memory = Amount | Share | Alpha
 
 
 def parse_memory(memory: str | int | Memory, peak_bytes: Callable[[], int] | None = None) -> Memory:
-    """Read how much memory there is; an ``int`` is a number of bytes, a text has its unit.
+    """Read a memory limit; an ``int`` is a number of bytes, a text has its unit.
 
     Parameters
     ----------
     memory
         As it was given.
     peak_bytes
-        The no-saving peak, asked for where a number from 1 to 100 may be a percentage without its
-        sign: beside a peak of a mebibyte and more. None where it is not known.
+        The no-saving peak; None where it is not known. Where it is a mebibyte or more, a plain
+        number from 1 to 100 is refused, as it may be a percentage without its sign.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Names: present, printable and unique inside instances; suggested where one is unknown."""
+"""Checks of names (printable, unique) and suggestions for misspelt ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LONGEST_NAME = 200
 
 
 def checked_name(value: object, field: str) -> str:
-    """Return `value` if it can name something in a table, a plot and a file.
+    """Return `value` if it is a printable name that fits tables, plots and files.
 
     Raises
     ------
@@ -27,7 +27,7 @@ def checked_name(value: object, field: str) -> str:
 
 
 def suggestion(name: str, names: Sequence[str]) -> str:
-    """Begin the advice for an unknown name with the most similar known one; empty if none is."""
+    """Return "did you mean" advice with the most similar known name; empty if none is similar."""
     similar = difflib.get_close_matches(name.lower(), names, n=1)
     return f"write {similar[0]}, or " if similar else ""
 

@@ -1,4 +1,4 @@
-"""What becomes of the gradients of parameters between two training steps."""
+"""Treatment of parameter gradients between two training steps: made new, or accumulated."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from enum import StrEnum
 class ParameterGradients(StrEnum):
     """Whether a step makes new gradients of its parameters, or adds to those that are there.
 
-    The chain model reserves memory for the gradient of every parameter. A new gradient takes that
-    place. One that is added to another needs a place of its own until it has been added.
+    The chain model reserves memory for the gradient of every parameter. A new gradient is written
+    there. A gradient that is added to another needs further memory until it has been added.
     """
 
     NEW = "new"

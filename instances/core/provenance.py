@@ -1,4 +1,4 @@
-"""Where the numbers of an instance come from."""
+"""Provenance of an instance: the source of its numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orders in which every node comes after its inputs."""
+"""Topological orders: every node comes after its inputs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def check_inputs(inputs: Mapping[str, Sequence[str]], field: str, noun: str) -> 
     Parameters
     ----------
     inputs
-        Of each name, in the order of the graph.
+        The inputs of each name, in the order of the graph.
     field
         Where the entries stand, ``nodes`` say.
     noun

@@ -1,1 +1,1 @@
-"""Instances made from parameters, with what is known of them."""
+"""Generators: instances made from parameters and a seed, some with a known answer."""

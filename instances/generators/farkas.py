@@ -1,4 +1,4 @@
-"""No-instances of 3-PARTITION whose triple relaxation is infeasible, for no simple reason.
+"""No-instances of 3-PARTITION with an infeasible triple relaxation, proved by a Farkas vector.
 
 Items are drawn at random until the relaxation is infeasible although every item is in some triple.
 The Farkas vector comes from a simplex method in exact integers: no solver, no rounding, and the

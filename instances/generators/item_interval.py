@@ -1,4 +1,4 @@
-"""The interval between V/4 and V/2, and random items in it."""
+"""Interval of the sizes of 3-PARTITION items, between V/4 and V/2, and random items in it."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ _EVEN = 2**16
 
 
 class Passes(StrEnum):
-    """What the nodes of a graph are."""
+    """Kinds of layered graphs: forward nodes only, or a training step with backward nodes."""
 
     FORWARD = "forward"
     """No node is marked as backward, as in the published graphs."""
@@ -61,7 +61,7 @@ class Passes(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayeredGraphs:
-    r"""Which graphs to draw.
+    r"""Parameters of a random layered graph.
 
     Attributes
     ----------
@@ -114,12 +114,12 @@ class LayeredGraphs:
 
     @property
     def forward_nodes(self) -> int:
-        """Nodes of the forward graph."""
+        """Number of nodes of the forward graph."""
         return self.nodes if self.passes is Passes.FORWARD else self.nodes // 2
 
     @property
     def inner_layers(self) -> int:
-        """Layers between source and sink."""
+        """Number of layers between source and sink."""
         return self.layers or min(isqrt(4 * self.forward_nodes), self.forward_nodes - 2)
 
     def draw(self, seed: int) -> Graph:

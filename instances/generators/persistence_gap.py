@@ -85,7 +85,7 @@ from jettison.instances.remat_chain.chain import Chain, Stage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersistenceGap:
-    """A chain, a memory, and what the two kinds of schedule take in it.
+    """A chain and a memory in which the best persistent schedule is provably slower than another.
 
     Attributes
     ----------

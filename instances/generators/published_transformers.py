@@ -1,4 +1,4 @@
-"""The fifteen GPT-2 and Bert chains of the paper on weight offloading, as its Table 1 implies them.
+"""The fifteen GPT-2 and Bert chains of the weight offloading paper, as its Table 1 implies them.
 
 The table gives network, depth, batch size and the time of a step without waiting, measured on a
 V100; the text gives a hidden size of 3072, 24 heads and "about 20 MB" of activations per layer for

@@ -1,4 +1,4 @@
-r"""Random models of one architecture that share a device.
+r"""Random multi-model instances: models of one architecture that share a device.
 
 Both passes have half of the operators each, the backward pass the odd one. Every feature map is
 made by an operator at random, and its last forward use is a few operators later; its first backward
@@ -36,12 +36,12 @@ _STATIC = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomModels:
-    """Which models to draw.
+    """Parameters of a random multi-model instance.
 
     Attributes
     ----------
     operators
-        Of both passes together, 2 to 10 000.
+        Number of operators of both passes together, 2 to 10 000.
     tensors
         Feature maps, 0 to as many as there are operators.
     models

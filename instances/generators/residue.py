@@ -1,4 +1,4 @@
-r"""No-instances of 3-PARTITION by residues: too many items of one residue, or too few.
+r"""No-instances of 3-PARTITION by residues: one residue has too many items, or too few.
 
 With :math:`q \ge 3` and :math:`3r + 2 \equiv V \pmod q`, every item is :math:`r` or :math:`r + 1`
 modulo :math:`q`; call the latter *ones*. A triple with :math:`k` ones sums to :math:`3r + k`, so

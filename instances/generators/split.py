@@ -112,7 +112,7 @@ class _Class:
         return values, cover
 
     def _factor(self, random: SplitMix64) -> int:
-        """Return what the gadget is multiplied by."""
+        """Return the factor of the gadget."""
         interval = ItemInterval(self.target)
         room = (interval.most - self.target // 3) // (_LARGEST_GADGET_VALUE * self.modulus)
         for _ in range(_DRAWS if room else 0):
@@ -135,7 +135,7 @@ class _Class:
         raise self._impossible()
 
     def _holds(self, distance: int) -> bool:
-        """Tell whether an item so far from V/3 is between V/4 and V/2 and not of both classes."""
+        """Tell whether V/3 plus `distance` is a valid item size that belongs to this class only."""
         value = self.target // 3 + distance
         return self.target < 4 * value < 2 * self.target and distance % self.other != 0
 

@@ -1,6 +1,6 @@
-"""SplitMix64: random integers that are the same on every machine and in every version of Python.
+"""SplitMix64, a random number generator that is the same on every machine and Python version.
 
-Only the generator's own words are drawn on, never `random.Random`, whose methods may change.
+All draws are derived here from its 64-bit words, not by `random.Random`, whose methods may change.
 Source: Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, OOPSLA 2014.
 """
 

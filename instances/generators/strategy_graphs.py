@@ -1,7 +1,7 @@
-r"""Random strategy graphs with the look of those of the IOPDDL contest.
+r"""Random strategy graphs that resemble those of the IOPDDL contest.
 
 A graph of :math:`N` nodes in topological order: node i > 0 has an edge from the node before it or
-from one drawn from a window of earlier ones, and further edges with a given probability. The value
+from one of some nodes before it, and further edges with a given probability. The value
 of a node lives from its own time until after the last node that it has an edge to.
 
 Every strategy of a node has a *layout*, a number from 0 to :math:`L - 1`. On an edge, equal layouts
@@ -35,7 +35,7 @@ _LARGEST_AMOUNT = 2**40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrategyGraphs:
-    """Which graphs to draw.
+    """Parameters of a random strategy graph.
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ GENERATOR_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A way to make instances whose answer is known.
+    """A family of 3-PARTITION instances whose answer is known.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ def generate_three_partition(
     number: int = 0,
     moduli: Sequence[int] = (),
 ) -> ThreePartition:
-    """Return instance `number` of a family: the same words give the same instance.
+    """Return instance `number` of a family: the same arguments give the same instance.
 
     Parameters
     ----------
@@ -168,13 +168,13 @@ def generate_three_partition(
 
 
 def set_name(family: Family, groups: int, target: int, *, moduli: Sequence[int], seed: int) -> str:
-    """Return the common beginning of the names of a family's instances of one seed."""
+    """Return the common prefix of the names of a family's instances of one seed."""
     marks = "".join(f"-q{modulus}" for modulus in moduli or family.moduli)
     return f"{family.name}-m{groups}-v{target}{marks}-s{seed}"
 
 
 def _random_of(generated: Generated) -> SplitMix64:
-    """Return random integers that any change of the words changes."""
+    """Return a random number generator whose seed is a hash of the whole record."""
     words = json.dumps(generated.to_json(), sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(words.encode("ascii")).digest()
     return SplitMix64(int.from_bytes(digest[:8], "big"))

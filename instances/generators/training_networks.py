@@ -15,7 +15,7 @@ from jettison.instances.remat_graph.graph import Graph
 
 
 def perceptron(batch: int = 256, layers: int = 12, width: int = 4096) -> Graph:
-    """Return layers that are fully connected, of equal width."""
+    """Return fully connected layers of equal width."""
     step = TrainingStep(f"perceptron-{layers}", batch)
     x = step.add("input", (), (width,), 0)
     for k in range(layers):

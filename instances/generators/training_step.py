@@ -1,4 +1,4 @@
-"""The graph of a training step, from the shapes of a network's layers.
+"""Graph of a training step, from the shapes of a network's layers.
 
 No device was measured: a duration is the operations of a layer over a rate, a size is the bytes of
 its output. So the structure and the proportions are those of the network, and the same parameters
@@ -24,19 +24,19 @@ LARGEST_BATCH = 2**20
 
 
 class TrainingStep:
-    """Collects the forward operations of one sample, and makes the graph of a step of a batch.
+    """Builder of the graph of a training step from the forward operations of one sample.
 
     Parameters
     ----------
     name
-        Of the graph.
+        Name of the graph.
     batch
         Samples in a step.
 
     Attributes
     ----------
     shapes
-        Of the output of each operation for one sample, in the order in which they were added.
+        Output shape of each operation for one sample, in the order in which they were added.
 
     Raises
     ------
@@ -74,11 +74,11 @@ class TrainingStep:
         return self.add(name, (source,), shape, 2 * size * size * (before // groups) * prod(shape))
 
     def dense(self, name: str, source: str, width: int) -> str:
-        """Add a layer that is fully connected, with its activation."""
+        """Add a fully connected layer with its activation."""
         return self.add(name, (source,), (width,), 2 * width * prod(self.shapes[source]))
 
     def pool(self, name: str, source: str, stride: int = 2) -> str:
-        """Add the largest, or the mean, of square windows."""
+        """Add a maximum or average pooling of square windows."""
         channels, height, width = self.shapes[source]
         shape = (channels, height // stride, width // stride)
         return self.add(name, (source,), shape, stride * stride * prod(shape))

@@ -1,1 +1,1 @@
-"""Readers of the instance files that other projects publish."""
+"""Importers: readers of the instance files that other projects publish."""

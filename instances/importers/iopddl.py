@@ -1,4 +1,4 @@
-"""Instances of the ASPLOS'25 / IOPDDL contest on intra-operator parallelism.
+"""Importer of the instances of the ASPLOS'25 / IOPDDL contest on intra-operator parallelism.
 
 The file is JSON, plain or compressed by gzip: an object ``problem`` with ``name``, ``nodes``
 (``intervals``, ``costs`` and ``usages``, one entry for each node), ``edges`` (``nodes``: pairs of

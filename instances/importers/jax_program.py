@@ -1,4 +1,4 @@
-r"""Trace a training step that is written in JAX into a tensor program.
+r"""Tracer of training steps that are written in JAX, into tensor programs.
 
 The step is the loss and its gradient, as ``jax.vjp`` gives them in two stages, on abstract values:
 no array is ever made, so that a model of any size can be traced. Functions that are compiled,
@@ -164,7 +164,7 @@ def trace_equations(
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """What a variable stands for: the result of an operation, or a constant that has no name."""
+    """Value of a JAX variable: the result of an operation, or a constant without a name."""
 
     name: str | None
     backward: bool
@@ -192,7 +192,7 @@ class _Trace:
         return _Value(path, backward=False)
 
     def run(self, jaxpr: Any, arguments: list[_Value], scope: str) -> list[_Value]:
-        """Add the operations of a jaxpr; return what its results stand for."""
+        """Add the operations of a jaxpr; return the values of its results."""
         constant = _Value(None, backward=False)
         known: dict[Any, _Value] = dict(zip(jaxpr.invars, arguments, strict=True))
         known.update(dict.fromkeys(jaxpr.constvars, constant))
@@ -256,7 +256,7 @@ class _Trace:
         return _Value(name, backward)
 
     def operations(self, kept: set[str]) -> tuple[TensorOperation, ...]:
-        """Return what the kept values need, parameters included, forward operations first."""
+        """Return the operations that the kept values need, forward ones first."""
         needed = set(kept)
         for operation in reversed(self.found):
             if operation.name in needed:

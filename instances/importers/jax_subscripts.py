@@ -1,4 +1,4 @@
-"""The axes and the work of JAX's primitives, as the subscripts of tensor programs.
+"""Axes and arithmetic of JAX's primitives, as subscripts of tensor programs.
 
 Nothing here imports JAX: the parameters of a primitive are plain numbers.
 """
@@ -117,7 +117,7 @@ def subscripts_of(
     primitive, params
         JAX's name of the operation and its parameters.
     shapes, result
-        Of the operands, and of the result.
+        Shapes of the operands, and of the result.
     """
     letters = map(chr, count(ord("a")))
     if primitive == "dot_general":
@@ -163,7 +163,7 @@ def subscripts_of(
 def flops_of(
     primitive: str, params: Mapping[str, Any], shapes: Sequence[Shape], result: Shape
 ) -> int:
-    """Return the arithmetic operations: 2 for each product, 1 for each element of the rest."""
+    """Return the number of floating-point operations: 2 for each product, else 1 per element."""
     if primitive == "dot_general":
         contracted: Sequence[int] = params["dimension_numbers"][0][0]
         return 2 * math.prod(result) * math.prod(shapes[0][place] for place in contracted)

@@ -1,4 +1,4 @@
-"""Graphs in networkx's node-link JSON, as Checkmate and MOCCASIN publish them.
+"""Importer of graphs in networkx's node-link JSON, as Checkmate and MOCCASIN publish them.
 
 The document is an object with the lists ``nodes`` and ``links`` (or ``edges``, as networkx writes
 since version 3.4); an edge has ``source`` and ``target``, or ``"0"`` and ``"1"``. A node is
@@ -160,7 +160,7 @@ def _checked_edges_key(document: Any) -> str:
 
 
 def _names(entries: list[dict[str, Any]]) -> dict[int | str, str]:
-    """Return a name of its own for each identifier, in the order of the entries."""
+    """Return a unique name for each identifier, in the order of the entries."""
     key = "id" if any("id" in entry for entry in entries) else "name"
     position_of: dict[int | str, int] = {}
     for position, entry in enumerate(entries):
@@ -201,7 +201,7 @@ def _identifier(entry: Mapping[str, Any], key: str, field: str) -> int | str:
 def _inputs(
     edges: list[dict[str, Any]], edges_key: str, names: Mapping[int | str, str]
 ) -> dict[str, list[str]]:
-    """Return what each node reads, by name."""
+    """Return the inputs of each node, by name."""
     inputs: dict[str, dict[str, None]] = {name: {} for name in names.values()}
     for position, edge in enumerate(edges):
         keys = _EDGE_ENDS[1] if "0" in edge else _EDGE_ENDS[0]

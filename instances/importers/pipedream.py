@@ -1,4 +1,4 @@
-r"""PipeDream's layer profiles as a graph, or as the chain of their articulation points.
+r"""Importer of PipeDream's layer profiles: as a graph, or as a chain cut at articulation points.
 
 The file is described in `jettison.instances.importers.pipedream_profile`. What it means here:
 
@@ -37,7 +37,7 @@ _PROVENANCE = Provenance(
 
 
 def import_pipedream_graph(path: str | Path) -> Graph:
-    """Read a profile as a graph: the forward operations, then the backward ones in reverse.
+    """Read a profile as a graph: forward operations, then backward ones in reverse.
 
     Nodes are called after their layer, ``node2 Linear`` and ``node2 Linear backward``; the first
     backward operation is ``loss backward``, whose value is the gradient of the output. The bytes
@@ -156,7 +156,7 @@ def _chain(profile: Profile) -> Chain:
 
 
 def _blocks(profile: Profile) -> Iterator[list[str]]:
-    """Yield the layers of each stage, in order; the last live one is the articulation point."""
+    """Yield the layers of each stage, in order; the last live layer is the articulation point."""
     place = {identifier: position for position, identifier in enumerate(profile.layers)}
     block: list[str] = []
     ended = False

@@ -1,1 +1,1 @@
-"""Several models of one structure, and the problem of training them in one memory."""
+"""Models of one architecture, and the problem of training them together on one device."""

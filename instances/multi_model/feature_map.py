@@ -1,4 +1,4 @@
-"""A tensor that the forward pass of a model makes and its backward pass reads."""
+"""Feature map: a tensor that the forward pass makes and the backward pass reads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jettison.instances.multi_model.fused_operator import checked_column
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureMap:
-    """What µ-TWO's profiler says of an intermediate tensor (Table B), for each number of models.
+    """Feature map with its size, uses and costs for each number of fused models (µ-TWO, Table B).
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""One operator of a model, horizontally fused over several models of the same architecture."""
+"""Operator that is horizontally fused over several models of the same architecture."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jettison.instances.core.units import checked_amount
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FusedOperator:
-    """What an operator takes, for each number of models that may be fused.
+    """Operator with its duration and memory for each number of models that may be fused.
 
     Memory is that of the pass, forward or backward, to which the operator belongs. It counts
     neither what is resident all the time, weights and their gradients, nor feature maps that are

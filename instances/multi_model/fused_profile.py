@@ -1,4 +1,4 @@
-r"""The profile of fused models, from one graph of a training step for each number of models.
+r"""Multi-model instance from graphs: one training step for each number of fused models.
 
 What µ-TWO's profiler (Section 4.1, Tables A and B) reads off a traced step is read off a `Graph`
 here. Forward operators are the nodes that are not marked as backward. Values that are kept to the
@@ -15,9 +15,10 @@ their last forward and their first backward use,
     \text{active}(p) = \sum_{v \in L(p)} \text{size}(v), \qquad
     \text{peak}(p) = \text{active}(p-1) + \text{arriving}(p) + \text{size}(p) + \text{workspace}(p),
 
-where arriving are the feature maps that stop being idle at :math:`p`. So static memory, idle
-feature maps and memory of the pass add up to what `Graph.store_all_peak_bytes` counts, at every
-step, except that kept values are there from the beginning.
+where :math:`\text{arriving}(p)` is the size of the feature maps that stop being idle at :math:`p`.
+So static memory, idle feature maps and memory of the pass add up to what
+`Graph.store_all_peak_bytes` counts after every operator, except that kept values are there from
+the beginning.
 
 **Recomputation.** The sources of a feature map are the nearest feature maps above it, reached
 through transient values only; those values are computed again on the way, each once, in the order
@@ -53,12 +54,12 @@ def fused_profile(
     models: int | None = None,
     provenance: Provenance | None = None,
 ) -> MultiModel:
-    r"""Return the instance that the steps of fused models make up.
+    r"""Return the multi-model instance of these training steps of fused models.
 
     Parameters
     ----------
     name
-        Of the instance.
+        Name of the instance.
     graphs
         The step of so many fused models, for each number that may be fused. All have the same
         nodes and edges in the same order; forward nodes come before backward ones.
@@ -210,7 +211,7 @@ def _check_same_shape(graph: Graph, other: Graph, where: str) -> None:
 
 
 def _passes(graph: Graph, uses: _Uses) -> tuple[list[int], list[int]]:
-    """Return the peak and the active memory of the pass, for each node."""
+    """Return the peak and the active memory of the pass at each node."""
     bytes_of = [0 if node.keep else node.output_bytes for node in graph.nodes]
     arrives = [0] * len(graph)
     leaves = [0] * len(graph)
@@ -231,7 +232,7 @@ def _passes(graph: Graph, uses: _Uses) -> tuple[list[int], list[int]]:
 
 @dataclass(frozen=True, slots=True)
 class _Recomputation:
-    """Sources, ascending; the time; the memory beside theirs and that of the result."""
+    """Recomputation of a feature map: its sources, its time, and the further memory it needs."""
 
     sources: tuple[int, ...]
     duration_ns: int

@@ -1,4 +1,4 @@
-"""Models of one architecture that are trained on one device: the instance of µ-TWO."""
+"""Multi-model instance: models of one architecture to train on one device (µ-TWO)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LARGEST_MODELS = 64
 
 @dataclass(frozen=True)
 class MultiModel(InstanceDocument):
-    """So many models, and the profile of each number of them that may be fused.
+    """Models of one architecture, with a profile for each number of them that may be fused.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class MultiModel(InstanceDocument):
                 )
 
     def _check_memory(self, place: int) -> None:
-        """Check that the memory of each operator holds what is in use before and after it."""
+        """Check that each operator's memory is at least that of the feature maps in use then."""
         array = self._dense(place)
         before_bytes = 0
         for passes, works in (("forward", array.forward), ("backward", array.backward)):
@@ -202,7 +202,7 @@ class MultiModel(InstanceDocument):
         return {tensor.name: place for place, tensor in enumerate(self.feature_maps)}
 
     def sub_array(self, models: int) -> SubArray:
-        """Return the profile of so many models fused.
+        """Return the profile of a sub-array of so many fused models.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The problem of µ-TWO: models to train, the memory of the device, and its link to the host."""
+"""Problem of µ-TWO: models to train, the memory of the device, and its link to the host."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class MultiModelTraining:
 
     @property
     def count(self) -> int:
-        """How many models are trained."""
+        """Number of models to train."""
         assert self.models is not None
         return self.models
 
@@ -115,7 +115,7 @@ class MultiModelTraining:
 
     @cached_property
     def base_time_ns(self) -> int:
-        """Time of an iteration that neither waits nor recomputes, fused in the fastest way."""
+        """Time of an iteration without waiting or recomputation, fused in the fastest way."""
         least_ns: list[int | None] = [0]
         for total in range(1, self.count + 1):
             times_ns = [
@@ -130,7 +130,7 @@ class MultiModelTraining:
         return fastest_ns
 
     def sub_array(self, models: int) -> SubArray:
-        """Return the profile of so many fused models.
+        """Return the profile of a sub-array of so many fused models.
 
         Raises
         ------

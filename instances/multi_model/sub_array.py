@@ -1,4 +1,4 @@
-r"""Models that are fused into one: a µ-TWO sub-array, with the numbers of its size.
+r"""Sub-array of µ-TWO: several models fused into one, with its profile.
 
 Operators and feature maps are named by their positions here. While the forward pass stands after
 operator p and the backward pass has not begun, the memory of the sub-array is
@@ -29,7 +29,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class IdleTensor:
-    """A feature map: its size, where it is used, and what it takes to move or to recompute it.
+    """Feature map of a sub-array: its size, its uses, and the cost of moving or recomputing it.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class IdleTensor:
 
 @dataclass(frozen=True)
 class SubArray:
-    """So many models, trained as one.
+    """Models that are fused and trained as one.
 
     Attributes
     ----------
@@ -95,17 +95,17 @@ class SubArray:
 
     @cached_property
     def carried_bytes(self) -> int:
-        """Memory of the pass between the forward and the backward pass, the loss say."""
+        """Memory carried from the forward to the backward pass: that of the loss, say."""
         return self.forward[-1].active_bytes
 
     @cached_property
     def largest_peak_bytes(self) -> int:
-        """Memory of the operator that needs most, without static memory and idle tensors."""
+        """Largest peak of an operator, without static memory and idle feature maps."""
         return max(work.peak_bytes for work in self.forward + self.backward)
 
     @cached_property
     def store_all_peak_bytes(self) -> int:
-        """Peak of the two passes one after the other where every feature map is kept."""
+        """Peak of the two passes one after the other, with every feature map kept."""
         grows = [0] * len(self.forward)
         shrinks = [0] * len(self.backward)
         for tensor in self.tensors:

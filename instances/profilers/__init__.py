@@ -1,1 +1,1 @@
-"""Instances measured by running a model: the PyTorch chain profiler and the bundled data set."""
+"""Profilers: instances measured by running a model, in PyTorch or JAX."""

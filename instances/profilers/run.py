@@ -1,4 +1,4 @@
-"""One run of a profiler: the model on its device, what the run is called, what it depends on."""
+"""Profiling run: a model on its device, the name of its instance, and its settings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PATIENCE_S = 1.0
 
 
 def device_of(settings: ProfileSettings) -> torch.device:
-    """Return the device, and let PyTorch use so many threads.
+    """Return the PyTorch device of the settings, after setting the number of threads.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def device_of(settings: ProfileSettings) -> torch.device:
 
 
 class ProfileRun:
-    """A model that is ready to be measured.
+    """Profiling run of a PyTorch model: measures or traces it into an instance.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class ProfileRun:
         announce: Callable[[int, int, str], None] = lambda number, count, stage: None,
         name: str | None = None,
     ) -> Chain:
-        """Measure the stages that are not known.
+        """Measure the stages that no earlier run has measured, and return the chain.
 
         Raises
         ------
@@ -143,7 +143,7 @@ class ProfileRun:
         announce: Callable[[str], None] = lambda name: None,
         name: str | None = None,
     ) -> Graph:
-        """Trace the step; `costs` is ``measured`` or ``roofline``.
+        """Trace the step and return its graph; `costs` is ``measured`` or ``roofline``.
 
         Raises
         ------
@@ -175,7 +175,7 @@ class ProfileRun:
         models: int,
         bandwidth: int,
     ) -> MultiModel:
-        """Trace the fused steps of up to so many models.
+        """Trace the fused steps of up to so many models, and return the multi-model instance.
 
         Raises
         ------
@@ -208,11 +208,11 @@ class ProfileRun:
         )
 
     def graph_name(self, costs: str) -> str:
-        """Return the name of a graph: what is not measured must not pass for a measurement."""
+        """Return the name of a graph, which says whether its durations were measured."""
         return self.name if costs == "measured" else f"{self._stem}-{costs}"
 
     def multi_model_name(self, costs: str, models: int) -> str:
-        """Return the name of so many fused models."""
+        """Return the name of a multi-model instance of so many models."""
         return f"{self.graph_name(costs)}-x{models}"
 
     def _cost(
@@ -257,7 +257,7 @@ class ProfileRun:
 
 
 def device_key(device: torch.device, settings: ProfileSettings) -> dict[str, Scalar]:
-    """Return what measurements depend on beside what is measured."""
+    """Return what measurements depend on besides the model: device, versions and settings."""
     return {
         "device": device_name(device),
         **{f"version of {name}": version for name, version in library_versions(device).items()},
@@ -273,7 +273,7 @@ class DeviceMemoryError(InputError):
 
 
 def too_large(name: str, device: torch.device) -> DeviceMemoryError:
-    """Return the error that says so."""
+    """Return the error that the device has too little memory for `name`."""
     return DeviceMemoryError(
         f"{name} needs more memory than {device_name(device)} has free",
         field="batch",
@@ -283,7 +283,7 @@ def too_large(name: str, device: torch.device) -> DeviceMemoryError:
 
 @contextmanager
 def _flushing(partial: PartialProfile[Spread]) -> Iterator[None]:
-    """Write what is known, however the block ends."""
+    """Write all measurements to the file, however the block ends."""
     try:
         yield
     finally:

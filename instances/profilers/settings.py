@@ -1,4 +1,4 @@
-"""How a profile is taken, whatever it is taken of."""
+"""Settings of a profile: device, runs, threads, gradients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jettison.instances.core.parameter_gradients import ParameterGradients
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileSettings:
-    """Where and how often operations run.
+    """Settings of a profile: where and how often operations run.
 
     Attributes
     ----------
@@ -21,7 +21,7 @@ class ProfileSettings:
     threads
         Of PyTorch on the CPU, for the whole process.
     gradients
-        Of parameters, where a chain is measured.
+        Treatment of parameter gradients, where a chain is measured.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a profile is taken of: a model of the zoo, or what a function of one's own returns."""
+"""Target of a profile: a model of the zoo, or the result of a user's function."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def workload_of(
     arguments: Mapping[str, Scalar] = MappingProxyType({}),
     seed: int = 0,
 ) -> Workload | JaxStep:
-    """Return the model, the batch and the loss that a target stands for.
+    """Return the model, the batch and the loss that a target names.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def workload_of(
     arguments
         Of the family in the zoo, or of the function.
     seed
-        Of weights, inputs and labels.
+        Seed of weights, inputs and labels.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def _free_of(arguments: Mapping[str, Scalar]) -> dict[str, Any]:
 
 
 def _called(target: str, arguments: Mapping[str, Scalar], seed: int) -> tuple[Any, ...]:
-    """Return what the function of a target returns, as a tuple."""
+    """Call the user's function and return its results as a tuple."""
     function = _function(target)
     try:
         inspect.signature(function).bind(**arguments)

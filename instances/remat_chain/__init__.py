@@ -1,1 +1,1 @@
-"""Chains of stages, and the problem of training one in limited memory."""
+"""Chains of stages, and the problem of training one in limited memory, by recomputing."""

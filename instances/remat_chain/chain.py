@@ -1,4 +1,4 @@
-"""A training step as a chain of stages: the instance of rotor, POFO and weight offloading."""
+"""Chain: a training step as a sequence of stages (rotor, POFO, weight offloading)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jettison.instances.core.units import checked_amount
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    r"""One stage :math:`\ell` of a chain: a forward and a backward operation and their tensors.
+    r"""Stage :math:`\ell` of a chain: a forward and a backward operation and their tensors.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Chain(InstanceDocument):
-    r"""Stages :math:`1, \dots, N`, of which the last is the loss, and the input :math:`a^0`.
+    r"""Chain of stages :math:`1, \dots, N`, the last one the loss, with the input :math:`a^0`.
 
     Attributes
     ----------
@@ -169,7 +169,7 @@ class Chain(InstanceDocument):
 
     @cached_property
     def store_all_peak_bytes(self) -> int:
-        r"""Peak of the step that saves everything (:math:`M^{high}`), in :math:`O(N)`."""
+        r"""No-saving peak :math:`M^{high}`, of the step that keeps everything; :math:`O(N)`."""
         stored = self.input_bytes
         peak = stored
         for stage in self.stages:

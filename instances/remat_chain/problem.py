@@ -1,4 +1,4 @@
-"""The problem of rotor: a chain, and the memory in which its step must run."""
+"""Problem of rotor: recomputation on a chain, within a memory limit."""
 
 from __future__ import annotations
 

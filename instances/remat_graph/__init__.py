@@ -1,1 +1,1 @@
-"""Graphs of operations, and the problem of executing one in limited memory."""
+"""Graphs of operations, and the problem of running one in limited memory, by recomputing."""

@@ -1,10 +1,10 @@
-r"""A chain as a graph whose schedules cost what the schedules of the chain cost.
+r"""Translation of a chain into a graph whose schedules have the same costs.
 
-The obvious graph, with one node per forward and per backward operation, is a weak stand-in for a
+The obvious graph, with one node per forward and per backward operation, is not equivalent to the
 chain. A node has one output and one way to be computed, so that the graph can take
 :math:`\bar a^\ell` from a kept :math:`a^\ell` without running :math:`F^\ell` again, and can
-regenerate the input for nothing. The graph built here can do neither. Like a device, and like the
-chain, it drops what it holds for nothing.
+regenerate the input at no cost. The graph built here can do neither. Like a device, and like the
+chain, it can drop any value at no cost.
 
 Construction
 ------------
@@ -72,7 +72,7 @@ from jettison.instances.remat_graph.graph import Graph, Node
 
 
 def graph_memory_bytes(chain: Chain, memory_bytes: int) -> int:
-    """Return the memory limit for `chain_to_graph(chain)` that stands for a limit of the chain.
+    """Return the memory limit of `chain_to_graph(chain)` that is equivalent to one of the chain.
 
     It is larger by the no-saving peak of the chain, the reserve of the construction. A share of
     the peak does not carry over: work out the bytes for the chain first.
@@ -90,7 +90,7 @@ def chain_to_graph(chain: Chain) -> Graph:
     Raises
     ------
     InputError
-        If the no-saving peak is so large that twice as much is not a size any more.
+        If twice the no-saving peak is too large for a size.
     """
     reserve = chain.store_all_peak_bytes
     if 2 * reserve > LARGEST_AMOUNT:

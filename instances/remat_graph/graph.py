@@ -1,4 +1,4 @@
-"""A training step as a graph of operations: the instance of rematerialization on graphs."""
+"""Graph: a training step as operations with their inputs, for rematerialization (Checkmate)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jettison.instances.core.units import checked_amount
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """One operation and the tensor that it produces.
+    """Node of a graph: one operation and the tensor that it produces.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Node:
                 )
 
     def to_json(self) -> dict[str, object]:
-        """Return the node as it stands in a file; a node that is no result does not mention it."""
+        """Return the node as a JSON object; `result_of` is left out where it is None."""
         entry: dict[str, object] = {
             "name": self.name,
             "duration_ns": self.duration_ns,
@@ -109,7 +109,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Graph(InstanceDocument):
-    """Operations in a topological order.
+    """Graph of operations, in a topological order.
 
     Attributes
     ----------
@@ -200,7 +200,7 @@ class Graph(InstanceDocument):
 
     @cached_property
     def operators(self) -> tuple[int, ...]:
-        """For each node, the position of the one that runs to make its value: often itself."""
+        """For each node, the position of its operator: itself, unless it is a result of another."""
         return tuple(
             position if node.result_of is None else self.position_of[node.result_of]
             for position, node in enumerate(self.nodes)
@@ -244,7 +244,7 @@ class Graph(InstanceDocument):
 
     @cached_property
     def least_peak_bound_bytes(self) -> int:
-        """Memory below which no schedule of any kind exists.
+        """Memory floor: a memory below which no schedule of any kind exists.
 
         Each operation needs its inputs, its output and its workspace at once, and the kept values
         stand together at the end. Whether this much suffices is another question.
@@ -254,7 +254,7 @@ class Graph(InstanceDocument):
 
     @cached_property
     def neediest_node(self) -> str | None:
-        """The first operation that needs `least_peak_bound_bytes`; None if only kept values do."""
+        """First node that needs `least_peak_bound_bytes`; None if only the kept values need it."""
         largest = max(self._bytes_while_running)
         if largest < self.least_peak_bound_bytes:
             return None
@@ -262,7 +262,7 @@ class Graph(InstanceDocument):
 
     @cached_property
     def _bytes_while_running(self) -> tuple[int, ...]:
-        """For each node its output, its workspace and its inputs."""
+        """For each node, the bytes of its output, its workspace and its inputs together."""
         return tuple(
             node.output_bytes
             + node.workspace_bytes

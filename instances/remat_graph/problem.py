@@ -1,4 +1,4 @@
-"""The problem of Checkmate: a graph, and the memory in which its step must run."""
+"""Problem of Checkmate: recomputation on a graph, within a memory limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A graph with its nodes in another topological order."""
+"""Graph with its nodes in another topological order."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from jettison.instances.remat_graph.graph import Graph
 
 @dataclass(frozen=True)
 class ReorderedGraph:
-    """The same operations, numbered by another topological order.
+    """Graph with its nodes in another topological order, and the mapping between the two orders.
 
     Attributes
     ----------
     original
         The graph as it was given.
     order
-        For each place, the number of its node in `original`.
+        The nodes in the new order, by their numbers in `original`.
 
     Raises
     ------
@@ -48,7 +48,7 @@ class ReorderedGraph:
 
     @cached_property
     def place_of(self) -> tuple[int, ...]:
-        """Place of each node of the original."""
+        """Position in the new order of each node of `original`."""
         places = [0] * len(self.order)
         for place, node in enumerate(self.order):
             places[node] = place
@@ -61,5 +61,5 @@ class ReorderedGraph:
         return replace(self.original, nodes=nodes)
 
     def to_original(self, computations: Iterable[int]) -> tuple[int, ...]:
-        """Return nodes of `graph` as the original numbers them."""
+        """Return the numbers in `original` of some nodes of `graph`."""
         return tuple(self.order[place] for place in computations)

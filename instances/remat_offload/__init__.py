@@ -1,1 +1,1 @@
-"""The problem of training a chain with a link to the host: recomputation and offloading."""
+"""Problem of training a chain in limited memory by recomputing and offloading activations."""

@@ -1,4 +1,4 @@
-"""The problem of POFO: a chain, the memory in which its step must run, and the link to the host."""
+"""Problem of POFO: recomputation and offloading on a chain, within a memory limit."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from jettison.instances.remat_chain.problem import chain_memory_bytes
 
 
 class Transfers(StrEnum):
-    """What becomes of memory while a tensor is on its way.
+    """Memory model of a transfer: what counts while a tensor is on the link.
 
     ``at-once``
-        All of it is in use from the start to the end of a transfer, as frameworks do it.
+        The whole tensor counts from the start to the end of a transfer, as frameworks do it.
     ``fluid``
-        It is freed, or taken, byte by byte as the tensor leaves or arrives: assumption 3 of POFO.
+        Memory is freed, or taken, byte by byte as the tensor leaves or arrives: assumption 3 of
+        POFO.
     """
 
     AT_ONCE = "at-once"

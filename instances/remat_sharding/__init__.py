@@ -1,1 +1,1 @@
-"""Sharded graphs: a strategy for each operator and recomputation in one problem."""
+"""Sharded graphs, and the problem of choosing strategies and recomputation together."""

@@ -1,4 +1,4 @@
-"""The graph that is left of a sharded one when every operator has its strategy."""
+"""Graph of a sharded graph once every operator has its strategy: only recomputation is open."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 def reading_cost_ns(
     sharded: ShardedGraph, source: int, target: int, strategies: Sequence[int]
 ) -> int | None:
-    """Return what it takes to reshard an input for one computation; None if that is forbidden.
+    """Return the time to reshard an input for one computation; None if that is forbidden.
 
     Parameters
     ----------

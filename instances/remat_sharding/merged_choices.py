@@ -1,4 +1,4 @@
-r"""The choices of a sharded graph, with followers merged: a vector per group, a table per pair.
+r"""Strategy choices of a sharded graph with followers merged: costs by group and by pair.
 
 A plan that computes every operator once, with place :math:`k_g` for each group :math:`g`, takes
 
@@ -23,7 +23,7 @@ Costs = tuple[int | None, ...]
 
 @dataclass(frozen=True)
 class MergedChoices:
-    """What is left to choose when operators that have one choice together are one.
+    """Strategy choices per group of a leader and its followers, with their costs.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class MergedChoices:
     tables: Mapping[tuple[int, int], Table]
 
     def strategies(self, places: Sequence[int]) -> tuple[int, ...]:
-        """Return the place of each operator's strategy, given the place of each group's."""
+        """Return the strategy index of each operator, given that of each group."""
         found = dict[int, int]()
         for group, place in zip(self.groups, places, strict=True):
             found.update(dict.fromkeys(group, place))

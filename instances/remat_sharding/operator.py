@@ -1,4 +1,4 @@
-"""One operator of a sharded training step, and the ways in which a mesh can execute it."""
+"""Operator of a sharded training step, with its sharding strategies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jettison.instances.core.units import checked_amount
 
 
 class Role(StrEnum):
-    """What an operator is to the training step."""
+    """Role of an operator in the training step."""
 
     PARAMETER = "parameter"
     """A weight: in memory from its place in the order to the end, never computed again."""
@@ -33,7 +33,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
-    """One way to shard an operator over the mesh; all numbers are those of one device.
+    """Strategy: one way to shard an operator over the mesh; all numbers are per device.
 
     Attributes
     ----------
@@ -66,26 +66,26 @@ class Strategy:
 
     @property
     def is_forbidden(self) -> bool:
-        """Whether no plan may choose it."""
+        """Whether the strategy is forbidden."""
         return self.compute_ns is None
 
     @property
     def cost_ns(self) -> int:
-        """Time of one computation, :math:`c_{ik} + d_{ik}`; of an allowed strategy."""
+        """Time of one computation with an allowed strategy, :math:`c_{ik} + d_{ik}`."""
         assert self.compute_ns is not None
         return self.compute_ns + self.communication_ns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
-    """One operation of a training step, and its strategies.
+    """Operator of a sharded training step, with its strategies.
 
     Attributes
     ----------
     name
         Unique within the graph.
     role
-        What it is to the step.
+        Role in the step: parameter, input, forward or backward.
     strategies
         At least one, and one that is not forbidden.
     inputs
@@ -150,7 +150,7 @@ class Operator:
 
     @property
     def allowed(self) -> tuple[int, ...]:
-        """The places of the strategies that are not forbidden."""
+        """Indices of the strategies that are not forbidden."""
         return tuple(
             place for place, strategy in enumerate(self.strategies) if not strategy.is_forbidden
         )

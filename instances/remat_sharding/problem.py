@@ -1,4 +1,4 @@
-"""The problem of KIWI: a sharded graph, and the memory that each device of the mesh has."""
+"""Problem of KIWI: sharding and recomputation together, within the memory of each device."""
 
 from __future__ import annotations
 

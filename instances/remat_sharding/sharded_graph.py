@@ -1,4 +1,4 @@
-"""A training step on a mesh of devices: the instance of checkpointing and sharding together."""
+"""Sharded graph: a training step on a mesh, for sharding and recomputation together (KIWI)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Table = tuple[tuple[int | None, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Resharding:
-    """What it takes to bring a value into the form in which an operator reads it.
+    """Resharding costs between two operators: the time to bring a value into the reader's layout.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Resharding:
 
 @dataclass(frozen=True)
 class ShardedGraph(InstanceDocument):
-    """Operators in a topological order, the strategies of each, and the resharding between them.
+    """Sharded graph: operators in a topological order, their strategies, and resharding costs.
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ class ShardedGraph(InstanceDocument):
 
     @cached_property
     def leader(self) -> tuple[int, ...]:
-        """For each operator, the position of the one that decides its strategy: itself, often."""
+        """For each operator, the position of its leader: the one it follows, else itself."""
         found: list[int] = []
         for position, operator in enumerate(self.operators):
             follows = operator.follows
@@ -242,7 +242,7 @@ class ShardedGraph(InstanceDocument):
 
     @cached_property
     def groups(self) -> tuple[tuple[int, ...], ...]:
-        """The operators that have one choice together: each leader and its followers."""
+        """Groups of operators with one common choice: each leader with its followers."""
         found: dict[int, list[int]] = {}
         for position, leader in enumerate(self.leader):
             found.setdefault(leader, []).append(position)

@@ -1,1 +1,1 @@
-"""Graphs of strategies, and the problem of choosing one for each node."""
+"""Strategy graphs, and the problem of choosing one strategy for each node."""

@@ -1,4 +1,4 @@
-"""The problem of intra-operator parallelism: strategies, and the memory that their values share."""
+"""Problem of intra-operator parallelism: one strategy for each node, within a memory limit."""
 
 from __future__ import annotations
 

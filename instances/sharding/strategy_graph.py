@@ -1,4 +1,4 @@
-"""Operators that each run in one of several ways: the instance of sharding under a memory limit.
+"""Strategy graph: operators with sharding strategies, for sharding within a memory limit.
 
 The form is that of the ASPLOS'25 / IOPDDL contest on intra-operator parallelism (Moffitt and
 Fegade, 2025), whose graphs come from XLA: a node is an operator, a strategy is one way to shard it.
@@ -23,7 +23,7 @@ LARGEST_VALUE = 2**63 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrategyNode:
-    """One operator, and the ways in which it can run.
+    """Node of a strategy graph: an operator and its strategies.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class StrategyNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrategyEdge:
-    """What two operators cost together, by their strategies: resharding between them.
+    """Edge of a strategy graph: the resharding cost of two operators, by their strategies.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class StrategyEdge:
 
 @dataclass(frozen=True)
 class StrategyGraph(InstanceDocument):
-    """Operators with strategies, and edges that make the strategies of two operators interact.
+    """Strategy graph: nodes with strategies, and edges with costs for pairs of strategies.
 
     Attributes
     ----------

@@ -1,1 +1,1 @@
-"""From the tensors of a training step to a sharded graph: axes, meshes, strategies."""
+"""Tensor programs and their sharding: axes, meshes, strategies, sharded graphs."""

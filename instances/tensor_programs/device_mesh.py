@@ -1,4 +1,4 @@
-r"""A mesh of devices, and the time of its collectives, in whole nanoseconds.
+r"""Mesh of devices with the times of its collectives, in whole nanoseconds.
 
 With :math:`n` devices along a dimension, latency :math:`\alpha`, :math:`b` nanoseconds per byte and
 :math:`B` bytes of the gathered tensor (for an all-reduce, of one device's partial sum):
@@ -34,14 +34,14 @@ LARGEST_SLOWDOWN = 10**4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeshDimension:
-    """The devices along one dimension of a mesh, and the link between them.
+    """Dimension of a mesh: the number of its devices, and the link between them.
 
     Attributes
     ----------
     devices
-        How many; 1 makes every collective free.
+        Number of devices; with 1 every collective takes no time.
     latency_ns
-        What every collective takes, however small.
+        Latency of every collective, however small.
     link
         What each device sends in a second.
     """
@@ -78,16 +78,16 @@ class MeshDimension:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceMesh:
-    """Equal devices in a line or a rectangle.
+    """Mesh of equal devices, in one or two dimensions.
 
     Attributes
     ----------
     dimensions
         One or two; devices that differ in dimension 0 only may stand in different nodes.
     flops_per_s, memory_bytes_per_s
-        Of one device.
+        Rates of one device.
     least_ns
-        Time below which no operation is.
+        Least duration of an operation.
 
     Raises
     ------
@@ -112,7 +112,7 @@ class DeviceMesh:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Devices along each dimension."""
+        """Number of devices along each dimension."""
         return tuple(dimension.devices for dimension in self.dimensions)
 
     def compute_ns(self, flops: Fraction, moved_bytes: int) -> int:

@@ -1,4 +1,4 @@
-r"""Tensor programs without the operations that only change how a tensor is seen.
+r"""Folding of views (transpositions, reshapes, broadcasts) into the operations that read them.
 
 A transposition, a change of shape or a broadcast is folded into the operations that read it: they
 read its operand instead, with the axes renamed. Compilers do the same: a product takes any layout,

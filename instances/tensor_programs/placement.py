@@ -1,4 +1,4 @@
-r"""Where the parts of a tensor are, and what it takes to put them elsewhere.
+r"""Placement of a tensor on a mesh, and the time of resharding it to another one.
 
 A placement says for each dimension of the mesh which dimension of the tensor it splits, or that it
 holds copies (None). Where both mesh dimensions split one tensor dimension, the first is the major
@@ -43,7 +43,7 @@ def placement_name(rank: int, placement: Placement) -> str:
 def resharding_ns(
     mesh: DeviceMesh, size_bytes: int, source: Placement, target: Placement
 ) -> int | None:
-    """Return the time to bring a tensor of `size_bytes` from one placement into another.
+    """Return the time of resharding a tensor of `size_bytes` from one placement to another.
 
     None if that is forbidden. Complexity: constant, the mesh has at most two dimensions.
     """

@@ -1,4 +1,4 @@
-r"""The graph of a tensor program on one device: what is computed, in the order of the program.
+r"""Graph of a tensor program on one device, in the order of the program.
 
 Parameters and inputs are resident and no nodes. With :math:`f` floating-point operations and
 :math:`b` bytes read and written, an operation takes :math:`\max(f / F, b / B) + t`: the roofline of

@@ -1,4 +1,4 @@
-"""A program and a mesh by name: what a bundled sharded graph is kept as."""
+"""Recipe of a bundled sharded graph: the names of its program and its mesh."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def on_v100_mesh(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramOnMesh:
-    """What a sharded graph is made from; the same words give the same graph again.
+    """Recipe of a sharded graph: program, mesh and slowdown, from which it is made again.
 
     Attributes
     ----------
     name
-        Of the graph.
+        Name of the graph.
     program
         Name of a tensor program, ``encoder-4l`` say.
     mesh
@@ -91,7 +91,7 @@ class ProgramOnMesh:
         return replace(graph, fastest=self.fastest)
 
     def to_json(self) -> dict[str, object]:
-        """Return the words as a JSON object of the published schema."""
+        """Return the recipe as a JSON object of the published schema."""
         document: dict[str, object] = {
             "format": "jettison",
             "kind": self.kind,
@@ -108,7 +108,7 @@ class ProgramOnMesh:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> ProgramOnMesh:
-        """Build the words from parsed JSON that has passed the schema."""
+        """Build the recipe from parsed JSON that has passed the schema."""
         return cls(
             name=document["name"],
             program=document["program"],

@@ -1,4 +1,4 @@
-"""Tensor programs of more or fewer layers, from one of four.
+"""Tensor programs with any number of layers, made from one with four layers.
 
 The names of a layer's operations begin with ``layer0/``, ``layer1/``, and so on. The first layer
 differs, because no gradient goes into the input of the network, and so may the last, which the loss
@@ -26,11 +26,11 @@ def with_layers(program: TensorProgram, layers: int, name: str) -> TensorProgram
     Parameters
     ----------
     program
-        Of four layers.
+        A program with four layers.
     layers
         At least 2.
     name
-        Of the new program.
+        Name of the new program.
 
     Raises
     ------

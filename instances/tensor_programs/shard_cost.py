@@ -1,4 +1,4 @@
-"""What a device takes for its share of an operation."""
+"""Time of one device for its share of an operation."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalWork:
-    """The share of one device.
+    """Share of an operation that one device computes.
 
     Attributes
     ----------
     operation
-        Of which it is a share.
+        The whole operation.
     shape, operand_shapes
-        Of the parts of the result and of the operands.
+        Shapes of the device's parts of the result and of the operands.
     element_bytes
-        Of one number of each operand.
+        Bytes of one number of each operand.
     flops
         Arithmetic operations of this device.
     moved_bytes
-        What it reads and writes.
+        Bytes that the device reads and writes.
     """
 
     operation: TensorOperation
@@ -41,7 +41,7 @@ class LocalWork:
 
 
 class ShardCost(Protocol):
-    """A way to know durations."""
+    """Source of the durations of shares."""
 
     def compute_ns(self, work: LocalWork) -> int:
         """Return the time of one device, without communication."""
@@ -54,7 +54,7 @@ class RatedShards:
     mesh: DeviceMesh
 
     def compute_ns(self, work: LocalWork) -> int:
-        """Return what the rates say; see `device_mesh`."""
+        """Return the time by the rates of the mesh; see `device_mesh`."""
         return self.mesh.compute_ns(work.flops, work.moved_bytes)
 
 

@@ -1,4 +1,4 @@
-r"""The sharded graph of a tensor program on a mesh.
+r"""Sharding of a tensor program on a mesh: from the program to a sharded graph.
 
 Products, convolutions, parameters and inputs choose how they are split. Every other operation
 follows one operand: its strategy at a place of the list reads that operand where the strategy at
@@ -93,7 +93,7 @@ def shard_program(
 
 @dataclass(frozen=True, slots=True)
 class _Splits:
-    """The splits of one operation, place by place."""
+    """Splits of one operation, one for each of its strategies."""
 
     strategies: tuple[Strategy, ...]
     results: tuple[Placement, ...]
@@ -102,7 +102,7 @@ class _Splits:
 
 @dataclass(frozen=True)
 class _Sharding:
-    """A program on its way to a graph; what the layers of a model repeat is made once."""
+    """Builder of a sharded graph, which makes what the layers of a model repeat only once."""
 
     program: TensorProgram
     mesh: DeviceMesh
@@ -113,7 +113,7 @@ class _Sharding:
     tables: dict[object, Table] = field(default_factory=dict)
 
     def operator(self, operation: TensorOperation, place: int | None) -> Operator:
-        """Return the operator that follows the operand at a place, or chooses."""
+        """Return the operator, which follows the operand at `place` or, if None, has a choice."""
         read = [self.program.named[name] for name in operation.operands]
         source = None if place is None else operation.operands[place]
         key = (
@@ -160,7 +160,7 @@ class _Sharding:
         )
 
     def resharding(self, source: TensorOperation, target: TensorOperation) -> Table | None:
-        """Return the table between an operation and its reader; None if it is all zeros."""
+        """Return the resharding table of an operation and its reader; None if it is all zeros."""
         befores = self.splits[source.name].results
         forms = tuple(
             frozenset(
@@ -193,7 +193,7 @@ class _Sharding:
     def cost_ns(
         self, size_bytes: int, before: Placement, afters: frozenset[Placement]
     ) -> int | None:
-        """Return what it takes to have a value in all these forms; None if that is forbidden."""
+        """Return the time of resharding a value to all these placements; None if forbidden."""
         total_ns = 0
         for after in afters:
             cost = resharding_ns(self.mesh, size_bytes, before, after)

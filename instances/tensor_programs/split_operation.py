@@ -1,4 +1,4 @@
-r"""The ways to split one operation over a mesh, as GSPMD does, and what each costs one device.
+r"""Splits of one operation over a mesh, as in GSPMD, with the cost of each on one device.
 
 A split names for each dimension of the mesh an axis of the operation, or nothing: then its devices
 do the same work. All else follows. An operand, and the result, is split along the dimension with
@@ -32,14 +32,14 @@ Split = tuple[str | None, ...]
 
 @dataclass(frozen=True)
 class SplitOperation:
-    """One operation on a mesh.
+    """Operation on a mesh, with all the ways to split it.
 
     Attributes
     ----------
     operation
         What is split.
     operand_shapes, operand_bytes
-        Of the whole of each operand.
+        Shape and bytes of each whole operand.
     mesh
         The devices.
     cost
@@ -54,11 +54,11 @@ class SplitOperation:
 
     @cached_property
     def axes(self) -> dict[str, int]:
-        """The axes of the operation, each with what a number of parts must divide."""
+        """The axes of the operation, each with the size that a number of parts must divide."""
         return self.operation.axes(self.operand_shapes)
 
     def splits(self) -> tuple[Split, ...]:
-        """Return every split whose parts are equal; the last one splits nothing.
+        """Return every split into equal parts; the last one splits nothing.
 
         Only what divides is split, and no split uses a mesh dimension of one device. With
         :math:`a` axes there are at most :math:`(a + 1)^d` on :math:`d` dimensions.
@@ -70,7 +70,7 @@ class SplitOperation:
         return tuple(split for split in product(*choices) if split == self.divisible(split))
 
     def divisible(self, split: Split) -> Split:
-        """Return the split without what the devices do not divide, the minor dimensions first."""
+        """Return the split without the mesh dimensions that do not divide their axis evenly."""
         taken = dict.fromkeys(self.axes, 1)
         found: list[str | None] = []
         for axis, dimension in zip(split, self.mesh.dimensions, strict=True):
@@ -82,7 +82,7 @@ class SplitOperation:
         return tuple(found)
 
     def following(self, place: int, source: Placement) -> Split:
-        """Return the split that reads operand `place` where its parts are, as far as it divides."""
+        """Return the split that reads operand `place` as `source` places it, where that divides."""
         axes = self.operation.operand_axes[place]
         return self.divisible(
             tuple(
@@ -100,7 +100,7 @@ class SplitOperation:
         return tuple(_placement(axes, split) for axes in self.operation.operand_axes)
 
     def strategies(self, splits: tuple[Split, ...]) -> tuple[Strategy, ...]:
-        """Return the numbers of each split; its name holds the placements, ``S0R=S0S1xS1R`` say.
+        """Return the strategy of each split; its name has the placements, ``S0R=S0S1xS1R`` say.
 
         Where an operation follows another, two places may have the same split: the place tells
         their names apart.

@@ -1,4 +1,4 @@
-r"""A training step as operations on tensors, each with the axes that it runs over.
+r"""Tensor program: a training step as operations on tensors, with the axes of each.
 
 The axes of an operation are written as subscripts, as for ``einsum``: ``bsd,dh->bsh`` reads two
 tensors, runs over :math:`b, s, d, h`, and adds up over :math:`d`. The same notation describes every
@@ -42,20 +42,20 @@ UNSPLIT = "."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorOperation:
-    """One operation: what it reads, what it writes, and over which axes.
+    """Operation of a tensor program: operands, result, and the axes that it runs over.
 
     Attributes
     ----------
     name
         Unique within the program.
     role
-        What it is to the training step; parameters and inputs read nothing.
+        Role in the training step; parameters and inputs read nothing.
     primitive
         The kind of operation, ``dot_general`` say.
     subscripts
         The axes of each operand and of the result; see the module.
     shape
-        Of the result.
+        Shape of the result.
     operands
         Names of the values that it reads, in the order of the subscripts; a value that is read in
         two forms stands twice.
@@ -194,7 +194,7 @@ class TensorOperation:
 
 @dataclass(frozen=True)
 class TensorProgram(InstanceDocument):
-    """The operations of a training step, each after what it reads.
+    """Tensor program: the operations of a training step, in a topological order.
 
     Attributes
     ----------
@@ -253,7 +253,7 @@ class TensorProgram(InstanceDocument):
         return {operation.name: operation for operation in self.operations}
 
     def axes(self, operation: TensorOperation) -> dict[str, int]:
-        """Return the axes of an operation, each with what a number of parts must divide."""
+        """Return the axes of an operation, each with the size that its parts must divide."""
         return operation.axes([self.named[name].shape for name in operation.operands])
 
     def content(self) -> dict[str, object]:

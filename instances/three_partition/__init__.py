@@ -1,1 +1,1 @@
-"""3-PARTITION: items, certificates of their answers, and the chains that they become."""
+"""3-PARTITION: instances, certificates of their answers, and their reduction to chains."""

@@ -49,7 +49,7 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True)
 class PlantedTriples:
-    """The groups of a partition.
+    """Certificate of yes: the groups of a partition.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class PlantedTriples:
 
 @dataclass(frozen=True)
 class ResidueWeights:
-    """Weights of residues that no partition can have.
+    """Certificate of no: weights of residues that no partition can have.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class ResidueWeights:
 
 @dataclass(frozen=True)
 class TripleWeights:
-    """Weights of values that no partition can have: a Farkas vector of the triple relaxation.
+    """Certificate of no: weights of values, a Farkas vector of the triple relaxation.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class TripleWeights:
 
 @dataclass(frozen=True)
 class SplitModuli:
-    """Two classes of items that no triple mixes, and a fractional cover.
+    """Certificate of no: two classes of items that no triple mixes; the relaxation is feasible.
 
     Attributes
     ----------

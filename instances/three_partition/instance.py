@@ -1,4 +1,4 @@
-r"""3-PARTITION: whether :math:`3m` items can be grouped in threes of equal sum.
+r"""3-PARTITION: whether :math:`3m` items can be grouped in triples of equal sum.
 
 Given are integers :math:`x_1, \dots, x_{3m}` and a target :math:`V` with
 
@@ -41,7 +41,7 @@ Partition = tuple[tuple[int, int, int], ...]
 
 @dataclass(frozen=True)
 class ThreePartition(InstanceDocument):
-    r"""Items to be grouped in threes.
+    r"""Instance of 3-PARTITION: items to be grouped in triples of equal sum.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class ThreePartition(InstanceDocument):
 
     @property
     def answer(self) -> Answer | None:
-        """What the certificate says, checked or not; None without one."""
+        """Answer that the certificate states, checked or not; None without one."""
         return None if self.certificate is None else self.certificate.answer
 
     def proof(self) -> str:
@@ -142,7 +142,7 @@ class ThreePartition(InstanceDocument):
         return {"target": self.target, "values": list(self.values)}
 
     def remarks(self) -> dict[str, object]:
-        """Return what is known of the answer and where it was generated."""
+        """Return the certificate and the record of the generator, which are not in the hash."""
         found: dict[str, object] = {}
         if self.certificate is not None:
             found["answer"] = str(self.certificate.answer)

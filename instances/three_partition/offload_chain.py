@@ -1,4 +1,4 @@
-r"""From 3-PARTITION to weight offloading: the reduction of Theorem 1.
+r"""Reduction of 3-PARTITION to weight offloading (Theorem 1 of the paper).
 
 Source: Theorem 1 of the weight offloading paper (Beaumont, Eyraud-Dubois, Shilova and Zhao). With
 items :math:`x_1, \dots, x_{3m}` and target :math:`V`:
@@ -43,7 +43,7 @@ def shortest_period_ns(instance: ThreePartition) -> int:
 
 
 def weight_offload_of(instance: ThreePartition) -> WeightOffload:
-    """Return Theorem 1's problem for the items, in linear time.
+    """Return the weight offloading problem of Theorem 1 for the items, in linear time.
 
     Raises
     ------

@@ -20,7 +20,7 @@ from jettison.instances.three_partition.value_triples import value_triples
 
 
 def farkas_vector(values: Sequence[int], target: int) -> dict[int, int] | None:
-    r"""Return an integer :math:`y`, by value, or None if the relaxation is feasible.
+    r"""Return an integer Farkas vector :math:`y`, by value; None if the relaxation is feasible.
 
     Phase 1 of the simplex method from the basis of one artificial column per row, with Bland's
     rule, which ends, and integer pivots: the tableau holds integers over one common denominator,

@@ -1,1 +1,1 @@
-"""The problem of training a chain whose weights are offloaded, as a cycle of operations."""
+"""Problem of training a chain with offloaded weights, as a cycle of operations that repeats."""

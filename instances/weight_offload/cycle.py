@@ -1,4 +1,4 @@
-r"""A training step as a cycle of operations that repeats: what each of them does to memory.
+r"""Weight cycle: a training step as operations that repeat, with the memory of each.
 
 Weight offloading runs :math:`B_L, \dots, B_1, F_1, \dots, F_L` again and again. Nothing is
 recomputed and no activation leaves memory, so that what an operation needs besides the weights is
@@ -33,14 +33,14 @@ from jettison.instances.remat_chain.chain import Chain
 
 @dataclass(frozen=True, slots=True)
 class CycleOperation:
-    """One operation of the cycle.
+    """Operation of a weight cycle.
 
     Attributes
     ----------
     layer
-        Whose weights it needs, from 1.
+        Number of the layer whose weights it reads, from 1.
     is_backward
-        Whether it changes them.
+        Whether it is the backward operation, which changes the weights.
     duration_ns
         Its time.
     working_bytes
@@ -61,7 +61,7 @@ class CycleOperation:
 
 @dataclass(frozen=True)
 class WeightCycle:
-    r"""The :math:`2 L` operations of a chain's step, in the order of the paper.
+    r"""Weight cycle: the :math:`2 L` operations of a chain's step, in the order of the paper.
 
     Attributes
     ----------
@@ -127,11 +127,11 @@ class WeightCycle:
         return (*reversed(backward), *forward)
 
     def backward_index(self, layer: int) -> int:
-        """Return the place of the layer's backward in `operations`."""
+        """Return the index in `operations` of a layer's backward operation."""
         return self.num_layers - layer
 
     def forward_index(self, layer: int) -> int:
-        """Return the place of the layer's forward in `operations`."""
+        """Return the index in `operations` of a layer's forward operation."""
         return self.num_layers + layer - 1
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The problem OFF(L, M, beta): a chain, its memory with the weights in it, the link to the host."""
+"""Problem OFF(L, M, beta): weight offloading on a chain, within a memory limit."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class WeightOffload:
 
     @cached_property
     def cycle(self) -> WeightCycle:
-        """The operations of the step and what they need."""
+        """The operations of the step as a cycle, with their memory."""
         return WeightCycle(self.instance)
 
     @property

@@ -1,1 +1,1 @@
-"""Models as chains of stages: ``nn.Sequential`` in PyTorch, with random weights from a seed."""
+"""Model zoo: networks as chains (``nn.Sequential`` in PyTorch), with weights from a seed."""

@@ -1,4 +1,4 @@
-"""Multi-head self-attention and the two-layer network, as GPT-2 and BERT both use them."""
+"""Multi-head self-attention and feed-forward network, shared by GPT-2 and BERT."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SelfAttention(nn.Module):
 
 
 def feed_forward(*, hidden: int, approximate: str) -> nn.Sequential:
-    """Return two linear layers, four times as wide between, with a GELU."""
+    """Return a feed-forward network: two linear layers with a GELU, four times as wide inside."""
     return nn.Sequential(
         nn.Linear(hidden, 4 * hidden),
         nn.GELU(approximate=approximate),

@@ -21,9 +21,9 @@ _BOTTLENECK = 4
 
 
 class DenseLayer(nn.Module):
-    """Append `growth` channels to the input: what is appended depends on all before it.
+    """Dense layer: appends `growth` channels, computed from all of its input, to the input.
 
-    The output holds the input, so that a chain's stages hand on everything that later ones read.
+    The output contains the input, so that every stage passes on all that later ones read.
     """
 
     def __init__(self, channels: int, growth: int) -> None:

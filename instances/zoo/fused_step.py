@@ -1,4 +1,4 @@
-"""Several models of one architecture as one training step: operators fused through ``vmap``."""
+"""Training step of several models of one architecture, fused through ``vmap``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jettison.instances.zoo.workload import TrainingStep
 
 
 class FusedStep(nn.Module):
-    """The sum of the losses of so many models, each on a batch of its own.
+    """Fused training step: the sum of the losses of several models, each on its own batch.
 
     Parameters and buffers of all models are stacked, and the step is mapped over them: every
     operation runs once for all models. Each model draws its own random numbers.

@@ -11,7 +11,7 @@ Extent = int | tuple[int, int]
 
 
 class Branches(nn.Module):
-    """Compute several branches from one input and put their channels side by side."""
+    """Several branches of one input, whose channels are concatenated."""
 
     def __init__(self, *branches: nn.Module) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The names of the zoo: what each fixes, and what kind of input it takes; loads no PyTorch."""
+"""Names of the model zoo, with their fixed arguments and kinds of input; loads no PyTorch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Fixed = Mapping[str, int | str]
 
 
 class Task(StrEnum):
-    """What a model is trained for, which decides the kind of its input."""
+    """Training task of a model, which decides the kind of its input."""
 
     IMAGES = "images"
     WORDS = "words"
@@ -23,7 +23,7 @@ class Task(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ZooModel:
-    """One name of the zoo.
+    """Entry of the model zoo.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class ZooModel:
     size_argument: str = ""
 
     def input_size(self, shape: tuple[int, ...]) -> int:
-        """Return the side or the length that the shape of one sample says.
+        """Return the side of the images or the length of the sequences, from a sample's shape.
 
         Raises
         ------
@@ -109,7 +109,7 @@ MODEL_NAMES = tuple(MODELS)
 
 
 def zoo_model(name: str) -> ZooModel:
-    """Return the entry of a name.
+    """Return the entry of a name in the zoo.
 
     Raises
     ------

@@ -14,7 +14,7 @@ _EXPANSION = 4
 
 
 class PreactivationBlock(nn.Module):
-    """A bottleneck that adds to its input; where the shape changes, to a projection of it.
+    """Bottleneck added to its input or, where the shape changes, to a projection of it.
 
     A projection reads the input after the first normalisation, as the block's path does.
     """

@@ -21,7 +21,7 @@ _SMALLEST_BOTTLENECK_DEPTH = 50
 
 
 class ResidualBlock(nn.Module):
-    """Add what `path` computes to the input (or its projection), then rectify."""
+    """Residual block: the sum of `path` and the input (or its projection), then a ReLU."""
 
     def __init__(self, path: nn.Sequential, shortcut: nn.Module) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What the models of the zoo are trained for: batches and labels of the right kind."""
+"""Training tasks of the zoo: batches, labels and losses of the right kind."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from jettison.instances.core.errors import InputError
 
 
 class UNet(nn.Module):
-    """A contracting path, and an expanding one that reads each of its levels: no chain.
+    """U-Net: a contracting path, and an expanding one that reads each of its levels; no chain.
 
     As in the paper, two convolutions of 3x3 and rectifiers on each level, pooling by 2 on the way
     down and a transposed convolution of 2x2 on the way up. Convolutions are padded, so that the
@@ -49,7 +49,7 @@ def unet(*, side: int, classes: int = 2, depth: int = 4, width: int = 64) -> UNe
     Parameters
     ----------
     side
-        Of the images, a multiple of ``2**depth``.
+        Side of the images, a multiple of ``2**depth``.
     classes
         Number of logits for each pixel.
     depth

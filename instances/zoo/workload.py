@@ -1,4 +1,4 @@
-"""A model with the batch and the loss that make a training step of it."""
+"""Workload of a profiler: a model with the batch and the loss of its training step."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class CrossEntropy(nn.Module):
 
 
 class OwnLoss(nn.Module):
-    """A function of one's own as a module; what it holds does not move with the module."""
+    """A user's loss function as a module; tensors that it holds do not move with the module."""
 
     def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class OwnLoss(nn.Module):
 
 
 class Mean(nn.Module):
-    """The mean of the output: a loss where none is given."""
+    """Mean of the output: the loss where none is given."""
 
     def forward(self, output: Tensor) -> Tensor:
         """Return a scalar."""
@@ -67,7 +67,7 @@ class TrainingStep(nn.Module):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Workload:
-    """What a profiler needs: a model, one batch, a loss, and their names; chains: nn.Sequential."""
+    """Workload: a model (for chains an ``nn.Sequential``), one batch, a loss, and their names."""
 
     model: nn.Module
     sample_input: Tensor

@@ -1,1 +1,1 @@
-"""Training steps of networks, fused over models of one architecture, with assumed rates."""
+"""Training steps of several models fused into one, with durations from assumed device rates."""

@@ -1,4 +1,4 @@
-r"""What a kernel takes on an assumed device, and how much less if models share it.
+r"""Durations of kernels on an assumed device, alone and fused over several models.
 
 No device was measured. The rates are those of an A100 with 40 GB of memory, as its data sheet and
 white paper give them, and four assumptions on how kernels use it:
@@ -55,16 +55,16 @@ NUMBER_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class AssumedDevice:
-    """Rates of a device: those of the table, or others to see what depends on them.
+    """Rates of a device; by default those of the table above.
 
     Attributes
     ----------
     name
         For the provenance.
     tile_flops_per_ns
-        Of one processor.
+        Sustained rate of one processor.
     memory_bytes_per_ns
-        Of the device memory.
+        Bandwidth of the device memory.
     launch_ns
         From one kernel to the next.
     link_bytes_per_s

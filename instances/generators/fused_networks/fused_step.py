@@ -1,4 +1,4 @@
-r"""The training step of a network, and its profile for each number of fused models.
+r"""Training step of a network, and its profile for each number of fused models.
 
 A network is described by its forward operations: the kernels of each, the values that it reads and
 makes, and how gradients come back through it. Backward operations follow, in the opposite order:
@@ -70,7 +70,7 @@ class _Operation:
 
 
 class FusedStep:
-    """Collects the forward operations of one model.
+    """Builder of a training step: collects the forward operations of one model.
 
     Parameters
     ----------
@@ -82,9 +82,9 @@ class FusedStep:
     batch
         As given.
     size_bytes
-        Of the value of each operation, in the order in which they were added.
+        Size of the value of each operation, in the order in which they were added.
     parameters
-        Of the model so far.
+        Number of parameters of the model so far.
 
     Raises
     ------

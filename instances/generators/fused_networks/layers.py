@@ -1,4 +1,4 @@
-"""Layers that networks share: what they launch, read, save, and how gradients come back.
+"""Layers of networks: the kernels, saved values and backward operations of each.
 
 What a layer saves for its backward pass is what PyTorch's own operators save: a product both of its
 operands, a normalisation its input, softmax and ReLU their outputs, GELU and hardswish their
@@ -37,7 +37,7 @@ def dense(
 
 
 def normalized(step: FusedStep, name: str, source: str, channels: int) -> str:
-    """Add a normalisation, by layer or by batch: statistics are read off, then applied."""
+    """Add a layer or batch normalisation: one pass for its statistics, one to apply them."""
     size_bytes = step.size_bytes[source]
     step.parameters += 2 * channels
     return step.add(
@@ -67,7 +67,7 @@ def _pointwise(step: FusedStep, name: str, source: str, saved: str) -> str:
 
 
 def dropped(step: FusedStep, name: str, source: str, residual: str | None = None) -> str:
-    """Add a dropout, and what it is added to."""
+    """Add a dropout and the residual sum after it."""
     size_bytes = step.size_bytes[source]
     mask_bytes = size_bytes // NUMBER_BYTES
     mask = step.add(f"{name}_mask", (), mask_bytes, (elementwise(mask_bytes),))
@@ -83,7 +83,7 @@ def dropped(step: FusedStep, name: str, source: str, residual: str | None = None
 
 
 def added(step: FusedStep, name: str, *sources: str) -> str:
-    """Add a sum, which hands its gradient on."""
+    """Add a sum, whose gradient is passed on unchanged."""
     size_bytes = step.size_bytes[sources[0]]
     moved_bytes = (len(sources) + 1) * size_bytes
     return step.add(
@@ -137,7 +137,7 @@ def _moving(kernel: Kernel, activation_bytes: int) -> Kernel:
 
 
 def pooled(step: FusedStep, name: str, source: str, numbers: int) -> str:
-    """Add the mean, or the largest, of windows: so many numbers come out."""
+    """Add an average or maximum pooling with so many numbers as output."""
     size_bytes = NUMBER_BYTES * numbers
     moved_bytes = step.size_bytes[source] + size_bytes
     return step.add(
@@ -150,7 +150,7 @@ def pooled(step: FusedStep, name: str, source: str, numbers: int) -> str:
 
 
 def cross_entropy(step: FusedStep, source: str) -> None:
-    """Add the loss: logarithms of probabilities, which its gradient reads, and their mean."""
+    """Add a cross-entropy loss, which saves the logarithms of probabilities for its gradient."""
     size_bytes = step.size_bytes[source]
     likely = step.add("log_softmax", (source,), size_bytes, (elementwise(3 * size_bytes),))
     back = Gradient(source, (likely,), (elementwise(2 * size_bytes),))

@@ -42,7 +42,7 @@ _BLOCKS: tuple[tuple[int, int, int, bool, _Activation, int], ...] = (
 
 
 def excited(step: FusedStep, name: str, source: str, shape: Shape) -> str:
-    """Add squeeze and excitation: every channel is scaled by what two small layers make of all."""
+    """Add squeeze and excitation: two small layers of all channel means scale every channel."""
     channels = shape[0]
     # A quarter of the channels, to a multiple of eight that is not less by more than a tenth.
     inner = max(8, (channels // 4 + 4) // 8 * 8)

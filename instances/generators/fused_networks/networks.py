@@ -1,4 +1,4 @@
-"""Networks that µ-TWO trains several of, and those of them that are bundled.
+"""The networks of µ-TWO's evaluation, as fused instances for any number of models.
 
 Batches are those of the paper's Table 1; `tools.export_derived` writes the bundled files.
 """
@@ -24,7 +24,7 @@ from jettison.instances.multi_model.instance import MultiModel
 
 @dataclass(frozen=True, slots=True)
 class FusedNetwork:
-    """A network: how its step is built, the shape of one sample, and the batch that is bundled."""
+    """A network: builder of its step, shape of one sample, and batch of the bundled instance."""
 
     build: Callable[[int], FusedStep]
     sample: tuple[int, ...]
@@ -56,7 +56,7 @@ def fused_network(
     models
         How many.
     device
-        What operators and copies take.
+        Rates that give the durations of operators and copies.
 
     Raises
     ------

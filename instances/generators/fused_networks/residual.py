@@ -39,7 +39,7 @@ def normalized_relu(step: FusedStep, name: str, source: str, channels: int) -> s
 
 
 def summed_relu(step: FusedStep, name: str, source: str, shortcut: str) -> str:
-    """Add the sum of a block and its shortcut, and a ReLU in its place; its gradient is theirs."""
+    """Add the sum of a block and its shortcut with a ReLU in place; both get its gradient."""
     size_bytes = step.size_bytes[source]
     back = Gradient(source, (name,), (elementwise(3 * size_bytes),), shared_with=(shortcut,))
     kernels = elementwise(3 * size_bytes), elementwise(2 * size_bytes)
@@ -49,7 +49,7 @@ def summed_relu(step: FusedStep, name: str, source: str, shortcut: str) -> str:
 def bottleneck(
     step: FusedStep, name: str, source: str, before: Shape, width: int, stride: int
 ) -> tuple[str, Shape]:
-    """Add a block of three convolutions; the first of a stage has one more in its shortcut."""
+    """Add a block of three convolutions; the first of a group has one more in its shortcut."""
     shape = convolution(step, f"{name}_c1", source, before, width)
     x = normalized_relu(step, f"{name}_r1", f"{name}_c1", width)
     shape = convolution(step, f"{name}_c2", x, shape, width, window=3, stride=stride)

@@ -29,7 +29,7 @@ from jettison.instances.generators.fused_networks.layers import (
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """Of a transformer: tokens in a sequence, numbers for each, heads, and the inner width."""
+    """Sizes of a transformer: tokens in a sequence, hidden size, heads, and inner width."""
 
     tokens: int
     hidden: int
@@ -40,10 +40,10 @@ class Width:
 def attention(
     step: FusedStep, name: str, source: str, width: Width, memory: str | None = None
 ) -> str:
-    """Add attention with its output layer; `memory` is what it attends to, or the source itself.
+    """Add attention with its output layer: to `memory` if given (cross), else to itself.
 
-    With a memory, `width.tokens` is that of the source, and the memory has as many as its size
-    says.
+    With a memory, `width.tokens` is the number of tokens of the source; that of the memory follows
+    from its size.
     """
     rows = step.batch * width.tokens
     hidden, heads = width.hidden, width.heads
@@ -111,7 +111,7 @@ def feed_forward(step: FusedStep, name: str, source: str, width: Width) -> str:
 
 
 def embedded(step: FusedStep, name: str, tables: int, width: Width) -> str:
-    """Add the sum of a token's and its position's rows of tables with so many rows in all."""
+    """Add the sum of token and position embeddings, from tables with so many rows in all."""
     step.parameters += tables * width.hidden
     size_bytes = NUMBER_BYTES * step.batch * width.tokens * width.hidden
     moved_bytes = 2 * size_bytes

@@ -1,1 +1,1 @@
-"""The device that a profile is taken on: its name, its clock, its memory."""
+"""Device that a profile is taken on: its name, its clock, its memory."""

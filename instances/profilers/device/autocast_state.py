@@ -1,4 +1,4 @@
-"""Autocast as it is set at one moment, to be set again later."""
+"""Autocast settings that are recorded and restored later."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 
 @dataclass(frozen=True, slots=True)
 class AutocastState:
-    """Autocast as the caller of the forward pass had set it: the backward pass does not see it."""
+    """Autocast settings around the forward pass, restored where parts of it run again."""
 
     settings: tuple[tuple[str, bool, torch.dtype], ...]
     cache_enabled: bool

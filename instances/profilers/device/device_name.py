@@ -1,4 +1,4 @@
-"""The name of a device of PyTorch, and the versions of what runs on it."""
+"""Name of a PyTorch device, and the versions of the libraries that run on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory on a CPU: every allocation and release that the PyTorch profiler records."""
+"""Memory meter for a CPU: allocations and releases as the PyTorch profiler records them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ _CPU = 0
 
 
 class CpuMemoryMeter(AbstractContextManager["CpuMemoryMeter"]):
-    """Measures the windows opened inside its ``with`` block; they are filled when it ends.
+    """Memory meter for a CPU: measures each window opened inside its ``with`` block.
 
-    What PyTorch's allocator hands out is seen, the workspaces of its kernels included. What a
-    library takes straight from the operating system (oneDNN's own reorders, thread stacks) is not.
+    The windows are filled when the block ends. What PyTorch's allocator hands out is seen, the
+    workspaces of its kernels included. What a library takes straight from the operating system
+    (oneDNN's own reorders, thread stacks) is not.
     A block that was allocated before the meter started must not be freed inside a window: the
     profiler does not know its size and skips it.
     """
@@ -65,7 +66,7 @@ class CpuMemoryMeter(AbstractContextManager["CpuMemoryMeter"]):
 
 
 def fill_windows(windows: list[MemoryWindow], events: list[dict[str, Any]]) -> None:
-    r"""Replay the allocations of a profiler trace; marks in it say where each window lies.
+    r"""Fill memory windows by replaying the allocations of a profiler trace with their marks.
 
     `events` are the ``traceEvents`` of a Chrome trace, in any order. :math:`O(n \log n)`.
     """

@@ -1,4 +1,4 @@
-"""Memory on a GPU: the statistics of PyTorch's CUDA allocator."""
+"""Memory meter for a GPU: the statistics of PyTorch's CUDA allocator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jettison.instances.profilers.device.memory_window import MemoryWindow
 
 
 class CudaMemoryMeter(AbstractContextManager["CudaMemoryMeter"]):
-    """Measures the windows opened inside its ``with`` block, on one device.
+    """Memory meter for one GPU: measures each window opened inside its ``with`` block.
 
     Counts allocated blocks, which the allocator rounds up to 512 bytes; not what it reserves, nor
     what libraries take beside it. The peak statistics of the device are reset.

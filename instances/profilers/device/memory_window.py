@@ -1,4 +1,4 @@
-"""Memory in use while one operation runs."""
+"""Memory window: the memory in use while one operation runs."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ class MemoryWindow:
 
     @property
     def kept_bytes(self) -> int:
-        """What the operation leaves allocated; negative if it frees more than it allocates."""
+        """Bytes that stay allocated after the operation; negative if it frees more than that."""
         return self.end_bytes - self.start_bytes

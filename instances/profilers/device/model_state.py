@@ -1,4 +1,4 @@
-"""Run a model without leaving a trace in it."""
+"""Saving and restoring the state of a model that is run for a measurement."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import nn
 
 @contextmanager
 def left_as_found(modules: Sequence[nn.Module], device: torch.device) -> Iterator[None]:
-    """Put back buffers, gradients and random number generators when the block ends.
+    """Restore buffers, gradients and random number generators when the block ends.
 
     Gradients are set aside inside the block, so that nothing accumulates into them. Parameters
     must not be changed inside.

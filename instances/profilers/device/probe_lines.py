@@ -1,4 +1,4 @@
-"""Keep the lines about its own probes, which the PyTorch profiler writes, off standard error."""
+"""Filter that keeps the PyTorch profiler's lines about its own probes off standard error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MARK = b"USDT:"
 
 @contextmanager
 def without_probe_lines() -> Iterator[None]:
-    """Hold standard error back while the block runs; then pass on all but the lines on probes.
+    """Buffer standard error while the block runs; then pass on all but the lines on probes.
 
     They come from native code, two for each use of the profiler, and no log level silences them.
     """

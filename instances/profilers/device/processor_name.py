@@ -1,4 +1,4 @@
-"""Names of devices, as far as no library is needed to know them."""
+"""Names of devices that are found without PyTorch."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Strategies of sharded steps, measured on one device."""
+"""Profilers of sharded steps: the strategies of each operator, measured on one device."""

@@ -1,4 +1,4 @@
-"""Profile a training step in JAX: its operations, each by itself, or from a roofline.
+"""Profiling run of a training step in JAX: operations measured one by one, or a roofline.
 
 Changes of shape, transpositions and broadcasts are folded into what reads them (`fold_views`), and
 take no time. Every other operation is compiled and run by itself: what a compiler would win by
@@ -39,7 +39,7 @@ _PATIENCE_S = 1.0
 
 
 class JaxRun:
-    """A step that is ready to be measured.
+    """Profiling run of a training step in JAX.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ class JaxRun:
 
 
 def _filled(aval: Any) -> Any:
-    """Return ones, or zeros where they may be indices."""
+    """Return an array of ones, or of zeros where the values may be indices."""
     if jnp.issubdtype(aval.dtype, jnp.integer):
         return jnp.zeros(aval.shape, aval.dtype)
     return jnp.ones(aval.shape, aval.dtype)

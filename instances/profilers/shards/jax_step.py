@@ -1,4 +1,4 @@
-"""A training step that is written in JAX, as a target of a profile; loads no JAX."""
+"""Training step written in JAX, as the target of a profile; loads no JAX."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jettison.instances.core.provenance import Scalar
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class JaxStep:
-    """A loss and what it is called with.
+    """Training step in JAX: a loss, its parameters and its inputs.
 
     Attributes
     ----------

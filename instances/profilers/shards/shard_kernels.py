@@ -1,4 +1,4 @@
-"""Kernels of PyTorch for shares of operations that are known by their axes only.
+"""PyTorch kernels that stand for one device's share of an operation, given its axes only.
 
 A tensor program does not say how an operation computes, but what it reads, over which axes it runs,
 and of which kind it is. So each kind has a kernel:
@@ -76,7 +76,7 @@ _BINARY: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
 
 
 def kernel_of(work: LocalWork, device: torch.device) -> Kernel:
-    """Return a function without arguments that does the work on tensors of its shapes."""
+    """Return a function without arguments that runs a kernel for the work, on its shapes."""
     primitive = work.operation.primitive
     if primitive in _PRODUCTS and len(work.operand_shapes) == 2:
         kernel = _einsum(work, device) or _batched_product(work, device)
@@ -149,7 +149,7 @@ def _elementwise(work: LocalWork, device: torch.device) -> Kernel | None:
 
 
 def _broadcast(work: LocalWork, device: torch.device) -> list[Tensor] | None:
-    """Return the operands with the axes of the result; None if an operand has others."""
+    """Return the operands broadcast to the axes of the result; None if an operand has others."""
     result = work.operation.result_axes
     found = []
     for axes, shape, tensor in zip(
@@ -182,7 +182,7 @@ def _operands(work: LocalWork, device: torch.device) -> list[Tensor]:
 
 
 def _sizes(work: LocalWork) -> dict[str, int] | None:
-    """Return the size of every axis; None if a dimension has none, or sizes contradict."""
+    """Return the size of every axis; None if a dimension has no axis, or sizes contradict."""
     found: dict[str, int] = {}
     tensors = zip(
         (work.operation.result_axes, *work.operation.operand_axes),

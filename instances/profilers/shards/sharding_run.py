@@ -1,4 +1,4 @@
-"""Measure the strategies of a sharded training step on one device.
+"""Profiling run of a sharded training step: all strategies, measured on one device.
 
 A strategy gives every device of the mesh an equal share of each operation. So one device is enough:
 it runs the shares that the strategies have, each by itself, on tensors of their shapes. Collectives
@@ -35,7 +35,7 @@ from jettison.instances.tensor_programs.tensor_program import TensorProgram
 
 
 class MeasuredShards:
-    """Runs each share by itself; shares that are alike run once.
+    """Cost that measures each share by itself; equal shares run once.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class MeasuredShards:
         self.known = known
 
     def compute_ns(self, work: LocalWork) -> int:
-        """Return the median of the runs."""
+        """Return the median duration of the runs of a share."""
         key = share_name(work)
         if key not in self.known:
             self._announce(work.operation.name)
@@ -76,7 +76,7 @@ class MeasuredShards:
 
 
 class ShardingRun:
-    """A tensor program on a mesh, ready to be measured.
+    """Profiling run of a tensor program on a mesh.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class ShardingRun:
     def graph(
         self, partial: PartialProfile[Spread], announce: Callable[[str], None] = lambda name: None
     ) -> ShardedGraph:
-        """Measure the shares that are not known, and return the graph.
+        """Measure the shares that no earlier run has measured, and return the sharded graph.
 
         Raises
         ------

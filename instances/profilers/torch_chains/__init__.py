@@ -1,1 +1,1 @@
-"""Chains measured on PyTorch models: durations and memory of stages."""
+"""Profiler of PyTorch models as chains: durations and memory of their stages."""

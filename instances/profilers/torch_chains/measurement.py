@@ -1,4 +1,4 @@
-"""Measure all stages of a model and put the numbers together as a chain."""
+"""Measurement of all stages of a model, put together as a chain."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def measure_chain(
     gradients: ParameterGradients,
     log: MeasurementLog,
 ) -> Chain:
-    """Do the work of `profile_chain`, which documents the arguments, sizes and errors."""
+    """Measure a chain; `profile_chain` documents the arguments, sizes and errors."""
     _check_arguments(model, sample_input, warmup, repeats)
     device = sample_input.device
     _check_devices(model, device)

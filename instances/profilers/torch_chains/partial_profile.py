@@ -1,4 +1,4 @@
-"""What an unfinished profile has measured, in a file beside the one that it will become."""
+"""File of an unfinished profile, from which a second run goes on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Measured = TypeVar("Measured")
 
 @dataclass(frozen=True, slots=True)
 class Codec(Generic[Measured]):
-    """How one measurement is written as JSON and read back.
+    """Encoder and decoder of one measurement as JSON.
 
     `decode` raises KeyError, TypeError or ValueError for what `encode` has not written.
     """
@@ -30,7 +30,7 @@ class Codec(Generic[Measured]):
 
 
 class PartialProfile(Generic[Measured]):
-    """Keeps what is measured, so that a second run goes on where the first stopped.
+    """File of the measurements so far, so that a second run goes on where the first stopped.
 
     The file is replaced as a whole: whatever ends the program, it holds complete measurements. What
     is there counts only if it was measured for the same key; otherwise the file is written anew.
@@ -38,11 +38,11 @@ class PartialProfile(Generic[Measured]):
     Parameters
     ----------
     path
-        Of the file; it need not exist.
+        Path of the file; it need not exist.
     key
         All that the numbers depend on: the model, its input, the device, versions.
     codec
-        Of one measurement.
+        Encoder and decoder of one measurement.
     patience_s
         Time after a writing within which no other one begins, for measurements that are short and
         many; `flush` writes what is left.
@@ -80,7 +80,7 @@ class PartialProfile(Generic[Measured]):
             self._read()
 
     def record(self, name: str, measurement: Measured) -> None:
-        """Keep one more measurement, and write the file unless that has just been done.
+        """Add a measurement, and write the file unless that has been done just before.
 
         Raises
         ------
@@ -93,7 +93,7 @@ class PartialProfile(Generic[Measured]):
             self.flush()
 
     def flush(self) -> None:
-        """Write the file if it lacks a measurement.
+        """Write the file if some measurement is not in it yet.
 
         Raises
         ------

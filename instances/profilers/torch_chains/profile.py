@@ -1,4 +1,4 @@
-"""Profile a PyTorch ``nn.Sequential`` into a chain, as Section 5.1 of RR-9302 does."""
+"""Profiler of a PyTorch ``nn.Sequential`` as a chain, as in Section 5.1 of RR-9302."""
 
 from __future__ import annotations
 

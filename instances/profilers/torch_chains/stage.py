@@ -1,4 +1,4 @@
-"""One stage of a model that is being profiled: what it calls, and what stays resident."""
+"""Stage of a model that is being profiled: its module, and the tensors that stay resident."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jettison.instances.profilers.torch_graphs.storages import storage_bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainStage:
-    """A stage of the model, or the loss.
+    """Stage of a model that is being profiled, or its loss.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class ChainStage:
             )
 
     def forward(self, stage_input: Tensor) -> Tensor:
-        """Run the stage so that its backward operation can follow.
+        """Run the stage with a graph recorded, so that its backward operation can follow.
 
         Raises
         ------
@@ -107,7 +107,7 @@ class ChainStage:
 
 
 def check_sequential(model: nn.Module) -> None:
-    """Check that a call of the model runs its stages one after the other, and nothing else.
+    """Check that calling the model only runs its stages one after the other.
 
     Raises
     ------

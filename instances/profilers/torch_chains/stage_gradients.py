@@ -1,4 +1,4 @@
-"""Gradients of a stage's parameters as they are when its backward operation begins."""
+"""Gradients of a stage's parameters, prepared for a measured backward operation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jettison.instances.profilers.torch_chains.stage import ChainStage
 
 
 class StageGradients(AbstractContextManager["StageGradients"]):
-    """Prepares the gradients inside a ``with`` block, and drops them at its end.
+    """Context that prepares the gradients of a stage's parameters, and drops them at its end.
 
     The chain model reserves memory for every gradient. A parameter of `with_gradient` has one to
     add to; the others have none, so that the new one takes the reserved place.
@@ -29,7 +29,7 @@ class StageGradients(AbstractContextManager["StageGradients"]):
         return self
 
     def drop_new(self) -> None:
-        """Drop what a backward operation has made anew, so that another can do so."""
+        """Drop the gradients that a backward operation has made, before another one runs."""
         for parameter in self._new:
             parameter.grad = None
 

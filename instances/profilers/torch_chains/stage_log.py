@@ -1,4 +1,4 @@
-"""The stages of a chain whose profile is not finished."""
+"""Log of measured stages that is kept in the file of an unfinished profile."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ STAGES = Codec(StageMeasurement.to_json, StageMeasurement.from_json)
 
 
 class StageLog:
-    """Follows a chain's measurement, and keeps each stage at once.
+    """Measurement log that writes each stage to the file of an unfinished profile at once.
 
     Parameters
     ----------
@@ -30,13 +30,13 @@ class StageLog:
         self._announce = announce
 
     def recall(self, stage: str) -> StageMeasurement | None:
-        """Return what is known of a stage."""
+        """Return the measurement of a stage, or None if there is none yet."""
         return self._partial.measured.get(stage)
 
     def starting(self, number: int, count: int, stage: str) -> None:
-        """Pass the news on."""
+        """Announce that a stage is about to be measured."""
         self._announce(number, count, stage)
 
     def record(self, stage: str, measurement: StageMeasurement) -> None:
-        """Keep a stage."""
+        """Write the measurement of a stage to the file."""
         self._partial.record(stage, measurement)

@@ -1,4 +1,4 @@
-"""All that was measured of one stage, as a value that a file can hold."""
+"""Measurement of one stage, as it is written to files."""
 
 from __future__ import annotations
 
@@ -53,20 +53,20 @@ class StageMeasurement:
 
 
 class MeasurementLog(Protocol):
-    """Follows a measurement stage by stage, and may know some of the stages already."""
+    """Log of a measurement, stage by stage, which may hold stages of an earlier run."""
 
     def recall(self, stage: str) -> StageMeasurement | None:
-        """Return what is known of a stage; None if it has to be measured."""
+        """Return the known measurement of a stage; None if it has to be measured."""
 
     def starting(self, number: int, count: int, stage: str) -> None:
-        """Hear that stage `number` of `count`, from 1, is about to be measured."""
+        """Be told that stage `number` of `count`, from 1, is about to be measured."""
 
     def record(self, stage: str, measurement: StageMeasurement) -> None:
-        """Keep what was measured of a stage."""
+        """Keep the measurement of a stage."""
 
 
 class NoLog:
-    """Knows nothing and keeps nothing."""
+    """Measurement log that keeps nothing."""
 
     def recall(self, stage: str) -> StageMeasurement | None:
         """Return None: every stage has to be measured."""

@@ -1,4 +1,4 @@
-"""Sizes of the tensors of one stage, and the memory that its operations need beside them."""
+"""Memory of one stage: sizes of its tensors, and overheads of its operations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def memory_meter(device: torch.device) -> MemoryMeter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageMemory:
-    r"""What was measured of one stage, complete once the meter has closed.
+    r"""Measured memory of one stage, complete once the meter has closed.
 
     Attributes
     ----------

@@ -24,7 +24,7 @@ class StageTime:
 
 
 def measure_time(stage: ChainStage, stage_input: Tensor, *, warmup: int, repeats: int) -> StageTime:
-    """Run forward and backward in turn, and time the last `repeats` of the rounds.
+    """Run forward and backward `warmup` + `repeats` times in turn, and time the last `repeats`.
 
     The forward operation records the graph (it is :math:`F_{all}`); the backward operation starts
     from a random gradient, makes the parameters' gradients or adds to them, and releases what
@@ -40,7 +40,7 @@ def measure_time(stage: ChainStage, stage_input: Tensor, *, warmup: int, repeats
     device = stage_input.device
     with StageGradients(stage) as gradients:
         for _ in range(warmup + repeats):
-            run = _Round(stage, stage_input)
+            run = _Run(stage, stage_input)
             forward.append(duration_ns(run.forward, device))
             backward.append(duration_ns(run.backward, device) if run.prepare_backward() else 0)
             stage_input.grad = None
@@ -48,8 +48,8 @@ def measure_time(stage: ChainStage, stage_input: Tensor, *, warmup: int, repeats
     return StageTime(_spread(forward[warmup:]), _spread(backward[warmup:]))
 
 
-class _Round:
-    """One forward operation and the backward operation that undoes it."""
+class _Run:
+    """Run of a stage's forward operation and then of its backward operation."""
 
     def __init__(self, stage: ChainStage, stage_input: Tensor) -> None:
         self._stage = stage
@@ -59,7 +59,7 @@ class _Round:
         self._output = self._stage.forward(self._input)
 
     def prepare_backward(self) -> bool:
-        """Make the gradient to start from; False if there is nothing to go back to."""
+        """Draw the gradient of the output; return False if the stage has no backward operation."""
         if not self._output.requires_grad:
             return False
         self._gradient = torch.randn_like(self._output)

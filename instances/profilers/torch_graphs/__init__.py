@@ -1,1 +1,1 @@
-"""Graphs traced from PyTorch models: operators with durations and memory."""
+"""Profiler of PyTorch models as graphs: traced operators with durations and memory."""

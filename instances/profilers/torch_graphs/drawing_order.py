@@ -1,4 +1,4 @@
-"""Draw in the order in which a model draws: that of memory, not that of the indices.
+"""Order of random draws in a traced step: the model's, which is that of memory.
 
 A dropout writes its mask in place, into a tensor of its input's strides, from the first address to
 the last. The trace has an operator in its stead that draws a contiguous result, index by index.
@@ -15,7 +15,7 @@ from jettison.instances.core.errors import InputError
 
 
 def draw_in_memory_order(graph: fx.Graph) -> None:
-    """Let every drawing of a mask fill memory from the first address to the last.
+    """Make every random mask of a trace fill memory from the first address to the last.
 
     Raises
     ------

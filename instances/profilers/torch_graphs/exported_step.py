@@ -1,4 +1,4 @@
-"""Export a training step as one graph of operators, as they run without a compiler.
+"""Export of a training step as one graph of operators, as they run without a compiler.
 
 The export swaps in decompositions of its own for some composite functions (a dropout, say, or an
 interpolation), which would draw other numbers or round otherwise than the model does. They are
@@ -73,7 +73,7 @@ def export_step(step: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[fx.GraphMo
 
 
 def _check_nodes(graph: fx.Graph) -> None:
-    """Check that everything in a trace is a tensor that an operation can make again."""
+    """Check that every value in a trace is a tensor that an operation can compute again."""
     for node in graph.nodes:
         if node.op == "get_attr" and "val" not in node.meta:
             raise InputError(
@@ -130,7 +130,7 @@ def _not_trained(parameters: Iterable[nn.Parameter]) -> Iterator[None]:
 
 
 class _ExportedStep(nn.Module):
-    """The loss of a step as the only entry of a tuple, as an export of the step wants it."""
+    """Training step whose loss is the only entry of a tuple, as the export needs it."""
 
     def __init__(self, step: nn.Module, autocast: AutocastState) -> None:
         super().__init__()

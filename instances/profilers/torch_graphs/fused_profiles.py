@@ -1,4 +1,4 @@
-"""Trace the fused training steps of several PyTorch models into one instance."""
+"""Profiler of several PyTorch models as one multi-model instance, from fused training steps."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def profile_multi_model(
     model_name: str,
     model_arguments: Mapping[str, Scalar] = MappingProxyType({}),
 ) -> MultiModel:
-    """Return the instance of so many models, fused in any number up to that.
+    """Trace models fused through ``vmap``, and return the multi-model instance.
 
     For each number the step is fused through ``vmap`` and traced as `profile_graph` does. One model
     alone may be another program than several, with fewer copies: then it is left out of the numbers
@@ -49,7 +49,7 @@ def profile_multi_model(
     bandwidth
         Of each direction of the link to the host, in bytes per second.
     name, model_name, model_arguments
-        Of the instance, and for the provenance.
+        Names of the instance and of the model, and its arguments, for the provenance.
 
     Raises
     ------

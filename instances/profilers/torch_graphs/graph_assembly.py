@@ -1,4 +1,4 @@
-"""Put the traced operations of a step and their durations together as a graph."""
+"""Assembly of the traced operations of a step and their durations as a graph."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def traced_graph(
     name: str,
     provenance: Provenance,
 ) -> tuple[Graph, TracedStep]:
-    """Trace the step and return its graph, and the trace: nodes and operations correspond."""
+    """Trace the step; return its graph and the trace, whose operations are the nodes in order."""
     if not isinstance(step, torch.nn.Module) or not step.training:
         raise InputError(
             "the model is in evaluation mode",
@@ -75,7 +75,7 @@ def step_provenance(
     model_arguments: Mapping[str, Scalar],
     samples: int,
 ) -> Provenance:
-    """Say what was traced, where, and how durations are known."""
+    """Return the provenance of a traced step: model, device, and source of the durations."""
     device = batch.device
     return Provenance(
         source=cost.source,

@@ -1,4 +1,4 @@
-"""The operations of a step whose profile is not finished, and the spread of their durations."""
+"""Log of measured operations that is kept in the file of an unfinished profile."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OPERATIONS: Codec[Spread] = Codec(list, _decoded)
 
 
 class OperationLog(UserDict[str, Spread]):
-    """Minimum, median and maximum of durations, by what was run; each is kept in a file as well."""
+    """Durations of operations (minimum, median, maximum), each written to a file as well."""
 
     def __init__(self, partial: PartialProfile[Spread]) -> None:
         super().__init__()
@@ -29,6 +29,6 @@ class OperationLog(UserDict[str, Spread]):
         self._partial = partial
 
     def __setitem__(self, operation: str, spread: Spread) -> None:
-        """Keep one more."""
+        """Add the durations of an operation and record them in the file."""
         super().__setitem__(operation, spread)
         self._partial.record(operation, spread)

@@ -1,4 +1,4 @@
-r"""How long an operation takes: measured on the device, or from a roofline.
+r"""Durations of operations: measured on the device, or from a roofline.
 
 The roofline of an operation of :math:`f` floating-point operations that reads and writes
 :math:`b` bytes is :math:`\max(f / F, b / B) + t`, with the device's rates :math:`F, B` and a time
@@ -25,19 +25,19 @@ Spread = tuple[int, int, int]
 
 
 class OperatorCost(Protocol):
-    """A way to know durations."""
+    """Source of the durations of operations."""
 
     @property
     def source(self) -> str:
-        """For the provenance."""
+        """Name of the source, for the provenance."""
 
     @property
     def note(self) -> str:
-        """What a reader should know of the numbers."""
+        """Remark on the numbers, for the provenance."""
 
     @property
     def assumed_device(self) -> str | None:
-        """The GPU whose rates are assumed; None if the device itself is measured."""
+        """Name of the GPU whose rates are assumed; None if a device is measured."""
 
     def spread_ns(self, operation: TracedOperation) -> Spread:
         """Return the minimum, median and maximum of the durations of an operation."""
@@ -45,7 +45,7 @@ class OperatorCost(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """Rates of a device; those of an A100 in single precision by default, as assumed elsewhere."""
+    """Durations from the rates of a device; by default those of an A100 in single precision."""
 
     flops_per_ns: int = 15_500
     bytes_per_ns: int = 1_555
@@ -55,14 +55,14 @@ class Roofline:
 
     @property
     def note(self) -> str:
-        """The constants."""
+        """Rates of the roofline, for the provenance."""
         return (
             f"no operation was measured: roofline of {self.flops_per_ns} floating-point operations "
             f"and {self.bytes_per_ns} bytes per ns, and {self.launch_ns} ns for each launch"
         )
 
     def spread_ns(self, operation: TracedOperation) -> Spread:
-        """Return the roofline three times."""
+        """Return the roofline as minimum, median and maximum."""
         given = [item for item in _leaves(operation) if isinstance(item, Tensor)]
         made = [item for item in operation.results if item is not None]
         moved = sum(_elements_bytes(tensor) for tensor in (*given, *made))
@@ -72,7 +72,7 @@ class Roofline:
 
 
 class Measured:
-    """Runs each operation by itself, on tensors of its shapes, types and strides.
+    """Durations measured by running each operation on tensors of its shapes, types and strides.
 
     Operations that are called alike are measured once. Numbers are random, indices 0, masks true;
     what an operation takes must not depend on them.

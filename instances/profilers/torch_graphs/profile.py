@@ -1,4 +1,4 @@
-"""Trace the training step of a PyTorch model into a graph."""
+"""Profiler of the training step of a PyTorch model as a graph."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def profile_graph(
     loss: Callable[[Tensor], Tensor] | None = None,
     cost: OperatorCost | None = None,
 ) -> Graph:
-    """Return the operations of a training step, forward and backward.
+    """Trace the training step of a model, and return the graph of its operations.
 
     The step is traced on fake tensors, `traced_step` says how; nothing is computed unless `cost`
     measures. Parameters, buffers and the input are resident and no nodes. A node's value is what

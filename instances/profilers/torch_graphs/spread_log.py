@@ -1,4 +1,4 @@
-"""A way to know durations that remembers what it has said, for the provenance."""
+"""Durations of operations that are remembered, for the provenance."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class SpreadLog:
-    """Passes everything on to another cost; it is one itself.
+    """Source of durations that asks another one and remembers its answers.
 
     Attributes
     ----------
     cost
-        Which.
+        The source that is asked.
     steps
         For each step that was traced with it, the spread of every operation by its name.
     """
@@ -42,7 +42,7 @@ class SpreadLog:
         return self.cost.assumed_device
 
     def spread_ns(self, operation: TracedOperation) -> Spread:
-        """Return what the other returns."""
+        """Ask for the durations of an operation, remember and return them."""
         found = self.cost.spread_ns(operation)
         # Names are unique within a step: one that comes again begins another step.
         if operation.name in self.steps[-1]:
@@ -51,7 +51,7 @@ class SpreadLog:
         return found
 
     def of_operations(self) -> Mapping[str, Spread]:
-        """Return the spreads of the only step, as a provenance names them."""
+        """Return the spread of each operation of the only step, named as in a provenance."""
         return {f"{name} duration_ns": spread for name, spread in self.steps[-1].items()}
 
     def of_steps(self) -> Mapping[str, Spread]:

@@ -1,4 +1,4 @@
-"""Where the parameters and buffers of a module are, for a call with others in their places."""
+"""Attributes of a module that hold its parameters and buffers, for a call with other tensors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from torch import nn
 
 
 def first_names(step: nn.Module) -> dict[str, str]:
-    """Return for each place of a parameter or buffer the first name of the tensor there.
+    """Return, for each attribute that is a parameter or buffer, the first name of its tensor.
 
     A module that the step holds several times has its places once: a tensor that is put into one
     twice would not be taken out again.

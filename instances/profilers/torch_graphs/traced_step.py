@@ -1,4 +1,4 @@
-r"""Trace a training step in PyTorch into operations, without computing anything.
+r"""Tracer of a training step in PyTorch into operations, without computing anything.
 
 Ahead-of-time autograd (``aot_export_module``) runs the step on fake tensors and records the forward
 and the backward operations in one graph, as compilers do: mutations are replaced by new values, and
@@ -8,13 +8,14 @@ An operation is *backward* if it depends on the gradient of the loss with respec
 *forward* otherwise.
 
 A *view* shares the storage of what it views, and is no operation: what reads a view reads that
-storage, all of it. Parameters, buffers and the input are resident, and no operations either. New
+whole storage. Parameters, buffers and the input are resident, and no operations either. New
 values of buffers (statistics of a batch normalisation) belong to the operation that makes them. An
 operation that only such a value needs is one of the step as well, and its value is kept, unless it
 follows from what is resident (a counter of steps).
 
 A gradient whose strides are not those of its parameter is copied into them, as autograd does when
-it accumulates: a gradient of fused models often is, and is there twice for a moment.
+it accumulates. This is often so for gradients of fused models, which are then in memory twice for
+a short time.
 
 An operation with several results is one, whose results live as long as any of them, with two
 exceptions. Where an ``output_mask`` lets its results be computed apart, gradients of parameters,
@@ -48,7 +49,7 @@ _MORE_VIEWS = frozenset({torch.ops.aten._unsafe_view.default})
 
 @dataclass(frozen=True, slots=True)
 class TracedOperation:
-    """One operation of the step.
+    """One operation of a traced training step.
 
     Attributes
     ----------
@@ -92,7 +93,7 @@ class TracedOperation:
 
     @property
     def is_selection(self) -> bool:
-        """Whether it computes nothing, and only holds results of the operation that it reads."""
+        """Whether it computes nothing, and only holds on to results of the operation it reads."""
         return self.target is operator.getitem
 
 
@@ -101,7 +102,7 @@ Source = tuple[fx.Node, int]
 
 @dataclass(frozen=True, slots=True)
 class TracedStep:
-    """The operations of a step, and where what goes in and comes out stands in the trace.
+    """A traced training step: its operations, and the nodes of its inputs and results.
 
     Names of parameters and buffers are those in the step.
 
@@ -140,7 +141,7 @@ class TracedStep:
 
 
 def trace_step(step: nn.Module, inputs: tuple[Tensor, ...]) -> TracedStep:
-    """Trace a step without computing anything.
+    """Trace a training step on fake tensors, without computing anything.
 
     Parameters
     ----------
@@ -208,7 +209,7 @@ def _is_dense(tensor: Tensor, layout: torch.memory_format) -> bool:
 
 
 def source_of(node: fx.Node) -> Source:
-    """Return the result that a node is, or of which it is a view."""
+    """Return the result that a node is or views: the node that computes it, and its number."""
     place = 0
     while node.op == "call_function":
         if node.target is operator.getitem:
@@ -222,7 +223,7 @@ def source_of(node: fx.Node) -> Source:
 
 
 def is_view(node: fx.Node) -> bool:
-    """Whether a node shares the storage of what it reads, and is no operation."""
+    """Whether a node is a view: it shares the storage of its input and is no operation."""
     if node.op != "call_function" or node.target is operator.getitem:
         return False
     if node.target in _MORE_VIEWS:
@@ -237,7 +238,7 @@ def is_random(node: fx.Node) -> bool:
 
 
 def mask_place(node: fx.Node) -> int | None:
-    """Return the place of the argument that says which results to compute, if there is one."""
+    """Return the position of the argument that selects the results to compute, if there is one."""
     schema = getattr(node.target, "_schema", None)
     names = [argument.name for argument in schema.arguments] if schema is not None else []
     place = names.index(_MASK) if _MASK in names else None
@@ -245,7 +246,7 @@ def mask_place(node: fx.Node) -> int | None:
 
 
 class _Reader:
-    """Turns the nodes of an exported graph into operations.
+    """Reader of an exported graph that turns its nodes into operations.
 
     A *source* is a node whose result is no view, with the number of the result where there are
     several.
@@ -340,7 +341,7 @@ class _Reader:
         )
 
     def _selected(self, operation: TracedOperation) -> tuple[int, ...]:
-        """Return the places that the backward pass reads of an operation's, if not all."""
+        """Return which results of an operation the backward pass reads; empty if it reads all."""
         node = operation.node
         if operation.backward or operation.keep or mask_place(node) is not None:
             return ()
@@ -364,7 +365,7 @@ class _Reader:
         )
 
     def _parts(self, node: fx.Node) -> list[tuple[str, tuple[int, ...]]]:
-        """Return the results of a node by the operation that makes them."""
+        """Return the parts of a node, each a name suffix with the results that it computes."""
         places = tuple(range(len(_results(node))))
         if mask_place(node) is None:
             return [("", places)]
@@ -386,7 +387,7 @@ class _Reader:
         return found
 
     def _add_needed_by_buffers(self, new_buffers: list[fx.Node]) -> None:
-        """Add what only a buffer's new value needs, if it reads a value of the step."""
+        """Add operations that only a buffer's new value needs, if they read values of the step."""
         of_step = {node for node in self._needed if node.op == "call_function"}
         more = self._all_needed(new_buffers) - self._needed
         for node in self._nodes:
@@ -402,7 +403,7 @@ class _Reader:
 
 
 def _is_inner(node: fx.Node) -> bool:
-    """Whether a node is a part of an operation, or of those that read it."""
+    """Whether a node is a view or picks one of several results, and so is no operation."""
     return is_view(node) or node.target is operator.getitem
 
 
