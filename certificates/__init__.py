@@ -1,4 +1,4 @@
-"""Proofs of lower bounds that anybody can check: the file format, and its checker.
+"""Certificates: proofs of lower bounds that anybody can check; the file format and its checker.
 
 A certificate holds an instance, a claim about it and a proof in integers: a branching tree whose
 leaves carry multipliers. Nothing of the model is in the file. The checker builds the rows from the
@@ -11,14 +11,11 @@ or ``python -m jettison.certificates FILE`` where jettison is installed.
 ============================ ===============================================================
 ``certificate_file``         the format: a header and the lines of a proof, as a stream
 ``integer_model``            what a proof is about: an integer program
-``models``                   the rows of each formulation, from the instance of the header
+``formulations``             the models of all problems by name; folders have their rows
 ``derived_rows``             rows that follow from others: roundings, and knapsack covers
 ``dual_bound``               weak duality over bounded columns, kept up to date
 ``proof_tree``               the tree: every part of the space must be closed by a leaf
-``bellman``                  a proof of another kind: step functions below a dynamic program
-``persistent_chain``         the chain as the two programs below read it
-``persistent_bellman``       the program of persistent schedules of a chain
-``drops_bellman``            that of schedules that are persistent with drops
+``remat_chain/bellman``      a proof of another kind: step functions below a dynamic program
 ``checker``                  all of it together
 ============================ ===============================================================
 """

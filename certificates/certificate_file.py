@@ -1,4 +1,4 @@
-r"""The file of a certificate: a header, and the lines of a proof, read as a stream.
+r"""Certificate file: a header and the records of a proof, read as a stream.
 
 ASCII text, compressed with gzip or plain. The first line is ``jettison certificate 1``, the second
 a JSON object, the header:
@@ -12,7 +12,7 @@ a JSON object, the header:
 ``claim``          ``time_ns``: no schedule takes less; or ``infeasible``: there is no schedule
 ``valid_for``      the schedules that the claim is about
 ``scale_bits``     :math:`k`: a multiplier :math:`Y` in the proof means :math:`Y / 2^k`
-``producer``       who wrote it; says nothing
+``producer``       the program that wrote the file; the checker ignores it
 ================== ===========================================================================
 
 Every other line is a record, blanks between its parts. Rows and columns are numbered from 0 in the
@@ -61,7 +61,7 @@ MOST_DIGITS = 400
 
 @dataclass(frozen=True, slots=True)
 class NotInteger:
-    """A number of the header that is written with a fraction or an exponent, as it is written."""
+    """Text of a number in the header that has a fraction or an exponent."""
 
     text: str
 
@@ -71,7 +71,7 @@ class NotInteger:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One line of a proof: its number from 1, its letter, and its other parts."""
+    """Record of a proof, one line: its number from 1, its letter, and its other parts."""
 
     line: int
     letter: str
@@ -79,7 +79,7 @@ class Record:
 
 
 class CertificateFile:
-    """The header of a certificate, read at once, and its records, read as they are asked for.
+    """Open certificate: its header, read at once, and its records, read on demand.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class CertificateFile:
 
 
 def is_certificate(path: Path) -> bool:
-    """Tell whether a file says that it is a certificate: compressed, or by its first line.
+    """Tell whether a file is meant as a certificate: compressed, or with the right first line.
 
     Raises
     ------
@@ -164,12 +164,12 @@ def open_certificate(path: Path) -> Iterator[CertificateFile]:
 
 
 def integer(text: str, line: int | None = None) -> int:
-    """Return the integer that a canonical decimal text stands for.
+    """Parse an integer in canonical decimal notation.
 
     Raises
     ------
     CertificateError
-        If it is none, is written in another way, or is too long to be part of a proof.
+        If the text is no integer, is not canonical, or is too long for a proof.
     """
     digits = text[1:] if text.startswith("-") else text
     canonical = digits.isdecimal() and digits.isascii() and (digits[0] != "0" or text == "0")

@@ -1,4 +1,4 @@
-"""The check of a certificate, from its first line to its last."""
+"""Checker of a whole certificate."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ PROGRAMS: Mapping[tuple[str, str, int], Callable[[Claim], Bellman]] = MappingPro
 
 @dataclass(frozen=True, slots=True)
 class Proved:
-    """A claim that a proof has been followed for.
+    """Claim whose proof has been checked.
 
     Attributes
     ----------
     claim
-        What is proved.
+        The claim.
     size
-        How large the proof was.
+        Size of the proof.
     """
 
     claim: Claim
@@ -45,11 +45,11 @@ class Proved:
 
     @property
     def statement(self) -> str:
-        """What was proved, on one line; nobody but the file says what its instance is."""
+        """The proved claim on one line, with the instance as the file names it."""
         return self.stated("named so by the file")
 
     def stated(self, identity: str) -> str:
-        """Say what was proved, on one line.
+        """Return the proved claim on one line.
 
         Parameters
         ----------

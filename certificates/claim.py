@@ -1,4 +1,4 @@
-"""What a certificate claims, of which instance: its header, checked field by field."""
+"""Claim of a certificate and its instance: the header, checked field by field."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FIELDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A lower bound on the time of all schedules of a class, or that there are none.
+    """Claim: a lower bound on the time of a class of schedules, or that the class has none.
 
     Attributes
     ----------
@@ -36,15 +36,15 @@ class Claim:
     instance, instance_sha256
         The instance as parsed JSON, and its hash, which has been checked.
     resources
-        What is given besides.
+        The memory limit, the bandwidth and the like.
     formulation
         The formulation, its version and its options.
     time_ns
-        No schedule takes less; None if the claim is that there is none.
+        The lower bound; None if the claim is that there is no schedule.
     valid_for
         The class of schedules.
     scale_bits
-        Of the multipliers.
+        Number of fractional bits of the multipliers.
     """
 
     problem: str

@@ -1,4 +1,4 @@
-r"""Rows that follow from others at integer points, each checked on its own.
+r"""Derived rows: roundings and covers that follow from other rows at integer points.
 
 **Rounding** (Chvátal and Gomory). A combination :math:`a^\top x \ge b` of rows, with weights that
 are at least 0 on inequalities, divided by :math:`d > 0`. Continuous columns are dropped at what

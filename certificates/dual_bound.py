@@ -1,4 +1,4 @@
-r"""Weak duality over bounded columns, kept up to date in exact integers.
+r"""Dual bound of a model with bounded columns, updated incrementally in exact integers.
 
 For any multipliers :math:`y` that are at least 0 on inequalities, every point of the model has
 
@@ -18,7 +18,7 @@ from .integer_model import IntegerModel
 
 
 class DualBound:
-    r"""The bound of the present multipliers within the present bounds of the columns.
+    r"""Dual bound for the current multipliers and the current bounds of the columns.
 
     A change of a multiplier costs the length of its row, one of a column's bounds is constant.
 
@@ -89,14 +89,14 @@ class DualBound:
         return work
 
     def column_changed(self, column: int) -> None:
-        """Follow a change of a column's bounds or reduced cost."""
+        """Update the bound after a change of a column's bounds or reduced cost."""
         cost = self.reduced_costs[column]
         least = min(cost * self._lower[column], cost * self._upper[column])
         self.value += least - self._least[column]
         self._least[column] = least
 
     def value_without(self, column: int, value: int) -> int:
-        """Return the bound on all points at which an integer column is not at one of its ends.
+        """Return the bound over all points where an integer column is not at `value`.
 
         `value` is its lower or its upper bound, and they differ.
         """

@@ -1,4 +1,4 @@
-"""What a certificate that proves nothing is answered with."""
+"""Error of a certificate that does not prove its claim."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ class CertificateError(ValueError):
 
 
 def on_one_line(text: str) -> str:
-    """Return a text without what could pass for another line, or change a terminal."""
+    """Return a text on one line, without line breaks and control characters."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:1000])

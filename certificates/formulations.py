@@ -1,4 +1,4 @@
-"""Which formulations there are for which problems, by name and version."""
+"""Registry of the formulations that the checker knows, by problem, name and version."""
 
 from __future__ import annotations
 

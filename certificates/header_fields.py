@@ -1,4 +1,4 @@
-"""Fields of parsed JSON, each checked for what it must be."""
+"""Typed access to fields of parsed JSON, with checks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check_kind(instance: Mapping[str, Any], kind: str, known: set[str]) -> None:
 def integer_field(
     fields: Mapping[str, Any], key: str, least: int = 0, default: int | None = None
 ) -> int:
-    """Return an integer; booleans and fractions are none."""
+    """Return an integer; booleans and fractions are refused."""
     value = fields.get(key, default)
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= _MOST:
         raise CertificateError(f"{key} is not an integer from {least} on: {str(value)[:60]}")

@@ -1,4 +1,4 @@
-r"""An integer program in exact integers, and what a bound on its objective says of the time.
+r"""Integer program in exact integers, with the time that a bound on its objective stands for.
 
 .. math::
     \min c^\top x \quad \text{s.t.} \quad a_i^\top x \ge b_i \;\text{or}\; a_i^\top x = b_i,
@@ -25,7 +25,7 @@ _COLUMN, _ROW = 32, 16
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row: coefficients of distinct columns, and the right-hand side.
+    """Row of an integer program: coefficients of distinct columns, and the right-hand side.
 
     An equation, or else an inequality that asks for at least `right`.
     """

@@ -1,4 +1,4 @@
-"""A branching tree in preorder, every leaf of which must prove the claim in its part of the space.
+"""Check of a branching tree: every leaf must prove the claim in its part of the space.
 
 At any time some columns have narrower bounds than in the model: those of the branches above, and of
 columns fixed on the way. A branch on an integer column at `v` splits the points into those with at
@@ -27,7 +27,7 @@ _MOST_WORK = 2_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class _Branch:
-    """A branch whose first subtree (or second) is being read."""
+    """Branch whose first or second subtree is being read."""
 
     column: int
     least_above: int
@@ -37,7 +37,7 @@ class _Branch:
 
 @dataclass(frozen=True, slots=True)
 class TreeSize:
-    """How large a checked proof was."""
+    """Size of a checked proof."""
 
     derived_rows: int
     leaves: int
@@ -47,7 +47,7 @@ class TreeSize:
 
 
 class ProofTree:
-    r"""The present node of the tree, with its bounds and both vectors of multipliers.
+    r"""Current node of the tree, with its column bounds and both vectors of multipliers.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class ProofTree:
         self._derived_rows = self._leaves = self._work = 0
 
     def check(self, records: Iterable[Record]) -> TreeSize:
-        """Follow all records.
+        """Check all records of the tree.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""A model, and the schedules that a bound of it holds for."""
+"""Model with the class of schedules for which its bound is valid."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .integer_model import IntegerModel
 
 @dataclass(frozen=True, slots=True)
 class StatedModel:
-    """What a builder of a formulation returns.
+    """Model of a formulation, and the class of schedules for which its bound is valid.
 
     Attributes
     ----------

@@ -1,1 +1,1 @@
-"""What an answer is: schedules, and the independent replays that judge them."""
+"""Schedules: the answers to problems, with the independent replays that judge them."""

@@ -1,1 +1,1 @@
-"""What certificates of chains claim, and how it is checked."""
+"""Certificates of chains: their formulations, and the dynamic programs of their bounds."""

@@ -37,7 +37,7 @@ Part = tuple[str, int, int, int]
 
 
 class Beginning(NamedTuple):
-    """A way to begin a sub-chain: what it is, at which stage, what it repeats, what is left."""
+    """First decision of a sub-chain: its kind, its stage, what it repeats, and the parts left."""
 
     way: str
     stage: int
@@ -47,7 +47,7 @@ class Beginning(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ProgramSize:
-    """How large a checked proof was."""
+    """Size of a checked proof."""
 
     sub_chains: int
     steps: int
@@ -57,7 +57,7 @@ class ProgramSize:
 
 
 class Bellman(ABC):
-    """The step functions that have been checked so far.
+    """Checker of step functions below a dynamic program; holds those checked so far.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class Bellman(ABC):
         """
 
     def check(self, records: Iterable[Record]) -> ProgramSize:
-        """Follow all records; each step costs the number of ways to begin its sub-chain.
+        """Check all records; each step costs time for every way to begin its sub-chain.
 
         Raises
         ------
@@ -173,7 +173,7 @@ class Bellman(ABC):
                 )
 
     def _least(self, part: Part) -> int:
-        """Return what is known to be spent at least."""
+        """Return the checked lower bound on the cost of a sub-chain in some memory."""
         table, s, t, memory = part
         listed = self._listed.get((table, s, t))
         if listed is None:

@@ -1,4 +1,4 @@
-r"""What has to be computed again after one moment of a chain's step, in exact integers.
+r"""Cut of a chain at one stage: the least recomputation that it forces, in exact integers.
 
 The model of `formulations/remat_chain/cut.py` with no rerun bounds of the stages below, whose
 docstring has the proof, for schedules that may drop any value at any time: the moment is the start

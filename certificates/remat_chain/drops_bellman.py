@@ -1,4 +1,4 @@
-r"""Lower bounds of the dynamic program of a chain's schedules that are persistent with drops.
+r"""Dynamic program of chain schedules that are persistent with drops, as lower bounds.
 
 A schedule may drop the input :math:`a^{\ell-1}` of a stage while :math:`\bar a^\ell` is there, and
 make it again before :math:`B^\ell`. `schedules/remat_chain/drop_rules.py` has the class of
@@ -57,7 +57,7 @@ from .bellman import Beginning, Bellman
 
 
 class DropsBellman(Bellman):
-    """The step functions of schedules with drops that have been checked so far.
+    """Checker of step functions below the dynamic program of schedules with drops.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A chain as the models read it from the parsed JSON of an instance."""
+"""Chain as the checker reads it from the parsed JSON of an instance."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STAGE_FIELDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenStage:
-    """The numbers of one stage; optional ones are 0 where they are absent."""
+    """Numbers of one stage; optional ones are 0 where they are absent."""
 
     forward_ns: int
     backward_ns: int
@@ -38,7 +38,7 @@ class GivenStage:
 
 @dataclass(frozen=True)
 class GivenChain:
-    """Stages in their order; the last one is the loss.
+    """Chain: its stages in order, the last one the loss.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class GivenChain:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> GivenChain:
-        """Read what counts for models.
+        """Read the fields that models use.
 
         Raises
         ------
@@ -106,5 +106,5 @@ class GivenChain:
         return self.stages[number - 1].output_bytes if number else self.input_bytes
 
     def gradient_bytes(self, number: int) -> int:
-        """Return what to add for the gradient of its input while stage `number` runs back."""
+        """Return the bytes to add for the gradient of its input while stage `number` runs back."""
         return 0 if self.overhead_holds_gradient else self.activation_bytes(number - 1)

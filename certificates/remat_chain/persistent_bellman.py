@@ -1,4 +1,4 @@
-r"""Lower bounds of a dynamic program: what recomputing costs each sub-chain in each memory.
+r"""Dynamic program of persistent chain schedules, as lower bounds on recomputation.
 
 The persistent schedules of a chain of stages :math:`1, \dots, N` follow a recurrence (RR-9302,
 Theorem 1, as `solvers/remat_chain/rotor.py` has it, with the corrections named there). Let
@@ -44,7 +44,7 @@ from .bellman import Beginning, Bellman
 
 
 class PersistentBellman(Bellman):
-    """The step functions of persistent schedules that have been checked so far.
+    """Checker of step functions below the dynamic program of persistent schedules.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What the recurrences of persistent schedules need to know of a chain."""
+"""Memory requirements of a chain in the recurrences of persistent schedules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_STAGES = 2_000
 
 
 class PersistentChain:
-    """The numbers of a chain that the recurrence needs; stages are counted from 1.
+    """Chain with the memory requirements of its sub-chains; stages are counted from 1.
 
     Raises
     ------
@@ -45,7 +45,7 @@ class PersistentChain:
         return max(self.forward_bytes(s, t), self.backward_bytes[s])
 
     def forward_bytes(self, s: int, t: int) -> int:
-        """Return what saving stage s needs beside its input, while t waits for its backward."""
+        """Return the bytes to save stage s beside its input, while t waits for its backward."""
         return self.output_bytes[t] + self.saved_bytes[s] + self._forward_bytes[s]
 
     def passing_needs(self, s: int, t: int) -> int:

@@ -1,1 +1,1 @@
-"""What certificates of graphs claim, and how it is checked."""
+"""Certificates of graphs: their formulations."""

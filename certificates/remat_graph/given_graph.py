@@ -1,4 +1,4 @@
-"""A graph as the models read it from the parsed JSON of an instance."""
+"""Graph as the checker reads it from the parsed JSON of an instance."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _NODE_FIELDS = {
 
 @dataclass(frozen=True)
 class GivenGraph:
-    """Nodes in the order of the instance, counted from 0.
+    """Graph: its nodes in the order of the instance, counted from 0.
 
     Attributes
     ----------
     durations_ns, output_bytes, workspace_bytes, keep
-        Of each node.
+        One entry for each node.
     inputs
         For each node the nodes that it reads, ascending; all of them come before it.
     """
@@ -51,7 +51,7 @@ class GivenGraph:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> GivenGraph:
-        """Read what counts for models.
+        """Read the fields that models use.
 
         Raises
         ------
@@ -89,7 +89,7 @@ class GivenGraph:
         return len(self.durations_ns)
 
     def with_ancestors(self, nodes: set[int]) -> set[int]:
-        """Return nodes and all that leads to them."""
+        """Return some nodes and all of their ancestors."""
         found = set(nodes)
         waiting = list(nodes)
         while waiting:

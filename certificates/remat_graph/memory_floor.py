@@ -1,4 +1,4 @@
-r"""What single operations of a graph's step need, and what stands together at its end.
+r"""Memory floor of a graph: what single operations need, and the kept values together.
 
 There are no columns: a step of any kind computes every node at least once, so that its time is at
 least :math:`\sum_i C_i`, the offset, and in memory :math:`B` it needs

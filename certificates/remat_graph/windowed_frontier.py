@@ -1,4 +1,4 @@
-r"""What must be computed again in windows between chosen first computations of a graph's step.
+r"""Windowed frontier model of a graph: least recomputation between cuts, in exact integers.
 
 The model of `formulations/remat_graph/windows/frontier.py`, whose docstring has every row and the
 proof that every schedule is a point, written once more and in exact integers: the checker trusts
@@ -117,14 +117,14 @@ class _Writer:
                 self._add_slot(t, q, w)
 
     def _read(self, start: int, end: int) -> set[int]:
-        """Return what nodes after `start` up to `end` read of nodes up to `start`."""
+        """Return the nodes up to `start` that nodes after it, up to `end`, read."""
         return {p for j in range(start + 1, end + 1) for p in self.graph.inputs[j] if p <= start}
 
     def _kept(self, last: int) -> set[int]:
         return {i for i in range(last + 1) if self.graph.keep[i]}
 
     def _read_first(self, w: int) -> set[int]:
-        """Return what the window's first computations read, and in the last one what is kept."""
+        """Return what the window's first computations read, in the last with the kept nodes."""
         t = self.cuts[w]
         if w + 1 < len(self.cuts):
             return self._read(t, self.cuts[w + 1])
@@ -201,7 +201,7 @@ class _Writer:
         self.model.at_most(f"slot_{t}_{q}", columns, weights, room)
 
     def _any_of(self, name: str, reasons: dict[str, int]) -> int:
-        """Return a column that is at least each of some columns; the only one stands for itself."""
+        """Return a column that is at least each of the given ones; a single one is returned."""
         if len(reasons) == 1:
             return next(iter(reasons.values()))
         later = self.model.add_column(name, 0, 1)

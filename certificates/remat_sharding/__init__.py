@@ -1,1 +1,1 @@
-"""What certificates of sharded graphs claim, and how it is checked."""
+"""Certificates of sharded graphs: their formulations."""

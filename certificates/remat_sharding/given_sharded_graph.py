@@ -1,4 +1,4 @@
-"""A sharded graph as the models read it from the parsed JSON of an instance."""
+"""Sharded graph as the checker reads it from the parsed JSON of an instance."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _TABLE_FIELDS = {"source", "target", "cost_ns"}
 
 @dataclass(frozen=True, slots=True)
 class GivenOperator:
-    """One operator.
+    """Operator of a sharded graph.
 
     Attributes
     ----------
@@ -50,11 +50,11 @@ class GivenOperator:
     inputs
         The operators that it reads, ascending.
     leader
-        The operator that decides its strategy; its own position, often.
+        The operator that decides its strategy; its own position unless it follows another.
     keep
         Whether its value is in memory at the end.
     cost_ns
-        What one computation takes with each strategy; None where it is forbidden.
+        Time of one computation with each strategy; None where it is forbidden.
     memory_bytes
         The size of its value with each strategy.
     """
@@ -69,15 +69,15 @@ class GivenOperator:
 
 @dataclass(frozen=True)
 class GivenShardedGraph:
-    """Operators in the order of the instance, counted from 0.
+    """Sharded graph: its operators in the order of the instance, counted from 0.
 
     Attributes
     ----------
     operators
         The operators; inputs and leaders come before those that name them.
     tables
-        By the positions of an operator that is read and one that reads it, what the resharding
-        costs: a row for each strategy of the first; None forbids a pair.
+        Resharding times, by the positions of an operator and its reader: a row for each strategy
+        of the first; None forbids a pair.
     """
 
     operators: tuple[GivenOperator, ...]
@@ -85,7 +85,7 @@ class GivenShardedGraph:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> GivenShardedGraph:
-        """Read what counts for models.
+        """Read the fields that models use.
 
         Raises
         ------
@@ -128,7 +128,7 @@ class GivenShardedGraph:
 
     @cached_property
     def groups(self) -> Mapping[int, tuple[int, ...]]:
-        """By leader, the operators that have one choice together."""
+        """Groups by leader: the operators that share one choice of strategy."""
         found: dict[int, list[int]] = {}
         for position, operator in enumerate(self.operators):
             found.setdefault(operator.leader, []).append(position)

@@ -73,7 +73,7 @@ def kiwi_reduced_compact(
 
 
 class _Moments:
-    """When values are computed again and freed: H of each operator of Z, l and live of all."""
+    """Times at which values are computed again and freed: H of each operator of Z, l and live."""
 
     def __init__(self, sharded: GivenShardedGraph) -> None:
         self.sharded = sharded
@@ -198,7 +198,7 @@ class _Writer:
                 del present[part]
 
     def _size(self, i: int, kind: int) -> tuple[int, dict[int, int]]:
-        """Return what a part of a lifetime counts in any case, and what besides, by column."""
+        """Return the size that a part of a lifetime always counts, and the rest by column."""
         places = self.choices.allowed(i)
         sizes = self.sharded.operators[i].memory_bytes
         least = min((sizes[k] for k in places), default=0)

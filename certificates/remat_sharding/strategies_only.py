@@ -1,4 +1,4 @@
-r"""The fastest strategies of a sharded graph, whatever the memory, in exact integers.
+r"""Fastest strategies of a sharded graph without a memory limit, in exact integers.
 
 The model of `formulations/remat_sharding/strategies_only.py`: every operator is computed once, and
 costs what its strategy and the resharding of its inputs cost. Columns and rows are those of

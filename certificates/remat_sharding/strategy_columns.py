@@ -1,4 +1,4 @@
-r"""The columns and rows that choose a strategy for each operator of a sharded graph.
+r"""Columns and rows that choose a strategy for each operator of a sharded graph.
 
 The model of `formulations/remat_sharding/strategy_columns.py`, whose docstring has the rows.
 Operators that have one choice together, :math:`g`, share binary columns ``s_g_k``, which are 0
@@ -25,7 +25,7 @@ from .given_sharded_graph import GivenShardedGraph, Table
 
 @dataclass(frozen=True)
 class PairColumns:
-    """The columns e between two choices.
+    """Columns e of the pairs of strategies of two choices.
 
     Attributes
     ----------
@@ -83,11 +83,11 @@ class StrategyColumns:
         return self.s[self._sharded.operators[i].leader]
 
     def allowed(self, i: int) -> list[int]:
-        """Return the strategies that are allowed for all that have the operator's choice."""
+        """Return the strategies that are allowed for all operators of the operator's group."""
         return [k for k, column in enumerate(self.of(i)) if self._model.upper[column]]
 
     def cost_ns(self, i: int, k: int) -> int:
-        """Return what one computation costs, with resharding from its own choice, or 0."""
+        """Return the time of one computation, with resharding inside its group, or 0."""
         own = self._sharded.operators[i].cost_ns[k] or 0
         return own + sum(table[k][k] or 0 for table in self._tables_within(i))
 
@@ -143,7 +143,7 @@ class StrategyColumns:
 
 
 def alike(signatures: Sequence[object]) -> list[list[int]]:
-    """Return the places of equal signatures, class by class, in the order of the first ones."""
+    """Return the positions of equal signatures, class by class, by first occurrence."""
     classes: dict[object, list[int]] = {}
     for place, signature in enumerate(signatures):
         classes.setdefault(signature, []).append(place)

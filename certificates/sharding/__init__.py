@@ -1,1 +1,1 @@
-"""What certificates of strategies claim, and how it is checked."""
+"""Certificates of strategy graphs: their formulations."""

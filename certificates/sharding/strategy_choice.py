@@ -1,4 +1,4 @@
-r"""One strategy for each node of a strategy graph within a memory limit, in exact integers.
+r"""Choice of one strategy for each node within a memory limit, in exact integers.
 
 The model of `formulations/sharding/ilp.py`, whose docstring has every row. Tables between the same
 two nodes are added up, the one that comes first in the instance is the first. Columns, all binary,

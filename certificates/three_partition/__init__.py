@@ -1,1 +1,1 @@
-"""What certificates of 3-PARTITION claim, and how it is checked."""
+"""Certificates of 3-PARTITION: their formulations."""

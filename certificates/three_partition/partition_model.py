@@ -1,4 +1,4 @@
-r"""3-PARTITION: triples of values, and the assignment of items to groups, in exact integers.
+r"""Models of 3-PARTITION, by triples of values and by assignment, in exact integers.
 
 The models of `formulations/three_partition/triples.py` and, with groups named after their largest
 item, of `formulations/three_partition/assignment.py`. There is no objective: a point is a

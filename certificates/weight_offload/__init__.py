@@ -1,1 +1,1 @@
-"""What certificates of offloaded weights claim, and how it is checked."""
+"""Certificates of weight offloading: their formulations."""

@@ -70,7 +70,7 @@ def weight_offload_aggregated(
 
 @dataclass(frozen=True)
 class _Class:
-    """The layers that share inventories: their sizes, 0 for others, and the columns.
+    """Class of layers that share inventories: their sizes, 0 for others, and the columns.
 
     By operation, by layer from 1 (index 0 is not used), `window` up to :math:`L + 1`.
     """
@@ -243,7 +243,7 @@ class _Writer:
             self.model.at_least(f"wait_{k}", columns, [self.block, -1, -1], 0)
 
     def _absence(self, g: int, k: int) -> dict[int, int]:
-        """Return what is absent of a class when an operation starts, as coefficients."""
+        """Return the absent bytes of a class when an operation starts, as coefficients."""
         part = self.classes[g]
         absent = {part.absent[self.given.layer_of[k]]: 1}
         if self.whole and g == 0:

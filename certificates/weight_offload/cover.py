@@ -1,4 +1,4 @@
-r"""What has to come back over the link for the first and for the last layer, in exact integers.
+r"""Cover bound of weight offloading: least prefetches for the first and the last layer.
 
 The closed form of `solvers/weight_offload/bounds/closed_form.py`, whose docstring has the proof, as
 two knapsack rows. Operations, sizes and the link are those of `given_weight_offload`; with

@@ -1,4 +1,4 @@
-r"""Weight offloading as the models read it: the cycle of operations, the memory and the link.
+r"""Weight offloading as the checker reads it: the cycle of operations, the memory, the link.
 
 Operations :math:`k = 0, \dots, 2L-1` are :math:`B_L, \dots, B_1, F_1, \dots, F_L` of the layers
 :math:`1, \dots, L`, so that :math:`B_i` stands at :math:`b_i = L - i` and :math:`F_i` at
@@ -33,14 +33,14 @@ _NS_PER_S = 10**9
 
 @dataclass(frozen=True)
 class GivenWeightOffload:
-    """Layers are counted from 1; index 0 of `weights` is not used and 0.
+    """Weight offloading problem; layers are counted from 1, and index 0 of `weights` is 0.
 
     Attributes
     ----------
     weights
         Bytes of the weights of each layer.
     layer_of, durations_ns, needs_bytes
-        Of each operation: its layer, its time and :math:`e_k`.
+        Layer, time and :math:`e_k` of each operation.
     memory_bytes
         The limit.
     link_bytes, link_ns
@@ -123,5 +123,5 @@ class GivenWeightOffload:
         return -(-size_bytes * self.link_ns // self.link_bytes)
 
     def excess_bytes(self, operation: int) -> int:
-        """Return what has to be absent of all weights when an operation starts, if above 0."""
+        """Return the bytes of weights to be absent when an operation starts; may be negative."""
         return self.total_bytes + self.needs_bytes[operation] - self.memory_bytes

@@ -1,4 +1,4 @@
-r"""The mixed-integer program of the paper on weight offloading, corrected, in exact integers.
+r"""Mixed-integer program of the weight offloading paper, corrected, in exact integers.
 
 The model of `formulations/weight_offload/paper.py`, whose docstring has every row, the proof that
 every schedule is a point, and what the print gets wrong. Operations, sizes and the link are those
@@ -143,7 +143,7 @@ class _Writer:
             self._waits(f"apart_{i}", self._b(i), [self.O[i, self._b(i)]])
 
     def _waits(self, name: str, k: int, moved: list[int]) -> None:
-        """Add the row that the idle time of an interval carries all of what moves."""
+        """Add the row that the idle time of an interval is enough for some of its transfers."""
         amounts = [-self.given.link_ns] * len(moved)
         self.model.at_least(name, [self.z[k], *moved], [self.given.link_bytes, *amounts], 0)
 

@@ -1,4 +1,4 @@
-"""Schedules that run: on a PyTorch ``nn.Sequential``, and on the graph of any training step.
+"""Execution of schedules in PyTorch: of an ``nn.Sequential``, or of the graph of any step.
 
 >>> from jettison.torch import checkpoint_sequential_optimal
 >>> model = checkpoint_sequential_optimal(model, memory="60%", sample_input=batch)

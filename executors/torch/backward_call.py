@@ -1,4 +1,4 @@
-"""What a schedule can do for a backward pass, and what it cannot."""
+"""Check of the kind of backward pass: a schedule supports plain ones only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jettison.torch.errors import ExecutionError
 
 
 def check_plain_backward() -> None:
-    """Check, inside a backward pass, that it accumulates all gradients and records none of them.
+    """Check, inside a backward pass, that it accumulates all gradients and records no graph.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""From a model and an amount of memory to a model that trains within it."""
+"""Optimal checkpointing of a sequential model: train it within an amount of memory."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def checkpoint_sequential_optimal(
     chain
         What `profile_chain` returned for this model before.
     bandwidth
-        Of the link to the host, each way (``"12GB/s"``); None not to offload.
+        Bandwidth of the link to the host, each way (``"12GB/s"``); None for no offloading.
     loss
         None, or a module or function of the output and further arguments.
     sample_loss_arguments
@@ -76,8 +76,8 @@ def checkpoint_sequential_optimal(
     warmup, repeats
         As in `profile_chain`.
     gradients
-        Of parameters: new in each step, or accumulated over several backward passes, which takes
-        more memory.
+        Gradients of parameters: new in each step, or accumulated over several backward passes,
+        which takes more memory.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def _as_sequential(model: nn.Sequential | Sequence[nn.Module]) -> nn.Sequential:
 
 
 class _LossOfSample(nn.Module):
-    """The loss of one batch. Its arguments are buffers: they are in memory anyway."""
+    """Loss of the sample batch, whose arguments are buffers, since they are in memory anyway."""
 
     def __init__(self, loss: Callable[..., Tensor], arguments: tuple[Any, ...]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""From a model, a loss and an amount of memory to a training step that keeps to it."""
+"""Optimal checkpointing of the training step of any model, within an amount of memory."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def checkpoint_step_optimal(
     method, time_limit
         As in `solve`.
     warmup, repeats
-        Of the measurement of each operation.
+        Runs of each operation before, and for, its measurement.
 
     Raises
     ------

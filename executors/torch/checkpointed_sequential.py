@@ -34,7 +34,7 @@ Loss = Callable[..., Tensor]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """What the replay says of a step.
+    """Predicted time and peak of a step, by the replay.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Prediction:
 
 
 class CheckpointedSequential(Uncopied, nn.Module):
-    r"""Runs a sequential model forward and backward by a schedule of its chain.
+    r"""Sequential model that runs forward and backward by a schedule of its chain.
 
     The result of a step is that of the plain model, gradients included: repeated forward operations
     draw the same random numbers (of PyTorch's, Python's and NumPy's global generators), under the
@@ -161,7 +161,7 @@ class CheckpointedSequential(Uncopied, nn.Module):
         return delivered
 
     def extra_repr(self) -> str:
-        """Return what is predicted, for ``repr``."""
+        """Return the predicted time and peak, for ``repr``."""
         return (
             f"{len(self.schedule.operations)} operations, {self.predicted.time_ns} ns, "
             f"{self.predicted.peak_bytes} bytes"
@@ -217,7 +217,7 @@ class CheckpointedSequential(Uncopied, nn.Module):
 
 
 class _LossStage(nn.Module):
-    """The loss with its further arguments; a module, so that its buffers are looked after."""
+    """Loss with its further arguments, as a module, so that its buffers are handled."""
 
     def __init__(self, loss: nn.Module, arguments: tuple[Any, ...]) -> None:
         super().__init__()
@@ -241,7 +241,7 @@ def _trains(parameters: Iterable[Tensor]) -> bool:
 
 
 class _RunBelow(torch.autograd.Function):
-    """The sequence up to the loss; backward, all that does not need the output's gradient."""
+    """Autograd function of the forward part up to the loss; backward, the rest of the schedule."""
 
     @staticmethod
     def forward(ctx: Any, run: ScheduleRun, anchor: Tensor, model_input: Tensor) -> Tensor:
@@ -256,7 +256,7 @@ class _RunBelow(torch.autograd.Function):
 
 
 class _TakeOutput(torch.autograd.Function):
-    """The output of the sequence; backward, what uses the output's gradient."""
+    """Autograd function that returns the output; backward, the operation that uses its gradient."""
 
     @staticmethod
     def forward(ctx: Any, run: ScheduleRun, token: Tensor) -> Tensor:

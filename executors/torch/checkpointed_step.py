@@ -1,4 +1,4 @@
-"""A training step of any model that runs by a schedule of its graph."""
+"""Training step of any model that runs by a schedule of its graph."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from jettison.torch.step_program import StepProgram
 
 
 class CheckpointedStep(Uncopied, nn.Module):
-    r"""Computes the loss of a batch and its gradients by a schedule of the step's graph.
+    r"""Training step that computes the loss and its gradients by a schedule of its graph.
 
     ``step(batch, labels).backward()`` does what ``loss(model(batch), labels).backward()`` does, and
     the result is the same, gradients included. Each operation of the trace runs on tensors that
@@ -117,7 +117,7 @@ class CheckpointedStep(Uncopied, nn.Module):
         return loss
 
     def extra_repr(self) -> str:
-        """Return what is predicted, for ``repr``."""
+        """Return the predicted time and peak, for ``repr``."""
         return (
             f"{len(self.schedule.operations)} operations, {self.predicted.time_ns} ns, "
             f"{self.predicted.peak_bytes} bytes"
@@ -125,7 +125,7 @@ class CheckpointedStep(Uncopied, nn.Module):
 
 
 class _RunStep(torch.autograd.Function):
-    """The step up to the gradient of its loss; backward, the rest."""
+    """Autograd function of the step up to the gradient of its loss; backward, the rest."""
 
     @staticmethod
     def forward(ctx: Any, run: GraphRun, anchor: Tensor) -> Tensor:

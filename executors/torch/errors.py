@@ -8,11 +8,11 @@ from jettison.instances.core.errors import JettisonError
 
 
 class ExecutionError(JettisonError, RuntimeError):
-    """A step is asked for what a schedule cannot do; the message says what to do instead."""
+    """Error of a step that a schedule cannot run; the message says what to do instead."""
 
 
 class Uncopied:
-    """A module that cannot be copied or pickled: its trace or schedule is about one model."""
+    """Module that cannot be copied or pickled, since its trace or schedule is of one model."""
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise ExecutionError(

@@ -1,4 +1,4 @@
-"""What is known of a sequence before it runs: where the caller's loss is, and what has to wait."""
+"""Execution plan of a chain schedule: what is worked out once, before it runs many times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Operation = ChainOperation | TransferOperation
 
 @dataclass(frozen=True, slots=True)
 class ExecutionPlan:
-    r"""A sequence of operations, ready to run many times.
+    r"""Execution plan of a chain schedule: ready to run many times.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class ExecutionPlan:
     def of(
         cls, operations: Sequence[Operation], chain: Chain, memory_bytes: int | None
     ) -> ExecutionPlan:
-        """Analyse a sequence.
+        """Make the plan of a schedule.
 
         Without `memory_bytes` nothing that leaves stays longer than to the next operation that
         takes memory. :math:`O(n^2)` at worst for n operations, usually linear.

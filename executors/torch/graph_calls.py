@@ -1,4 +1,4 @@
-"""Calls of the operators of a trace on the tensors of one step, which stand in numbered slots."""
+"""Calls of the operators of a trace on tensors that are held in numbered registers."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from torch import Tensor, fx
 
 from jettison.instances.profilers.torch_graphs.traced_step import Source, TracedStep, source_of
 
-# Tensors, and lists of them where a view has several results; None in a slot that is free.
-Slots = list[Any]
-_Fill = Callable[[Slots], Any]
+# Tensors, and lists of them where a view has several results; None in a register that is free.
+Registers = list[Any]
+_Fill = Callable[[Registers], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An operator, and where its arguments stand.
+    """Call of an operator, with the registers of its arguments.
 
     Attributes
     ----------
     target
         The operator.
     arguments
-        What it is called with, but for tensors.
+        Its arguments, with None in the place of tensors.
     fills
-        Places of arguments that are tensors or hold some, and how they are made of the slots.
+        Positions of arguments that are tensors or hold some, and how to read them from registers.
     options
         The same for arguments by name, all of them.
     """
@@ -38,27 +38,27 @@ class Call:
     fills: tuple[tuple[int, _Fill], ...]
     options: Mapping[str, _Fill]
 
-    def on(self, slots: Slots) -> Any:
+    def on(self, registers: Registers) -> Any:
         """Call the operator."""
         arguments = list(self.arguments)
         for place, fill in self.fills:
-            arguments[place] = fill(slots)
+            arguments[place] = fill(registers)
         if not self.options:
             return self.target(*arguments)
-        options = {name: fill(slots) for name, fill in self.options.items()}
+        options = {name: fill(registers) for name, fill in self.options.items()}
         return self.target(*arguments, **options)
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view of what is in a slot, and the slot for it."""
+    """Call that makes a view of a tensor, and the register of the view."""
 
-    slot: int
+    register: int
     call: Call
 
 
-class TraceSlots:
-    """The slots of a trace: one for each result, for each resident tensor, and for each view.
+class TraceRegisters:
+    """Register numbers of a trace: one for each result, resident tensor and view.
 
     Parameters
     ----------
@@ -74,17 +74,17 @@ class TraceSlots:
         return len(self._numbers)
 
     def of(self, source: Source, *, first: bool = False) -> int:
-        """Return the slot of a result or resident tensor.
+        """Return the register of a result or resident tensor.
 
-        With `first` it is that of the result as its operation made it first, which stays until the
-        buffers are written that follow from it.
+        With `first` it is the register of the result of the operation's first run, which is kept
+        until the buffers that are computed from it have been written.
         """
         node, _ = source
         resident = node.op in {"placeholder", "get_attr"}
         return self._numbers.setdefault((source, first and not resident), len(self._numbers))
 
     def of_node(self, node: fx.Node, *, first: bool = False) -> int:
-        """Return the slot of a node: of a view, or of the result that it is."""
+        """Return the register of a node: of a view, or of the result that it is."""
         return self.of(source_of(node) if self._is_result(node) else (node, 0), first=first)
 
     def call(
@@ -109,12 +109,12 @@ class TraceSlots:
             options={name: _fill(item, number) for name, item in node.kwargs.items()},
         )
 
-    def given(self, slot: int) -> Call:
-        """Return the call that takes what is in a slot as it is."""
-        return Call(_same, (None,), ((0, operator.itemgetter(slot)),), {})
+    def given(self, register: int) -> Call:
+        """Return the call that returns the tensor in a register unchanged."""
+        return Call(_same, (None,), ((0, operator.itemgetter(register)),), {})
 
     def views(self, nodes: Iterable[fx.Node], *, first: bool = False) -> dict[fx.Node, View]:
-        """Return the views on the way to nodes, in the order in which they can be made."""
+        """Return the views that lead to nodes, in an order in which they can be made."""
         found: dict[fx.Node, View] = {}
         for node in nodes:
             if node not in found and not self._is_result(node):
@@ -123,7 +123,7 @@ class TraceSlots:
         return found
 
     def sources(self, nodes: Iterable[fx.Node]) -> tuple[Source, ...]:
-        """Return the results and resident tensors that nodes are, or are views of."""
+        """Return the results and resident tensors that nodes are or view."""
         found: dict[Source, None] = {}
         for node in nodes:
             if self._is_result(node):
@@ -133,7 +133,7 @@ class TraceSlots:
         return tuple(found)
 
     def _is_result(self, node: fx.Node) -> bool:
-        """Whether a node is in memory: resident, or a result of an operation, and no view."""
+        """Whether a node is a resident tensor or a result of an operation, and no view."""
         if node.target is operator.getitem:
             return node.args[0] in self._operations
         return node.op != "call_function" or node in self._operations
@@ -149,8 +149,8 @@ def _fill(item: Any, number: Callable[[fx.Node], int]) -> _Fill:
         return operator.itemgetter(number(item))
     if _nodes_of(item):
         parts = [_fill(part, number) for part in item]
-        return lambda slots: [part(slots) for part in parts]
-    return lambda slots: item
+        return lambda registers: [part(registers) for part in parts]
+    return lambda registers: item
 
 
 def _same(tensor: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The instructions of a graph schedule: what is called, and which slots are free then."""
+"""Instructions of a graph schedule: calls of operators, and the registers to free after each."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from jettison.instances.profilers.torch_graphs.traced_step import (
     mask_place,
 )
 from jettison.schedules.remat_graph.schedule import GraphOperationKind, GraphSchedule
-from jettison.torch.graph_calls import Call, Slots, TraceSlots, View
+from jettison.torch.graph_calls import Call, Registers, TraceRegisters, View
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """The gradient of a parameter, to be added to what it has.
+    """Gradient of a parameter, to be accumulated into it.
 
     Attributes
     ----------
     parameter
         Its name.
-    views, slot
+    views, register
         How to read it.
     ends
-        Slots that are free then.
+        Registers to free afterwards.
     is_shared
         Whether something else holds the same memory, so that it has to be copied.
     """
 
     parameter: str
     views: tuple[View, ...]
-    slot: int
+    register: int
     ends: tuple[int, ...]
     is_shared: bool
 
 
 @dataclass(slots=True)
 class Instruction:
-    """One call of an operator, which computes one node of the schedule, or two of the same trace.
+    """Instruction: one call of an operator, for one or two nodes of the schedule.
 
-    A selection of results calls nothing: they move to slots of their own.
+    A selection of results calls nothing: they move to registers of their own.
 
     Attributes
     ----------
@@ -56,19 +56,20 @@ class Instruction:
     sources
         The results and resident tensors that it reads.
     stale
-        Slots of views of an older result, which it replaces.
+        Registers of views of an older result, which it replaces.
     views
         Views that it reads and that are not there yet.
     call
         The call; None for a selection.
     stored
-        The places of the results that stay, each with its slot; for a selection slots with slots.
+        Positions of the results that stay, each with its register; for a selection pairs of
+        registers.
     device
-        Of the generator that it draws from, where it draws and is repeated; else None.
+        Device of the generator that it draws from, where it draws and is repeated; else None.
     ends
-        Slots that are free when it has run.
+        Registers to free when it has run.
     deliveries
-        Gradients that are complete then.
+        Gradients that are complete when it has run.
     """
 
     node: fx.Node
@@ -83,49 +84,49 @@ class Instruction:
 
     @property
     def makes(self) -> Iterable[int]:
-        """The slots that it fills with results."""
-        return (slot for _, slot in self.stored)
+        """The registers that it fills with results."""
+        return (register for _, register in self.stored)
 
-    def on(self, slots: Slots) -> None:
-        """Run it."""
-        for slot in self.stale:
-            slots[slot] = None
+    def on(self, registers: Registers) -> None:
+        """Run the instruction on the registers."""
+        for register in self.stale:
+            registers[register] = None
         if self.call is None:
-            for place, slot in self.stored:
-                slots[slot] = slots[place]
+            for place, register in self.stored:
+                registers[register] = registers[place]
             return
         for view in self.views:
-            slots[view.slot] = view.call.on(slots)
-        result = self.call.on(slots)
+            registers[view.register] = view.call.on(registers)
+        result = self.call.on(registers)
         if isinstance(result, Tensor):
-            for _, slot in self.stored:
-                slots[slot] = result
+            for _, register in self.stored:
+                registers[register] = result
         else:
-            for place, slot in self.stored:
-                slots[slot] = result[place]
+            for place, register in self.stored:
+                registers[register] = result[place]
 
 
 class InstructionList:
-    """Turns a schedule into instructions.
+    """Builder of the instructions of a schedule.
 
     A view is made when it is read first, and kept as long as what it views.
 
     Parameters
     ----------
-    traced, slots
-        The trace, and its slots.
+    traced, registers
+        The trace, and its registers.
     seed
-        The slot of the gradient of the loss, which is given and not computed.
+        The register of the gradient of the loss, which is given and not computed.
     first
-        Sources whose first values go to slots of their own as well.
+        Sources whose values at their first run also get registers of their own.
     """
 
     def __init__(
-        self, traced: TracedStep, slots: TraceSlots, seed: int, first: Iterable[Source]
+        self, traced: TracedStep, registers: TraceRegisters, seed: int, first: Iterable[Source]
     ) -> None:
         self.instructions: list[Instruction] = []
         self._traced = traced
-        self._slots = slots
+        self._registers = registers
         self._seed = seed
         self._first = set(first)
         self._selected = {item.node: item.part for item in traced.operations if item.is_selection}
@@ -158,21 +159,21 @@ class InstructionList:
             self._compute([waiting])
 
     def _compute(self, parts: Sequence[TracedOperation]) -> None:
-        node, slots = parts[0].node, self._slots
+        node, registers = parts[0].node, self._registers
         arguments = [] if node is self._traced.seed else node.all_input_nodes
         stored = [pair for part in parts for pair in self._stored(part)]
         for place in (place for part in parts for place in part.part):
             if (node, place) in self._first:
                 self._first.remove((node, place))
-                stored.append((place, slots.of((node, place), first=True)))
+                stored.append((place, registers.of((node, place), first=True)))
         device = None
         if self._repeats[parts[0].name] > 1 and is_random(node):
             device = next(result.device for result in parts[0].results if result is not None)
-        stale = [slot for part in parts for slot in self._drop_views(part)]
+        stale = [register for part in parts for register in self._drop_views(part)]
         self.instructions.append(
             Instruction(
                 node=node,
-                sources=slots.sources(arguments),
+                sources=registers.sources(arguments),
                 stale=tuple(stale),
                 views=self._new_views(arguments),
                 call=self._call(parts),
@@ -184,17 +185,17 @@ class InstructionList:
     def _call(self, parts: Sequence[TracedOperation]) -> Call:
         node = parts[0].node
         if node is self._traced.seed:
-            return self._slots.given(self._seed)
+            return self._registers.given(self._seed)
         masked = mask_place(node)
         if masked is None:
-            return self._slots.call(node)
+            return self._registers.call(node)
         made = {place for part in parts for place in part.part}
         asked: Sequence[bool] = node.args[masked]
         mask = [wanted and place in made for place, wanted in enumerate(asked)]
-        return self._slots.call(node, {masked: mask})
+        return self._registers.call(node, {masked: mask})
 
     def _select(self, entry: TracedOperation) -> None:
-        slots, node = self._slots, entry.node
+        registers, node = self._registers, entry.node
         self.instructions.append(
             Instruction(
                 node=node,
@@ -203,44 +204,45 @@ class InstructionList:
                 views=(),
                 call=None,
                 stored=tuple(
-                    (slots.of((node, ~place)), slots.of((node, place))) for place in entry.part
+                    (registers.of((node, ~place)), registers.of((node, place)))
+                    for place in entry.part
                 ),
             )
         )
 
     def _stored(self, entry: TracedOperation) -> list[tuple[int, int]]:
-        """Return the places of results that stay; what a selection may hold stays elsewhere."""
+        """Return the positions of results that stay, without those that a selection holds."""
         away = self._away(entry)
         return [
-            (place, self._slots.of((entry.node, ~place if place in away else place)))
+            (place, self._registers.of((entry.node, ~place if place in away else place)))
             for place in entry.stored
         ]
 
     def _away(self, entry: TracedOperation) -> Sequence[int]:
-        """Return the places of results that a selection of the same call takes over."""
+        """Return the positions of results that a selection of the same call takes over."""
         return () if entry.is_selection else self._selected.get(entry.node, ())
 
     def _ends(self, entry: TracedOperation) -> list[int]:
-        return [*(slot for _, slot in self._stored(entry)), *self._drop_views(entry)]
+        return [*(register for _, register in self._stored(entry)), *self._drop_views(entry)]
 
     def _drop_views(self, entry: TracedOperation) -> list[int]:
-        """Return the slots of all views that are there of the results of an operation."""
+        """Forget the present views of the results of an operation; return their registers."""
         away = self._away(entry)
         return [
-            slot
+            register
             for place in entry.stored
             if place not in away
-            for slot in self._views.pop((entry.node, place), {}).values()
+            for register in self._views.pop((entry.node, place), {}).values()
         ]
 
     def _new_views(self, nodes: Iterable[fx.Node]) -> tuple[View, ...]:
         found = []
-        for node, view in self._slots.views(nodes).items():
-            there = [self._views.setdefault(item, {}) for item in self._slots.sources([node])]
+        for node, view in self._registers.views(nodes).items():
+            there = [self._views.setdefault(item, {}) for item in self._registers.sources([node])]
             if any(node not in views for views in there):
                 found.append(view)
                 for views in there:
-                    views[node] = view.slot
+                    views[node] = view.register
         return tuple(found)
 
 

@@ -1,4 +1,4 @@
-"""What is known of a graph schedule before it runs."""
+"""Execution plan of a graph schedule: what is worked out once, before it runs many times."""
 
 from __future__ import annotations
 
@@ -16,49 +16,49 @@ from jettison.instances.profilers.torch_graphs.traced_step import (
     source_of,
 )
 from jettison.schedules.remat_graph.schedule import GraphSchedule
-from jettison.torch.graph_calls import TraceSlots, View
+from jettison.torch.graph_calls import TraceRegisters, View
 from jettison.torch.graph_instructions import Delivery, Instruction, InstructionList
 
 
 @dataclass(frozen=True, slots=True)
 class NewBuffers:
-    """How to read the new values of buffers at the end of the forward part.
+    """New values of buffers: where to read them at the end of the forward part.
 
     Attributes
     ----------
     views
         Views on the way to them, and what follows from resident tensors alone.
-    slots
-        The slot of each, by the name of the buffer.
+    registers
+        The register of each, by the name of the buffer.
     ends
-        Slots that are free when all have been written.
+        Registers to free when all have been written.
     """
 
     views: tuple[View, ...]
-    slots: Mapping[str, int]
+    registers: Mapping[str, int]
     ends: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class GraphPlan:
-    """A schedule of a traced step, ready to run many times.
+    """Execution plan of a schedule of a traced step: ready to run many times.
 
     Attributes
     ----------
     forward, backward
         The schedule; the backward part begins with what needs the gradient of the loss.
-    slots
-        What stands in each slot when a step begins: constants of the trace, or nothing.
+    registers
+        What stands in each register when a step begins: constants of the trace, or nothing.
     inputs
-        Slots of the inputs.
+        Registers of the inputs.
     resident
-        Slots of parameters and buffers, each with the name.
+        Registers of parameters and buffers, each with the name.
     unchanged
         Names of those that the step does not write to.
     old_buffers
-        Slots of the buffers that it writes to and whose old contents its backward part reads.
+        Registers of the buffers that it writes to and whose old contents its backward part reads.
     seed
-        Slot of the gradient of the loss, as the caller gives it.
+        Register of the gradient of the loss, as the caller gives it.
     loss_views, loss
         How to read the loss.
     new_buffers
@@ -67,7 +67,7 @@ class GraphPlan:
 
     forward: tuple[Instruction, ...]
     backward: tuple[Instruction, ...]
-    slots: tuple[Any, ...]
+    registers: tuple[Any, ...]
     inputs: tuple[int, ...]
     resident: tuple[tuple[int, str], ...]
     unchanged: tuple[str, ...]
@@ -79,7 +79,7 @@ class GraphPlan:
 
     @classmethod
     def of(cls, schedule: GraphSchedule, traced: TracedStep) -> GraphPlan:
-        """Analyse a schedule that the replay accepts.
+        """Make the plan of a schedule that the replay accepts.
 
         Raises
         ------
@@ -89,45 +89,50 @@ class GraphPlan:
             would not be there when the forward pass is over.
         """
         _check_draws(schedule, traced.operations)
-        slots = TraceSlots(traced)
-        seed = slots.of((traced.seed, -1))
-        wanted = slots.sources(traced.new_buffers.values())
-        entries = InstructionList(traced, slots, seed, wanted)
+        registers = TraceRegisters(traced)
+        seed = registers.of((traced.seed, -1))
+        wanted = registers.sources(traced.new_buffers.values())
+        entries = InstructionList(traced, registers, seed, wanted)
         entries.extend(schedule)
         instructions = entries.instructions
         backward = next(at for at, item in enumerate(instructions) if item.node is traced.seed)
-        _check_buffers(instructions[:backward], traced, slots)
+        _check_buffers(instructions[:backward], traced, registers)
         last_read = {
             source: place for place, item in enumerate(instructions) for source in item.sources
         }
         resident = {**traced.parameters, **traced.buffers}
         places = {node.name: node for node in traced.module.graph.nodes if node.op == "placeholder"}
-        for place, delivery in _deliveries(instructions, traced, slots, last_read, backward):
+        for place, delivery in _deliveries(instructions, traced, registers, last_read, backward):
             instructions[place].deliveries.append(delivery)
-        buffer_views = slots.views(traced.new_buffers.values(), first=True)
-        loss_views = slots.views([traced.loss])
+        buffer_views = registers.views(traced.new_buffers.values(), first=True)
+        loss_views = registers.views([traced.loss])
         read_late = {source for item in instructions[backward:] for source in item.sources}
-        read_late.update(slots.sources(traced.gradients.values()))
+        read_late.update(registers.sources(traced.gradients.values()))
         new_buffers = NewBuffers(
             views=tuple(buffer_views.values()),
-            slots={
-                name: slots.of_node(node, first=True) for name, node in traced.new_buffers.items()
+            registers={
+                name: registers.of_node(node, first=True)
+                for name, node in traced.new_buffers.items()
             },
             ends=tuple(
-                {view.slot for view in buffer_views.values()}
-                | {slots.of(item, first=True) for item in wanted if item[0].op == "call_function"}
+                {view.register for view in buffer_views.values()}
+                | {
+                    registers.of(item, first=True)
+                    for item in wanted
+                    if item[0].op == "call_function"
+                }
             ),
         )
-        loss = slots.of_node(traced.loss)
-        inputs = tuple(slots.of((places[name], 0)) for name in traced.inputs)
+        loss = registers.of_node(traced.loss)
+        inputs = tuple(registers.of((places[name], 0)) for name in traced.inputs)
         return cls(
             forward=tuple(instructions[:backward]),
             backward=tuple(instructions[backward:]),
             inputs=inputs,
-            resident=tuple((slots.of((places[at], 0)), name) for at, name in resident.items()),
+            resident=tuple((registers.of((places[at], 0)), name) for at, name in resident.items()),
             unchanged=tuple(name for name in resident.values() if name not in traced.new_buffers),
             old_buffers=tuple(
-                slots.of((places[at], 0))
+                registers.of((places[at], 0))
                 for at, name in traced.buffers.items()
                 if name in traced.new_buffers and (places[at], 0) in read_late
             ),
@@ -135,18 +140,18 @@ class GraphPlan:
             loss_views=tuple(loss_views.values()),
             loss=loss,
             new_buffers=new_buffers,
-            # The last, when all slots have their numbers.
-            slots=_constants(traced, slots),
+            # The last, when all registers have their numbers.
+            registers=_constants(traced, registers),
         )
 
 
-def _constants(traced: TracedStep, slots: TraceSlots) -> tuple[Any, ...]:
+def _constants(traced: TracedStep, registers: TraceRegisters) -> tuple[Any, ...]:
     constants = {
-        slots.of((node, 0)): getattr(traced.module, str(node.target))
+        registers.of((node, 0)): getattr(traced.module, str(node.target))
         for node in traced.module.graph.nodes
         if node.op == "get_attr"
     }
-    return tuple(constants.get(slot) for slot in range(len(slots)))
+    return tuple(constants.get(register) for register in range(len(registers)))
 
 
 def _check_draws(schedule: GraphSchedule, operations: Sequence[TracedOperation]) -> None:
@@ -164,11 +169,13 @@ def _check_draws(schedule: GraphSchedule, operations: Sequence[TracedOperation])
             )
 
 
-def _check_buffers(forward: Iterable[Instruction], traced: TracedStep, slots: TraceSlots) -> None:
-    made = {slot for item in forward for slot in item.makes}
+def _check_buffers(
+    forward: Iterable[Instruction], traced: TracedStep, registers: TraceRegisters
+) -> None:
+    made = {register for item in forward for register in item.makes}
     for name, node in traced.new_buffers.items():
-        for source in slots.sources([node]):
-            if source[0].op == "call_function" and slots.of(source, first=True) not in made:
+        for source in registers.sources([node]):
+            if source[0].op == "call_function" and registers.of(source, first=True) not in made:
                 raise InputError(
                     f"{source[0].name}, of which the new value of {name} is made, runs after the"
                     " loss",
@@ -181,16 +188,18 @@ def _check_buffers(forward: Iterable[Instruction], traced: TracedStep, slots: Tr
 def _deliveries(
     instructions: Sequence[Instruction],
     traced: TracedStep,
-    slots: TraceSlots,
+    registers: TraceRegisters,
     last_read: Mapping[Source, int],
     backward: int,
 ) -> list[tuple[int, Delivery]]:
-    """Return for each gradient after which instruction its parameter receives it.
+    """Return, for each gradient, the instruction after which its parameter receives it.
 
     That is when nothing reads the gradient any more, nor the parameter: a hook that runs then may
     write to both. None is before the backward part begins.
     """
-    last_made = {slot: place for place, item in enumerate(instructions) for slot in item.makes}
+    last_made = {
+        register: place for place, item in enumerate(instructions) for register in item.makes
+    }
     parameters = {
         name: node
         for node in traced.module.graph.nodes
@@ -201,20 +210,20 @@ def _deliveries(
     found = []
     for name, node in traced.gradients.items():
         source = sources[name]
-        slot = slots.of(source)
-        views = slots.views([node])
+        register = registers.of(source)
+        views = registers.views([node])
         # What the caller gave, or what is resident, is not the step's to give away.
         is_own = source[0].op == "call_function" and source[0] is not traced.seed
         is_shared = not is_own or holders.count(source) > 1
         delivery = Delivery(
             parameter=name,
             views=tuple(views.values()),
-            slot=slots.of_node(node),
-            ends=() if is_shared else (slot, *(view.slot for view in views.values())),
+            register=registers.of_node(node),
+            ends=() if is_shared else (register, *(view.register for view in views.values())),
             is_shared=is_shared,
         )
         ready = max(
-            last_made.get(slot, 0),
+            last_made.get(register, 0),
             last_read.get(source, 0),
             last_read.get((parameters[name], 0), 0),
             backward,

@@ -1,4 +1,4 @@
-"""One training step that runs by a graph schedule: the operations of its trace on real tensors."""
+"""Run of one training step by a graph schedule: the operations of its trace on real tensors."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from torch import Tensor, fx, nn
 
 from jettison.instances.profilers.device.autocast_state import AutocastState
 from jettison.torch.errors import ExecutionError
-from jettison.torch.graph_calls import Slots
+from jettison.torch.graph_calls import Registers
 from jettison.torch.graph_instructions import Delivery, Instruction
 from jettison.torch.graph_plan import GraphPlan
 from jettison.torch.step_conditions import UnchangedTensors
 
 
 class StepTensors:
-    """The parameters and buffers of a step as they are now, by name."""
+    """Current parameters and buffers of a step, by name."""
 
     def __init__(self, step: nn.Module) -> None:
         self._holders: dict[str, tuple[dict[str, Any], str]] = {}
@@ -35,7 +35,7 @@ class StepTensors:
 
 
 class GraphRun:
-    """The contents of memory during one step.
+    """Run of one step by a graph schedule, with the contents of memory.
 
     `forward` runs until the gradient of the loss is needed and returns the loss; `backward` takes
     that gradient and runs the rest.
@@ -58,28 +58,28 @@ class GraphRun:
         self._tensors = tensors
         self._device = inputs[0].device
         self._inputs = tuple(inputs)
-        self._slots: Slots = list(plan.slots)
-        for slot, tensor in zip(plan.inputs, inputs, strict=True):
-            self._slots[slot] = tensor
-        for slot, name in plan.resident:
-            self._slots[slot] = tensors[name]
-        for slot in plan.old_buffers:
-            self._slots[slot] = self._slots[slot].clone()
+        self._registers: Registers = list(plan.registers)
+        for register, tensor in zip(plan.inputs, inputs, strict=True):
+            self._registers[register] = tensor
+        for register, name in plan.resident:
+            self._registers[register] = tensors[name]
+        for register in plan.old_buffers:
+            self._registers[register] = self._registers[register].clone()
         self._held: UnchangedTensors | None = UnchangedTensors(self._unchanged())
         self._generators: dict[fx.Node, Tensor] = {}
         self._is_forward_done = False
 
     def forward(self) -> Tensor:
         """Run up to the gradient of the loss; return the loss."""
-        plan, slots = self._plan, self._slots
+        plan, registers = self._plan, self._registers
         with torch.no_grad():
             self._run(plan.forward)
             self._write_buffers()
             for view in plan.loss_views:
-                slots[view.slot] = view.call.on(slots)
-            loss: Tensor = slots[plan.loss].clone()
+                registers[view.register] = view.call.on(registers)
+            loss: Tensor = registers[plan.loss].clone()
             for view in plan.loss_views:
-                slots[view.slot] = None
+                registers[view.register] = None
         self._is_forward_done = True
         return loss
 
@@ -97,37 +97,37 @@ class GraphRun:
                 "time (retain_graph=True changes nothing); run the step again"
             )
         self._held.check(self._unchanged())
-        self._slots[self._plan.seed] = gradient
+        self._registers[self._plan.seed] = gradient
         try:
             with torch.no_grad():
                 self._run(self._plan.backward)
         finally:
             self._is_forward_done = False
             self._inputs = ()
-            self._slots.clear()
+            self._registers.clear()
             self._held = None
 
     def _unchanged(self) -> list[Tensor]:
-        """Return what the step reads and does not write to."""
+        """Return the tensors that the step reads and does not write to."""
         return [*self._inputs, *(self._tensors[name] for name in self._plan.unchanged)]
 
     def _run(self, instructions: Sequence[Instruction]) -> None:
-        slots = self._slots
+        registers = self._registers
         with AutocastState.current(self._device).switched_off().restored():
             for item in instructions:
                 if item.device is None:
-                    item.on(slots)
+                    item.on(registers)
                 else:
                     with self._drawing(item.node, item.device):
-                        item.on(slots)
-                for slot in item.ends:
-                    slots[slot] = None
+                        item.on(registers)
+                for register in item.ends:
+                    registers[register] = None
                 for delivery in item.deliveries:
                     self._deliver(delivery)
 
     @contextmanager
     def _drawing(self, node: fx.Node, device: torch.device) -> Iterator[None]:
-        """Draw what the node drew when it ran first, and leave the generator alone then."""
+        """Repeat the random draw of the node's first run, then restore the generator."""
         if node not in self._generators:
             self._generators[node] = _generator_state(device)
             yield
@@ -140,24 +140,24 @@ class GraphRun:
             _set_generator_state(device, now)
 
     def _deliver(self, delivery: Delivery) -> None:
-        slots = self._slots
+        registers = self._registers
         for view in delivery.views:
-            slots[view.slot] = view.call.on(slots)
-        gradient = slots[delivery.slot]
+            registers[view.register] = view.call.on(registers)
+        gradient = registers[delivery.register]
         if delivery.is_shared:
             gradient = gradient.clone()
-        for slot in delivery.ends:
-            slots[slot] = None
+        for register in delivery.ends:
+            registers[register] = None
         accumulate(self._tensors[delivery.parameter], gradient)
 
     def _write_buffers(self) -> None:
-        slots, new = self._slots, self._plan.new_buffers
+        registers, new = self._registers, self._plan.new_buffers
         for view in new.views:
-            slots[view.slot] = view.call.on(slots)
+            registers[view.register] = view.call.on(registers)
         # All are read before the first is written: one may follow from another's old value.
-        contents = {name: slots[slot].clone() for name, slot in new.slots.items()}
-        for slot in new.ends:
-            slots[slot] = None
+        contents = {name: registers[register].clone() for name, register in new.registers.items()}
+        for register in new.ends:
+            registers[register] = None
         for name, content in contents.items():
             self._tensors[name].copy_(content)
 

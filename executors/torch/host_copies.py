@@ -1,4 +1,4 @@
-"""Copies of tensors on the host: made, waited for, and brought back."""
+"""Copies of tensors on the host: offload, prefetch and synchronisation."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ Storages = list[torch.UntypedStorage]
 
 
 class HostCopies(Protocol):
-    """What an offload schedule needs of a device. A name stands for all storages of a tensor."""
+    """Transfers of a device for offload schedules; a name stands for all storages of a tensor."""
 
     def offload(self, name: Name, storages: Storages) -> None:
         """Begin to copy to the host; the storages are held until `release`."""
 
     def release(self, name: Name) -> None:
-        """Let the device's next operations wait for the copy, and let go of the storages."""
+        """Make the device's next operations wait for the copy, and release the storages."""
 
     def prefetch(self, name: Name) -> Storages:
         """Begin to copy back from the host, into new memory."""
 
     def await_arrival(self, name: Name) -> None:
-        """Let the device's next operations wait until the tensor is back."""
+        """Make the device's next operations wait until the tensor is back."""
 
 
 def host_copies(device: torch.device) -> HostCopies:
@@ -46,7 +46,7 @@ class CpuHostCopies:
         self._leaving[name] = storages
 
     def release(self, name: Name) -> None:
-        """Let go of the storages."""
+        """Release the storages."""
         self._leaving.pop(name, None)
 
     def prefetch(self, name: Name) -> Storages:
@@ -54,7 +54,7 @@ class CpuHostCopies:
         return [storage.clone() for storage in self._copies[name]]
 
     def await_arrival(self, name: Name) -> None:
-        """Nothing to wait for: a copy on a CPU is finished when it returns."""
+        """Do nothing: a copy on a CPU is finished when it returns."""
 
 
 class CudaHostCopies:
@@ -94,7 +94,7 @@ class CudaHostCopies:
         self._copies[name] = copies
 
     def release(self, name: Name) -> None:
-        """Let the computing stream wait: the memory is its own again when it goes on."""
+        """Make the computing stream wait for the copy, after which it may reuse the memory."""
         if self._leaving.pop(name, None) is not None:
             torch.cuda.current_stream(self._device).wait_event(self._copied[name])
 
@@ -115,7 +115,7 @@ class CudaHostCopies:
         return [target.untyped_storage() for target in targets]
 
     def await_arrival(self, name: Name) -> None:
-        """Let the computing stream wait for the copy, once."""
+        """Make the computing stream wait for the copy, once."""
         event = self._arrived.pop(name, None)
         if event is not None:
             torch.cuda.current_stream(self._device).wait_event(event)

@@ -1,4 +1,4 @@
-"""The error where a method found nothing to run."""
+"""Error where a method found no schedule to run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jettison.solvers.core.result import Result
 
 
 def no_schedule_error(problem: Problem, result: Result) -> InputError:
-    """Return an error that says what would do, as far as it is known."""
+    """Return an error with the least memory that would be enough, where it is known."""
     least = None if result.infeasibility is None else result.infeasibility.least_memory_bytes
     return InputError(
         f"{result.method} found no schedule within {problem.memory_bytes} bytes ({result.status})",

@@ -1,4 +1,4 @@
-"""What autograd saves for one stage, as storages that can leave memory and come back."""
+"""Tensors that autograd saves for one stage, as storages that can leave memory and come back."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _INPUT = -1
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a tensor lies: a storage by its number, or the stage's input, and a window on it.
+    """Location of a tensor: a storage by its number, or the stage's input, and a view of it.
 
-    What is seen through the window may be conjugated or negated.
+    The view may be conjugated or negated.
     """
 
     storage: int
@@ -51,14 +51,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A saved tensor that stays where it is, and its version when it was saved."""
+    """Saved tensor that does not move, with its version when it was saved."""
 
     tensor: Tensor
     version: int
 
 
 class SavedStorages:
-    r"""The storages of :math:`\bar a^\ell`, without the stage's input, parameters and buffers.
+    r"""Storages of :math:`\bar a^\ell`, without the stage's input, parameters and buffers.
 
     `pack` and `unpack` are hooks for ``torch.autograd.graph.saved_tensors_hooks``: the graph then
     holds places instead of tensors, and what it saved may be elsewhere while it is not used. What
@@ -138,7 +138,7 @@ class SavedStorages:
             )
 
     def add_output(self, output: Tensor) -> Place:
-        """Count the stage's output, and return its place.
+        """Add the stage's output to the storages, and return its place.
 
         An output that is a view of the input is a part of what is saved, as if it were a copy: it
         has to come back also where the input does not.
@@ -151,20 +151,20 @@ class SavedStorages:
         return Place.of(output, number)
 
     def use_input(self, stage_input: Tensor | None) -> None:
-        """Give the input to what was saved of it, or take it away."""
+        """Set the input that saved views of it refer to, or remove it."""
         self._input = None if stage_input is None else stage_input.untyped_storage()
 
     def release(self) -> list[torch.UntypedStorage]:
-        """Hand over all storages: from now on nothing here holds them."""
+        """Return all storages and stop holding them."""
         storages, self._storages = self._storages, []
         return storages
 
     def restore(self, storages: list[torch.UntypedStorage]) -> None:
-        """Take them back, or copies in the same order."""
+        """Take back the storages, or copies of them in the same order."""
         self._storages = storages
 
     def look(self) -> list[torch.UntypedStorage]:
-        """Return the storages, which stay here."""
+        """Return the storages without giving them up."""
         return list(self._storages)
 
     def _number(self, storage: torch.UntypedStorage) -> int:

@@ -1,4 +1,4 @@
-"""One training step that runs by a schedule: the operations, executed on real tensors."""
+"""Run of one training step by a chain schedule: its operations on real tensors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from jettison.torch.step_conditions import StepConditions
 
 @dataclass(frozen=True, slots=True)
 class RunStage:
-    """A stage of one step.
+    """Stage in the run of one step.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class RunStage:
 
 
 class ScheduleRun:
-    """The contents of memory during one step, and the operations on them.
+    """Run of one step by a chain schedule, with the contents of memory.
 
     The run has three parts. `forward` ends with the first forward operation of the loss, where the
     caller takes the output. `begin_backward` takes the gradient of the output and runs until that
@@ -281,7 +281,7 @@ class ScheduleRun:
         self._drop_saved(number)
 
     def _drop_saved(self, number: int) -> None:
-        """Drop a graph, if there is one; what can come back from the host keeps its nodes."""
+        """Drop a graph, if there is one; its nodes are kept if its tensors are on the host."""
         graph = self._saved.pop(number, None)
         if graph is not None and graph is self._hosted.get(number):
             graph.leave()

@@ -1,4 +1,4 @@
-r"""One stage with its graph: :math:`\bar a^\ell`, from ``F_all`` to ``B``.
+r"""Autograd graph of one stage: :math:`\bar a^\ell`, from ``F_all`` to ``B``.
 
 The graph of a stage begins and ends at two nodes of its own. The first takes the gradient of the
 input without accumulating it, which could copy it; the second hands in the gradient of the output,
@@ -21,14 +21,14 @@ from jettison.torch.saved_storages import Place, SavedStorages
 
 @dataclass(slots=True)
 class _Gradients:
-    """The gradient that goes into a stage's backward operation, and the one that comes out."""
+    """Gradients of a stage's output and input: in and out of its backward operation."""
 
     of_output: Tensor | None = None
     of_input: Tensor | None = None
 
 
 class _Entry(torch.autograd.Function):
-    """Makes an input part of a graph, in place: not as a view, which a stage could not change."""
+    """Autograd function that puts an input into a graph in place: a stage may not change a view."""
 
     @staticmethod
     def forward(ctx: Any, anchor: Tensor, stage_input: Tensor, gradients: _Gradients) -> Tensor:
@@ -44,7 +44,7 @@ class _Entry(torch.autograd.Function):
 
 
 class _Exit(torch.autograd.Function):
-    """The root of a stage's graph; its own value is empty."""
+    """Autograd function that is the root of a stage's graph; its own value is empty."""
 
     @staticmethod
     def forward(ctx: Any, output: Tensor, gradients: _Gradients) -> Tensor:
@@ -58,7 +58,7 @@ class _Exit(torch.autograd.Function):
 
 
 class StageGraph:
-    """The output of a stage and all that its backward operation needs of it.
+    """Output of a stage with all that its backward operation needs.
 
     Parameters
     ----------
@@ -116,16 +116,16 @@ class StageGraph:
         return self._root is not None
 
     def storages(self) -> list[torch.UntypedStorage]:
-        """Return what can move."""
+        """Return the saved storages that can leave memory."""
         return self._movable().look()
 
     def leave(self) -> None:
-        """Let go of what can move."""
+        """Release the storages that can leave memory."""
         self._movable().release()
         self._output = None
 
     def arrive(self, storages: list[torch.UntypedStorage]) -> None:
-        """Take back copies of what left."""
+        """Take back copies of the storages that have left."""
         saved = self._movable()
         saved.restore(storages)
         if self._place is not None:

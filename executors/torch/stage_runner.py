@@ -1,4 +1,4 @@
-"""Run a stage again exactly as it ran first: random numbers, buffers and autocast."""
+"""Repeated runs of a stage exactly like its first: random numbers, buffers and autocast."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ StageCall = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True, slots=True)
 class _Generators:
-    """States of the global generators: of PyTorch, of Python and of NumPy."""
+    """States of the global random number generators of PyTorch, Python and NumPy."""
 
     cpu: Tensor
     cuda: tuple[tuple[torch.device, Tensor], ...]
@@ -47,14 +47,14 @@ class _Generators:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a stage found when it ran first."""
+    """State that a stage found at its first run: generators and buffers."""
 
     generators: _Generators
     buffers: tuple[tuple[nn.Module, str, Tensor], ...]
 
 
 class StageRunner:
-    """Runs one stage in one training step: the first time as it is, every other time the same.
+    """Runner of one stage in one training step: every later run repeats the first exactly.
 
     The first run draws random numbers and updates buffers as in a plain step. A repeated run finds
     the generators and the buffers as the first one did, and leaves no trace in either: it works on
@@ -127,7 +127,7 @@ class StageRunner:
 
 
 def _on_copy(tensor: Tensor, copies: dict[int, torch.UntypedStorage]) -> Tensor:
-    """Return the tensor on a copy of its storage, which is made unless it is there."""
+    """Return the tensor on a copy of its storage, which is made at its first use."""
     storage = tensor.untyped_storage()
     address = storage.data_ptr()
     if address not in copies:

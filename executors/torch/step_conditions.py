@@ -1,4 +1,4 @@
-"""What has to stay as it is between the forward and the backward part of a step."""
+"""Conditions between the forward and backward part of a step: tensors and modes unchanged."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from jettison.torch.errors import ExecutionError
 
 
 class UnchangedTensors:
-    """Tensors that a step reads again in its backward part, as its forward part has them."""
+    """Tensors that a step reads again in its backward part, with their versions."""
 
     def __init__(self, tensors: Iterable[Tensor]) -> None:
         self._tensors = tuple(tensors)
         self._versions = [int(tensor._version) for tensor in self._tensors]
 
     def check(self, now: Sequence[Tensor]) -> None:
-        """Compare with what stands in their places now.
+        """Check that the tensors are the same, and have not been written to.
 
         Raises
         ------
@@ -36,7 +36,7 @@ class UnchangedTensors:
 
 
 class StepConditions:
-    """Modules, parameters and arguments of a step as its forward part leaves them.
+    """State of modules, parameters and arguments when the forward part of a step ends.
 
     Its backward part runs operations again: with other parameters, or in another mode, they would
     compute something else. Plain autograd refuses some of this, and does not need the rest.
@@ -56,7 +56,7 @@ class StepConditions:
         self._tensors = UnchangedTensors((*self._arguments, *parameters))
 
     def check(self) -> None:
-        """Compare with what is there now.
+        """Check that modules, parameters and arguments have not changed.
 
         Raises
         ------
@@ -75,7 +75,7 @@ class StepConditions:
 
 
 def _found(modules: Sequence[nn.Module]) -> tuple[list[Tensor], list[bool]]:
-    """Return the parameters, and the training modes and whether each parameter is trained."""
+    """Return the parameters, the training modes of modules, and which parameters are trained."""
     parameters: list[Tensor] = []
     flags: list[bool] = []
     for module in modules:

@@ -1,4 +1,4 @@
-"""A training step as a program: its trace, the graph that schedules are made for, its sample."""
+"""Step program: a training step with its trace, and the graph that schedules are made for."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class LossStep(nn.Module):
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """What has to be the same in each step."""
+    """Layout of an input, which has to be the same in each step."""
 
     size: tuple[int, ...]
     stride: tuple[int, ...]
@@ -65,16 +65,16 @@ class _Layout:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What a trace takes for granted of the step's modules.
+    """State of the step's modules that a trace relies on.
 
     Attributes
     ----------
     modules
         All of them, and None where one is absent.
     modes
-        Whether each is in training mode, and each parameter trained.
+        Whether each module is in training mode, and each parameter trained.
     layouts
-        Of each parameter and buffer, and the first place of the same tensor.
+        Layout of each parameter and buffer, and the first attribute with the same tensor.
     """
 
     modules: tuple[nn.Module | None, ...]
@@ -103,7 +103,7 @@ class _State:
         return cls(tuple(modules), tuple(modes), tuple(layouts))
 
     def check(self, now: _State) -> None:
-        """Compare with what is there when a step is to run."""
+        """Check that modules are as they were when the step was traced."""
         if now.modules != self.modules:
             raise ExecutionError(
                 "a module was replaced, added or removed since the step was traced; trace again"
@@ -123,7 +123,7 @@ class _State:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StepProgram:
-    """What `trace_step_program` returns.
+    """Step program: a traced training step and its graph, from `trace_step_program`.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ class StepProgram:
     state: _State
 
     def check(self, inputs: Sequence[Any]) -> None:
-        """Compare a step that is to run with the one that was traced.
+        """Check that a step that is to run is like the one that was traced.
 
         Raises
         ------
@@ -210,11 +210,11 @@ def trace_step_program(
     sample_loss_arguments
         The further arguments, tensors.
     name
-        Of the graph.
+        Name of the graph.
     cost
         How durations are known; measured on the device of the sample if it is not given.
     warmup, repeats
-        Of each measurement.
+        Runs of each operation before, and for, its measurement.
 
     Raises
     ------

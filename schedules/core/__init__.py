@@ -1,1 +1,1 @@
-"""What knows no kind of schedule: the protocol of schedules, their files and their replay."""
+"""Shared parts of all schedules: replays, schedule classes, violations, files, pictures."""

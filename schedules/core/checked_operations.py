@@ -1,4 +1,4 @@
-"""What a schedule is made of: operations of its own kind, and nothing else."""
+"""Type check of the operations of a schedule."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def checked_operations(
 ) -> tuple[Operation, ...]:
     """Return the operations of a schedule as a tuple.
 
-    A replay knows what to do with operations of its kind; anything else, such as a tuple of a name
-    and a number, would fail in the middle of it.
+    A replay handles operations of its own kind only; anything else, such as a tuple of a name and
+    a number, would fail in the middle of it.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def checked_operations(
     kinds
         The types that an operation may have.
     field
-        Of the schedule, for the message.
+        Field of the schedule, for the message.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The rules that a schedule was found to break, in the order of its operations."""
+"""Violations that a replay has found, in the order of the operations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jettison.schedules.core.replay import Rule, Violation
 
 
 class Findings:
-    """Collects violations; `position` and `operation` say what is being replayed."""
+    """Collector of violations; `position` and `operation` say what is being replayed."""
 
     def __init__(self) -> None:
         self.position = 0
@@ -33,7 +33,7 @@ class Findings:
         self._violations.append((self.position, found))
 
     def broken_at_start(self, tensor: str, bytes_over: int) -> None:
-        """Record that what is there before the first operation does not fit."""
+        """Record that the memory in use before the first operation exceeds the limit."""
         found = Violation(
             rule=Rule.OUT_OF_MEMORY,
             position=None,
@@ -44,7 +44,7 @@ class Findings:
         self._violations.append((-1, found))
 
     def broken_at_time(self, time: int, bytes_over: int) -> None:
-        """Record that what is live at a time of the instance does not fit."""
+        """Record that the values that are live at a time of the instance exceed the limit."""
         found = Violation(
             rule=Rule.OUT_OF_MEMORY,
             position=None,
@@ -61,5 +61,5 @@ class Findings:
 
     @property
     def violations(self) -> tuple[Violation, ...]:
-        """What was found, in the order of the operations."""
+        """The violations, in the order of the operations."""
         return tuple(found for _, found in sorted(self._violations, key=itemgetter(0)))

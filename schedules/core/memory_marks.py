@@ -1,4 +1,4 @@
-"""The marks that every picture of memory has: its peak and its limit."""
+"""Marks of the peak and of the limit in pictures of memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The picture of a replay: memory over time, with what is recomputed and the limit."""
+"""Picture of a replay: memory over time, with recomputations and the memory limit."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ _HEADROOM = 0.16
 def plot_memory(replay: Replay, *, title: str, ax: Axes | None = None) -> Figure:
     """Draw memory over time.
 
-    The line is what is in use while an operation runs, the grey area what stays when its time is
-    over. The strip below tells first computations from repeated ones and, on a chain, forward from
+    The line is the memory in use while an operation runs, the grey area the memory in use after it.
+    The strip below tells first computations from repeated ones and, on a chain, forward from
     backward; two thinner ones show when each direction of the link is in use. Operations of no
     duration show as vertical lines. The schedule need not be valid.
 

@@ -1,4 +1,4 @@
-"""Pictures on disk: PNG, SVG or PDF, written whole or not at all."""
+"""Picture files: PNG, SVG or PDF, written atomically."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all pictures share: their colours, the units of their axes, an empty figure, a legend.
+"""Common style of all pictures: colours, units of axes, empty figure, legend.
 
 Pictures are made of matplotlib's objects, never of pyplot, which would keep every figure alive and
 look for a screen. The functions that need matplotlib load it when they are called.
@@ -34,7 +34,7 @@ _CHARACTERS_PER_INCH = 11
 
 
 class AxisUnit(NamedTuple):
-    """The unit in which an axis counts, and how many bytes or nanoseconds it has."""
+    """Unit of an axis, and its size in bytes or nanoseconds."""
 
     name: str
     size: int
@@ -45,7 +45,7 @@ class AxisUnit(NamedTuple):
 
 
 def memory_unit(largest_bytes: int) -> AxisUnit:
-    """Return the largest binary unit of which `largest_bytes` holds at least one; else bytes."""
+    """Return the largest binary unit that is at most `largest_bytes`, else bytes."""
     for name in ("TiB", "GiB", "MiB", "KiB"):
         if largest_bytes >= BYTE_UNITS[name]:
             return AxisUnit(name, BYTE_UNITS[name])
@@ -53,7 +53,7 @@ def memory_unit(largest_bytes: int) -> AxisUnit:
 
 
 def time_unit(largest_ns: int) -> AxisUnit:
-    """Return the largest unit of time of which `largest_ns` holds at least one; else ns."""
+    """Return the largest unit of time that is at most `largest_ns`, else ns."""
     for name, size in _SECONDS.items():
         if largest_ns >= size:
             return AxisUnit(name, size)
@@ -71,7 +71,7 @@ def empty_axes(width_in: float, height_in: float, title: str) -> Axes:
 
 
 def set_title(axes: Axes, title: str) -> None:
-    """Write the title as it is: names are free to hold a dollar sign, which would begin a formula.
+    """Set the title as plain text: a dollar sign in a name does not begin a formula.
 
     A title that is wider than the axes is broken into lines.
     """

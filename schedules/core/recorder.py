@@ -1,4 +1,4 @@
-"""Bookkeeping that the replays share: the clock, the peak, and the list of violations."""
+"""Bookkeeping that sequential replays share: the clock, the peak, and the violations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 
 
 class Recorder:
-    """Collects the steps and violations of one replay; exact integers only."""
+    """Recorder of the steps and violations of one replay, in exact integers."""
 
     def __init__(self, *, stored_bytes: int, limit_bytes: int | None) -> None:
         self.stored_bytes = stored_bytes
@@ -76,7 +76,7 @@ class Recorder:
         self.stored_bytes = stored_bytes
 
     def verdict(self, schedule_class: ScheduleClass) -> Replay:
-        """Return what was found."""
+        """Return the verdict of the replay."""
         return Replay(
             steps=tuple(self._steps),
             peak_bytes=self._peak_bytes,

@@ -1,4 +1,4 @@
-"""The verdict of a replay: time, peak, memory over time, and every rule that was broken."""
+"""Verdict of a replay: time, peak, memory over time, and every violation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 
 
 class Rule(StrEnum):
-    """A rule that a schedule can break."""
+    """Rule that a schedule can break."""
 
     INPUT_MISSING = "input missing"
     OUT_OF_MEMORY = "out of memory"
@@ -32,7 +32,7 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """One rule broken by one operation.
+    """Violation: one rule broken by one operation.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One operation as the replay saw it.
+    """Record of one operation in a replay: its time and its memory.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """One tensor on its way between the accelerator and the host.
+    """Record of one transfer of a tensor between the accelerator and the host.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Replay:
-    """What an exact-integer replay found.
+    """Verdict of an exact-integer replay: time, peak, memory over time, and violations.
 
     Attributes
     ----------
@@ -133,8 +133,8 @@ class Replay:
     period_ns
         Where the schedule repeats, the time of one step; None elsewhere.
     memory_profile
-        Where the schedule repeats, (when, bytes in use from then on) over one period, in order of
-        time, each moment once; empty elsewhere, where `steps` hold it all.
+        Where the schedule repeats, (time, bytes in use from then on) over one period, ascending;
+        empty elsewhere, where `steps` hold it all.
     """
 
     steps: tuple[Step, ...]

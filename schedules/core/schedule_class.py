@@ -1,4 +1,4 @@
-"""Classes of schedules: a bound holds for one of them, and a schedule belongs to one."""
+"""Schedule classes: a bound is valid for one class, and every schedule belongs to one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class ScheduleClass(StrEnum):
-    r"""A set of schedules over which a statement holds.
+    r"""Class of schedules for which a bound is valid.
 
     ``persistent``
         On chains: what is checkpointed stays until its backward operation (RR-9302, Section 4.1).

@@ -1,4 +1,4 @@
-"""JSON files of schedules; each names the instance that it is for by its hash."""
+"""Schedule files in JSON; each names its instance by hash."""
 
 from __future__ import annotations
 

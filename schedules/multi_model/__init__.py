@@ -1,1 +1,1 @@
-"""Schedules of models that train together."""
+"""Multi-model schedules: training units, their replay and picture."""

@@ -1,4 +1,4 @@
-"""What a device is told while it trains sub-arrays of models."""
+"""Operations of a multi-model schedule: computations and copies of feature maps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class MultiModelAction(StrEnum):
-    """The kinds of operations; the first two name an operator, the others a feature map."""
+    """Kinds of operations; the first two name an operator, the others a feature map."""
 
     FORWARD = "F"
     BACKWARD = "B"
@@ -36,16 +36,16 @@ class MultiModelAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MultiModelOperation:
-    """One operation.
+    """Operation of a multi-model schedule.
 
     Attributes
     ----------
     action
-        What is done.
+        Kind of the operation.
     array
-        To which sub-array of the unit: 0 or 1.
+        Sub-array of the training unit that it belongs to: 0 or 1.
     position
-        Of the operator in its pass, or of the feature map, as in `SubArray`.
+        Position of the operator in its pass, or of the feature map, as in `SubArray`.
     """
 
     action: MultiModelAction

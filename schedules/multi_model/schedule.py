@@ -1,4 +1,4 @@
-"""Schedules that train several models in one memory."""
+"""Multi-model schedules: several models trained in one memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Round = tuple[MultiModelOperation, ...]
 
 @dataclass(frozen=True, slots=True)
 class TrainingUnit:
-    r"""Sub-arrays that are trained together, and the operations of one iteration.
+    r"""Training unit: one or two sub-arrays trained together, with one iteration's operations.
 
     A round is what µ-TWO captures as one graph and launches as a whole: the next one starts when
     its last computation and its last transfer have ended. A pair has two rounds,

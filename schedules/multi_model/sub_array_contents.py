@@ -1,4 +1,4 @@
-"""What one sub-array has in memory and on the host: the contents, without time or sizes.
+"""Contents of memory and host for one sub-array, without times or sizes.
 
 The life of a feature map within an iteration: the forward pass has it from the operator that makes
 it to its last forward use; then it is *idle* until its first backward use, in memory, on the host
@@ -18,7 +18,7 @@ Report = Callable[[Rule, str], None]
 
 
 class SubArrayContents:
-    """Follows the operations on one sub-array; broken rules are reported, and taken as kept.
+    """Contents of memory and host as the operations on one sub-array change them.
 
     Parameters
     ----------
@@ -60,14 +60,14 @@ class SubArrayContents:
         return self._forward.reached == len(self._array.forward)
 
     def begin(self) -> None:
-        """Begin an iteration: what there was of the one before is over."""
+        """Begin an iteration, with nothing left of the one before."""
         self._idle.clear()
         self._hosted.clear()
         self._forward.begin()
         self._backward.begin()
 
     def resume(self, earlier: SubArrayContents) -> None:
-        """Go on from what another one has come to."""
+        """Take over the contents of another one."""
         self._idle = set(earlier._idle)
         self._hosted = set(earlier._hosted)
         self._forward.reached = earlier._forward.reached
@@ -150,7 +150,7 @@ class SubArrayContents:
 
 
 class _Pass:
-    """The operators of one pass that have been issued; each has to be, once and in order."""
+    """Record of the issued operators of one pass, which come in order and once each."""
 
     def __init__(self, works: Sequence[Work], broken: Report) -> None:
         self._works = works

@@ -1,4 +1,4 @@
-"""What the replay of a schedule that trains several models found."""
+"""Verdict of the replay of a multi-model schedule."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jettison.schedules.core.replay import Replay
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingReplay(Replay):
-    """The verdict on one training iteration of all models.
+    """Verdict of the replay of one training iteration of all models.
 
     `period_ns` is its time, the sum over the units, and `memory_profile` covers all of it.
 

@@ -1,4 +1,4 @@
-"""The picture of a unit of sub-arrays, as in Figure 6 of µ-TWO: what runs, what moves, memory."""
+"""Picture of a training unit, as in Figure 6 of µ-TWO: computations, copies and memory."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _KINDS = (
 
 
 def plot_training(replay: TrainingReplay, *, title: str) -> Figure:
-    r"""Draw the unit that takes longest, of one iteration.
+    r"""Draw the longest training unit of one iteration.
 
     Above, what runs for each sub-array, and what is on its way in each direction of the link. The
     device runs one thing at a time; where it waits, both of its lanes are grey, and a moment that

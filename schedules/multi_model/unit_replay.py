@@ -1,4 +1,4 @@
-r"""The replay of a schedule that trains several models in one memory.
+r"""Replay of a multi-model schedule: several models trained in one memory.
 
 Computations, offloads and prefetches each run one after the other, in the order in which they are
 issued; a copy takes the time that the problem gives it. An operation starts as soon as
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class MultiModelReplay:
-    """Executes units, in exact integers; a broken rule is recorded and taken as kept."""
+    """Replay of training units in exact integers; it goes on after a violation."""
 
     def __init__(self, problem: MultiModelTraining) -> None:
         self._problem = problem
@@ -137,7 +137,7 @@ class MultiModelReplay:
         self._unit_ends_ns.append(self._started_ns)
 
     def _set_the_scene(self, last: Round) -> None:
-        """Find what the second round leaves of the first sub-array; its faults are told later."""
+        """Find what the second round leaves of the first sub-array; violations come later."""
         array = self._arrays[0]
         contents = SubArrayContents(array, lambda rule, name: None)
         for operation in last:

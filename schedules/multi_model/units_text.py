@@ -1,4 +1,4 @@
-"""The units of a schedule in a JSON file, where operators and feature maps have their names."""
+"""Training units as JSON, with operators and feature maps by name."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Schedules of chains that recompute."""
+"""Chain schedules: operations, drops, replay and pictures."""

@@ -1,4 +1,4 @@
-"""What a chain's operations read, make and drop: the contents of memory, without time or sizes."""
+"""Contents of memory as the operations of a chain change them, without times or sizes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TensorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """One tensor of a chain; stage 0 is the input of the chain."""
+    """Tensor of a chain; stage 0 is the input of the chain."""
 
     kind: TensorKind
     stage: int
@@ -37,7 +37,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What one operation does to the memory.
+    """Effect of one operation on the memory.
 
     Attributes
     ----------
@@ -62,13 +62,13 @@ class Effect:
     output: Tensor
 
     def change_bytes(self, chain: Chain) -> int:
-        """Return by how much more is stored after it than before it."""
+        """Return the change of the stored bytes; negative if the operation frees memory."""
         added = sum(tensor.size_bytes(chain) for tensor in self.adds)
         return added - sum(tensor.size_bytes(chain) for tensor in self.drops)
 
 
 class ChainContents:
-    r"""Which tensors of a chain are in memory, and whether the operations so far are persistent.
+    r"""Contents of memory on a chain, and whether the operations so far are persistent.
 
     Persistent means that no value is dropped or made again that had been saved, and none dropped
     but by an operation of Table 1: a value counts as saved once it is the input of ``F_ck`` or
@@ -165,17 +165,17 @@ class ChainContents:
         )
 
     def give_up(self, tensor: Tensor) -> None:
-        """Take a tensor out of memory that is held nowhere else, for nothing."""
+        """Drop a tensor that is held nowhere else, at no cost."""
         self.tensors.discard(tensor)
         self._lose(tensor.stage)
 
     def send_away(self, tensor: Tensor) -> None:
-        """Take a tensor out of memory that is held elsewhere: it is not lost."""
+        """Drop a tensor that has a copy elsewhere, on the host say: it is not lost."""
         self.tensors.discard(tensor)
         self._away.add(tensor)
 
     def bring_back(self, tensor: Tensor) -> None:
-        """Put a tensor back into memory that was held elsewhere."""
+        """Put a tensor back into memory from its copy elsewhere."""
         self._away.discard(tensor)
         self.tensors.add(tensor)
 

@@ -1,9 +1,9 @@
-r"""Whether a sequence on a chain is persistent but for checkpoints that are dropped for nothing.
+r"""Rules of the class "persistent with drops" of chain schedules, and their check.
 
 A persistent schedule keeps each checkpoint :math:`a^{\ell-1}` up to :math:`B^\ell`. Where
 :math:`\bar a^\ell` is in memory already, its input is of no use before :math:`B^\ell`; it can be
-dropped, and computed again in time. With :math:`g` the index of the gradient in memory, the rules
-are:
+dropped, and computed again in time. The class holds the schedules that are persistent but for such
+drops. With :math:`g` the index of the gradient in memory, its rules are:
 
 1. Every :math:`\bar a^\ell` stays until :math:`B^\ell`, and is made once up to then.
 2. A value that :math:`F_{ck}^\ell` or :math:`F_{all}^\ell` reads (a *checkpoint*
@@ -28,7 +28,7 @@ from jettison.schedules.remat_chain.contents import ChainContents, Tensor, Tenso
 
 
 class Reading(Enum):
-    """What a forward does with its input and its output.
+    """Kind of a forward operation by what it keeps of its input and output.
 
     ``SAVES``
         It keeps its input, and its output is all that the backward needs.
@@ -44,7 +44,7 @@ class Reading(Enum):
 
 
 class DropRules:
-    """Is told of each operation before it runs, and of what is in memory then.
+    """Check of the rules: told of each operation, and of the memory, before it runs.
 
     Time and memory linear in the number of operations.
 

@@ -1,4 +1,4 @@
-"""The picture of a schedule on a chain: which stage runs when, and what waits in memory."""
+"""Picture of a chain schedule: stages over time, and the values that wait in memory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _OPERATIONS = {
 
 
 class Stored(NamedTuple):
-    r"""A value that is in memory from one time to another.
+    r"""Value that is in memory from one time to another.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Stored(NamedTuple):
 
 
 def stored_values(chain: Chain, schedule: ChainSchedule) -> tuple[Stored, ...]:
-    """Return what waits in memory and when, in the order in which the values are dropped.
+    """Return the values that wait in memory, with their times, in the order of their drops.
 
     The rules are those of `ChainSchedule.replay`. Operations on stages that do not exist are
     passed over. Time linear in the number of operations.

@@ -1,4 +1,4 @@
-"""Sequences of rotor operations and of drops on a chain, and their replay."""
+"""Chain schedules: sequences of rotor operations and drops, and their replay."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jettison.schedules.remat_chain.drop_rules import DropRules, Reading
 
 
 class ChainOperationKind(StrEnum):
-    r"""The operations of Table 1 of RR-9302, and the drop of what a device holds.
+    r"""Kinds of operations on a chain: those of Table 1 of RR-9302, and the drop.
 
     ``F_all``
         Forward, saving all that the backward needs: :math:`a^{\ell-1} \to a^{\ell-1}, \bar a^\ell`.
@@ -47,7 +47,7 @@ class ChainOperationKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChainOperation:
-    """One operation on one stage, counted from 1; a drop also of the input, stage 0."""
+    """Operation on one stage, counted from 1; a drop may name the input, stage 0."""
 
     kind: ChainOperationKind
     stage: int
@@ -57,7 +57,7 @@ class ChainOperation:
 
     @property
     def computation(self) -> str | None:
-        """What it computes: the same for every kind of forward of one stage; None for a drop."""
+        """Key of what it computes, equal for all forward kinds of a stage; None for a drop."""
         match self.kind:
             case ChainOperationKind.DROP:
                 return None
@@ -68,11 +68,11 @@ class ChainOperation:
 
     @property
     def least_stage(self) -> int:
-        """The first stage that it may name."""
+        """Least number of a stage that it may name."""
         return 0 if self.kind is ChainOperationKind.DROP else 1
 
     def apply_to(self, contents: ChainContents) -> Effect:
-        """Run it on what is in memory."""
+        """Apply the operation to the contents of memory."""
         match self.kind:
             case ChainOperationKind.FORWARD_ALL:
                 return contents.forward_all(self.stage)
@@ -88,7 +88,7 @@ class ChainOperation:
 
 @dataclass(frozen=True, slots=True)
 class ChainSchedule:
-    """A sequence of operations on a chain, one after the other.
+    """Chain schedule: a sequence of operations, one after the other.
 
     Raises
     ------
@@ -132,7 +132,7 @@ class ChainSchedule:
 
 
 class _ChainReplay:
-    """One operation after the other, all memory in one place."""
+    """Replay of a chain schedule, operation by operation."""
 
     def __init__(self, chain: Chain, memory_bytes: int | None) -> None:
         self._chain = chain

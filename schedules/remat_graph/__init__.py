@@ -1,1 +1,1 @@
-"""Schedules of graphs that recompute."""
+"""Graph schedules: values computed and freed, their replay and picture."""

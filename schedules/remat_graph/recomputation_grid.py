@@ -1,4 +1,4 @@
-"""The picture of a schedule on a graph, as Checkmate draws it: stages against nodes."""
+"""Picture of a graph schedule as Checkmate draws it: a grid of stages and nodes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LONGEST_NAME = 24
 
 
 class Cell(IntEnum):
-    """What happens to a node (column) in a stage (row)."""
+    """State of a node (column) in a stage (row) of the grid."""
 
     NOTHING = 0
     KEPT = 1

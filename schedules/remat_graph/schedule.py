@@ -1,4 +1,4 @@
-"""Sequences of computations and deletions on a graph, and their replay."""
+"""Graph schedules: sequences of computations and deletions, and their replay."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 
 
 class GraphOperationKind(StrEnum):
-    """Compute a node into memory, or free its value."""
+    """Kinds of operations on a graph: compute a node into memory, or free its value."""
 
     COMPUTE = "compute"
     FREE = "free"
@@ -22,7 +22,7 @@ class GraphOperationKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GraphOperation:
-    """One operation on the node at a position of the graph's order, counted from 0."""
+    """Operation on one node, given by its position in the graph, counted from 0."""
 
     kind: GraphOperationKind
     node: int
@@ -30,7 +30,7 @@ class GraphOperation:
 
 @dataclass(frozen=True, slots=True)
 class GraphSchedule:
-    """A sequence of operations on a graph, one after the other.
+    """Graph schedule: a sequence of operations, one after the other.
 
     Raises
     ------
@@ -156,7 +156,7 @@ class GraphSchedule:
 
 
 def _without_unread(graph: Graph, computations: Sequence[int]) -> list[int]:
-    """Leave out every repeated computation whose value nobody reads, from the last backwards."""
+    """Remove every repeated computation whose value is never read, from the last one backwards."""
     first = {node: place for place, node in reversed(list(enumerate(computations)))}
     wanted = {position for position, node in enumerate(graph.nodes) if node.keep}
     kept: list[int] = []

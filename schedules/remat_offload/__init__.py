@@ -1,1 +1,1 @@
-"""Schedules of chains that recompute and move activations to the host."""
+"""Offload schedules of chains: computations and transfers to the host, and their replays."""

@@ -1,4 +1,4 @@
-r"""The replay of a chain's operations where memory follows transfers byte by byte.
+r"""Replay of an offload schedule with fluid transfers: memory changes byte by byte.
 
 POFO's model, for sequences of two phases: tensors are offloaded and dropped before the first
 backward, and brought back after the last first forward. All offloads end before the second phase
@@ -38,7 +38,7 @@ Operations = Sequence[ChainOperation | TransferOperation]
 
 
 def has_two_phases(operations: Operations) -> bool:
-    """Tell whether what is copied leaves before all backwards and prefetches, once each.
+    """Tell whether a sequence has two phases: all offloads, then all prefetches, once each.
 
     What has no copy may be dropped in either phase. A prefetch behind the last computation, in
     whose memory it would count, belongs to neither.
@@ -62,7 +62,7 @@ def has_two_phases(operations: Operations) -> bool:
 
 
 def second_phase(operations: Operations) -> int:
-    """Return where the second phase starts: at the first backward or prefetch."""
+    """Return the position of the first backward or prefetch, where the second phase starts."""
     for position, item in enumerate(operations):
         if isinstance(item, TransferOperation):
             if item.kind.is_prefetch:
@@ -74,7 +74,7 @@ def second_phase(operations: Operations) -> int:
 
 @dataclass(slots=True)
 class _Shipment:
-    """A tensor on the link, in ticks and units; it is pinned as long as it counts in full."""
+    """Tensor on the link, in ticks and units; while it is pinned it counts in full."""
 
     operation: str
     size: int
@@ -85,14 +85,14 @@ class _Shipment:
 
 @dataclass(slots=True)
 class _Phase:
-    """Computations and transfers of one phase, in its own time."""
+    """Phase of a sequence: its computations and transfers, on a time axis of its own."""
 
     clock: int = 0
     shipments: list[_Shipment] = field(default_factory=list)
 
     @property
     def end(self) -> int:
-        """When both queues are empty."""
+        """Time at which both queues are empty."""
         return max(self.clock, self.shipments[-1].end if self.shipments else 0)
 
     def ship(self, operation: str, size: int, ready: int, *, pinned: bool) -> _Shipment:
@@ -102,11 +102,11 @@ class _Phase:
         return self.shipments[-1]
 
     def on_the_way(self, tick: int) -> int:
-        """Return what the tensors that are not pinned still take."""
+        """Return the memory of the tensors on the link that are not pinned."""
         return sum(item.end - max(tick, item.start) for item in self._open(tick))
 
     def wait_for(self, room: int) -> None:
-        """Let time pass until what is on its way takes at most `room`, or all has gone."""
+        """Advance time until the tensors on the link take at most `room`, or none is left."""
         excess = self.on_the_way(self.clock) - max(room, 0)
         for item in self._open(self.clock):
             if excess <= 0:
@@ -122,7 +122,7 @@ class _Phase:
 
 @dataclass(slots=True)
 class _Computation:
-    """A computation with what is stored around it, in units, without what is on its way.
+    """Computation with the memory in use around it, in units, tensors on the link excluded.
 
     `returned` is the part of `before` that prefetches right before it have brought back.
     """
@@ -139,7 +139,7 @@ class _Computation:
 
 
 class FluidReplay:
-    """Executes a sequence of two phases; a broken rule is recorded as if it were kept.
+    """Replay of a sequence of two phases with fluid transfers; it goes on after a violation.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ class FluidReplay:
     def _prepare(
         self, position: int, operation: ChainOperation, stored: int
     ) -> _Computation | None:
-        """Run a computation on the contents of the memory; when it runs is decided later."""
+        """Apply a computation to the contents of memory; its time is decided later."""
         if not self._is_known(operation):
             return None
         effect = operation.apply_to(self._contents)
@@ -290,7 +290,7 @@ class FluidReplay:
         return _Computation(position, operation, effect, stored, taken, stored + change)
 
     def _place(self, phase: _Phase, item: _Computation) -> None:
-        """Let a computation run next in its phase, once its memory is there."""
+        """Run a computation next in its phase, as soon as its memory is free."""
         if self._limit_bytes is not None:
             # What adds nothing is not to blame for what is too much, but its memory has to be there
             # all the same: what is on its way may take it while it runs. A prefetch adds what it

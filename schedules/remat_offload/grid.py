@@ -1,4 +1,4 @@
-"""The picture of a schedule with transfers: its computations as those of a chain."""
+"""Picture of an offload schedule: its computations, drawn like those of a chain schedule."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def plot_offload_grid(chain: Chain, schedule: OffloadSchedule, *, title: str) -> Figure:
     """Draw the computations of a schedule as `plot_chain_grid` does, one after the other.
 
-    What waits may be on the host, and no waiting for the link is shown.
+    A waiting value may be on the host, and time spent waiting for the link is not shown.
     """
     return plot_chain_grid(
         chain,

@@ -1,4 +1,4 @@
-"""What a plan of POFO decides: what is computed in which order, and which tensors are offloaded."""
+"""Offload plan of POFO: the order of computations, and the tensors to offload."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jettison.schedules.remat_chain.schedule import ChainSchedule
 
 @dataclass(frozen=True, slots=True)
 class OffloadPlan:
-    """A schedule without the times and places of its transfers.
+    """Offload plan: an offload schedule without the times and positions of its transfers.
 
     Each tensor leaves after its last use before the first backward operation, and comes back for
     its first use after it.
@@ -18,10 +18,10 @@ class OffloadPlan:
     Attributes
     ----------
     computations
-        In order.
+        The computations in order.
     offloaded
-        Tensors that are in memory when the first backward operation starts; their order has no
-        meaning.
+        Tensors to offload, in any order: some of those that `computations` holds in memory when
+        the first backward operation starts.
     """
 
     computations: ChainSchedule

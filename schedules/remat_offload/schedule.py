@@ -1,4 +1,4 @@
-"""Sequences of operations on a chain that move tensors to the host and back, and their replay."""
+"""Offload schedules: computations on a chain and transfers to the host, and their replay."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from jettison.schedules.remat_offload.transfer_operation import (
 
 @dataclass(frozen=True, slots=True)
 class OffloadSchedule:
-    r"""Computations and transfers on a chain, in the order in which they are issued.
+    r"""Offload schedule: computations and transfers on a chain, in the order of issue.
 
     Transfers tell :math:`a^\ell` and :math:`\bar a^\ell` apart, and so does a drop here: one of a
     `ChainSchedule` becomes the drop of the tensor that is there.
@@ -47,7 +47,7 @@ class OffloadSchedule:
 
     @property
     def computations(self) -> ChainSchedule:
-        """The computations in order, with the drops of what has no copy on the host."""
+        """The computations in order, with the drops of tensors that have no copy on the host."""
         lost = drops_without_copy(self.operations)
         drop = ChainOperationKind.DROP
         return ChainSchedule(

@@ -10,7 +10,7 @@ from jettison.schedules.remat_chain.contents import Tensor, TensorKind
 
 
 class TransferOperationKind(StrEnum):
-    r"""The operations of Section 3.1 of POFO, with the release of memory as one of its own.
+    r"""Kinds of transfer operations: those of Section 3.1 of POFO, with a separate drop.
 
     ``O``, ``O_all``
         Offload: copy :math:`a^\ell`, or :math:`\bar a^\ell`, to the host. It stays in memory.
@@ -35,7 +35,7 @@ class TransferOperationKind(StrEnum):
 
     @property
     def is_drop(self) -> bool:
-        """Whether it only releases memory."""
+        """Whether it only frees memory."""
         return self in {TransferOperationKind.DROP, TransferOperationKind.DROP_ALL}
 
     @property
@@ -46,7 +46,7 @@ class TransferOperationKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TransferOperation:
-    """One operation on one tensor; stage 0 is the input of the chain."""
+    """Transfer operation on one tensor; stage 0 is the input of the chain."""
 
     kind: TransferOperationKind
     stage: int
@@ -56,12 +56,12 @@ class TransferOperation:
 
     @property
     def tensor(self) -> Tensor:
-        """The tensor that it moves."""
+        """The tensor that it moves or drops."""
         return Tensor(TensorKind.SAVED if self._moves_saved else TensorKind.PLAIN, self.stage)
 
     @property
     def least_stage(self) -> int:
-        """The first stage that has such a tensor."""
+        """Least number of a stage that has such a tensor."""
         return 1 if self._moves_saved else 0
 
     @property
@@ -79,7 +79,7 @@ class TransferOperation:
 
     @classmethod
     def drop(cls, tensor: Tensor) -> TransferOperation:
-        """Return the release of a tensor's memory."""
+        """Return the drop of a tensor from memory."""
         return cls._of(tensor, TransferOperationKind.DROP, TransferOperationKind.DROP_ALL)
 
     @classmethod
@@ -95,7 +95,7 @@ class TransferOperation:
 
 
 def drops_without_copy(operations: Iterable[object]) -> frozenset[int]:
-    """Return where a sequence drops what has not been offloaded before."""
+    """Return the positions of the drops of tensors that have no copy on the host."""
     copied: set[Tensor] = set()
     found: list[int] = []
     for position, item in enumerate(operations):

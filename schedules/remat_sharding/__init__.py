@@ -1,1 +1,1 @@
-"""Schedules of sharded graphs that recompute."""
+"""Sharded schedules: strategies and recomputation, their replay, tables and pictures."""

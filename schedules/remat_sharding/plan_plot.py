@@ -1,4 +1,4 @@
-"""The picture of a plan: what each operator takes, how it is sharded, and what is recomputed."""
+"""Picture of a sharded plan: the time of each operator, its strategy, its recomputations."""
 
 from __future__ import annotations
 

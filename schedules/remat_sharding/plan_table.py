@@ -1,4 +1,4 @@
-"""The table of a plan: how each operator is sharded, how often it runs, where the time goes."""
+"""Table of a sharded plan: strategy, number of computations and times of each operator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedOperator:
-    """One operator of a plan; times are those of all its computations together.
+    """Row of the table: one operator of a plan, with the times of all its computations together.
 
     Attributes
     ----------
@@ -27,11 +27,11 @@ class PlannedOperator:
     computations
         How often it is computed; more than once if it is recomputed.
     compute_ns, communication_ns
-        Of its strategy.
+        Times of its strategy.
     resharding_ns
-        What bringing its inputs into the form that it reads takes.
+        Time of resharding its inputs.
     memory_bytes
-        Its value on one device, while it is there.
+        Size of its value on one device.
     """
 
     operator: str
@@ -47,7 +47,7 @@ class PlannedOperator:
 
     @property
     def time_ns(self) -> int:
-        """All of its time."""
+        """Total time of the operator."""
         return self.compute_ns + self.communication_ns + self.resharding_ns
 
 

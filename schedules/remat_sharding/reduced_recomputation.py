@@ -1,4 +1,4 @@
-r"""Which recomputations KIWI's reduced problem allows, and the operations that they stand for.
+r"""Recomputations that KIWI's reduced problem allows, and their operations.
 
 Source: KIWI, Section 3.2. Three simplifications: no input of an operator that is computed again is
 computed again itself; what has been computed again stays in memory for its other users; and what
@@ -26,7 +26,7 @@ from jettison.schedules.remat_graph.schedule import GraphOperation, GraphOperati
 
 
 class ReducedRecomputation:
-    """The moments of one graph at which values are computed again and freed.
+    """Fixed times of one graph at which values may be computed again, and are freed.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class ReducedRecomputation:
 
     @cached_property
     def last_forward_use(self) -> tuple[int, ...]:
-        """Of each operator its last user that is not backward, or itself."""
+        """For each operator, its last user that is not backward, else itself."""
         return tuple(
             max((j for j in users if not self._backward[j]), default=position)
             for position, users in enumerate(self._sharded.users)
@@ -80,7 +80,7 @@ class ReducedRecomputation:
 
     @cached_property
     def last_use(self) -> tuple[int, ...]:
-        """Of each operator its last user :math:`live_i`, or itself; the length if it stays."""
+        """For each operator, its last user :math:`live_i`, else itself; the length if kept."""
         return tuple(
             len(self._sharded)
             if self.stays(position)
@@ -140,7 +140,7 @@ class ReducedRecomputation:
 
 
 def is_reduced(sharded: ShardedGraph, operations: Sequence[GraphOperation]) -> bool:
-    """Tell whether a graph has a reduced problem, and these operations are of one of its plans."""
+    """Tell whether these operations are those of a plan of the graph's reduced problem."""
     return has_reduced_problem(sharded) and ReducedRecomputation(sharded).allows(operations)
 
 

@@ -1,4 +1,4 @@
-"""A choice of strategies and a sequence of computations and deletions, and their replay."""
+"""Sharded schedules: strategies and a sequence of computations and deletions; their replay."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from jettison.schedules.remat_sharding.reduced_recomputation import is_reduced
 
 @dataclass(frozen=True, slots=True)
 class ShardedSchedule:
-    """How each operator is sharded, and what is computed when.
+    """Sharded schedule: a strategy for each operator, and a sequence of operations.
 
     Attributes
     ----------
     strategies
-        For each operator the place of its strategy; it is the same in every computation.
+        For each operator the index of its strategy; it is the same in every computation.
     operations
         As in `GraphSchedule`.
 
@@ -99,7 +99,7 @@ class ShardedSchedule:
         return replace(found, violations=violations, schedule_class=schedule_class)
 
     def _repeated(self, sharded: ShardedGraph) -> list[Violation]:
-        """Return the computations of parameters and inputs that were computed before."""
+        """Return the violations: parameters and inputs that are computed again."""
         seen: set[int] = set()
         found = []
         for position, operation in enumerate(self.operations):
@@ -122,7 +122,7 @@ class ShardedSchedule:
 
 
 def operations_of(sharded: ShardedGraph, computations: Sequence[int]) -> tuple[GraphOperation, ...]:
-    """Return computations and deletions, as early as can be: they do not depend on strategies.
+    """Return the computations with deletions as early as possible, whatever the strategies.
 
     See `GraphSchedule.from_computations`; parameters stay.
     """

@@ -1,1 +1,1 @@
-"""Choices of a strategy for every node."""
+"""Strategy choices for strategy graphs, their replay and picture."""

@@ -1,4 +1,4 @@
-"""A picture of a choice of strategies: memory over time, and the nodes that cost most."""
+"""Picture of a strategy choice: memory over time, and the most expensive nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One strategy for every node of a strategy graph, and its replay."""
+"""Strategy choice: one strategy for every node of a strategy graph, and its replay."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceReplay(Replay):
-    """What a replay of a choice found.
+    """Verdict of the replay of a strategy choice.
 
-    There is no order of operations, and so no steps; `memory_profile` holds (when, bytes in use
+    There is no order of operations, and so no steps; `memory_profile` holds (time, bytes in use
     from then on) where that changes, in the times of the instance.
 
     Attributes
@@ -39,7 +39,7 @@ class ChoiceReplay(Replay):
 
 @dataclass(frozen=True, slots=True)
 class StrategyChoice:
-    """The strategy of each node, in the order of the nodes, counted from 0."""
+    """Strategy choice: the strategy of each node, in the order of the nodes, counted from 0."""
 
     kind = "strategy-choice"
 

@@ -1,1 +1,1 @@
-"""Schedules that a partition becomes."""
+"""Weight offloading schedules made from 3-partitions, and back."""

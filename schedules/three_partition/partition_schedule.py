@@ -1,4 +1,4 @@
-r"""Theorem 1 of the weight offloading paper, in both directions.
+r"""Translation between 3-partitions and weight offloading schedules (Theorem 1 of the paper).
 
 Let an instance of 3-PARTITION have :math:`m` groups of sum :math:`V`; its weight offloading problem
 is that of `instances.three_partition.offload_chain`, whose unit of time is :math:`V` ns.

@@ -1,1 +1,1 @@
-"""Schedules of chains that move weights to the host, step after step."""
+"""Cyclic schedules of weight offloading: events of a period, their replay and picture."""

@@ -1,4 +1,4 @@
-"""What happens in a step that repeats: computations and transfers of weights, by start time."""
+"""Events of a cyclic schedule: computations and transfers of weights, with start times."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class CyclicEventKind(StrEnum):
-    """What happens to a layer at a moment of the cycle.
+    """Kinds of events that happen to a layer in a period.
 
     ``F``, ``B``
         Its forward or backward operation starts.
@@ -38,16 +38,16 @@ class CyclicEventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CyclicEvent:
-    """Something that starts at a moment of every period.
+    """Event of a cyclic schedule, which starts at the same time of every period.
 
     Attributes
     ----------
     kind
-        What starts.
+        Kind of the event.
     layer
-        Of which layer, from 1.
+        Number of the layer, from 1.
     start_ns
-        When, from the start of the period.
+        Start time, from the start of the period.
     """
 
     kind: CyclicEventKind

@@ -1,4 +1,4 @@
-"""The picture of a step that repeats: what runs, what moves, and memory, over one period."""
+"""Picture of a cyclic schedule: computations, transfers and memory over one period."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ _LEAST_POINTS_WITH_EDGE = 5.0
 
 
 class _Bar(NamedTuple):
-    """A part of a lane that is in use, within one period.
+    """Bar of a lane, within one period.
 
     Attributes
     ----------
     start_ns, end_ns
         From the start of the period.
     label
-        What is written into it where there is room.
+        Text inside the bar, written where it fits.
     """
 
     start_ns: int
@@ -62,11 +62,11 @@ _COMPUTE = Lane("compute", 1.7, 2.6)
 
 
 def plot_cycle(replay: Replay, *, title: str) -> Figure:
-    r"""Draw one period of a step that repeats.
+    r"""Draw one period of a cyclic schedule.
 
     Above, what runs and what is on its way in each direction of the link; layers are named where
-    there is room for it. The processor waits where its lane is orange; a moment that would be too
-    short to see is drawn wider. What is under way at the end of the period goes on at its start.
+    they fit. The processor waits where its lane is orange; a wait that would be too short to see
+    is drawn wider. What is under way at the end of the period continues at its start.
     Below, on the same axis of time, memory in use; operations of no duration show as vertical
     lines. The schedule need not be valid.
 
@@ -125,7 +125,7 @@ def _draw_lanes(axes: Axes, replay: Replay, time: AxisUnit) -> list[Artist]:
 
 
 def _wrapped(bar: _Bar, period_ns: int) -> Iterator[_Bar]:
-    """Fold what is under way at the end of the period to its start."""
+    """Wrap bars that cross the end of the period to its start."""
     for start_ns, end_ns in folded_span(bar.start_ns, bar.end_ns, period_ns):
         yield bar._replace(start_ns=start_ns, end_ns=end_ns)
 
@@ -162,7 +162,7 @@ def _draw_bars(
 
 
 def _moments(replay: Replay) -> list[tuple[int, int]]:
-    """Return the memory from each moment on, and that of operations that last for a moment only."""
+    """Return pairs (time, memory from then on), with those of operations of no duration."""
     moments = [(when_ns, 1, size_bytes) for when_ns, size_bytes in replay.memory_profile]
     moments += [
         (step.start_ns, 0, step.during_bytes)

@@ -1,4 +1,4 @@
-"""The replay of a step that repeats, with weights that leave memory and come back."""
+"""Replay of a cyclic schedule, in which weights leave memory and come back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PROCESSOR, _TO_HOST, _FROM_HOST = "the processor", "the link to the host", "the
 
 @dataclass(slots=True)
 class _Weights:
-    """Where the weights of one layer are.
+    """State of the weights of one layer: where they are, and which version.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class _Weights:
 
     @property
     def state(self) -> tuple[object, ...]:
-        """What has to be the same at the end of every period."""
+        """The part of the state that has to be the same at the end of every period."""
         return (
             self.resident,
             self.arriving,
@@ -62,11 +62,11 @@ class _Weights:
 
 
 class CyclicReplay:
-    r"""Executes a period three times over, in exact integers.
+    r"""Replay of three periods of a cyclic schedule in exact integers.
 
-    The first time sets the scene: at its start the weights are in memory that the period deletes
-    first, or never. The other two are judged. If a period ends in the state in which it began, all
-    later ones go on like it. The rules:
+    The first period is a warm-up: it starts with those weights in memory that it deletes before it
+    prefetches them, or never deletes. The other two are judged. If a period ends in the state in
+    which it began, all later ones repeat it. The rules:
 
     - computations run one after the other, in the order :math:`B_L, \dots, B_1, F_1, \dots, F_L`,
       each once per period and while all weights of its layer are in memory;

@@ -1,4 +1,4 @@
-"""Timed schedules of a step that repeats."""
+"""Cyclic schedules: timed schedules of a step that repeats."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _LATEST_NS = 2**62
 
 @dataclass(frozen=True, slots=True)
 class CyclicSchedule:
-    r"""One period of a step that repeats for ever.
+    r"""Cyclic schedule: one period of a step that repeats for ever.
 
     What starts at :math:`t` starts again at :math:`t + T, t + 2 T, \dots`. A transfer may still be
-    under way when the period ends. At one moment, what has lasted until then ends first; then
-    things start in the order of `events`, and what takes no time also ends at its place.
+    under way when the period ends. At any one time, whatever ends there ends first; then events
+    start in the order of `events`, and one that takes no time also ends in that order.
 
     Attributes
     ----------
