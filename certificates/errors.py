@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class CertificateError(ValueError):
-    """A certificate does not prove its claim, or is not one.
+    """Error of a certificate that does not prove its claim, or of a file that is none.
 
     Parameters
     ----------

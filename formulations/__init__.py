@@ -1,1 +1,1 @@
-"""The mathematics: models as the papers write them, and array models made to be fast."""
+"""Formulations: models as the papers write them, and array models made to be fast."""

@@ -1,4 +1,4 @@
-r"""A sequential model whose training steps run by a schedule.
+r"""Sequential model whose training steps run by a schedule.
 
 The step is one of the chain :math:`1, \dots, N` whose last stage is the loss. Two functions of
 autograd stand for it. The forward pass of the first runs the sequence up to the loss and yields an

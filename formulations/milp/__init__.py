@@ -1,1 +1,1 @@
-"""Array models and their bridges to PuLP, Pyomo and files."""
+"""Mixed-integer linear models as arrays, with bridges to PuLP, Pyomo and files."""

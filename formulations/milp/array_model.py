@@ -1,4 +1,4 @@
-"""A mixed-integer linear model held as arrays: what every formulation ends as before a solver."""
+"""Array model: a mixed-integer linear model held as arrays, the form that solvers take."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ARRAY_TYPES: Mapping[str, type[np.generic]] = MappingProxyType(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ArrayModel:
-    r"""Minimise :math:`c^\top x + c_0` subject to :math:`l \le A x \le u`, bounds and integrality.
+    r"""Array model: :math:`\min c^\top x + c_0`, :math:`l \le A x \le u`, bounds, integrality.
 
     With m rows, n columns and k non-zeros. Arrays are copied when the model is made, and read-only.
 
@@ -281,6 +281,6 @@ class ArrayModel:
 
 
 def _unfit_limits(limits: Floats, absent: float) -> Booleans:
-    """Tell which limits are neither numbers that the solver keeps nor `absent`."""
+    """Mark the limits that are neither `absent` nor small enough for the solver to keep."""
     unfit: Booleans = ~(np.abs(limits) < LARGEST_BOUND) & (limits != absent)
     return unfit

@@ -1,4 +1,4 @@
-"""A model put together column by column and row by row."""
+"""Builder of array models, column by column and row by row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jettison.instances.core.errors import InputError
 
 
 class ArrayModelBuilder:
-    """Collects columns and rows one by one or in blocks, and puts them together.
+    """Builder of an array model: collects columns and rows, one by one or in blocks.
 
     Columns and rows are numbered from 0 in the order in which they are added. Coefficients may come
     in any order; those of one column in one row add up.

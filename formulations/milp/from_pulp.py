@@ -1,4 +1,4 @@
-"""PuLP problems as array models: PuLP is for writing a model down, not for solving it.
+"""Translation of PuLP problems to array models: PuLP states a model and does not solve it.
 
 PuLP's own way to a solver calls a time limit optimal, reads zeros where there is no solution, drops
 the constant of the objective and options that it does not know. None of that is used here.

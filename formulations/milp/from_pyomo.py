@@ -1,4 +1,4 @@
-"""Pyomo models as array models, through Pyomo's standard form compiler."""
+"""Translation of Pyomo models to array models, through Pyomo's standard form compiler."""
 
 from __future__ import annotations
 

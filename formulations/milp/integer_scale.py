@@ -1,4 +1,4 @@
-"""Exact amounts as the moderate numbers that a floating-point solver wants, and back."""
+"""Scaling of exact amounts to moderate numbers for a floating-point solver, and back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SOLVER_TOLERANCE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class IntegerScale:
-    """A model counts in `unit * factor`, bytes or nanoseconds.
+    """Scale of a model's amounts: it counts bytes or nanoseconds in multiples of a unit.
 
     Amounts are rounded down to a multiple of `unit`. As a rule that is their greatest common
     divisor: the amounts are exact, everything that adds up from them is a multiple of it, and a
@@ -28,7 +28,7 @@ class IntegerScale:
     Attributes
     ----------
     unit
-        What amounts are multiples of.
+        The unit: all amounts are multiples of it.
     factor
         The power of two that brings the largest amount down to 1024 in the model. Dividing by it
         is exact.

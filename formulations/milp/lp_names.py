@@ -1,4 +1,4 @@
-"""Names that every solver reads back from an LP file as they were written.
+"""Row and column names that every solver reads back from an LP file unchanged.
 
 An LP file separates names from numbers and keywords by looking at them, so ``3x``, ``free`` and
 even ``info`` (which begins like ``inf``, infinity) break the file that they are written to. MPS

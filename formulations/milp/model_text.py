@@ -1,4 +1,4 @@
-"""Array models as text that is the same on every machine, whatever the version of a solver.
+"""Array models as MPS and LP text that is the same on every machine and for every solver version.
 
 `write_model` lets HiGHS write; these two functions write by themselves. Numbers are exact: whole
 ones without a point, others with the fewest digits that give the same double.

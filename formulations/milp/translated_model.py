@@ -1,4 +1,4 @@
-"""A model translated from a modelling library, and the sense that it had there."""
+"""Model translated from a modelling library, with its original sense of optimisation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jettison.formulations.milp.array_model import ArrayModel
 
 
 class Sense(IntEnum):
-    """Whether the original minimises or maximises; its value is the sign of the translation."""
+    """Sense of optimisation; its value is the sign by which the objective was multiplied."""
 
     MINIMISE = 1
     MAXIMISE = -1
@@ -17,7 +17,7 @@ class Sense(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class TranslatedModel:
-    """An array model, which minimises, and what it took to make it so.
+    """Translated model: an array model, which minimises, with the sense of the original.
 
     Attributes
     ----------

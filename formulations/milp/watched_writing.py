@@ -1,4 +1,4 @@
-"""Models that are written down while somebody watches, who may end that.
+"""Interruptible building of models in PuLP and Pyomo, with a callback for each row and column.
 
 PuLP and Pyomo take some microseconds for each coefficient, and a model has millions. So whatever
 writes one calls a *watch* at every column and row; what the watch raises ends the writing.
@@ -20,11 +20,11 @@ Watch = Callable[[], None]
 
 
 def unwatched() -> None:
-    """Let the writing go on to its end."""
+    """Do nothing: the callback of a model that is built without interruption."""
 
 
 def watched_problem(name: str, watch: Watch) -> pulp.LpProblem:
-    """Return an empty PuLP problem, to be minimised, that calls `watch` at all that is added."""
+    """Return an empty PuLP minimisation problem that calls `watch` at each row and column."""
 
     class Watched(pulp.LpProblem):  # type: ignore[misc, name-defined, unused-ignore]
         def add_variable(self, *arguments: Any, **named: Any) -> Any:

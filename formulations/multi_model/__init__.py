@@ -1,1 +1,1 @@
-"""Models of training several models."""
+"""Formulations of the multi-model problem: training several models on one device."""

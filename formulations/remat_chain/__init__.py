@@ -1,1 +1,1 @@
-"""Models of chains."""
+"""Formulations of recomputation on chains."""

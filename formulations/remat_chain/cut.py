@@ -1,8 +1,8 @@
-r"""What has to be computed again after one moment of a step: the cut of a chain at a stage.
+r"""Cut of a chain at one stage: a lower bound on recomputation, for all schedules.
 
 Source: the cut bound that is used beside POFO (NeurIPS 2021), here without offloading and carried
 on from cut to cut. It holds for every schedule that the replay accepts, persistent or not, with
-values that are dropped for nothing at any time.
+values that are dropped at any time at no cost.
 
 Let :math:`a^0, \dots, a^N` be the sizes of the activations, :math:`\bar a^k` those of what is
 saved, :math:`o_f, o_b` the overheads and :math:`u_f` the forward times. For a stage :math:`\ell`
@@ -107,7 +107,7 @@ def bytes_beside_stage(chain: Chain, memory_bytes: int, number: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ChainCut:
-    r"""The cut at one stage; the model is in the docstring of this module.
+    r"""Cut of a chain at one stage; the model is in the docstring of this module.
 
     Attributes
     ----------

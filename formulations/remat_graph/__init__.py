@@ -1,1 +1,1 @@
-"""Models of graphs: Checkmate's, and those with fewer rows."""
+"""Formulations of recomputation on graphs: Checkmate's, and smaller ones."""

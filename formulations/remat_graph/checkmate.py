@@ -117,22 +117,22 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class Disaggregated:
-    """One row for each reason not to free a value: more rows, a better linear relaxation."""
+    """Form with one row for each reason not to free a value: more rows, a better relaxation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregated:
-    """All reasons not to free a value in one row, as Checkmate writes them."""
+    """Form with all reasons not to free a value in one row, as Checkmate writes them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """Minimise the time of recomputation within the memory of the problem."""
+    """Objective: the time of recomputation, within the memory of the problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """Minimise the peak, whatever the time; the memory of the problem is the most it may be.
+    """Objective: the peak, whatever the time, up to the memory of the problem.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class Peak:
 
 @dataclass(frozen=True)
 class CheckmateModel:
-    """A built model, and how to read its values.
+    """Built Checkmate model, with the translation of its points to computations.
 
     Attributes
     ----------
@@ -154,9 +154,9 @@ class CheckmateModel:
     problem
         The PuLP problem.
     memory_scale
-        For the column B and the columns U.
+        Scale of the column B and the columns U.
     time_scale
-        For the objective of `Time`.
+        Scale of the objective of `Time`.
     """
 
     graph: Graph
@@ -184,7 +184,7 @@ class CheckmateModel:
 
 @dataclass(frozen=True)
 class Checkmate:
-    """Which of Checkmate's models to build; the model is in the docstring of this module.
+    """Checkmate's ILP in one of its variants; the model is in the docstring of this module.
 
     Attributes
     ----------
@@ -220,7 +220,7 @@ class Checkmate:
 
 
 class _Writer:
-    """Adds the columns and the rows, in the order of the docstring."""
+    """Writer of the columns and rows, in the order of the docstring."""
 
     def __init__(self, options: Checkmate, problem: RematGraph, watch: Watch) -> None:
         graph = problem.instance

@@ -1,4 +1,4 @@
-"""What a model of a graph's step may compute again, and in which stages.
+"""Recomputations that a model allows: which nodes, in which stages.
 
 Stage t ends with the first computation of node t. A *forward stage* is one of a node without the
 mark of the backward pass. Each choice is a type; every formulation takes one, and so the same
@@ -14,7 +14,7 @@ from jettison.instances.remat_graph.graph import Graph
 
 
 class Recomputation(Protocol):
-    """A choice of the computations that may be repeated."""
+    """Set of recomputations that a model allows."""
 
     def permits(self, graph: Graph, stage: int, node: int) -> bool:
         """Tell whether `stage` may compute the earlier `node` again.
@@ -25,7 +25,7 @@ class Recomputation(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AnyNode:
-    """Every node, in every stage after its own."""
+    """All recomputations: every node, in every stage after its own."""
 
     def permits(self, graph: Graph, stage: int, node: int) -> bool:
         """Tell whether the stage is after the node's own."""
@@ -34,19 +34,19 @@ class AnyNode:
 
 @dataclass(frozen=True, slots=True)
 class ForwardNodes:
-    """Nodes without the backward mark, in every stage after their own."""
+    """Recomputations of forward nodes, in every stage after their own."""
 
     def permits(self, graph: Graph, stage: int, node: int) -> bool:
-        """Tell whether the node is no backward one."""
+        """Tell whether the node is a forward one."""
         return node < stage and not graph.nodes[node].backward
 
 
 @dataclass(frozen=True, slots=True)
 class ForwardNodesInBackwardStages:
-    """Nodes without the backward mark, in the stages of backward nodes and after all of them."""
+    """Recomputations of forward nodes, in the stages of backward nodes and after all stages."""
 
     def permits(self, graph: Graph, stage: int, node: int) -> bool:
-        """Tell whether the node is no backward one and the stage no forward one."""
+        """Tell whether the node is a forward one and the stage is not."""
         is_forward = stage < len(graph) and not graph.nodes[stage].backward
         return node < stage and not graph.nodes[node].backward and not is_forward
 

@@ -1,4 +1,4 @@
-r"""Retention intervals: at most so many computations of each node, each kept in memory for a while.
+r"""Retention intervals (Moccasin): each node is computed a few times at most, and kept for a while.
 
 Every computation of a node opens an interval, from the computation to the moment when its value is
 freed; a node has at most :math:`c` intervals. Source: Moccasin (Bartan et al., ICML 2023,
@@ -72,7 +72,7 @@ Slot = tuple[int, int]
 
 @dataclass(frozen=True)
 class RetentionModel:
-    """A built model, and how to read its values.
+    """Built retention model, with the translation of its points to computations and intervals.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class RetentionModel:
 
 @dataclass(frozen=True)
 class RetentionIntervals:
-    """The model in the docstring of this module.
+    """Retention interval model; it is in the docstring of this module.
 
     Attributes
     ----------

@@ -1,1 +1,1 @@
-"""Models of chains with a link to the host."""
+"""Formulations of recomputation and offloading on chains."""

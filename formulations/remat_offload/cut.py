@@ -1,4 +1,4 @@
-r"""What one moment of a step forces on a chain that may offload: reruns, copies and idle time.
+r"""Cut of a chain with offloading: a lower bound on reruns, copies and idle time.
 
 Source: the cut bound that is used beside POFO (NeurIPS 2021), here at six moments of each stage
 (`moments`), with the time windows of the copies, and carried on from cut to cut as in
@@ -10,7 +10,7 @@ Assumed are the operations of Table 1 of POFO, one at a time; each :math:`B` onc
 the device; each direction of the link carries :math:`\beta` at most; what an operation puts out can
 leave when the operation has ended; what it reads has arrived when it starts; :math:`a^0` is on the
 device when the step begins, and nothing computes it. Nothing is assumed of how memory is freed:
-whatever is on the device or on the host may be dropped at any time, for nothing, whether there is
+whatever is on the device or on the host may be dropped at any time, at no cost, whether there is
 another copy of it or not. Only a part of :math:`\bar a^k` does not become a plain :math:`a^k`.
 
 Notation as in `remat_chain.cut`. :math:`A, P, Q` of the moment are those of `moments`;
@@ -106,24 +106,24 @@ from jettison.instances.remat_offload.problem import RematOffloadChain
 
 @dataclass(frozen=True, slots=True)
 class Divisible:
-    """Tensors may be on the host in part; the time of a copy is rounded down to nanoseconds."""
+    """Tensors that may be moved in part; copy times are rounded down to nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """Tensors are on the device or not; the time of a copy is rounded up, as the link does it."""
+    """Tensors that are moved as a whole; copy times are rounded up, as the link does it."""
 
 
 @dataclass(frozen=True, slots=True)
 class OffloadCut:
-    r"""The cut at one moment of one stage; the model is in the docstring of this module.
+    r"""Cut at one moment of one stage; the model is in the docstring of this module.
 
     Attributes
     ----------
     number
         The stage :math:`\ell`, counted from 1.
     moment
-        Where at the stage.
+        Which of the six moments of the stage.
     tensors
         How tensors move.
     rerun_ns

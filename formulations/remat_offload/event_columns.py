@@ -1,4 +1,4 @@
-"""The columns of `events`, and the amounts of a problem in the units of the model."""
+"""Columns of the event model, and the amounts of a problem in its units."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GRAINS = 2**19
 
 
 class EventAmounts:
-    """Sizes and times, exact where the largest is at most 2^29.
+    """Sizes and times in units of the model, exact where the largest is at most 2^29.
 
     Both units are powers of two. What is too fine for a solver is rounded, coefficients down and
     limits up: coefficients of sizes and times count against a schedule, so that the model still
@@ -78,7 +78,7 @@ class EventAmounts:
 
 
 def _in_units(amount: int, unit: int) -> float:
-    """Return an amount in units, rounded down to a grain."""
+    """Return an amount in units, rounded down to the precision of the model."""
     grain = max(1, unit // _GRAINS)
     return amount // grain * grain / unit
 
@@ -89,7 +89,7 @@ def _unit_of(largest: int) -> int:
 
 
 class EventColumns:
-    """All columns, by interval or state and by tensor or stage; their names are in the text.
+    """Columns of the event model, by interval or state and by tensor or stage.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class EventColumns:
         self.whole = self._parts("whole", moved if whole else [], integer=True)
 
     def made(self, interval: int, tensor: Part) -> list[int]:
-        """Return the column of what a gap computes of a tensor, if it can compute any."""
+        """Return the column of a tensor's computation in a gap, if the gap can compute it."""
         runs = self.rerun if tensor.kind == "a" else self.saving
         column = runs.get((interval, tensor.stage))
         return [] if column is None else [column]

@@ -1,4 +1,4 @@
-r"""A chain that may offload, from the first start of each operation to the next: one model for all.
+r"""Event model of a chain with offloading: a lower bound over the whole step at once.
 
 Source: the event bound that is used beside POFO (NeurIPS 2021), with the end of each operation as
 a moment of its own. It relaxes every schedule, under the assumptions of `cut`: what is on
@@ -100,7 +100,7 @@ from jettison.instances.remat_offload.problem import RematOffloadChain
 
 @dataclass(frozen=True, slots=True)
 class OffloadEvents:
-    """The model of this module.
+    """Event model; it is in the docstring of this module.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class OffloadEvents:
 
 @dataclass(frozen=True, slots=True)
 class OffloadEventsModel:
-    """A built model.
+    """Built event model.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class OffloadEventsModel:
 
 
 class _Rows:
-    """The rows, one method for each label, in the order of the text."""
+    """Writer of the rows, one method for each label, in the order of the docstring."""
 
     def __init__(self, problem: RematOffloadChain, options: OffloadEvents) -> None:
         self.chain = problem.instance

@@ -1,4 +1,4 @@
-r"""The intervals of a step that may offload: what runs in each, and which tensors exist in it.
+r"""Intervals of the event model: the operations and gaps of a step, and the tensors of each.
 
 Every schedule runs :math:`F^1, \dots, F^N` for the first time and :math:`B^N, \dots, B^1` in this
 order. Interval :math:`2e + 1` is the :math:`e`-th of these :math:`2N` operations, counted from 0,
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Part(NamedTuple):
-    """A tensor: ``a``, an activation, or ``s``, what a stage saves, and the stage."""
+    """Tensor of a chain: ``a``, an activation, or ``s``, all that a stage saves, and the stage."""
 
     kind: str
     stage: int
@@ -22,7 +22,7 @@ class Part(NamedTuple):
 
 
 class Single(NamedTuple):
-    """An operation that every schedule runs: the first forward of a stage, or its backward."""
+    """Operation that every schedule runs: the first forward of a stage, or its backward."""
 
     is_forward: bool
     stage: int
@@ -30,7 +30,7 @@ class Single(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """The intervals and states of a chain of `stages` stages."""
+    """Intervals and states of a chain of `stages` stages."""
 
     stages: int
 
@@ -57,7 +57,7 @@ class Intervals:
         return 2 * (2 * self.stages - stage) + 1
 
     def single(self, operation: int) -> Single:
-        """Return what runs in the interval of an operation."""
+        """Return the operation of an interval."""
         place = operation // 2
         if place < self.stages:
             return Single(is_forward=True, stage=place + 1)

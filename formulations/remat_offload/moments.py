@@ -1,4 +1,4 @@
-r"""The moments of a step at which a chain is cut, and what each leaves room for.
+r"""Moments of a step at which a chain is cut, with the memory that each leaves.
 
 Stage :math:`\ell` has three operations that every schedule runs: :math:`B^\ell`; the last
 :math:`F_{all}^\ell` before it, at :math:`\sigma_\ell`; and the first forward of the stage, at
@@ -42,7 +42,7 @@ from jettison.instances.remat_chain.chain import Chain
 
 
 class Moment(StrEnum):
-    """Where a chain is cut at a stage."""
+    """Moment of a stage at which a chain is cut."""
 
     BACKWARD_START = "start of B"
     BACKWARD_END = "end of B"
@@ -64,7 +64,7 @@ class Moment(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A moment of one stage.
+    """Cut at a moment of one stage: the memory, and the time before and after it.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Place:
 
 
 class Places:
-    """The moments of all stages of a chain in some memory."""
+    """Cuts at all moments of all stages of a chain, in some memory."""
 
     def __init__(self, chain: Chain, memory_bytes: int) -> None:
         self._chain = chain
@@ -90,7 +90,7 @@ class Places:
         self.backward_ns = [0, *accumulate(stage.backward_ns for stage in chain)]
 
     def at(self, number: int, moment: Moment) -> Place:
-        """Return a moment of stage `number`."""
+        """Return the cut at a moment of stage `number`."""
         chain, stage = self._chain, self._chain.stage(number)
         base_ns = chain.base_time_ns
         forward_ns, backward_ns = self.forward_ns, self.backward_ns

@@ -1,1 +1,1 @@
-"""Models of strategies and recomputation together."""
+"""Formulations of sharding and recomputation together."""

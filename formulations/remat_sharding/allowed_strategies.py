@@ -1,4 +1,4 @@
-"""What a model of a sharded graph may choose from, and what it counts in."""
+"""Allowed strategies and pairs of a sharded graph, and the scales of a model of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""The fastest strategies for computations that are fixed: what, how often and in which order.
+r"""Fastest strategies of a sharded graph for a fixed sequence of computations.
 
 The rows (one), (from) and (to) of `strategy_columns`, with :math:`\nu_i` the number of times that
 :math:`i` is computed. At computation :math:`c` the operators :math:`V_c` are in memory, each freed
@@ -12,7 +12,7 @@ not depend on the strategies:
         && \forall c \text{ in the model}
 
 with the symbols of `windows`; rows of memory are named ``memory_c``. Without
-recomputation this is the problem of Alpa (Zheng et al., OSDI 2022), with the memory of each moment.
+recomputation this is the problem of Alpa (Zheng et al., OSDI 2022), with the memory at each time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from jettison.schedules.remat_graph.schedule import GraphOperation, GraphOperati
 
 @dataclass(frozen=True)
 class FixedComputationsModel:
-    """A built model, and how to read its values.
+    """Built model, with the translation of its points to strategies.
 
     Attributes
     ----------
@@ -57,12 +57,12 @@ class FixedComputationsModel:
 
 @dataclass(frozen=True)
 class FixedComputations:
-    """What is computed, and at which computations the model has a row of memory.
+    """Fixed computations, and those of them at which the model has a memory row.
 
     Attributes
     ----------
     operations
-        Of a plan, as `ShardedSchedule` has them.
+        Operations of a plan, as in `ShardedSchedule`.
     looked_at
         Computations, counted from 0, at which memory is limited.
 

@@ -1,4 +1,4 @@
-r"""The least peak of a choice of strategies within a time, every operator computed once.
+r"""Least peak of a choice of strategies within a time limit, without recomputation.
 
 The columns and rows of `sharding_only`, with one more column, the peak :math:`P \ge 0`:
 
@@ -101,7 +101,7 @@ def sharding_least_peak(
 
 
 def _lifetimes(sharded: ShardedGraph) -> list[Interval]:
-    """Return for each operator its place, and the place after the last one where it is needed."""
+    """Return the lifetime of each operator: its position, and the one after its last use."""
     return [
         (
             i,

@@ -1,4 +1,4 @@
-"""The graph of what may have to be computed again: a sharded one without its parameters."""
+"""Skeleton of a sharded graph: its nodes and edges without sizes, and without parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Sharding without a limit on memory: every operator computed once, only strategies to choose.
+r"""Sharding without a memory limit: the fastest strategies, every operator computed once.
 
 With followers merged into groups (`merged_choices`), binary :math:`s_{gk}` and :math:`e_{ghab}`
 from 0 to 1:
@@ -31,7 +31,7 @@ from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 
 @dataclass(frozen=True)
 class ShardingOnly:
-    """A built model, and how to read its points.
+    """Built model, with the translation of its points to strategies.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class ShardingOnly:
     columns
         For each group, the columns s of its strategies.
     time_scale
-        What the model counts in.
+        Scale of the model's nanoseconds.
     """
 
     choices: MergedChoices

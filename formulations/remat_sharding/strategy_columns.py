@@ -1,4 +1,4 @@
-r"""The columns and rows that choose a strategy for each operator: Alpa's integer program.
+r"""Columns and rows that choose a strategy for each operator: Alpa's integer program.
 
 .. math::
     \text{(one)} \quad & \sum_k s_{ik} = 1 && \forall i \\
@@ -10,7 +10,7 @@ columns :math:`s`, and all edges between two choices the columns :math:`e`. With
 :math:`e^{ji}_{ab} = s_{ja} s_{ib}` is the only point. Strategies of :math:`j` whose rows are equal
 in all tables between two choices share a column :math:`e` for each strategy of :math:`i`, and
 equal columns of the tables likewise: then :math:`s` in (from) and (to) is a sum over such a class.
-Resharding knows how a value is cut, and many strategies cut it alike.
+Resharding depends on how a value is split, and many strategies split it alike.
 
 An operator that is computed :math:`\nu_i` times costs :math:`\nu_i` times its strategy and the
 resharding of its inputs.
@@ -30,7 +30,7 @@ Columns = list[int]
 
 @dataclass(frozen=True)
 class PairColumns:
-    """The columns e between two choices.
+    """Columns e of the pairs of strategies of two choices.
 
     Attributes
     ----------
@@ -46,12 +46,12 @@ class PairColumns:
 
 
 class StrategyColumns:
-    """Adds the columns s and e, their costs and their rows to a model.
+    """Writer of the columns s and e, their costs and their rows, into a model.
 
     Parameters
     ----------
     builder
-        Of the model.
+        Builder of the model.
     sharded
         The instance.
     times
@@ -69,7 +69,7 @@ class StrategyColumns:
     m
         For each operator and strategy, the memory as the model counts it.
     memory_scale, time_scale
-        What the model counts in.
+        Scales of the model's bytes and nanoseconds.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class StrategyColumns:
         return self.s[self._sharded.leader[i]]
 
     def sizes(self, operators: Iterable[int]) -> tuple[Columns, list[float]]:
-        """Return columns s and coefficients of what operators take in memory."""
+        """Return columns s and coefficients of the memory that operators take."""
         listed = sorted(operators)
         columns = [column for i in listed for column in self.of(i)]
         return columns, [size for i in listed for size in self.m[i]]
@@ -134,7 +134,7 @@ class StrategyColumns:
         self._builder.add_row(f"one_{i}", self.s[i], [1] * len(places), lower=1, upper=1)
 
     def _is_free(self, group: Sequence[int], k: int) -> bool:
-        """Tell whether a strategy is allowed for all that have the choice, and between them."""
+        """Tell whether a strategy is allowed for all operators of a group, and between them."""
         return all(
             not self._sharded.operators[p].strategies[k].is_forbidden
             and all(table[k][k] is not None for table in self._tables_within(p))
@@ -142,7 +142,7 @@ class StrategyColumns:
         )
 
     def _within_ns(self, p: int, k: int) -> int:
-        """Return what resharding inputs of the same choice costs one computation."""
+        """Return the time to reshard inputs of the same group for one computation."""
         return sum(table[k][k] or 0 for table in self._tables_within(p))
 
     def _tables_within(self, p: int) -> list[Table]:
@@ -199,13 +199,13 @@ class StrategyColumns:
             self.e[g, h] = PairColumns(rows, columns, e)
 
     def _equal(self, name: str, columns: Columns, others: Columns) -> None:
-        """Add the row that columns sum up to what others do."""
+        """Add the row that two sums of columns are equal."""
         coefficients = [*(1 for _ in columns), *(-1 for _ in others)]
         self._builder.add_row(name, [*columns, *others], coefficients, lower=0, upper=0)
 
 
 def alike(signatures: Sequence[object]) -> list[list[int]]:
-    """Return the places of equal signatures, class by class."""
+    """Return the positions of equal signatures, class by class."""
     classes: dict[object, list[int]] = {}
     for place, signature in enumerate(signatures):
         classes.setdefault(signature, []).append(place)

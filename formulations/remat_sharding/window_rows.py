@@ -1,4 +1,4 @@
-"""The columns and rows of `windows`, whose docstring has the model."""
+"""Writer of the windowed sharding model: its columns and rows; `windows` has the model."""
 
 # The symbols of the model are the names of the code.
 # ruff: noqa: N806
@@ -25,7 +25,7 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 
 
 class ShardingWriter:
-    """Adds the columns and the rows: strategies, then window by window.
+    """Writer of the columns and rows: strategies, then window by window.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class ShardingWriter:
     R, S
         For each window, the columns of each needed operator.
     memory_scale, time_scale
-        What the model counts in.
+        Scales of the model's bytes and nanoseconds.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-r"""What is sharded how, and computed again between a few chosen first computations.
+r"""Windowed sharding: a lower bound for strategies with recomputation between cuts.
 
 The model of `remat_graph.windows.frontier` with the choice of strategies in it: KIWI's full
 problem, equations (1) and (12) to (23), where memory is looked at after a few operators only. Each
@@ -130,7 +130,7 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 
 @dataclass(frozen=True)
 class WindowedSharding:
-    """Which cuts and slots the model has; the model is in the docstring of this module.
+    """Windowed sharding model at some cuts and slots; it is in the docstring of this module.
 
     Attributes
     ----------

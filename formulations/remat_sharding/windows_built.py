@@ -1,4 +1,4 @@
-"""What `windows` builds: the model, and the way between its points and plans."""
+"""Built windowed sharding model, with the translation between points and plans."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 
 @dataclass(frozen=True)
 class WindowedShardingModel:
-    """A built model, and how to read its values.
+    """Built windowed sharding model, with the translation between points and plans.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class WindowedShardingModel:
         return self._windows.computations(values)
 
     def point(self, strategies: Sequence[int], computations: Sequence[int]) -> Floats:
-        """Return what the columns s, R and S say of a plan; NaN for those that follow from them.
+        """Return the point of a plan: columns s, R and S; NaN for columns that follow from them.
 
         What is in memory when a window begins and computed again in it counts as computed again.
 

@@ -1,1 +1,1 @@
-"""Models of choosing strategies."""
+"""Formulations of sharding: one strategy for each node."""

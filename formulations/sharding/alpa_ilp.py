@@ -1,4 +1,4 @@
-r"""Alpa's integer program for intra-operator parallelism, in PuLP, row by row as one reads it.
+r"""Alpa's integer program for intra-operator parallelism in PuLP, row by row, to be read.
 
 Columns and rows are those of `sharding_ilp`, on the problem as it is given: no presolve, no scale.
 It is for reading and for checking the model that does the work; costs have to be numbers that a
@@ -35,7 +35,7 @@ else:
 
 
 def alpa_ilp(problem: Sharding) -> pulp.LpProblem:
-    """Build the model.
+    """Build Alpa's integer program for a strategy graph.
 
     Notes
     -----

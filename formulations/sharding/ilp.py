@@ -1,4 +1,4 @@
-r"""One strategy for each operator: Alpa's integer program, with what makes it small and tight.
+r"""Alpa's integer program for sharding as an array model, in a small and tight form.
 
 Sets: nodes :math:`i` with strategies :math:`K_i`, pairs :math:`(i, j)` with an edge and their
 allowed pairs of strategies :math:`F_{ij} \subseteq K_i \times K_j`, limits :math:`r`.
@@ -54,7 +54,7 @@ _NO_COLUMN = -1
 
 @dataclass(frozen=True, slots=True)
 class ShardingIlp:
-    """The model, and what its columns mean.
+    """Built model, with the meaning of its columns and rows.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What the models of sharding are built from: choices, costs by choice and by pair, limits."""
+"""Pairwise choice problem: strategies, their costs by node and by pair, and limits."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Costs = Sequence[int | None]
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most `capacity` is used at once.
+    """Limit: the values that are live at one time use at most `capacity`.
 
     Attributes
     ----------
     name
-        What tells the limit from others: a word of letters, digits and ``_``.
+        Unique name: letters, digits and ``_``.
     capacity
         The limit, an integer.
     usages
@@ -32,7 +32,7 @@ class Limit:
 
     @classmethod
     def less_least(cls, name: str, capacity: int, usages: Mapping[int, Sequence[int]]) -> Limit:
-        """Take the least usage of each node off both sides; nodes without a choice go."""
+        """Subtract the least usage of each node from both sides; drop nodes without a choice."""
         least = {node: min(values) for node, values in usages.items()}
         return cls(
             name,
@@ -47,7 +47,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class PairwiseChoice:
-    """One strategy for each node; costs of nodes and pairs, in exact integers of either sign.
+    """Pairwise choice problem, with costs in exact integers of either sign.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class PairwiseChoice:
 
     @classmethod
     def of(cls, problem: Sharding) -> PairwiseChoice:
-        """Return a problem as it stands: parallel edges added, a limit for each maximal live set.
+        """Return the choice problem of a sharding problem: one limit for each maximal live set.
 
         Limits that the largest usages keep are left out.
         """

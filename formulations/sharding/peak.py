@@ -1,4 +1,4 @@
-r"""The least memory in which there is any choice of strategies, whatever it costs.
+r"""Least peak of any choice of strategies, whatever its cost.
 
 The rows are those of `sharding_ilp`, with one more column, the peak :math:`P \ge 0`:
 
@@ -26,7 +26,7 @@ from jettison.formulations.sharding.pairwise_choice import PairwiseChoice
 
 @dataclass(frozen=True, slots=True)
 class ShardingPeak:
-    """The model, and what its columns mean.
+    """Built model, with the meaning of its columns.
 
     Attributes
     ----------

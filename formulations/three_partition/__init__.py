@@ -1,1 +1,1 @@
-"""Models of 3-PARTITION."""
+"""Formulations of 3-PARTITION."""

@@ -1,4 +1,4 @@
-r"""The assignment MILP of 3-PARTITION as a PuLP model.
+r"""Assignment MILP of 3-PARTITION as a PuLP model.
 
 Items :math:`1, \dots, 3m` of sizes :math:`x_i` go into groups of three that sum to :math:`V`. There
 is no objective: a point is a partition. Two variants say what a group is.
@@ -47,17 +47,17 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class AnyGroup:
-    """Groups have numbers; all their permutations are points."""
+    """Numbered groups, all of whose permutations are points."""
 
 
 @dataclass(frozen=True, slots=True)
 class LedByLargest:
-    """Groups are named after their largest item; nothing can be permuted."""
+    """Groups named after their largest item, so that every partition is one point."""
 
 
 @dataclass(frozen=True)
 class AssignmentModel:
-    """A built model, and how to read its values.
+    """Built model, with the translation of its points to partitions.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class AssignmentModel:
 
 @dataclass(frozen=True)
 class ThreePartitionAssignment:
-    """Which assignment MILP to build; the models are in the docstring of this module.
+    """Assignment MILP in one of two variants; the models are in the docstring of this module.
 
     Attributes
     ----------

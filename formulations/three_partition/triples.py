@@ -1,4 +1,4 @@
-r"""The triple model of 3-PARTITION, as arrays.
+r"""Triple model of 3-PARTITION as an array model.
 
 Items of equal size are one row, and every triple of values that sums to :math:`V` is one column.
 With the number :math:`n_v` of items of size :math:`v`, and how often :math:`a_{v,j}` triple
@@ -29,7 +29,7 @@ from jettison.instances.three_partition.value_triples import ValueTriple, value_
 
 @dataclass(frozen=True)
 class TripleModel:
-    """A built model, and how to read its values.
+    """Built model, with the translation of its points to partitions.
 
     Attributes
     ----------

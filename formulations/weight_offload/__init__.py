@@ -1,1 +1,1 @@
-"""Models of offloaded weights."""
+"""Formulations of weight offloading."""

@@ -149,7 +149,7 @@ __all__ = ["Aggregated", "AggregatedModel", "Layers"]
 
 @dataclass(frozen=True)
 class AggregatedModel:
-    """A built model, and how to read it.
+    """Built AGG or AGGINT model.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ class AggregatedModel:
 
 @dataclass(frozen=True)
 class Aggregated:
-    """Which model to build.
+    """AGG or AGGINT; the model is in the docstring of this module.
 
     Attributes
     ----------

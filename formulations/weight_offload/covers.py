@@ -1,4 +1,4 @@
-"""How many layers have to be absent for so many bytes of weights to be absent."""
+"""Covers: the least number of layers with a given number of bytes of weights."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from itertools import accumulate
 
 
 class Covers:
-    """How many layers have to be absent, by the size of what has to be.
+    """Least number of layers that have to be absent, by the bytes that have to be absent.
 
     Parameters
     ----------
     sizes
-        Of all layers.
+        Sizes of the weights of all layers.
     """
 
     def __init__(self, sizes: Sequence[int]) -> None:

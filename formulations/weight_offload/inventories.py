@@ -1,4 +1,4 @@
-"""The columns and rows of AGG and AGGINT, by blocks: `aggregated` has the model."""
+"""Writer of AGG and AGGINT: their columns and rows, by blocks; `aggregated` has the model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Terms = list[tuple[Integers, "float | Floats"]]
 
 
 class Layers(StrEnum):
-    """How layers move: see the docstring of this module.
+    """Classes of layers by the way they move, `Fluid` or `Whole`.
 
     ``fluid``
         AGG: any part of a layer may be absent.
@@ -35,7 +35,7 @@ class Layers(StrEnum):
 
 @dataclass(frozen=True)
 class _Inventories:
-    """The columns of one class; by operation, layer, or layer from 1 to L + 1."""
+    """Columns of one class, by operation, by layer, or by layer from 1 to L + 1."""
 
     absent: Integers
     window: Integers
@@ -49,7 +49,7 @@ class _Inventories:
 
 
 class InventoryWriter:
-    """Adds the columns and the rows of `aggregated`, in the order listed there.
+    """Writer of the columns and rows of `aggregated`, in the order listed there.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class InventoryWriter:
         )
 
     def _steps(self, word: str, columns: Integers, size: Floats) -> None:
-        """Say what changes in `columns`, by layer, from one layer to the next."""
+        """Add rows for the change of `columns` from one layer to the next."""
         here, above = self.layers[:-1], self.layers[1:]
         self.builder.add_row(
             f"{word}_1",
@@ -256,7 +256,7 @@ class InventoryWriter:
             self._rows("apart", member + 1, terms, lower=0)
 
     def _absence(self, g: int) -> Terms:
-        """Return what is absent of a class at each operation, as terms."""
+        """Return the absent bytes of a class at each operation, as terms."""
         inventory = self.inventories[g]
         absent = (inventory.absent[self.layer_of], 1.0)
         if self.whole is not None and g == 0:

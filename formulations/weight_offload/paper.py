@@ -1,4 +1,4 @@
-r"""The MILP that bounds the time of weight offloading, as a PuLP model.
+r"""MILP of the weight offloading paper, a lower bound on the time, as a PuLP model.
 
 Source: the paper on weight offloading, Section 6, equations (1) to (8) and Theorem 2.
 
@@ -139,7 +139,7 @@ else:
 
 
 class PrintedRow(StrEnum):
-    """Rows that can be built as they are printed, or as the print suggests.
+    """Rows that can be built wrongly as printed, for tests of the corrections.
 
     ``memory``
         (4) with the running layer's weights counted twice.
@@ -155,7 +155,7 @@ class PrintedRow(StrEnum):
 
 
 class Cut(StrEnum):
-    """Valid inequalities beside those of the paper, by their numbers above."""
+    """Valid inequalities added to those of the paper, by their numbers above."""
 
     TURN = "3a"
     AFTER = "3b"
@@ -165,7 +165,7 @@ class Cut(StrEnum):
 
 @dataclass(frozen=True)
 class WeightOffloadMilpModel:
-    """A built model, and how to read its bounds.
+    """Built model, with the translation of its bounds to nanoseconds.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ class WeightOffloadMilpModel:
 
 @dataclass(frozen=True)
 class WeightOffloadMilp:
-    """Which rows to build; the model is in the docstring of this module.
+    """MILP of the paper in its variants; the model is in the docstring of this module.
 
     Attributes
     ----------
@@ -209,7 +209,7 @@ Columns = Mapping[tuple[int, int], "pulp.LpVariable"]
 
 
 class _Writer:
-    """Adds the columns and the rows, in the order of the docstring."""
+    """Writer of the columns and rows, in the order of the docstring."""
 
     def __init__(self, options: WeightOffloadMilp, problem: WeightOffload, watch: Watch) -> None:
         self.options = options

@@ -1,4 +1,4 @@
-r"""Sizes, times and the link of weight offloading as the numbers of a linear model.
+r"""Scaling of weight offloading: sizes, times and the link as numbers of a linear model.
 
 Memory is counted in units that bring it down to 1024 (`IntegerScale`), and time in what the link
 carries meanwhile, in the same units: then all coefficients are sizes, and :math:`\beta` is 1.
@@ -30,7 +30,7 @@ _CAPACITY_BITS = 20
 
 @dataclass(frozen=True)
 class WeightOffloadScale:
-    """How a problem is written in the numbers of a model.
+    """Scale of a weight offloading model: its numbers for sizes, times and the link.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class WeightOffloadScale:
 
     @cached_property
     def rooms(self) -> tuple[float, ...]:
-        """What weights may occupy while each operation runs, by its index, rounded up."""
+        """Memory left for weights while each operation runs, by its index, rounded up."""
         unit, factor = self.memory.unit, self.memory.factor
         limit = -(-self.problem.memory_bytes // unit)
         return tuple(
@@ -68,7 +68,7 @@ class WeightOffloadScale:
 
     @cached_property
     def capacities(self) -> tuple[float, ...]:
-        """What each direction of the link carries during each operation, rounded up."""
+        """Bytes that each direction of the link carries during each operation, rounded up."""
         most = 2 * sum(self.weights)
         per_ns = self.problem.link.bytes_per_ns / (self.memory.unit * self.memory.factor)
         return tuple(
@@ -80,7 +80,7 @@ class WeightOffloadScale:
         )
 
     def time_ns(self, idle: float | Fraction) -> int:
-        """Return the time of the step, at least, if its idle time is at least this, exactly."""
+        """Return a lower bound on the time of the step, from one on its idle time, exactly."""
         unit = self.memory.unit * self.memory.factor
         idle_ns = math.ceil(Fraction(idle) * unit / self.problem.link.bytes_per_ns)
         return self.problem.instance.base_time_ns + max(0, idle_ns)

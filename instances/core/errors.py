@@ -44,7 +44,7 @@ class InputError(JettisonError, ValueError):
 
 
 class MissingExtraError(JettisonError, ImportError):
-    """An optional dependency is needed and absent; the message holds the install command."""
+    """Error of a missing optional dependency; the message has the command that installs it."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
@@ -54,7 +54,7 @@ class MissingExtraError(JettisonError, ImportError):
 
 
 class UnsoundSolverError(JettisonError, ImportError):
-    """The installed HiGHS gives wrong answers; the message holds the command that mends it."""
+    """Error of an installed HiGHS that gives wrong answers; the message has the remedy."""
 
     def __init__(self, version: str, fault: str) -> None:
         super().__init__(

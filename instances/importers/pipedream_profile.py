@@ -49,7 +49,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """The layers that do something, without the inputs of the step.
+    """PipeDream profile: its layers and edges, without the inputs of the step.
 
     Attributes
     ----------

@@ -142,7 +142,7 @@ def fused_profile(
 
 @dataclass(frozen=True, slots=True)
 class _Uses:
-    """Where the values of a step are read; positions of nodes throughout.
+    """Uses of the values of a step; nodes are given by position.
 
     Attributes
     ----------

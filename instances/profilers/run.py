@@ -269,7 +269,7 @@ def device_key(device: torch.device, settings: ProfileSettings) -> dict[str, Sca
 
 
 class DeviceMemoryError(InputError):
-    """The device has too little memory for what is to be measured."""
+    """Error of a device with too little memory for the measurement."""
 
 
 def too_large(name: str, device: torch.device) -> DeviceMemoryError:

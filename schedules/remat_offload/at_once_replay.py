@@ -1,4 +1,4 @@
-"""The replay of a chain's operations and transfers where transfers use memory at once."""
+"""Replay of an offload schedule whose transfers take all of their memory at once."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The model that bounds the time of one unit of fused models."""
+"""Lower bound model on the time of one training unit of fused models."""

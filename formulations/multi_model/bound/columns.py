@@ -1,4 +1,4 @@
-"""Columns and rows of a bound on a unit, added one by one, and the scales of its numbers."""
+"""Columns, rows and scales of the bound on a training unit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Terms = list[tuple[int, float]]
 
 
 class BoundRows(StrEnum):
-    """Families of rows that can be left out, to see what each brings."""
+    """Families of rows that can be left out, to measure the effect of each."""
 
     LINK = "link"
     """(out), (in), (release), (due), (both)."""
@@ -31,7 +31,7 @@ class BoundRows(StrEnum):
 
 @dataclass(eq=False)
 class BoundColumns:
-    """Where a bound is written to.
+    """Writer of columns and rows of the bound, with its scales.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class BoundColumns:
     builder: ArrayModelBuilder = field(default_factory=lambda: ArrayModelBuilder("unit"))
 
     def room(self, used_bytes: int = 0) -> float:
-        """Return what is left of memory beside static memory and this, rounded up."""
+        """Return the memory left beside static memory and these bytes, scaled and rounded up."""
         unit = self.memory.unit
         left = -(-self.limit_bytes // unit) - self.static_bytes // unit - used_bytes // unit
         return left / self.memory.factor

@@ -1,4 +1,4 @@
-"""Operators of a pass at which a model looks at memory and time, and the stretches between them."""
+"""Milestones of a pass: the operators at which a model looks at memory and time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jettison.instances.multi_model.sub_array import Work
 
 @dataclass(frozen=True)
 class Milestones:
-    """Some operators of a pass, with the times of what lies before, between and after them.
+    """Milestones of a pass, with the times of the operators before, between and after them.
 
     Attributes
     ----------
@@ -36,8 +36,9 @@ class Milestones:
         idle_bytes
             Feature maps that are idle while each operator runs, if all are kept.
         most
-            At least 2. A pass with no more operators is taken whole; else it is cut into pieces
-            over which as many bytes come or go, and the fullest operator of each is taken.
+            At least 2. A pass with no more operators is taken whole; else it is split into parts
+            over which equally many bytes come or go, and the operator of each part at which most
+            is in memory is taken.
         """
         count = len(works)
         if count <= most:
@@ -57,11 +58,11 @@ class Milestones:
         return len(self.places)
 
     def stretch_from(self, position: int) -> int:
-        """Return the last milestone that is not after an operator."""
+        """Return the number of the last milestone at or before an operator."""
         return bisect_left(self.places, position + 1) - 1
 
     def stretch_after(self, position: int) -> int:
-        """Return the last milestone that is before an operator; -1 if none is."""
+        """Return the number of the last milestone before an operator; -1 if there is none."""
         return bisect_left(self.places, position) - 1
 
     def before_ns(self, milestone: int) -> int:
@@ -73,20 +74,20 @@ class Milestones:
         return sum(work.run_ns for work in self.works[self.places[milestone] :])
 
     def work(self, milestone: int) -> Work:
-        """Return the operator."""
+        """Return the operator of a milestone."""
         return self.works[self.places[milestone]]
 
     def until_ns(self, milestone: int) -> int:
-        """Return the time of what lies behind the milestone before it, its own included."""
+        """Return the time of the operators after the previous milestone, up to this one."""
         first = self.places[milestone - 1] + 1 if milestone else 0
         return sum(work.run_ns for work in self.works[first : self.places[milestone] + 1])
 
     def onward_ns(self, milestone: int) -> int:
-        """Return its own time and that of what lies before the next milestone."""
+        """Return the time of the operators from this milestone on, before the next one."""
         return sum(work.run_ns for work in self._onward(milestone))
 
     def least_active_bytes(self, milestone: int) -> int:
-        """Return the least memory of the pass between the end of a milestone and the next one."""
+        """Return the pass's least active memory from a milestone's end to the next one's start."""
         return min(work.active_bytes for work in self._onward(milestone))
 
     def _onward(self, milestone: int) -> tuple[Work, ...]:

@@ -1,7 +1,7 @@
-r"""A model whose optimum is below the time of every schedule of one unit of µ-TWO.
+r"""Lower bound on the time of one training unit of µ-TWO, for every schedule of it.
 
-The unit is a pair of sub-arrays or one alone. The model fixes neither interleaving nor prompts: it
-holds for every order of the operators and transfers that the replay accepts.
+A training unit is a pair of sub-arrays or one alone. The model fixes neither the interleaving nor
+the times of copies: it holds for every order of operators and transfers that the replay accepts.
 
 In a *round* the forward pass of sub-array f and the backward pass of sub-array b share the device:
 :math:`f \ne b` in the two rounds of a pair, :math:`f = b` in the round of a sub-array alone, where
@@ -152,14 +152,14 @@ from jettison.instances.multi_model.sub_array import SubArray
 
 @dataclass(frozen=True)
 class UnitBoundModel:
-    """A built model, and how to read its bounds.
+    """Built model of the bound, with the translation of its bounds to nanoseconds.
 
     Attributes
     ----------
     model
         The model.
     scale
-        Of its times.
+        Scale of its times.
     compute_ns
         The time of all operators once.
     """
@@ -169,14 +169,14 @@ class UnitBoundModel:
     compute_ns: int
 
     def time_ns(self, value: Fraction) -> int:
-        """Return the time of the unit, at least, if the objective is at least `value`."""
+        """Return a lower bound on the unit's time from a lower bound on the objective."""
         scaled_ns = math.ceil(value * self.scale.factor * self.scale.unit)
         return max(self.compute_ns, scaled_ns)
 
 
 @dataclass(frozen=True)
 class MultiModelUnitBound:
-    """Which rows to build, and where; the model is in the docstring of this module.
+    """Configuration of the bound: milestones and families of rows (model: see the module).
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""One round of a pair in the model of `model`: what knows the order of the passes."""
+"""Rows of one round of a pair of sub-arrays, with the order of the two passes left open."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jettison.formulations.multi_model.bound.round_rows import BoundRound
 
 
 class PairRound(BoundRound):
-    """A round of a pair: the two passes may be interleaved in any way."""
+    """Round of a pair: the two passes may be interleaved in any way."""
 
     def _add_order(self) -> None:
         f, b, model = self.f.forward, self.b.backward, self.model
@@ -137,7 +137,7 @@ class PairRound(BoundRound):
         return joined(*self._beside_f(j, self.staying_f, "beside_f"), self._held_by_f(j)), 0.0
 
     def _held_by_b(self, p: int) -> tuple[Terms, float]:
-        """Return the active memory of b when p starts, as terms and what to add to the limit."""
+        """Return the active memory of b when p starts, as terms and a constant."""
         model, terms = self.model, []
         held = model.memory.to_model(self.b.profile.carried_bytes)
         for j, before in enumerate(self.z[p]):
@@ -156,7 +156,7 @@ class PairRound(BoundRound):
         return terms
 
     def _beside_b(self, p: int, sums: Sequence[_Half], word: str) -> list[Terms]:
-        """Return what b has when p starts of the tensors of each stretch still to be used."""
+        """Return, by stretch, b's tensors that are still to be used and in memory when p starts."""
         found: list[Terms] = [[] for _ in range(len(self.U) + 1)]
         for half in sums:
             name = self.name(word, p, half.stretch, half.order)
@@ -164,7 +164,7 @@ class PairRound(BoundRound):
         return found
 
     def _beside_f(self, j: int, sums: Sequence[_Half], word: str) -> list[Terms]:
-        """Return what f has when j starts of the tensors of each stretch that are idle."""
+        """Return, by stretch, f's idle tensors that are in memory when j starts."""
         found: list[Terms] = [[] for _ in self.S]
         for half in sums:
             name = self.name(word, half.stretch, half.order, j)
@@ -230,7 +230,7 @@ class PairRound(BoundRound):
 
 @dataclass(frozen=True, slots=True)
 class _Half:
-    """A sum over tensors of a stretch, and the milestone whose order says if they are idle."""
+    """Sum over tensors of a stretch, with the milestone whose order decides if they are idle."""
 
     stretch: int
     order: int

@@ -1,4 +1,4 @@
-"""One round in the model of `model`: its columns and rows, in that order."""
+"""Columns and rows of one round in the bound on a training unit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from jettison.formulations.multi_model.bound.sub_array_rows import BoundSubArray
 
 
 class BoundRound(ABC):
-    """What holds for every round.
+    """Rows that every round has.
 
     f is the sub-array of the forward pass, b that of the backward pass. Stretches of the forward
     pass begin with a milestone. Stretches of the backward pass are counted from 1 and follow a
@@ -29,9 +29,9 @@ class BoundRound(ABC):
     Parameters
     ----------
     model
-        Where to write to.
+        The model to write to.
     number
-        Of the round.
+        Number of the round.
     f, b
         The sub-arrays, their classes added.
     """
@@ -96,7 +96,7 @@ class BoundRound(ABC):
         return "_".join(map(str, (row, self.number, *indices)))
 
     def _less_moved(self, limit: float, rate: float, duration_ns: int) -> float:
-        """Return the limit less what a duration would move, rounded up."""
+        """Return the limit less the bytes that copies could move in a duration, rounded up."""
         exact = Fraction(limit) - Fraction(rate) * Fraction(self.ns(duration_ns))
         near = float(exact)
         return near if near >= exact else math.nextafter(near, math.inf)
@@ -176,19 +176,19 @@ class BoundRound(ABC):
 
     @abstractmethod
     def _add_order(self) -> None:
-        """Add what is known of the order of the two passes."""
+        """Add the rows on the order of the two passes."""
 
     @abstractmethod
     def _beside_forward(self, p: int) -> tuple[Terms, float]:
-        """Return what b holds when milestone p of f has started, and what that leaves beside."""
+        """Return b's tensors in memory when milestone p of f has started, and the memory left."""
 
     @abstractmethod
     def _beside_backward(self, j: int) -> tuple[Terms, float]:
-        """Return what f holds when milestone j of b has started, and what that leaves beside."""
+        """Return f's tensors in memory when milestone j of b has started, and the memory left."""
 
 
 class RoundAlone(BoundRound):
-    """The round of a sub-array alone: its backward pass follows its forward pass."""
+    """Round of a sub-array alone: its backward pass follows its forward pass."""
 
     def write(self) -> None:
         """Add the rows."""

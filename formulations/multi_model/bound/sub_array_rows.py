@@ -1,4 +1,4 @@
-"""The columns of one sub-array in the model of `model`, and sums of them."""
+"""Columns of one sub-array in the bound on a training unit, and sums of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LARGEST_RATE = 2**20
 
 
 class BoundSubArray:
-    """The tensors of a sub-array that can leave memory, and the milestones of its passes.
+    """Sub-array in the bound: its tensors that can leave memory, and the milestones of its passes.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class BoundSubArray:
         return [place for place in self.movable if self.until_backward[place] == number]
 
     def stays(self, classes: Collection[TensorPath], places: Sequence[int]) -> Terms:
-        """Return the bytes of tensors of some classes."""
+        """Return the bytes of tensors that are of some classes, as terms."""
         return self._sum(classes, places, self._bytes)
 
     def stays_or_moves(

@@ -1,4 +1,4 @@
-"""What happens to an idle feature map, as far as a lower bound on the time tells cases apart."""
+"""Classes of idle feature maps in the bound: kept, moved or recomputed, and in which round."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Models of graphs that leave the order open."""
+"""Formulations on graphs that leave the order of first computations open."""

@@ -1,4 +1,4 @@
-r"""What must be computed again after a few moments that every schedule passes, in any order.
+r"""Any-order cut: a lower bound on recomputation between milestones, for all schedules.
 
 `windows.frontier` knows what has been computed before a cut, for it fixes the order of first
 computations. Here that is a variable, so that the optimum bounds every valid schedule.
@@ -125,7 +125,7 @@ from jettison.instances.remat_graph.reordered_graph import ReorderedGraph
 
 @dataclass(frozen=True)
 class AnyOrderPlan:
-    """What a point of the model suggests.
+    """Plan that a point of the model suggests: an order, and computations.
 
     Attributes
     ----------
@@ -146,14 +146,14 @@ class AnyOrderPlan:
 
 @dataclass(frozen=True)
 class AnyOrderModel:
-    """A built model, and how to read its values.
+    """Built any-order model, with the translation of its points to plans.
 
     Attributes
     ----------
     graph
         The instance.
     milestones
-        The moments at which the windows begin.
+        The milestones at which the windows begin.
     model
         The model.
     computed
@@ -224,7 +224,7 @@ class AnyOrderModel:
 
 @dataclass(frozen=True)
 class AnyOrderCut:
-    """Which milestones the model has; the model is in the docstring of this module.
+    """Any-order cut at some milestones; the model is in the docstring of this module.
 
     Attributes
     ----------
@@ -252,7 +252,7 @@ class AnyOrderCut:
         problem
             The instance and its memory.
         precedence
-            Of the instance, if it is known already.
+            Precedence of the instance's nodes, if it is known already.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-r"""Moments that every schedule of a graph passes, whatever its order of first computations.
+r"""Milestones: times that every schedule of a graph passes, whatever its order of computations.
 
 A *milestone* :math:`(X, k)` is the end of the first computation of the :math:`k`-th node of
 :math:`X` to be computed. With one node in :math:`X` it is the end of that node's first computation;
@@ -31,7 +31,7 @@ from jettison.instances.remat_graph.graph import Graph
 
 @dataclass(frozen=True, slots=True)
 class Milestone:
-    """The end of the first computation of the `count`-th of `nodes` to be computed.
+    """Milestone: the time at which `count` of `nodes` have been computed for the first time.
 
     Raises
     ------
@@ -58,7 +58,7 @@ class Milestone:
 
 
 class Precedence:
-    """Which nodes of a graph come before which in every order, as sets of bits.
+    """Precedence of the nodes of a graph in every topological order, as bit sets.
 
     :math:`O(n |E| / 64)` time, :math:`n^2 / 4` bytes: 6 MB for 5000 nodes.
 

@@ -1,4 +1,4 @@
-"""The columns and rows of `cut`, whose docstring has the model."""
+"""Writer of the any-order cut: its columns and rows; `cut` has the model."""
 
 # The symbols of the model are the names of the code.
 # ruff: noqa: N806
@@ -16,14 +16,14 @@ from jettison.instances.remat_graph.problem import RematGraph
 
 
 class _Computed:
-    """P of one milestone: a column, or a constant, for each node.
+    """Column P of one milestone, or a constant, for each node.
 
     Attributes
     ----------
     certain, possible
         The nodes for which it is 1, and for which it can be.
     column
-        Of each node for which it can be either.
+        The column P of each node for which it can be 0 or 1.
     """
 
     def __init__(self, certain: set[int], possible: set[int]) -> None:
@@ -33,7 +33,7 @@ class _Computed:
 
 
 class AnyOrderWriter:
-    """Adds the columns and the rows, window by window.
+    """Writer of the columns and rows, window by window.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class AnyOrderWriter:
     milestones
         Each before the next in every schedule.
     precedence
-        Of the instance.
+        Precedence of the instance's nodes.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class AnyOrderWriter:
     Y
         For each milestone, the column of each node that may be its last one.
     memory_scale, time_scale
-        What the model counts in.
+        Scales of the model's bytes and nanoseconds.
     """
 
     def __init__(

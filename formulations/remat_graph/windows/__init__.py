@@ -1,1 +1,1 @@
-"""Models of graphs over windows of stages."""
+"""Formulations on graphs with a fixed order, over windows between cuts."""

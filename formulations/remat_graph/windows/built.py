@@ -1,4 +1,4 @@
-"""What `frontier` builds: the model, and the way between its points and schedules."""
+"""Built windowed frontier model, with the translation between points and schedules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jettison.instances.remat_graph.graph import Graph
 
 @dataclass(frozen=True)
 class WindowedModel:
-    """A built model, and how to read its values.
+    """Built windowed frontier model, with the translation between points and schedules.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class WindowedModel:
         return tuple(sequence)
 
     def point(self, computations: Sequence[int]) -> Floats:
-        """Return what the columns R and S say of a schedule; NaN for those that follow from them.
+        """Return the point of a schedule: columns R and S; NaN for columns that follow from them.
 
         Of a schedule of the model's class that fits it is a feasible point, at most as expensive:
         what a window computes several times counts once. :math:`O(k n + |E|)` for `k` cuts, times

@@ -1,4 +1,4 @@
-r"""The rows (ever), (lost) and (path): what one cut would need, in a model of several windows.
+r"""Closure of a cut: the rows (ever), (lost) and (path), which strengthen the relaxation.
 
 They change the relaxation only; `frontier` has them in its model, and the proof.
 """
@@ -32,7 +32,7 @@ def add_closure(
     Parameters
     ----------
     builder
-        Of the model.
+        Builder of the model.
     graph, computed_once
         The instance, and the nodes that are not computed again.
     t

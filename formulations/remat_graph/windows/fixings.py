@@ -1,4 +1,4 @@
-"""What is known of a graph's fastest schedules before the model of windows is built."""
+"""Fixings of the windowed models: facts about some fastest schedule that shrink the model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class WindowFixings:
-    """Decisions that some fastest schedule takes; `frontier` has their rows.
+    """Fixings: decisions that some fastest schedule takes; `frontier` has their rows.
 
     Nodes are positions in the graph, from 0.
 

@@ -1,7 +1,8 @@
-r"""What must be computed again between a few chosen first computations of a graph's step.
+r"""Windowed frontier: a lower bound on recomputation between cuts of a graph, in its order.
 
-With one cut it is a model of at most :math:`2n` binaries (`SingleCut`); with every node a cut it
-has one memory row for each first computation (`Frontier`, `CutClosure`); and with all slots besides
+A cut is the end of the first computation of a node; there the model counts the memory. With one cut
+it is a model of at most :math:`2n` binaries (`SingleCut`); with every node a cut it has one memory
+row for each first computation (`Frontier`, `CutClosure`); and with all recomputation slots besides
 it is exact (`Residency`), for then each stage is a window of its own and a point becomes a staged
 schedule. `presets` has these choices by name.
 
@@ -92,8 +93,9 @@ holds recomputations after the last first computation, which kept nodes may need
 
 Slots
 -----
-A *slot* :math:`(t, q)`, where :math:`t-1 = t_w` and :math:`t = t_{w+1}` are both cuts, is the
-moment of stage :math:`t` at which :math:`q \in A_w` is computed again or would be. Its row holds
+A recomputation slot, *slot* for short, is a pair :math:`(t, q)`, where :math:`t-1 = t_w` and
+:math:`t = t_{w+1}` are both cuts: the turn of :math:`q \in A_w` in stage :math:`t`, at which it is
+computed again or would be. Its row holds
 for *staged* schedules, which compute ascending nodes between two first computations:
 
 .. math::
@@ -130,7 +132,7 @@ What is known beforehand (`WindowFixings`) makes the model smaller. Of a node th
 .. math::
     \text{(twin)} \quad & S_{w,i} \le S_{w,j} && \forall w,\; j \le t_w
 
-named ``twin_t_i_j``. `solvers.graph_presolve` finds fixings and has the proofs.
+named ``twin_t_i_j``. `solvers.remat_graph.presolve` finds fixings and has the proofs.
 
 Size: at most :math:`3 \sum_w |A_w|` columns and :math:`2 \sum_w |E|` rows (path) and (again), slots
 apart; `num_columns` counts before any row is written.
@@ -156,17 +158,17 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 
 @dataclass(frozen=True, slots=True)
 class EveryCut:
-    """Every cut has its closure."""
+    """Closure at every cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenCuts:
-    """Some cuts have their closure, or none has.
+    """Closure at some cuts, or at none.
 
     Attributes
     ----------
     nodes
-        The cuts; that of the last one adds nothing.
+        The cuts; the closure of the last cut adds nothing.
     """
 
     nodes: tuple[int, ...] = ()
@@ -174,7 +176,7 @@ class ChosenCuts:
 
 @dataclass(frozen=True)
 class WindowedFrontier:
-    """Which cuts and slots the model has; the model is in the docstring of this module.
+    """Windowed frontier model at some cuts and slots; it is in the docstring of this module.
 
     Attributes
     ----------
@@ -188,7 +190,7 @@ class WindowedFrontier:
     recomputation
         What may be computed again; a window permits what some stage of it does.
     fixings
-        What is known of fastest schedules of that class.
+        Fixings for schedules of that class.
     closure
         The cuts that have the rows (ever), (lost) and (path).
 

@@ -1,4 +1,4 @@
-"""What the windows between chosen first computations of a graph need of what is before them.
+"""Needed sets of the windows of a graph: older nodes that may have to be computed again.
 
 The definitions are in `frontier`.
 """
@@ -39,7 +39,7 @@ def needed_sets(
 
 
 def read_in_window(graph: Graph, start: int, end: int) -> set[int]:
-    """Return what the first computations after `start`, up to `end`, read of what is before."""
+    """Return the nodes up to `start` that first computations after it, up to `end`, read."""
     return {p for j in range(start + 1, end + 1) for p in graph.inputs[j] if p <= start}
 
 

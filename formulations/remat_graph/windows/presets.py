@@ -1,4 +1,4 @@
-r"""Named choices of the cuts, slots and closures of `frontier`.
+r"""Presets of the windowed frontier: named choices of its cuts, slots and closures.
 
 Each is a type with a `windows` method, which says what the choice is on a graph. With every node a
 cut, :math:`t_w = w`, a window is what Checkmate calls a stage: *stage* :math:`t` is window
@@ -48,7 +48,7 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 
 
 class WindowPreset(ABC):
-    """A choice of cuts, slots and closures that may depend on the graph."""
+    """Preset: a choice of cuts, slots and closures that may depend on the graph."""
 
     @abstractmethod
     def windows(self, graph: Graph) -> WindowedFrontier:
@@ -61,7 +61,7 @@ class WindowPreset(ABC):
 
 @dataclass(frozen=True)
 class Frontier(WindowPreset):
-    """One row of memory for each first computation; what recomputations need is in no row.
+    """Relaxation with one memory row for each first computation, and none for recomputations.
 
     Rows: (need), (again), (stay) and (memory), with every node a cut. It relaxes the problem for
     every schedule whose first computations follow the order of the graph.
@@ -84,7 +84,7 @@ class Frontier(WindowPreset):
 
 @dataclass(frozen=True)
 class CutClosure(WindowPreset):
-    """`Frontier` with rows that keep its relaxation from recomputing a little in every stage.
+    """`Frontier` with closures, which keep its relaxation from recomputing a little per stage.
 
     In the linear relaxation of `Frontier` each of many stages may compute a small part of a node
     and drop it again. Seen from one cut that is not enough: what is lost there must be computed
@@ -112,7 +112,7 @@ class CutClosure(WindowPreset):
 
 @dataclass(frozen=True)
 class Residency(WindowPreset):
-    r"""The staged optimum of a graph: every node is a cut and every pair of nodes a slot.
+    r"""Exact model of staged schedules: every node is a cut and every pair of nodes a slot.
 
     Rows: (need), (again), (stay), (memory), (slot), (later), and (ever), (lost), (path), which
     change the relaxation only.
@@ -154,12 +154,12 @@ class Residency(WindowPreset):
 
 @dataclass(frozen=True, slots=True)
 class EverySlot:
-    """All slots: the model is exact for the schedules that it allows."""
+    """All recomputation slots: the model is exact for the schedules that it allows."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenSlots:
-    """Some slots, or none.
+    """Some recomputation slots, or none.
 
     Attributes
     ----------
@@ -172,7 +172,7 @@ class ChosenSlots:
 
 @dataclass(frozen=True)
 class Restricted(WindowPreset):
-    """`Residency` of the schedules that a step is usually run with.
+    """`Residency` for the usual schedules, which recompute forward nodes in the backward pass only.
 
     Forward values are computed again in the backward pass, and nothing else
     (`ForwardNodesInBackwardStages`). With all slots its points are the restricted staged schedules,
@@ -197,7 +197,7 @@ class Restricted(WindowPreset):
 
 @dataclass(frozen=True)
 class SingleCut(WindowPreset):
-    r"""What one moment of a step forces to be computed again: a model of :math:`2n` binaries.
+    r"""Relaxation with one cut, a model of :math:`2n` binaries: what the cut forces to recompute.
 
     The moment is the end of the first computation of the cut :math:`t`. What is needed after it and
     is not in memory then must be computed again.

@@ -1,4 +1,4 @@
-"""The columns and rows of `frontier`, whose docstring has the model."""
+"""Writer of the windowed frontier: its columns and rows; `frontier` has the model."""
 
 # The symbols of the model are the names of the code.
 # ruff: noqa: N806
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class WindowWriter:
-    """Adds the columns and the rows, window by window.
+    """Writer of the columns and rows, window by window.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class WindowWriter:
     R, S
         For each window, the columns of each needed node.
     memory_scale, time_scale
-        What the model counts in.
+        Scales of the model's bytes and nanoseconds.
     """
 
     def __init__(self, problem: RematGraph, frontier: WindowedFrontier) -> None:
@@ -138,7 +138,7 @@ class WindowWriter:
                 self.builder.add_row(f"twin_{t}_{i}_{j}", [S[i], S[j]], [1, -1], upper=0)
 
     def _inputs_again(self, i: int) -> tuple[int, ...]:
-        """Return what computing a node again would read: nothing if it is computed once."""
+        """Return the inputs of a node if it may be computed again, else nothing."""
         return () if i in self.fixings.computed_once else self.graph.inputs[i]
 
     def _add_slot(self, t: int, q: int, w: int) -> None:
@@ -160,7 +160,7 @@ class WindowWriter:
         self.builder.add_row(f"slot_{t}_{q}", columns, sizes, upper=room)
 
     def _reason_to_stay(self, t: int, q: int, w: int, i: int) -> int | None:
-        """Return the column L, or the only term that it would have; None if it has none."""
+        """Return the column L, or its only term; None if it would have no term."""
         reasons = {
             f"later_{t}_{q}_{i}_{j}": self.R[w][j]
             for j in self.graph.users[i]

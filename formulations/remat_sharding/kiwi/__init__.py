@@ -1,1 +1,1 @@
-"""KIWI's models, complete and reduced."""
+"""KIWI's formulations: the full and the reduced problem."""

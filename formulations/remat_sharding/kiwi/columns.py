@@ -1,4 +1,4 @@
-r"""Pyomo columns and rows for the choice of strategies, which KIWI's models share.
+r"""Pyomo columns and rows of the choice of strategies, shared by KIWI's models.
 
 ================================= ==========================================================
 :math:`s_{i,k}`, ``s[i,k]``       operator :math:`i` has strategy :math:`k`; binary
@@ -12,7 +12,7 @@ r"""Pyomo columns and rows for the choice of strategies, which KIWI's models sha
     \text{(23)} \quad & \sum_b e_{ji,ab} = s_{j,a} && \forall (j,i), a
 
 Rows are named ``eq21[i]``, ``eq22[j,i,b]``, ``eq23[j,i,a]``. Only strategies and pairs that are
-allowed have columns: what is forbidden is no large number. A follower has no :math:`s` of its own
+allowed have columns: a forbidden one is no large number. A follower has no :math:`s` of its own
 but that of its leader, and an edge without a table no :math:`e`.
 
 Corrections of the print
@@ -44,7 +44,7 @@ class Term(NamedTuple):
 
 
 class ShardingColumns:
-    """The columns and rows of the docstring of this module, added to a Pyomo model.
+    """Columns and rows of the choice of strategies, added to a Pyomo model.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class ShardingColumns:
     Attributes
     ----------
     memory_scale, time_scale
-        What the model counts in.
+        Scales of the model's bytes and nanoseconds.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class ShardingColumns:
 
 
 def chosen_strategies(sharded: ShardedGraph, values: Mapping[str, float]) -> tuple[int, ...]:
-    """Return the strategies that the columns ``s_i_k`` of a point name."""
+    """Return the strategies that the columns ``s_i_k`` of a point choose."""
     of_leader = {
         i: max(places, key=lambda k, i=i: values[f"s_{i}_{k}"])  # type: ignore[misc]
         for i, places in allowed_strategies(sharded).items()
@@ -136,7 +136,7 @@ def chosen_strategies(sharded: ShardedGraph, values: Mapping[str, float]) -> tup
 
 
 def strategies_of_plan(sharded: ShardedGraph, strategies: Sequence[int]) -> dict[str, float]:
-    """Return the values of the columns ``s_i_k`` that name these strategies."""
+    """Return the values of the columns ``s_i_k`` that choose these strategies."""
     return {
         f"s_{i}_{k}": float(k == strategies[i])
         for i, places in allowed_strategies(sharded).items()

@@ -1,4 +1,4 @@
-r"""KIWI's reduced problem with no integer columns but strategies and recomputations.
+r"""Compact form of KIWI's reduced problem: only strategies and recomputations are integer.
 
 The points of `reduced` without its columns for times: what is in memory at :math:`t` is said
 at once. Symbols are those of `reduced`; :math:`l_i` is the last forward use of :math:`i`.
@@ -89,7 +89,7 @@ from jettison.schedules.remat_sharding.schedule import ShardedSchedule
 
 @dataclass(frozen=True)
 class KiwiReducedCompactModel:
-    """A built model, and how to read its points.
+    """Built compact model, with the translation between points and schedules.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class KiwiReducedCompactModel:
         return ShardedSchedule(chosen_strategies(self.sharded, values), moments.operations(again))
 
     def point(self, plan: ShardedSchedule) -> dict[str, float]:
-        """Return what the columns s and m say of a plan of the reduced problem, by their names."""
+        """Return the values of columns s and m for a plan of the reduced problem, by name."""
         values = strategies_of_plan(self.sharded, plan.strategies)
         times = Counter(plan.computations)
         for i in ReducedRecomputation(self.sharded).recomputable:
@@ -123,7 +123,7 @@ class KiwiReducedCompactModel:
 
 @dataclass(frozen=True)
 class KiwiReducedCompact:
-    """What to minimise; the model is in the docstring of this module.
+    """Compact form of KIWI's reduced problem; the model is in the docstring of this module.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class KiwiReducedCompact:
 
 
 class _Writer:
-    """Adds the columns and the rows, part by part."""
+    """Writer of the columns and rows, part by part."""
 
     def __init__(self, problem: RematSharding) -> None:
         self.sharded = sharded = problem.instance
@@ -234,7 +234,7 @@ class _Writer:
                     self._at_most(f"there_{i}_{q}_{k}", self.g[i, q, k], self.rows.of(i)[k])
 
     def model(self, objective: Time | Peak, memory_bytes: int) -> ArrayModel:
-        """Add what the memory asks for, and return the model."""
+        """Add the memory rows, and return the model."""
         limit = self.rows.memory_scale.to_model(memory_bytes)
         match objective:
             case Time():
@@ -300,7 +300,7 @@ class _Writer:
             end = q
 
     def _is_within(self, now: set[tuple[int, int]], following: set[tuple[int, int]]) -> bool:
-        """Whether all that is there now is there a moment later too, as much of it at least."""
+        """Whether all that is in memory now is there at the next moment too, as much at least."""
         return all(part in following or (part[0], _ALL) in following for part in now)
 
 

@@ -91,7 +91,7 @@ from jettison.schedules.remat_sharding.schedule import ShardedSchedule
 
 @dataclass(frozen=True)
 class KiwiFullModel(KiwiModel):
-    """A built model, and how to read its points."""
+    """Built full model, with the translation between points and schedules."""
 
     def schedule(self, values: Mapping[str, float]) -> ShardedSchedule:
         """Return the schedule of a point: its values by the names of columns, ``A_2_1`` say.
@@ -108,7 +108,7 @@ class KiwiFullModel(KiwiModel):
         return ShardedSchedule.from_computations(self.sharded, strategies, computations)
 
     def point(self, plan: ShardedSchedule) -> dict[str, float]:
-        """Return what the columns s, A and B say of a staged plan, by their names."""
+        """Return the values of columns s, A and B for a staged plan, by name."""
         values = strategies_of_plan(self.sharded, plan.strategies)
         values |= {f"A_{t}_{i}": 0.0 for t, i in self.concrete.A}
         values |= {f"B_{t}_{i}": 0.0 for t, i in self.concrete.B}
@@ -135,7 +135,7 @@ class KiwiFullModel(KiwiModel):
 
 @dataclass(frozen=True)
 class KiwiFull(KiwiForm):
-    """The model in the docstring of this module."""
+    """KIWI's full problem; the model is in the docstring of this module."""
 
     def build(self, problem: RematSharding, watch: Watch = unwatched) -> KiwiFullModel:
         """Build the model; about 20 µs for each coefficient. `watch` may end that."""
@@ -160,7 +160,7 @@ class KiwiFull(KiwiForm):
 
 
 class _Writer(KiwiRows):
-    """Adds the columns and the rows, in the order of the docstring."""
+    """Writer of the columns and rows, in the order of the docstring."""
 
     name = "kiwi_full"
 

@@ -17,25 +17,25 @@ from jettison.formulations.remat_sharding.kiwi.columns import Term
 
 
 class ProductWriter(Protocol):
-    """Writes products into one model."""
+    """Writer of products into one model."""
 
     def times(self, factor: Any, terms: list[Term]) -> Any:
         """Return the product of a factor and a sum."""
 
 
 class Products(Protocol):
-    """How models write products."""
+    """Way of writing products in a model."""
 
     def on(self, concrete: Any) -> ProductWriter:
-        """Return what writes into this Pyomo model, which is new."""
+        """Return the writer for this new Pyomo model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bilinear:
-    """Products of columns: a quadratic model, as the paper writes it."""
+    """Products as they are: a quadratic model, as the paper writes it."""
 
     def on(self, concrete: Any) -> ProductWriter:
-        """Need nothing of the model."""
+        """Return itself, without a change of the model."""
         return self
 
     def times(self, factor: Any, terms: list[Term]) -> Any:
@@ -45,7 +45,7 @@ class Bilinear:
 
 @dataclass(frozen=True, slots=True)
 class Linearised:
-    """A column ``product`` for each product, and the three rows above: a linear model."""
+    """Products linearised: a column ``product`` and the three rows above for each."""
 
     def on(self, concrete: Any) -> ProductWriter:
         """Add an empty list of columns and one of rows to the model."""
@@ -53,7 +53,7 @@ class Linearised:
 
 
 class _LinearisedProducts:
-    """The columns and rows of one model; a product that comes again is the same column."""
+    """Columns and rows of products in one model; equal products share a column."""
 
     def __init__(self, concrete: Any) -> None:
         import pyomo.environ as pyo

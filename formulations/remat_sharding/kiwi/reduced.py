@@ -103,7 +103,7 @@ _DELTA = 0.5
 
 @dataclass(frozen=True)
 class KiwiReducedModel(KiwiModel):
-    """A built model, and how to read its points."""
+    """Built reduced model, with the translation of its points to schedules."""
 
     def schedule(self, values: Mapping[str, float]) -> ShardedSchedule:
         """Return the schedule of a point: its values by the names of columns, ``s_0_1`` say."""
@@ -115,7 +115,7 @@ class KiwiReducedModel(KiwiModel):
 
 @dataclass(frozen=True)
 class KiwiReduced(KiwiForm):
-    """The model in the docstring of this module."""
+    """KIWI's reduced problem; the model is in the docstring of this module."""
 
     def build(self, problem: RematSharding) -> KiwiReducedModel:
         """Build the model.
@@ -129,7 +129,7 @@ class KiwiReduced(KiwiForm):
 
 
 class _Writer(KiwiRows):
-    """Adds the columns and the rows, in the order of the docstring."""
+    """Writer of the columns and rows, in the order of the docstring."""
 
     name = "kiwi_reduced"
 

@@ -1,4 +1,4 @@
-"""What KIWI's full and reduced problem share: the choice of strategies, beside rows of their own.
+"""Common part of KIWI's full and reduced problem: the choice of strategies.
 
 Both have the columns s and e and the rows (21) to (23) of `columns`, and products of
 columns in what they count. `full` adds the rows about stages, `reduced` those about
@@ -23,7 +23,7 @@ from jettison.schedules.remat_sharding.schedule import ShardedSchedule
 
 
 class PrintedRow(StrEnum):
-    """Rows that can be built as they are printed, or as the print suggests.
+    """Rows that can be built wrongly as printed, for tests of the corrections.
 
     Of both problems:
 
@@ -72,7 +72,7 @@ class PrintedRow(StrEnum):
 
 @dataclass(frozen=True)
 class KiwiModel(ABC):
-    """A built model, and how to read its points.
+    """Built KIWI model, with the translation of its points to schedules.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class KiwiModel(ABC):
 
 @dataclass(frozen=True)
 class KiwiForm:
-    """How a problem is written.
+    """Form of a KIWI model: how products are written, and which rows are as printed.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class KiwiForm:
 
 
 class KiwiRows:
-    """Columns and rows of strategies in a new Pyomo model, to which a problem adds its own."""
+    """New Pyomo model with the columns and rows of strategies, to which a problem adds its own."""
 
     name: ClassVar[str]
 
