@@ -1,4 +1,4 @@
-"""What every instance has, whatever it describes."""
+"""Protocol of instances: the attributes that all kinds of instances have."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from jettison.instances.core.provenance import Provenance
 
 @runtime_checkable
 class Instance(Protocol):
-    """What is given: measured, generated or imported; immutable, and kept in a JSON file."""
+    """Protocol of an instance: immutable data of a problem, with a JSON form."""
 
     @property
     def kind(self) -> str:
-        """What files call instances like it: ``"chain"``."""
+        """Kind of the instance as it stands in files: ``"chain"``."""
         ...
 
     @property
     def name(self) -> str:
-        """Its own name."""
+        """Name of the instance."""
         ...
 
     @property
@@ -29,13 +29,13 @@ class Instance(Protocol):
 
     @property
     def provenance(self) -> Provenance:
-        """Where it comes from."""
+        """Provenance of the instance."""
         ...
 
     def __len__(self) -> int:
-        """Return how many parts it has: stages of a chain, nodes of a graph."""
+        """Return the number of its parts: stages of a chain, nodes of a graph."""
         ...
 
     def to_json(self) -> Mapping[str, object]:
-        """Return the document that its file holds."""
+        """Return the instance as a JSON object."""
         ...

@@ -1,4 +1,4 @@
-"""A kind of instance: how its files are read and written, and what is shown of it."""
+"""Kind of instance: reader and writer of its files, and the facts that tables show."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ Facts = Mapping[str, str | int]
 
 @dataclass(frozen=True, kw_only=True)
 class InstanceKind(Generic[I_co]):
-    """One kind of file, and the instances that come out of it.
+    """Kind of instance, as it is registered: its file format and its description.
 
     Attributes
     ----------
     name
         The ``kind`` of the files.
     read
-        Returns the instance of a document that its schema allows.
+        Builds the instance of a document that has passed the schema.
     facts
-        What is shown of an instance, after its name, kind and hash. Names that end in
+        Facts to show of an instance, after its name, kind and hash. Names that end in
         ``_bytes``, ``_ns`` or ``_bytes_per_s`` are written with their units.
     parts
-        What JSON says beside them of the parts of an instance.
+        Facts about its parts, for ``--json``.
     part_rows
-        What is printed of the parts in place of that.
+        Rows about its parts to print, in place of `parts`.
     noun
-        What its parts are, those that `len` counts.
+        Plural noun of its parts, those that `len` counts.
     part_names
         Names by which pictures call the parts; empty where operations have names of their own.
     text

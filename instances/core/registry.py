@@ -1,4 +1,4 @@
-"""What is registered under a name, by the entry points of installed distributions.
+"""Registry of named items that installed distributions declare as entry points.
 
 Whoever adds a column declares it in the metadata of a distribution, as jettison declares its own::
 
@@ -25,11 +25,11 @@ _OWN = "jettison"
 
 
 class RegistrationError(JettisonError):
-    """What a distribution declares under a name cannot be used: a defect of its installation."""
+    """Error of a registered item that cannot be used: a defect of an installation."""
 
 
 class Registry(Generic[T]):
-    """The items of one group of entry points, by name.
+    """Registry of the items of one group of entry points, by name.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Files of models that train together, and what is shown of one."""
+"""Kind of multi-model instances: their files, and the facts that are shown of one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _facts(instance: MultiModel) -> Facts:
 
 
 def _profiles(instance: MultiModel) -> list[dict[str, int]]:
-    """Say what so many fused models take, for each number that may be fused."""
+    """Return the time and memory of each number of fused models."""
     arrays = (instance.sub_array(size) for size in instance.sizes)
     return [
         {

@@ -1,4 +1,4 @@
-"""Files of chains, and what is shown of one."""
+"""Kind of chains: their files, and the facts that are shown of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of graphs, and what is shown of one."""
+"""Kind of graphs: their files, and the facts that are shown of one."""
 
 from __future__ import annotations
 

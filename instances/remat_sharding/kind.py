@@ -1,4 +1,4 @@
-"""Files of sharded graphs, as they are or as programs on a mesh; and what is shown of one."""
+"""Kinds of sharded graphs and their recipes: their files, and the facts that are shown of one."""
 
 from __future__ import annotations
 

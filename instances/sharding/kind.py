@@ -1,4 +1,4 @@
-"""Files of strategy graphs, and what is shown of one."""
+"""Kind of strategy graphs: their files, and the facts that are shown of one."""
 
 from __future__ import annotations
 

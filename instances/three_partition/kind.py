@@ -1,4 +1,4 @@
-"""Files of 3-PARTITION, and what is shown of one."""
+"""Kind of 3-PARTITION instances: their files, and the facts that are shown of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every schedule can do, whatever it is a schedule of."""
+"""Protocol of schedules: the attributes that all kinds of schedules have."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from jettison.schedules.core.replay import Replay
 
 @runtime_checkable
 class Schedule(Protocol):
-    """What is done when: immutable, and kept in a JSON file."""
+    """Protocol of a schedule: an immutable answer to a problem, with a JSON form."""
 
     @property
     def kind(self) -> str:
-        """What files call schedules like it: ``"chain-schedule"``."""
+        """Kind of the schedule as it stands in files: ``"chain-schedule"``."""
         ...
 
     @property
     def replay(self) -> Callable[..., Replay]:
-        """Go through it in exact integers; what this takes is up to the kind."""
+        """Execute the schedule in exact integers; the arguments depend on the kind."""
         ...

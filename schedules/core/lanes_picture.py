@@ -1,4 +1,4 @@
-"""Pictures of lanes above memory: what runs and what moves, and on the same axis what is in use."""
+"""Pictures of lanes above memory: computations and transfers, and memory on the same time axis."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _HEADROOM = 0.16
 
 
 class Span(NamedTuple):
-    """A stretch of time, from the start of what is drawn."""
+    """Span of time, from the start of the picture."""
 
     start_ns: int
     end_ns: int
 
 
 class Lane(NamedTuple):
-    """A row of bars: its name, and the lower and upper end of the bars."""
+    """Lane: a row of bars with its name, and the lower and upper end of the bars."""
 
     name: str
     bottom: float
@@ -75,7 +75,7 @@ def name_lanes(axes: Axes, lanes: Sequence[Lane]) -> None:
 
 
 def joined(spans: Iterable[Span]) -> Iterator[Span]:
-    """Join neighbours, so that no seam shows."""
+    """Merge neighbouring spans, so that no seam shows."""
     current: Span | None = None
     for span in sorted(spans):
         if current is not None and span.start_ns <= current.end_ns:
@@ -98,7 +98,7 @@ def draw_waiting(
     colour: str,
     name: str,
 ) -> list[Artist]:
-    """Draw over these lanes when nothing runs, and say how long that is in the legend."""
+    """Draw the spans in which nothing runs over these lanes, with their sum in the legend."""
     gaps = list(_gaps(running, length_ns))
     if not gaps:
         return []
@@ -121,7 +121,7 @@ def draw_waiting(
 
 
 def _gaps(spans: Iterable[Span], length_ns: int) -> Iterator[Span]:
-    """Yield when nothing runs."""
+    """Yield the spans in which nothing runs."""
     reached_ns = 0
     for span in joined(spans):
         if span.start_ns > reached_ns:
@@ -138,7 +138,7 @@ def draw_memory(
     limit_bytes: int | None,
     time: AxisUnit,
 ) -> list[Artist]:
-    """Draw the memory from each moment on, its peak and its limit."""
+    """Draw memory over time, with its peak and its limit."""
     top_bytes = max(peak_bytes, limit_bytes or 0, 1)
     memory = memory_unit(top_bytes)
     when = [time.of(when_ns) for when_ns, _ in moments]

@@ -1,4 +1,4 @@
-"""A kind of schedule: how its files are read and written."""
+"""Kind of schedule: reader and writer of its files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ S = TypeVar("S", bound=Schedule)
 
 @dataclass(frozen=True, kw_only=True)
 class ScheduleKind(Generic[S]):
-    """One kind of file, and the schedules that come out of it.
+    """Kind of schedule, as it is registered: its file format.
 
     Attributes
     ----------

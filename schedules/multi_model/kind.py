@@ -1,4 +1,4 @@
-"""Files of schedules of models that train together: units of operations on sub-arrays."""
+"""Kind of multi-model schedules: their files, with training units of operations."""
 
 from __future__ import annotations
 

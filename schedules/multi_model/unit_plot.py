@@ -149,7 +149,7 @@ def _draw_bars(
 
 
 def _moments(replay: TrainingReplay, window: Span) -> Iterator[tuple[int, int]]:
-    """Yield the memory from each moment of the unit on, and at its end."""
+    """Yield pairs (time, memory from then on) of the training unit, and the memory at its end."""
     before_bytes = 0
     for when_ns, size_bytes in replay.memory_profile:
         if when_ns >= window.end_ns:

@@ -1,4 +1,4 @@
-"""Files of schedules of a chain: an operation is ``["F_all", 3]``."""
+"""Kind of chain schedules: their files, in which an operation is ``["F_all", 3]``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _read(document: Mapping[str, Any], chain: Chain) -> ChainSchedule:
 
 
 class OnStage(Protocol):
-    """An operation on a stage of a chain, of a computation or of a transfer."""
+    """Protocol of operations on a stage of a chain, computations and transfers alike."""
 
     @property
     def stage(self) -> int:
@@ -39,7 +39,7 @@ class OnStage(Protocol):
 
     @property
     def least_stage(self) -> int:
-        """The first stage on which there is such an operation."""
+        """Least number of a stage that the operation may name."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Files of schedules of a graph: an operation is ``["compute", "conv1"]``."""
+"""Kind of graph schedules: their files, in which an operation is ``["compute", "conv1"]``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of schedules with transfers: beside the operations of a chain ``["O_all", 3]``."""
+"""Kind of offload schedules: their files, in which a transfer is ``["O_all", 3]``."""
 
 from __future__ import annotations
 

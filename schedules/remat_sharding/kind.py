@@ -1,4 +1,4 @@
-"""Files of schedules of a sharded graph: the names of strategies, and operations on nodes."""
+"""Kind of sharded schedules: their files, with names of strategies and operations on nodes."""
 
 from __future__ import annotations
 

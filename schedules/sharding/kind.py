@@ -1,4 +1,4 @@
-"""Files of choices of strategies: ``{"conv1": 2}``."""
+"""Kind of strategy choices: their files, such as ``{"conv1": 2}``."""
 
 from __future__ import annotations
 

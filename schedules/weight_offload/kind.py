@@ -1,4 +1,4 @@
-"""Files of schedules that repeat: an event is ``["prefetch", 3, 1200]``."""
+"""Kind of cyclic schedules: their files, in which an event is ``["prefetch", 3, 1200]``."""
 
 from __future__ import annotations
 

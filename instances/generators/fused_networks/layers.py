@@ -51,7 +51,7 @@ def normalized(step: FusedStep, name: str, source: str, channels: int) -> str:
 
 
 def activated(step: FusedStep, name: str, source: str) -> str:
-    """Add a function of each number whose gradient reads its input: GELU, hardswish."""
+    """Add an elementwise activation whose gradient reads its input: GELU, hardswish."""
     return _pointwise(step, name, source, source)
 
 
