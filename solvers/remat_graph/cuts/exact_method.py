@@ -34,7 +34,7 @@ objective is a multiple of the greatest common divisor of the durations, so ever
 up to one, the solver's after it has been lowered by its tolerance (`IntegerScale`). One cut has at
 most :math:`2n` binaries, so graphs of some thousands of nodes are no trouble.
 
-Source: Checkmate's problem (MLSys 2020).
+Source: Checkmate's problem (MLSys 2020). What was tried beside it and left out: `docs/tried.md`.
 """
 
 from __future__ import annotations
