@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from jettison.cli.generate.drawing_command import SeedOption
 from jettison.cli.generate.instance_set import (
     INDEX,
     LARGEST_COUNT,
@@ -68,9 +69,6 @@ ModuliOption = Annotated[
     typer.Option(
         "--moduli", metavar="Q", help="Of residue one (5 by default), of split two (5,7)."
     ),
-]
-SeedOption = Annotated[
-    int, typer.Option("--seed", metavar="N", help="The same seed gives the same bytes anywhere.")
 ]
 CountOption = Annotated[
     int, typer.Option("--count", metavar="K", help="How many instances, all different.")

@@ -91,3 +91,15 @@ def format_ns(duration_ns: int, digits: int = 4) -> str:
         if abs(duration_ns) >= NANOSECOND_UNITS[unit]:
             return f"{duration_ns / NANOSECOND_UNITS[unit]:.{digits}g} {unit}"
     return f"{duration_ns} ns"
+
+
+def check_range(name: str, value: int, least: int, most: int) -> None:
+    """Check that a parameter is in its range.
+
+    Raises
+    ------
+    InputError
+        If it is not.
+    """
+    if not least <= value <= most:
+        raise InputError(f"{value}", field=name, expected=f"write {least} to {most}")

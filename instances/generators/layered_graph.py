@@ -40,6 +40,7 @@ from math import isqrt
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.provenance import Provenance
+from jettison.instances.core.units import check_range
 from jettison.instances.generators.splitmix64 import SplitMix64
 from jettison.instances.remat_graph.graph import Graph, Node
 
@@ -61,25 +62,27 @@ class Passes(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayeredGraphs:
-    r"""Parameters of a random layered graph.
+    """Parameters of a random layered graph.
 
     Attributes
     ----------
     nodes
-        All nodes, 4 to 10 000; even with `Passes.TRAINING`, and then at least 8.
+        Number of nodes, 4 to 10 000; of a training graph an even one, at least 8.
     layers
-        Layers between source and sink; 0 stands for :math:`2 \sqrt n` of the `n` nodes of a
-        forward graph, but at most as many as there are nodes for.
+        Layers between source and sink; 0 stands for twice the square root of the number of forward
+        nodes, but at most as many as there are nodes for.
     density_percent
-        Probability of each further edge from one layer to the next.
+        Probability of each further edge from one layer to the next, 0 to 100.
     skip_percent
         Skips per hundred edges, at most 50.
-    least_ns, most_ns
-        Range of durations.
+    least_ns
+        Shortest duration.
+    most_ns
+        Longest duration.
     size_bytes
-        Standard deviation of sizes.
+        Standard deviation of sizes; their mean is .8 of it.
     passes
-        Whether there are backward nodes.
+        The forward pass alone, or with a backward pass that mirrors it.
 
     Raises
     ------
@@ -98,19 +101,19 @@ class LayeredGraphs:
 
     def __post_init__(self) -> None:
         least = 4 if self.passes is Passes.FORWARD else 8
-        _check("nodes", self.nodes, least, LARGEST_NODES)
+        check_range("nodes", self.nodes, least, LARGEST_NODES)
         if self.passes is Passes.TRAINING and self.nodes % 2:
             raise InputError(
                 f"{self.nodes}",
                 field="nodes",
                 expected="write an even number: half of the nodes are backward",
             )
-        _check("layers", self.layers, 0, self.forward_nodes - 2)
-        _check("density_percent", self.density_percent, 0, 100)
-        _check("skip_percent", self.skip_percent, 0, 50)
-        _check("most_ns", self.most_ns, 0, _LARGEST_AMOUNT)
-        _check("least_ns", self.least_ns, 0, self.most_ns)
-        _check("size_bytes", self.size_bytes, 0, _LARGEST_AMOUNT)
+        check_range("layers", self.layers, 0, self.forward_nodes - 2)
+        check_range("density_percent", self.density_percent, 0, 100)
+        check_range("skip_percent", self.skip_percent, 0, 50)
+        check_range("most_ns", self.most_ns, 0, _LARGEST_AMOUNT)
+        check_range("least_ns", self.least_ns, 0, self.most_ns)
+        check_range("size_bytes", self.size_bytes, 0, _LARGEST_AMOUNT)
 
     @property
     def forward_nodes(self) -> int:
@@ -137,7 +140,7 @@ class LayeredGraphs:
         InputError
             If the seed is out of range.
         """
-        _check("seed", seed, 0, 2**64 - 1)
+        check_range("seed", seed, 0, 2**64 - 1)
         random = SplitMix64(seed)
         layers = _layers(random, self.forward_nodes, self.inner_layers)
         inputs = _adjacent_edges(random, layers, self.density_percent)
@@ -168,11 +171,6 @@ class LayeredGraphs:
                 },
             ),
         )
-
-
-def _check(name: str, value: int, least: int, most: int) -> None:
-    if not least <= value <= most:
-        raise InputError(f"{value}", field=name, expected=f"write {least} to {most}")
 
 
 def _layers(random: SplitMix64, nodes: int, inner_layers: int) -> list[list[int]]:

@@ -19,8 +19,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from jettison.instances.core.errors import InputError
+from jettison.instances.core.link import Link
 from jettison.instances.core.provenance import Provenance
+from jettison.instances.core.units import check_range
 from jettison.instances.generators.splitmix64 import SplitMix64
 from jettison.instances.multi_model.feature_map import FeatureMap
 from jettison.instances.multi_model.fused_operator import FusedOperator
@@ -30,6 +31,7 @@ GENERATOR_VERSION = 1
 LARGEST_OPERATORS = 10_000
 _LARGEST_AMOUNT = 2**30
 _MOST_SOURCES = 3
+_LINK = Link(10**9)
 # Static memory of a model, in feature maps of the largest size.
 _STATIC = 2
 
@@ -43,7 +45,7 @@ class RandomModels:
     operators
         Number of operators of both passes together, 2 to 10 000.
     tensors
-        Feature maps, 0 to as many as there are operators.
+        Feature maps, 0 to as many as there are operators; half of them where nothing is said.
     models
         How many models, 1 to 64; there is a profile for each number up to that.
     reach
@@ -53,11 +55,11 @@ class RandomModels:
     most_bytes
         Largest feature map of one model, at least 1.
     shared_percent
-        Of the time of an operator, what is paid once for all fused models.
+        The share of an operator's time that is paid once for all fused models.
     timed_percent
-        Of the feature maps, those whose copies have a time of their own, apart from the bandwidth.
+        The share of the feature maps whose copies have a time of their own, apart from the link.
     bandwidth
-        Of each direction of the link, in bytes per second.
+        Bandwidth of the link, each way.
 
     Raises
     ------
@@ -66,25 +68,28 @@ class RandomModels:
     """
 
     operators: int
-    tensors: int
+    tensors: int | None = None
     models: int = 4
     reach: int = 3
     most_ns: int = 1000
     most_bytes: int = 1000
     shared_percent: int = 30
     timed_percent: int = 0
-    bandwidth: int = 10**9
+    bandwidth: Link = _LINK
 
     def __post_init__(self) -> None:
-        _check("operators", self.operators, 2, LARGEST_OPERATORS)
-        _check("tensors", self.tensors, 0, self.operators)
-        _check("models", self.models, 1, LARGEST_MODELS)
-        _check("reach", self.reach, 0, LARGEST_OPERATORS)
-        _check("most_ns", self.most_ns, 1, _LARGEST_AMOUNT)
-        _check("most_bytes", self.most_bytes, 1, _LARGEST_AMOUNT)
-        _check("shared_percent", self.shared_percent, 0, 100)
-        _check("timed_percent", self.timed_percent, 0, 100)
-        _check("bandwidth", self.bandwidth, 1, 10**15)
+        check_range("operators", self.operators, 2, LARGEST_OPERATORS)
+        check_range("tensors", self._maps, 0, self.operators)
+        check_range("models", self.models, 1, LARGEST_MODELS)
+        check_range("reach", self.reach, 0, LARGEST_OPERATORS)
+        check_range("most_ns", self.most_ns, 1, _LARGEST_AMOUNT)
+        check_range("most_bytes", self.most_bytes, 1, _LARGEST_AMOUNT)
+        check_range("shared_percent", self.shared_percent, 0, 100)
+        check_range("timed_percent", self.timed_percent, 0, 100)
+
+    @property
+    def _maps(self) -> int:
+        return self.operators // 2 if self.tensors is None else self.tensors
 
     def draw(self, seed: int) -> MultiModel:
         r"""Return the models of this seed; :math:`O(n)`.
@@ -99,7 +104,7 @@ class RandomModels:
         InputError
             If the seed is out of range.
         """
-        _check("seed", seed, 0, 2**64 - 1)
+        check_range("seed", seed, 0, 2**64 - 1)
         random = SplitMix64(seed)
         forward, backward = self.operators // 2, self.operators - self.operators // 2
         spans = [self._span(random, made, forward, backward) for made in self._makers(random)]
@@ -125,7 +130,7 @@ class RandomModels:
             )
 
         return MultiModel(
-            name=f"random-models-n{self.operators}-t{self.tensors}-x{self.models}-s{seed}",
+            name=f"random-models-n{self.operators}-t{self._maps}-x{self.models}-s{seed}",
             models=self.models,
             sizes=tuple(sizes),
             static_bytes=each(random.below(_STATIC * self.most_bytes + 1)),
@@ -148,16 +153,22 @@ class RandomModels:
                 )
                 for number, span in enumerate(spans)
             ),
-            bandwidth=self.bandwidth,
+            bandwidth=self.bandwidth.bytes_per_s,
             provenance=Provenance(
                 source="synthetic",
                 model="random models",
-                model_arguments={**asdict(self), "seed": seed, "version": GENERATOR_VERSION},
+                model_arguments={
+                    **asdict(self),
+                    "tensors": self._maps,
+                    "bandwidth": self.bandwidth.bytes_per_s,
+                    "seed": seed,
+                    "version": GENERATOR_VERSION,
+                },
             ),
         )
 
     def _makers(self, random: SplitMix64) -> list[int]:
-        return sorted(random.below(self.operators // 2) for _ in range(self.tensors))
+        return sorted(random.below(self.operators // 2) for _ in range(self._maps))
 
     def _span(self, random: SplitMix64, made: int, forward: int, backward: int) -> _Span:
         last_forward = min(forward - 1, made + random.below(self.reach + 1))
@@ -216,8 +227,3 @@ def _sources(random: SplitMix64, number: int) -> tuple[str, ...]:
     for _ in range(min(number, random.below(_MOST_SOURCES))):
         found.add(random.below(number))
     return tuple(f"t{source}" for source in sorted(found))
-
-
-def _check(name: str, value: int, least: int, most: int) -> None:
-    if not least <= value <= most:
-        raise InputError(f"{value}", field=name, expected=f"write {least} to {most}")

@@ -23,8 +23,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from jettison.instances.core.errors import InputError
 from jettison.instances.core.provenance import Provenance
+from jettison.instances.core.units import check_range
 from jettison.instances.generators.splitmix64 import SplitMix64
 from jettison.instances.sharding.strategy_graph import StrategyEdge, StrategyGraph, StrategyNode
 
@@ -90,7 +90,7 @@ class StrategyGraphs:
             ("most_bytes", 0, _LARGEST_AMOUNT),
             ("limit_percent", 1, 100),
         ):
-            _check(name, getattr(self, name), least, most)
+            check_range(name, getattr(self, name), least, most)
 
     def draw(self, seed: int) -> StrategyGraph:
         """Return the graph of this seed.
@@ -107,7 +107,7 @@ class StrategyGraphs:
         InputError
             If the seed is out of range.
         """
-        _check("seed", seed, 0, 2**64 - 1)
+        check_range("seed", seed, 0, 2**64 - 1)
         random = SplitMix64(seed)
         sources = [self._sources(random, node) for node in range(self.nodes)]
         follows = [
@@ -189,8 +189,3 @@ class StrategyGraphs:
                     between[layouts] = None if far and is_forbidden else rate * far
                 costs.append(between[layouts])
         return StrategyEdge(first=first.name, second=second.name, costs_ns=tuple(costs))
-
-
-def _check(name: str, value: int, least: int, most: int) -> None:
-    if not least <= value <= most:
-        raise InputError(f"{value}", field=name, expected=f"write {least} to {most}")

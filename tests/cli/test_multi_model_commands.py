@@ -8,6 +8,7 @@ import pytest
 
 from jettison.cli.posed_problem import make_problem
 from jettison.instances.catalog import load, save
+from jettison.instances.core.link import Link
 from jettison.instances.generators.random_models import RandomModels
 from jettison.instances.multi_model.instance import MultiModel
 from jettison.instances.multi_model.problem import MultiModelTraining
@@ -26,12 +27,17 @@ def models_file(tmp_path: Path) -> str:
 
 def test_random_models_are_those_of_the_generator(terminal: Terminal) -> None:
     words = ["--operators", "12", "--models", "3", "--tensors", "5", "--seed", "7"]
-    words += ["--timed", "50", "--shared", "10", "--bandwidth", "2GB/s"]
+    words += ["--timed-percent", "50", "--shared-percent", "10", "--bandwidth", "2GB/s"]
     code, out, err = terminal.run("generate", "multi-model", *words, "-o", "drawn.json")
     assert (code, out) == (0, "")
-    assert "multi-model random-models-n12-t5-x3-s7, 12 operators, 5 feature maps" in err
+    assert "multi-model random-models-n12-t5-x3-s7, 12 operations" in err
     drawn = RandomModels(
-        operators=12, tensors=5, models=3, timed_percent=50, shared_percent=10, bandwidth=2 * 10**9
+        operators=12,
+        tensors=5,
+        models=3,
+        timed_percent=50,
+        shared_percent=10,
+        bandwidth=Link(2 * 10**9),
     ).draw(7)
     assert load(terminal.folder / "drawn.json") == drawn
 
@@ -47,7 +53,7 @@ def test_a_network_is_written_with_any_batch_and_number_of_models(terminal: Term
     words = ["--network", "mobilenet", "--batch", "2", "--models", "3"]
     code, _, err = terminal.run("generate", "fused-network", *words, "-o", "net.json")
     assert code == 0
-    assert "multi-model mobilenet-b2-x3, 410 operators, 156 feature maps" in err
+    assert "multi-model mobilenet-b2-x3, 410 operators" in err
     found = load(terminal.folder / "net.json")
     assert isinstance(found, MultiModel)
     assert (found.sizes, found.provenance.batch) == ((1, 2, 3), 2)
