@@ -1,1 +1,1 @@
-"""What every problem and method uses; no module in this room knows any of them."""
+"""Shared parts of all solvers: options, outcomes, results, registry; independent of any problem."""

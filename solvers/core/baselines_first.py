@@ -1,4 +1,4 @@
-"""The baselines of a problem, asked before a search: its answer is then no worse than theirs.
+"""Baselines run before a search, so that its answer is no worse than theirs.
 
 A method names its `baselines`: methods of its own table, the cheap ones first. Their schedules are
 what it starts from. Each has a share of the time that is left, so that an expensive one, which

@@ -1,4 +1,4 @@
-"""A lower bound on the time of a step, with what it is valid for and what it rests on."""
+"""Lower bound on the time of a step, with the class of schedules and the evidence for it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 
 
 class Evidence(StrEnum):
-    """What a bound rests on.
+    """Evidence for a bound: exact arithmetic, a solver, or a checked certificate.
 
     ``checked certificate``
         A proof in a file that anybody can check, in exact integers and without our code for
@@ -28,7 +28,7 @@ class Evidence(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """No schedule of the class `valid_for` is faster than `time_ns`.
+    """Lower bound: no schedule of the class `valid_for` is faster than `time_ns`.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Bounds with certificates, beside those that methods found.
+"""Certificates of the bounds that methods found, and results judged against them.
 
 What is certified is read from the bytes of the certificate by the checker, never from what made it:
 no number is called certified here that the checker has not accepted for this very problem.
@@ -56,7 +56,7 @@ def certificate_for(
 
 
 def certified_bound(problem: Problem, certificate: Certificate) -> Bound | None:
-    """Have a certificate checked, and return the bound that it proves.
+    """Check a certificate, and return the bound that it proves.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def certified_bound(problem: Problem, certificate: Certificate) -> Bound | None:
 
 
 def proof_to_certify(results: Iterable[Result]) -> Infeasibility | None:
-    """Return the proof that nothing fits that is worth a certificate, or None.
+    """Return the proof that nothing fits which should be certified, or None.
 
     None as well where a schedule is known: then the proof is about a narrower class, and bounds of
     wider ones say more. Of several proofs the one for most schedules, best with a formulation.
@@ -114,7 +114,7 @@ def proof_to_certify(results: Iterable[Result]) -> Infeasibility | None:
 
 
 def with_certified_bounds(results: Sequence[Result], options: SolveOptions) -> list[Result]:
-    """Certify the best bound of each problem, and judge the results of its methods against it.
+    """Certify the best bound of each problem, and add it to the results of its methods.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def _certified(problem: Problem, column: list[Result], options: SolveOptions) ->
 
 
 def _with_proof(result: Result, valid_for: ScheduleClass) -> Result:
-    """Return a result whose claim that nothing fits rests on the certificate, if it covers it."""
+    """Return a result whose claim that nothing fits rests on the certificate, if this covers it."""
     claim = result.infeasibility
     if claim is None or not valid_for.covers(claim.valid_for):
         return result

@@ -1,4 +1,4 @@
-"""The time that a method has used, and what is left of its limit."""
+"""Clock of a method: the time used, and the time left of its limit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Clock:
 
     @property
     def cpu_seconds(self) -> float:
-        """CPU seconds since then, of this process and of its children that have ended.
+        """CPU seconds since it was made, of this process and of its children that have ended.
 
         They say how much was done, however busy the machine was.
         """
@@ -40,7 +40,7 @@ class Clock:
         return max(0.0, self._limit_s - self.seconds)
 
     def require_time(self) -> None:
-        """Go on if there is time left.
+        """Raise an exception if no time is left.
 
         Raises
         ------

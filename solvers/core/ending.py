@@ -1,4 +1,4 @@
-"""Why a search ended: the one place that turns Ctrl-C and limits into a `Termination`."""
+"""Conversion of Ctrl-C and limits into the `Termination` of a search, in one place for all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OF_WHAT_IS_RAISED = {
 
 
 class Ending:
-    """Why the search inside a ``with`` block ended; what it had found by then is kept.
+    """Context manager that records why the search inside its block ended.
 
     Ctrl-C, `TimeoutError` and `MemoryError` end the block and nothing else; what other exceptions
     say is passed on.
@@ -58,14 +58,14 @@ class Ending:
 
 
 def run_to_its_end(search: Callable[[], Termination | None]) -> Termination:
-    """Run a search that keeps what it finds, and say why it ended; completed if it does not."""
+    """Run a search that keeps what it finds, and return its termination; completed by default."""
     with Ending() as ending:
         ending.termination = search() or Termination.COMPLETED
     return ending.termination
 
 
 def pass_interrupt_on(termination: Termination) -> None:
-    """Let Ctrl-C that ended what a search had asked end the search as well.
+    """Raise the Ctrl-C that has ended a sub-search, so that it ends the search as well.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-r"""How far a schedule can be from the best one, as a share of what it could save.
+r"""Gap between a schedule and a bound, as a share of the schedule's overhead.
 
 With a schedule of time :math:`T`, a lower bound :math:`b \le T` and the base time :math:`c \le b`,
 which no schedule goes below (every operation once, no waiting), the gap is
@@ -20,5 +20,5 @@ def gap_of(time_ns: int, bound_ns: int, base_ns: int) -> float:
 
 
 def most_open_ns(gap: float, time_ns: int, base_ns: int) -> int:
-    """Return how far below a time the bound may be for the gap to be at most `gap`."""
+    """Return the largest distance between a time and its bound for a gap of at most `gap`."""
     return int(gap * max(0, time_ns - base_ns))

@@ -1,4 +1,4 @@
-"""What a method is: a named algorithm for one problem, and what it promises."""
+"""Method: a named algorithm for one problem, with its promise and its source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ P_contra = TypeVar("P_contra", bound=Problem, contravariant=True)
 
 
 class Promise(StrEnum):
-    """What a method promises of its answer."""
+    """Promise of a method about its answer."""
 
     EXACT = "exact"
     EXACT_PERSISTENT = "exact-persistent"
@@ -33,7 +33,7 @@ class Promise(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Method(Generic[P_contra]):
-    """One named algorithm for one problem.
+    """Named algorithm for one problem.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How a process that got no memory says so, in the words of the libraries that it may die in."""
+"""Detection of memory exhaustion in the standard error of a process that died."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ _SIGNS = (
 
 
 def is_out_of_memory(complaint: str) -> bool:
-    """Tell whether the standard error of a process speaks of memory that it did not get."""
+    """Tell whether the standard error of a process reports a failed allocation of memory."""
     words = complaint.lower()
     return any(sign in words for sign in _SIGNS)

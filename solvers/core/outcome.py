@@ -1,4 +1,4 @@
-"""What a method is asked for and what it hands back, before the replay has judged it."""
+"""Options and outcome of a method, before the replay has judged its schedule."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LARGEST_SEED = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a running method stands; values that are not known yet are None."""
+    """Progress of a running method; values that are not known yet are None."""
 
     seconds: float
     time_ns: int | None
@@ -90,7 +90,7 @@ class SolveOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Infeasibility:
-    """No schedule of the class `valid_for` fits in the memory that was given.
+    """Proof that no schedule of the class `valid_for` fits in the given memory.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class Infeasibility:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a method found.
+    """Outcome of a method: a schedule, bounds, or the proof that nothing fits.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""From words to a problem: an instance, and resources as somebody typed them."""
+"""Construction of a problem from an instance and from resources as a user typed them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answer to a problem: a schedule that the replay has confirmed, and how good it can be."""
+"""Result of a method: a schedule that the replay has confirmed, with bounds and its gap."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ContradictionError(JettisonError):
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """A schedule, its replay, and the bounds that hold for the problem.
+    """Replayed schedule of a problem, or the proof that none fits, with the bounds that hold.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Result:
         seconds: float,
         solver_versions: Mapping[str, str] | None = None,
     ) -> Result:
-        """Judge what a method handed back."""
+        """Make the result of a method's outcome, replaying its schedule."""
         return cls(
             problem=problem,
             method=method,
@@ -257,12 +257,12 @@ class Result:
 
 
 def versions_key(solvers: Mapping[str, str]) -> dict[str, str]:
-    """Return what JSON says of versions: of jettison, and of the solvers that ran."""
+    """Return the JSON key for the versions of jettison and of the solvers that ran."""
     return {"jettison": metadata.version("jettison"), **solvers}
 
 
 def bound_of_all_keys(bound: Bound | None) -> dict[str, object]:
-    """Return what JSON says of the bound for all schedules, beside the bound that counts."""
+    """Return the JSON keys of the bound for all schedules, beside the bound that counts."""
     return {
         "all_schedules_lower_bound_ns": None if bound is None else bound.time_ns,
         "all_schedules_bound_method": None if bound is None else bound.method,
@@ -270,7 +270,7 @@ def bound_of_all_keys(bound: Bound | None) -> dict[str, object]:
 
 
 def certified_keys(bound: Bound | None) -> dict[str, object]:
-    """Return what JSON says of a bound with a certificate, beside the bound that counts."""
+    """Return the JSON keys of a bound with a certificate, beside the bound that counts."""
     return {
         "certified_lower_bound_ns": None if bound is None else bound.time_ns,
         "certified_valid_for": None if bound is None else str(bound.valid_for),

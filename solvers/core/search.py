@@ -1,4 +1,4 @@
-"""What every search keeps, and the rounds in which most of them go on.
+"""Incumbent of every search, and the loop of rounds that most searches share.
 
 An `Incumbent` holds the best schedule and the largest bounds, and says when they are close enough.
 `search_in_rounds` is the loop of the searches by models: it decides when another model is built,
@@ -25,7 +25,7 @@ M = TypeVar("M")
 
 
 class Incumbent(Generic[S]):
-    """The best schedule and the largest bounds that a search knows.
+    """Best schedule and largest bounds that a search knows.
 
     Parameters
     ----------
@@ -116,13 +116,13 @@ class Incumbent(Generic[S]):
 
     @property
     def end(self) -> Termination:
-        """How a search ends that has nothing else to say: settled, or out of time."""
+        """Return the termination of a search without another reason: settled, or out of time."""
         if self.is_best:
             return Termination.COMPLETED
         return Termination.GAP_REACHED if self.is_settled else Termination.TIME_LIMIT
 
     def report(self) -> None:
-        """Tell the caller how far the search is."""
+        """Report the progress of the search to the caller."""
         if self._options.on_progress is not None:
             bound_ns = self.lower_bound_ns if self._bounds else None
             self._options.on_progress(Progress(self._clock.seconds, self.time_ns, bound_ns))
@@ -135,7 +135,7 @@ class Incumbent(Generic[S]):
         infeasibility: Infeasibility | None = None,
         note: str | None = None,
     ) -> Outcome:
-        """Return all that is known."""
+        """Return the best schedule and the bounds as an outcome."""
         return Outcome(
             termination=termination,
             schedule=self.schedule,
@@ -153,7 +153,7 @@ def _says_more(bound: Bound, other: Bound) -> bool:
 
 
 class Rounds(ABC, Generic[M]):
-    """Models that know more from round to round, until the point of one is a schedule that fits.
+    """Steps of a search by models that become stronger from round to round.
 
     Attributes
     ----------
@@ -177,18 +177,18 @@ class Rounds(ABC, Generic[M]):
 
     @abstractmethod
     def no_point(self, model: M) -> Termination:
-        """Note what it means that a model has no point."""
+        """Record the consequence of a model without a point, and return how the search ends."""
 
     @abstractmethod
     def refine(self, model: M, solution: ModelSolution) -> bool:
-        """Take the best point for a schedule; tell whether the next model knows of what it lacks.
+        """Turn the best point into a schedule; tell whether the next model will be stronger.
 
         Where there is no point, nothing is learnt.
         """
 
     @abstractmethod
     def nothing_to_add(self, solution: ModelSolution) -> Termination:
-        """Say how it ends where a model is left, since its point gave nothing to add to it."""
+        """Return how the search ends if a solved model gave nothing to add to it."""
 
 
 _ENDS_THE_SEARCH = {Termination.INTERRUPTED, Termination.ERROR}

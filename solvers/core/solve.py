@@ -1,4 +1,4 @@
-"""The three questions: solve a problem, bound it, compare the methods on it."""
+"""Entry points of the solvers: solve a problem, bound it, compare the methods on it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def solve_with(problem: Problem, method: str | None, options: SolveOptions) -> R
 
 
 def _end_of(result: Result, options: SolveOptions) -> Termination:
-    """Say why a method stopped: a limit that came when nothing was left to do was none."""
+    """Return why a method stopped, without a limit that came after the problem was settled."""
     time_ns, bound_ns = result.time_ns, result.lower_bound_ns
     if result.termination not in _LIMITS or time_ns is None or bound_ns is None:
         return result.termination

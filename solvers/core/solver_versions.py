@@ -1,4 +1,4 @@
-"""Which solvers took part in a piece of work, and in which versions.
+"""Record of the solvers that ran for a result, with their versions.
 
 A number that a solver's tolerance or a solver's fault could have changed is only worth something
 beside the version that computed it. Every run of a solver notes itself here, and every result shows
@@ -36,7 +36,7 @@ def solver_versions() -> Iterator[dict[str, str]]:
 
 
 def note_solver(package: str) -> None:
-    """Note that the solver of an installed package runs, here or in a child process."""
+    """Record that the solver of an installed package runs, here or in a child process."""
     with _lock:
         for collected in _open:
             collected[package] = metadata.version(package)

@@ -1,4 +1,4 @@
-"""How a run ended, on two axes: whether it stopped well, and what is known.
+"""Status of a run on two axes: why it stopped, and what is known of the problem.
 
 The axes are independent. A run can hit its time limit with a schedule in hand, with a proof that
 there is none, or with nothing; a single word such as "Optimal" cannot say which.
@@ -12,7 +12,7 @@ from jettison.instances.core.errors import JettisonError
 
 
 class Termination(StrEnum):
-    """Why the run stopped."""
+    """Reason why a run stopped."""
 
     COMPLETED = "completed"
     """The question is settled: nothing is left to search."""
@@ -33,12 +33,12 @@ class Termination(StrEnum):
 
     @property
     def is_regular(self) -> bool:
-        """Whether the run came to the end that was asked for, and not to a limit."""
+        """Whether the run came to its proper end, and not to a limit."""
         return self in {Termination.COMPLETED, Termination.GAP_REACHED}
 
 
 class Answer(StrEnum):
-    """What is known about the problem."""
+    """Knowledge of the problem after a run."""
 
     OPTIMAL = "optimal"
     """A solution, and a bound that meets it."""

@@ -1,4 +1,4 @@
-"""What is known of a best time, and of a schedule for it: bounds, and what certifies them."""
+"""Verdict on a problem's best time and on a schedule for it, from bounds and certificates."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What can be said of a problem's best time, and of a schedule for it.
+    """Bounds on a problem's best time, and the judgement of a schedule against them.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Verdict:
 
     @property
     def found_bound(self) -> Bound | None:
-        """The best bound that a method found, as `bound` is, but for what a certificate adds."""
+        """The best bound that a method found, as `bound`, without that of a certificate."""
         return largest_bound(
             bound for bound in self.bounds if bound.evidence is not Evidence.CERTIFICATE
         )

@@ -1,4 +1,4 @@
-"""How much a search may do, counted so that every machine counts the same.
+"""Work of a search, counted in a unit that is the same on every machine.
 
 Work is counted in moves of annealing that take about as long, which is what models share a machine
 with. What HiGHS does is counted by `highs_work`: one iteration of the simplex method on a model of

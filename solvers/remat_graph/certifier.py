@@ -1,8 +1,9 @@
-"""Certificates for graphs: what a few cuts force to be computed again.
+"""Certificates of lower bounds for graphs, from models of a few cuts.
 
-The model is that of the bound (`formulations.windowed_frontier`) without what presolve knows: the
-checker's model has no fixings and the nodes of the given graph. What single operations need, and
-the time of all of them once, holds for all schedules (`certificates.models.graph_memory_floor`).
+The model is that of the bound (`formulations.remat_graph.windows.frontier`) without the results of
+presolve: the checker's model has no fixings, and the nodes of the given graph. The needs of single
+operations, and the time of each of them once, are bounds for all schedules
+(`certificates.remat_graph.memory_floor`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.proof.certify import certify
 from jettison.solvers.proof.statement import Statement
 
-# What the largest bound gets of the time where another one might prove more in the rest.
+# Share of the time for the largest bound where another one might prove more in the rest.
 _FIRST_SHARE = 0.7
 
 _FLOOR: Mapping[str, object] = {"name": "memory-floor", "version": 1}
@@ -36,22 +37,23 @@ def certify_graph(
 ) -> Certificate | None:
     """Certify the largest bound that came from cuts, or that there is no schedule.
 
-    Where cuts prove no more than the time of all nodes once, that is certified for all schedules.
+    Where cuts prove no more than the time of each node once, that time is certified for all
+    schedules.
 
     Parameters
     ----------
     problem, options
         As for methods; the time limit is for the certificate alone.
     bounds
-        Those without a formulation, and above the time of all nodes once, are left out.
+        The bounds; those above the time of each node once that have no formulation are left out.
     infeasibility
         A proof that nothing fits, if a method found one.
 
     Returns
     -------
     Certificate or None
-        Of the best claim that was proved in the time; None without bounds, or where no model
-        proves that there is no schedule.
+        Certificate of the best claim that was proved in the time; None without bounds, or where no
+        model proves that there is no schedule.
 
     Raises
     ------
@@ -61,7 +63,8 @@ def certify_graph(
     clock = Clock(options.time_limit_s)
     if infeasibility is not None:
         return best_certificate(_without_points(problem, infeasibility), None, clock)
-    # Of each class the largest: what its model cannot prove, that of a smaller one rarely can.
+    # The largest bound of each class: if its model proves nothing, that of a smaller one rarely
+    # does.
     of_class: dict[ScheduleClass, Bound] = {}
     for bound in sorted(bounds, key=lambda bound: bound.time_ns):
         if bound.formulation is not None:
@@ -99,7 +102,7 @@ def _statement(problem: RematGraph, formulation: Mapping[str, object]) -> Statem
 
 
 def _without_points(problem: RematGraph, infeasibility: Infeasibility) -> list[Attempted]:
-    """Return models that may have no point: first what holds for all schedules."""
+    """Return models that may have no point, those that hold for all schedules first."""
     formulations: list[Mapping[str, object]] = [_FLOOR]
     count = len(problem.instance)
     if infeasibility.formulation is not None:

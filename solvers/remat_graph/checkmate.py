@@ -1,4 +1,4 @@
-r"""Checkmate's rematerialization ILP, solved by HiGHS, decoded, pruned and judged by the replay.
+r"""checkmate: Checkmate's rematerialization ILP solved by HiGHS, its point made a schedule.
 
 Exact among staged schedules. The model is in `jettison.formulations.remat_graph.checkmate`, its
 source is Checkmate (Jain et al., MLSys 2020, Section 4) as KIWI, Appendix 7.1, has it.
@@ -6,8 +6,8 @@ source is Checkmate (Jain et al., MLSys 2020, Section 4) as KIWI, Appendix 7.1, 
 From the solver to a schedule and a bound
 -----------------------------------------
 Only the columns :math:`R` of a point are read. They name the computations stage by stage;
-`GraphSchedule.from_computations` leaves out what nobody reads and frees as early as it can, and the
-replay measures the rest.
+`GraphSchedule.from_computations` leaves out values that are not read and frees as early as it can,
+and the replay measures the result.
 
 Time is a constant plus a multiple of the greatest common divisor of the durations, and so the
 solver's dual bound, lowered by its tolerance, is rounded up to one (`IntegerScale`). A bound less
@@ -53,7 +53,7 @@ def solve_checkmate(problem: RematGraph, options: SolveOptions) -> Outcome:
 
     If there is none, the time that is left goes into the least memory in which there is one.
     Models of more than five million coefficients (`Checkmate.estimated_coefficients`), and those
-    that take longer to write down than the time limit, are declined with a note.
+    that take longer to build than the time limit allows, are declined with a note.
     """
     clock = Clock(options.time_limit_s)
     too_large = declined(problem, options)
@@ -102,7 +102,7 @@ def bound_checkmate_lp(problem: RematGraph, options: SolveOptions) -> Outcome:
 
 
 def declined(problem: RematGraph, options: SolveOptions) -> Outcome | None:
-    """Decline a model that would not fit into this machine's memory or into the time limit."""
+    """Return a refusal if the model is too large for this machine's memory or the time limit."""
     coefficients = Checkmate().estimated_coefficients(problem.instance)
     size = f"Checkmate's model of this graph has about {coefficients:,} coefficients"
     if coefficients > MOST_COEFFICIENTS:
@@ -121,7 +121,7 @@ def declined(problem: RematGraph, options: SolveOptions) -> Outcome | None:
 
 
 def _written(problem: RematGraph, clock: Clock) -> tuple[CheckmateModel, ArrayModel]:
-    """Write the model down.
+    """Build the model.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def _unwritten(problem: RematGraph) -> Outcome:
 
 @dataclass(frozen=True, eq=False)
 class _Solved:
-    """A model and how it was solved."""
+    """Model with its solution."""
 
     built: CheckmateModel
     model: ArrayModel
@@ -176,7 +176,7 @@ def _search(problem: RematGraph, options: SolveOptions, clock: Clock) -> Outcome
         less_bytes = problem.memory_bytes - margin_bytes
         interrupted = last.solution.termination is Termination.INTERRUPTED
         if less_bytes >= problem.instance.least_peak_bound_bytes and not interrupted:
-            # Its bounds do not hold for the problem, and so nobody gets to see them.
+            # Bounds of a model with less memory do not hold for the problem and are dropped.
             unseen = options.quiet()
             try:
                 last = _solved(RematGraph(problem.instance, less_bytes), unseen, clock)
@@ -236,7 +236,7 @@ def _solved(problem: RematGraph, options: SolveOptions, clock: Clock) -> _Solved
 def _infeasible(
     problem: RematGraph, built: CheckmateModel, options: SolveOptions, clock: Clock
 ) -> Outcome:
-    """Say how much memory would do, within the time that is left."""
+    """Return the proof that nothing fits, with the least memory if the time suffices."""
     proof = Infeasibility(
         valid_for=ScheduleClass.STAGED,
         least_memory_bytes=_next_peak_bytes(built, problem),

@@ -1,4 +1,4 @@
-"""A graph as the arrays that the kernels read."""
+"""Conversion of a graph into arrays for the kernels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jettison.instances.remat_graph.graph import Graph
 
 
 class GraphArrays(TypedDict):
-    """One entry per node, in the order of the graph.
+    """Arrays of a graph, with one entry per node in the order of the graph.
 
     The inputs of node `i` are `inputs[input_start[i]:input_start[i + 1]]`, ascending positions.
     """

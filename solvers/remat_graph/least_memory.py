@@ -1,10 +1,10 @@
-r"""The least memory in which a staged schedule of a graph exists.
+r"""Least memory in which a staged schedule of a graph exists.
 
-First `annealing.least_peak` looks for a schedule with a small peak, for half of the time at most;
-then comes Checkmate's model with the memory as its objective, unless it has too many coefficients
-to be written down in the time that is left. The solver's bound is rounded up to a multiple of the
-greatest common divisor of the sizes, as every peak is one; where the peak of a replayed schedule
-meets it, the least memory is known.
+First `annealing.least_peak` searches for a schedule with a small peak, for half of the time at
+most; then Checkmate's model with the memory as its objective is solved, unless it has too many
+coefficients to be built in the time that is left. The solver's bound is rounded up to a multiple of
+the greatest common divisor of the sizes, as every peak is one; where the peak of a replayed
+schedule meets it, the least memory is known.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from jettison.solvers.remat_graph.annealing.least_peak import least_peak_by_anne
 from jettison.solvers.remat_graph.baselines.simple import store_all_schedule
 
 _SHARE_OF_ANNEALING = 0.5
-# For the memory that would do, once it is known that the one that is given does not.
+# Time limit of the search for the least memory after the given memory was proved too small.
 _SECONDS_AFTER_A_PROOF = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeastMemory:
-    """What is known of the least memory.
+    """Bounds on the least memory of staged schedules.
 
     Attributes
     ----------
     lower_bytes
-        No staged schedule needs less.
+        Lower bound on the peak of staged schedules.
     schedule
-        The staged schedule with the least peak that is known.
+        The staged schedule with the least known peak.
     peak_bytes
         Its replayed peak.
     """
@@ -58,11 +58,11 @@ class LeastMemory:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the two meet."""
+        """Whether lower bound and peak meet."""
         return self.lower_bytes == self.peak_bytes
 
     def needed_by(self, graph: Graph) -> str:
-        """Return the node during whose computation the schedule has its peak for the first time."""
+        """Return the node whose computation first reaches the peak of the schedule."""
         steps = self.schedule.replay(graph).steps
         place = max(range(len(steps)), key=lambda place: steps[place].during_bytes)
         return graph.nodes[self.schedule.operations[place].node].name
@@ -71,22 +71,22 @@ class LeastMemory:
 def with_least_staged_memory(
     refused: Outcome, problem: RematGraph, options: SolveOptions, clock: Clock
 ) -> Outcome:
-    """Say of a refusal how much memory would do, as far as the time that is left tells.
+    """Add to a proof that nothing fits how much memory would suffice, if time allows.
 
     Parameters
     ----------
     refused
-        With a proof that nothing fits, or no staged schedule.
+        An outcome with a proof that nothing fits, or no staged schedule.
     problem
-        What is refused.
+        The problem.
     options, clock
         As for `least_staged_memory`; ten seconds are used at most.
 
     Returns
     -------
     Outcome
-        Where a schedule fits after all, that schedule, and an error: the solver is wrong, for the
-        replay is right.
+        If a schedule fits after all, that schedule, with an error: the solver was wrong, as the
+        replay shows.
     """
     graph, proof = problem.instance, refused.infeasibility
     assert proof is not None
@@ -132,7 +132,7 @@ def least_staged_memory(
     half = Clock(None if math.isinf(clock.left_s) else clock.left_s * _SHARE_OF_ANNEALING)
     annealed = least_peak_by_annealing(graph, options.seed, half, stop_at_bytes=known.lower_bytes)
     known = LeastMemory(
-        # A schedule refutes whatever claims more than its peak.
+        # A schedule refutes every lower bound above its peak.
         lower_bytes=min(known.lower_bytes, annealed.peak_bytes),
         schedule=annealed.schedule,
         peak_bytes=annealed.peak_bytes,
@@ -184,7 +184,7 @@ def staged_memory_bound(
 
 
 def _known(graph: Graph, not_below_bytes: int) -> LeastMemory:
-    """Return what the sizes alone say, and the schedule without recomputation."""
+    """Return the bound from the sizes alone, with the schedule without recomputation."""
     peak_bytes = graph.store_all_peak_bytes
     lower_bytes = max(not_below_bytes, graph.least_peak_bound_bytes)
     return LeastMemory(

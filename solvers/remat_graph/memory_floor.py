@@ -1,4 +1,4 @@
-"""What the memory alone says of rematerialization on a graph: nothing fits, or everything does."""
+"""Cases of rematerialization on a graph that sizes settle: nothing fits, or everything does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jettison.solvers.remat_graph.baselines.simple import store_all_schedule
 
 
 def too_little_memory(problem: RematGraph) -> Outcome | None:
-    """Prove, from sizes alone, that no schedule of any kind fits, if they say so."""
+    """Return the proof from sizes alone that no schedule of any kind fits, or None."""
     graph = problem.instance
     if problem.memory_bytes >= graph.least_peak_bound_bytes:
         return None
@@ -26,7 +26,7 @@ def too_little_memory(problem: RematGraph) -> Outcome | None:
 
 
 def memory_for_everything(problem: RematGraph) -> Outcome | None:
-    """Return the schedule without recomputation if it fits; no other is faster."""
+    """Return the schedule without recomputation, which is optimal, or None if it does not fit."""
     if problem.memory_bytes < problem.instance.store_all_peak_bytes:
         return None
     return Outcome(termination=Termination.COMPLETED, schedule=store_all_schedule(problem.instance))

@@ -1,11 +1,11 @@
-"""Sharding after recomputation was decided: the baselines that KIWI is compared to.
+"""KIWI's baselines, which choose strategies after a rule has decided what is recomputed.
 
-Alpa (Zheng et al., OSDI 2022) chooses strategies; what is computed again is nothing, or is decided
-before by a rule that knows neither sizes nor strategies. A rule *drops* forward values: each is
-freed after its last forward reader, is computed again before the first backward operator that needs
-it, with all that it needs and was dropped as well, and stays until its last reader. The strategies
-are then the fastest that fit (`strategies_of_computations`); a computation that is repeated has the
-strategy of the first one.
+Alpa (Zheng et al., OSDI 2022) chooses strategies; nothing is recomputed, or a rule that uses
+neither sizes nor strategies decides what is. A rule *drops* forward values: each is freed after its
+last forward reader, is recomputed before the first backward operator that needs it, with all
+dropped values that it needs itself, and stays until its last reader. The strategies are then the
+fastest that fit (`strategies_of_computations`); a recomputation has the strategy of the first
+computation.
 """
 
 from __future__ import annotations
@@ -22,37 +22,40 @@ from jettison.solvers.core.status import Termination
 from jettison.solvers.milp.tolerance import BELOW_TOLERANCE
 from jettison.solvers.remat_sharding.strategies_of_computations import strategies_of_computations
 
-# As JAX and the generators call products of matrices, and convolutions, which are products too.
+# Names of products of matrices in JAX and in the generators; convolutions are products too.
 _PRODUCTS = ("dot_general", "dot", "conv_general_dilated")
 _ATTENTION = "attention"
 
 
 def solve_alpa(problem: RematSharding, options: SolveOptions) -> Outcome:
-    """Compute every operator once."""
+    """Return the fastest strategies that fit with every operator computed once."""
     return _solve(problem, options, lambda _: frozenset())
 
 
 def solve_recompute_all_alpa(problem: RematSharding, options: SolveOptions) -> Outcome:
-    """Drop every forward value."""
+    """Return the fastest strategies that fit with every forward value dropped."""
     return _solve(problem, options, _forward)
 
 
 def solve_checkpoint_dots_alpa(problem: RematSharding, options: SolveOptions) -> Outcome:
-    """Drop every forward value but products of matrices, as JAX's policy checkpoint_dots does."""
+    """Return the fastest strategies with all forward values but products of matrices dropped.
+
+    That is JAX's policy checkpoint_dots.
+    """
     return _solve(problem, options, all_but_products)
 
 
 def solve_selective_alpa(problem: RematSharding, options: SolveOptions) -> Outcome:
-    """Drop the inside of attention, as Megatron's selective recomputation does.
+    """Return the fastest strategies with the inside of attention dropped, as Megatron does.
 
-    That is what stands in a scope of attention and reads no parameter: scores, softmax, context
-    (Korthikanti et al., 2022); the projections before and after it are kept.
+    These are the operators in a scope of attention that read no parameter: scores, softmax, context
+    (Korthikanti et al., 2022); the projections before and after them are kept.
     """
     return _solve(problem, options, _inside_attention)
 
 
 def recomputing(sharded: ShardedGraph, dropped: Set[int]) -> tuple[int, ...]:
-    """Return the computations, in order, when these values are dropped; :math:`O(n + |E|)`."""
+    """Return the computations, in order, with given values dropped; :math:`O(n + |E|)`."""
     sequence: list[int] = []
     again: set[int] = set()
     for i, operator in enumerate(sharded.operators):
@@ -96,7 +99,7 @@ def _forward(sharded: ShardedGraph) -> frozenset[int]:
 
 
 def all_but_products(sharded: ShardedGraph) -> frozenset[int] | str:
-    """Return the forward operators that are no products; a sentence where none is called one."""
+    """Return the forward operators that are no products, or a note if no name is a product's."""
     if not _those(sharded, lambda operator: operator.operation in _PRODUCTS):
         return "no forward operator is called a product of matrices"
     return _those(sharded, lambda operator: operator.operation not in _PRODUCTS)

@@ -22,9 +22,9 @@ def certify_remat_sharding(
 ) -> Certificate | None:
     """Certify a bound of KIWI's reduced problem, where there is one, or of all schedules.
 
-    Bounds for all schedules are proved by the fastest strategies in any memory. Those for staged
-    schedules, whose model has no certificates, are proved as far as that goes. That nothing fits is
-    proved by what single operators need, or else by the one of these models for the class.
+    Bounds for all schedules are proved by the model of the fastest strategies in any memory. Bounds
+    for staged schedules, whose model has no certificates, are proved as far as that model goes.
+    That nothing fits is proved by the needs of single operators, or else by the model of the class.
     """
     clock = Clock(options.time_limit_s)
     reduced = ScheduleClass.KIWI_REDUCED

@@ -1,4 +1,4 @@
-"""The fastest strategies without a limit on memory, by HiGHS."""
+"""Fastest strategies without a limit on memory, by HiGHS."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NODES_FOR_THE_PEAK = 1000
 
 @dataclass(frozen=True, slots=True)
 class FastestSharding:
-    """What is known of the fastest plan.
+    """Fastest choice of strategies found, with its bound.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class FastestSharding:
         Why the search ended.
     answer
         Optimal where no other choice is faster, up to the solver's relative 1e-9; infeasible where
-        the pairs of strategies that are forbidden leave no choice.
+        forbidden pairs of strategies leave no choice.
     """
 
     strategies: tuple[int, ...] | None
@@ -54,7 +54,7 @@ class FastestSharding:
 def fastest_sharding(
     sharded: ShardedGraph, options: HighsOptions, most_moves: int | None = None
 ) -> FastestSharding:
-    """Look for the fastest choice of strategies, without a limit on memory.
+    """Find the fastest choice of strategies without a limit on memory.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def with_fastest(sharded: ShardedGraph, options: HighsOptions | None = None) -> 
     sharded
         The instance.
     options
-        How to run HiGHS, each time; by default to the end, on one thread.
+        Options of each run of HiGHS; by default to the end, on one thread.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def _with_less_memory(
 ) -> tuple[int, ...]:
     """Return strategies as fast as the ones given, with a smaller peak if one was found.
 
-    Reduced costs of the relaxation, as a rule, leave few strategies that a fastest plan can have.
+    Reduced costs of the relaxation usually leave few strategies that a fastest plan can have.
     """
     known = with_strategies(sharded, strategies)
     built = sharding_only(sharded)

@@ -1,4 +1,4 @@
-"""What sizes alone and the fastest plan say of a sharded graph: nothing fits, or that one does."""
+"""Cases of a sharded graph that sizes settle: nothing fits, or the fastest plan does."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from jettison.solvers.remat_sharding.no_choice import no_choice
 
 
 def too_little_memory(problem: RematSharding) -> Outcome | None:
-    """Prove, from sizes alone, that no plan in the order of the graph fits, if they say so.
+    """Return the proof from sizes alone that no plan in the order of the graph fits, or None.
 
-    In another order an operator may run before a parameter that comes before it is there.
+    In another order an operator may run before a parameter that precedes it is in memory.
     """
     sharded = problem.instance
     if problem.memory_bytes >= sharded.least_peak_bound_bytes:
@@ -38,7 +38,7 @@ def settled_by_the_fastest(
 ) -> Outcome | None:
     """Return the fastest plan without recomputation if it fits.
 
-    Or the proof that there is none, where what is forbidden leaves no choice.
+    Returns the proof that there is no plan where forbidden pairs leave no choice.
     """
     sharded = problem.instance
     if fastest.answer is Answer.INFEASIBLE:

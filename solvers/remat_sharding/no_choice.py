@@ -1,4 +1,4 @@
-"""What to say where forbidden strategies and pairs leave no choice: no memory would do."""
+"""Proof that forbidden strategies and pairs leave no choice, whatever the memory."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from jettison.solvers.remat_sharding.exact.presolved import operator_without_str
 
 
 def no_choice(sharded: ShardedGraph) -> Outcome:
-    """Return the proof, of a graph that is known to have no choice.
+    """Return the proof that a graph has no choice of strategies, which must be known already.
 
-    It names an operator none of whose strategies go together with those of its neighbours, and is
-    then exact; where the operators that do not go together are farther apart, it rests on HiGHS.
+    If some operator has no strategy that is allowed with its neighbours, the proof names it and is
+    exact; otherwise it rests on HiGHS.
     """
     name = operator_without_strategy(sharded)
     return Outcome(

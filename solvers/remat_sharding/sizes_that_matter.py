@@ -1,10 +1,10 @@
-"""Sizes of strategies that are larger than the memory, made no larger than they have to be.
+"""Reduction of sizes far above the memory, which would ruin the scale of models.
 
-A strategy whose value alone exceeds the memory :math:`M` is part of no plan, by how much ever it
-does. Models count in the largest of all sizes (`IntegerScale`), and one of them that is a billion
-times the memory would round all others away. With :math:`g` the greatest common divisor of all
-sizes, what is above :math:`2M + g` becomes the least multiple of :math:`g` above :math:`2M`. Plans
-that fit, and the least amount above the memory that models can prove to be needed, stay the same.
+A strategy whose value alone exceeds the memory :math:`M` is part of no plan, however large it is.
+Models scale by the largest of all sizes (`IntegerScale`), and one that is a billion times the
+memory would round all others away. With :math:`g` the greatest common divisor of all sizes, a size
+above :math:`2M + g` becomes the least multiple of :math:`g` above :math:`2M`. Plans that fit, and
+the least amount above the memory that models can prove to be needed, stay the same.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from jettison.instances.remat_sharding.problem import RematSharding
 
 
 def with_sizes_that_matter(problem: RematSharding) -> RematSharding:
-    """Return the problem with the same plans and smaller sizes of what never fits."""
+    """Return a problem with the same plans and smaller sizes of strategies that never fit."""
     sharded, memory_bytes = problem.instance, problem.memory_bytes
     sizes = [
         strategy.memory_bytes for operator in sharded.operators for strategy in operator.strategies

@@ -1,8 +1,8 @@
-"""The fastest strategies within the memory for computations that are fixed.
+"""Fastest strategies that fit in memory, for a fixed sequence of computations.
 
-Models of `formulations.fixed_computations`, with more and more rows of memory: those of the
-computations at which the plan of the last model exceeds it most. A plan that fits is the fastest
-one with these computations.
+Models of `formulations.remat_sharding.fixed_computations` are solved with more and more rows of
+memory: those of the computations at which the plan of the last model exceeds it most. A plan that
+fits is the fastest one with these computations.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from jettison.solvers.milp.highs_of_a_method import highs_options
 from jettison.solvers.remat_sharding.sizes_that_matter import with_sizes_that_matter
 
 _NEW_ROWS = 4
-# Computations so close to a worse one are not looked at as well.
+# Computations this close to a worse one get no row as well.
 _REACH = 3
 
 
 @dataclass(frozen=True)
 class StrategiesFound:
-    """The end of the search.
+    """Outcome of the search for strategies.
 
     Attributes
     ----------
     plan
-        It fits; None where none was found.
+        A plan that fits; None where none was found.
     termination
         Why the search ended; if it completed without a plan, there is none.
     models
-        How many were solved.
+        Number of models that were solved.
     """
 
     plan: ShardedSchedule | None
@@ -50,7 +50,7 @@ class StrategiesFound:
 def strategies_of_computations(
     problem: RematSharding, computations: Sequence[int], options: SolveOptions, clock: Clock
 ) -> StrategiesFound:
-    """Choose strategies, to the gap of the options.
+    """Find the fastest strategies for a sequence of computations, to the gap of the options.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def strategies_of_computations(
 
 
 def _excess(problem: RematSharding, plan: ShardedSchedule) -> dict[int, int]:
-    """Return by how much computations exceed the memory, those that do, counted from 0."""
+    """Return the excess over the memory of those computations that have one, counted from 0."""
     steps = plan.replay(problem.instance).steps
     computing = (
         step
@@ -109,7 +109,7 @@ def _excess(problem: RematSharding, plan: ShardedSchedule) -> dict[int, int]:
 
 
 def _peaks(excess: dict[int, int], known: frozenset[int]) -> list[int]:
-    """Return the computations that exceed more than those close to them, the worst first."""
+    """Return the computations whose excess is a local maximum, the worst first."""
     new = {place: above for place, above in excess.items() if place not in known}
     return sorted(
         (

@@ -1,4 +1,4 @@
-"""Simulated annealing beside the models of a graph: its moves, and the best schedule it knows."""
+"""Simulated annealing of a graph's recomputations beside runs of HiGHS, with a budget of moves."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.remat_graph.annealing.least_peak import least_peak_by_annealing
 from jettison.solvers.remat_graph.annealing.method import MOVES, annealing_of
 
-# Before the first models, where nothing fits yet.
+# Moves before the first models, as long as no schedule fits.
 MOST_FIRST_MOVES = 3_000_000
 ROUNDS_FROM_A_POINT = 3
 
 
 class GraphAnnealing:
-    """Annealing that is given its moves, and starts anew from what others find.
+    """Annealing that spends the moves it is granted, and restarts from schedules found elsewhere.
 
     Parameters
     ----------
     problem
         The instance and its memory.
     seed
-        Of the annealing.
+        Seed of the annealing.
     clock
-        When to stop.
+        The time limit.
     offer
         Called with each schedule that fits and is faster than those before.
     moves_at_once
-        Moves between two looks at the clock, and the piece in which granted ones are spent.
+        Moves between two looks at the clock, and the portion in which granted ones are spent.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class GraphAnnealing:
     time_ns, schedule_class
         Its time, and the narrowest class that it belongs to.
     least_peak
-        The least peak that was found, in bytes, where it had to be sought; None elsewhere.
+        The least peak that was found, in bytes, if it was searched for; None otherwise.
     """
 
     def __init__(
@@ -66,8 +66,8 @@ class GraphAnnealing:
         self._clock = clock
         self._offer = offer
         self._moves_at_once = moves_at_once
-        # Moves of annealing, and what HiGHS has done in the same measure; of the latter, what was
-        # not yet annealed.
+        # Moves of annealing, the work of HiGHS in the same measure, and the part of it for which no
+        # moves have been made yet.
         self._granted = 0
         self._repaired = 0
         self._owed = 0
@@ -83,8 +83,8 @@ class GraphAnnealing:
     def find_first(self) -> None:
         """Anneal until a schedule is known and the first round is over.
 
-        Where some thousand moves find none, the least peak is sought. Ends after three million
-        moves in any case.
+        Where some thousand moves find none, annealing searches for the least peak. It ends after
+        three million moves in any case.
         """
         self._anneal(self._search)
         if self.schedule is None and self._clock.left_s:
@@ -106,10 +106,10 @@ class GraphAnnealing:
         self._granted += self._search.tried
 
     def improve_beside(self, moves: int, floor_ns: int) -> None:
-        """Anneal for as many moves as HiGHS has done work worth since the last call.
+        """Anneal for the moves that the work of HiGHS since the last call is worth.
 
-        What is granted adds up, and is spent in whole pieces. Where all rounds are over, others
-        begin from the best schedule.
+        Moves are saved up and spent in whole portions. Where all rounds are over, new ones begin
+        from the best schedule.
         """
         self._granted += moves
         self._owed += moves
@@ -123,21 +123,21 @@ class GraphAnnealing:
     def improve_from(self, computations: Sequence[int], floor_ns: int) -> None:
         """Take a schedule that may exceed the memory, and anneal from it for up to three rounds.
 
-        A round that begins is ended: one cut short has not cooled down. The rounds from such
-        schedules have hardly more than twice the moves of all else: of other annealing before the
-        first model, and of what the models were granted.
+        A round that has begun runs to its end, since it must cool down. Rounds from such schedules
+        get at most about twice the moves of all others: those before the first model, and those
+        granted beside the models.
 
         Parameters
         ----------
         computations
             As `GraphSchedule.from_computations` takes them; first ones in the order of the graph.
         floor_ns
-            No schedule is faster.
+            Lower bound on the time.
         """
         schedule = GraphSchedule.from_computations(self._problem.instance, computations)
         if self._take(schedule) is not ScheduleClass.STAGED:
             return
-        # A new one each time, whose price on memory is that of a beginning.
+        # A new search each time, whose price of memory is the initial one.
         self._repaired += self._repair.tried
         self._repair = annealing_of(self._problem, self._seed, floor_ns)
         self._repair.start_from(np.array(schedule.computations, dtype=np.int32))
@@ -150,7 +150,7 @@ class GraphAnnealing:
                 self._anneal(self._repair)
 
     def improve(self, floor_ns: int) -> bool:
-        """Anneal from the best schedule for some thousand moves; tell whether that made sense."""
+        """Anneal from the best schedule for some thousand moves; tell whether there was one."""
         own_ns = self._search.time_ns
         is_better = self.time_ns is not None and (own_ns is None or self.time_ns < own_ns)
         if is_better and self._can_start:
@@ -174,7 +174,7 @@ class GraphAnnealing:
 
     def _anneal(self, search: _kernels.RematAnneal) -> None:
         left_s = self._clock.left_s
-        # Where the time ends the run, the state until then counts.
+        # Where the time limit ends the run, the state by then counts.
         with suppress(TimeoutError):
             search.run(self._moves_at_once, None if math.isinf(left_s) else left_s)
         time_ns = search.time_ns

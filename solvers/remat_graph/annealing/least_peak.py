@@ -1,7 +1,7 @@
-r"""Simulated annealing towards the least memory in which a staged schedule of a graph exists.
+r"""Simulated annealing for the least peak of a staged schedule of a graph.
 
 The states and the moves are those of `method`. With :math:`P` the least peak known, an
-attempt seeks a state below the limit :math:`L = P - 2^{-k} P / 32`: it minimizes
+attempt searches for a state below the limit :math:`L = P - 2^{-k} P / 32`: it minimizes
 
 .. math:: \sum_e \max(0, m_e - L) + w \sum_e C_{v(e)},
 
@@ -34,7 +34,7 @@ _MOVES = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeastPeak:
-    """A staged schedule, its replayed peak, and why the search for it ended."""
+    """Staged schedule of small peak, its replayed peak, and why the search for it ended."""
 
     schedule: GraphSchedule
     peak_bytes: int
@@ -54,18 +54,18 @@ def least_peak_by_annealing(
     graph
         The instance.
     seed
-        Of the search.
+        Seed of the search.
     clock
         The time that is left.
     stop_at_bytes
-        A peak that is small enough; `Graph.least_peak_bound_bytes` at least is needed.
+        A peak that is small enough, at least `Graph.least_peak_bound_bytes`.
 
     most_moves
-        After which it ends all the same.
+        Number of moves that ends the search.
 
     Notes
     -----
-    The same for a seed if the search comes to its end.
+    The result depends on the seed only, unless a time limit ends the search.
     """
     search = _kernels.RematPeak(**graph_arrays(graph), stop_at_bytes=stop_at_bytes, seed=seed)
     with Ending() as ending:

@@ -1,4 +1,4 @@
-r"""Simulated annealing over the recomputations of a graph.
+r"""anneal: simulated annealing over the recomputations of a graph.
 
 A staged schedule is a set of recomputations :math:`(t, v)`, :math:`v < t`: node `v` is computed
 again in the stage in which `t` is computed for the first time. All computations run in ascending
@@ -22,8 +22,9 @@ The moves:
 
 The temperature falls geometrically, from the mean duration to 0.002 times that, in rounds that
 become three times as long each. A round starts from the best schedule known, every other one at a
-fifth of the temperature. If the first one ends in vain, the search for the least peak takes over
-(`least_peak`), from the peak without recomputation down to the first state that fits.
+fifth of the temperature. If the first round finds no schedule that fits, the search for the least
+peak takes over (`least_peak`), from the peak without recomputation down to the first state that
+fits.
 
 Whether a move is accepted at the temperature :math:`T` is drawn ahead of it, as the most energy
 :math:`E - T \ln u` that it may lead to, `u` even in (0, 1]. While the ancestors to recompute are
@@ -32,8 +33,8 @@ computation more, and only the first one, which was evicted, frees memory. So mo
 before anything is changed. What an earlier recomputation made up for by becoming useless is not
 counted against a set.
 
-A schedule from elsewhere can be a start: the rounds begin anew from it, the first one at the lower
-temperature. If it fits it is known from then on, if not the round repairs it.
+Annealing can start from a given schedule: the rounds begin again from it, the first one at the
+lower temperature. A schedule that does not fit is repaired by that round.
 
 To add or remove a recomputation takes time linear in the number of stages during which the values
 concerned live, and in that of the computations of those stages that are above the limit, plus the
@@ -95,7 +96,7 @@ def solve_anneal(problem: RematGraph, options: SolveOptions) -> Outcome:
 def annealing_of(
     problem: RematGraph, seed: int, floor_ns: int, rounds: int = ROUNDS
 ) -> _kernels.RematAnneal:
-    """Return the search for a problem, before its first move; it ends at a time of `floor_ns`."""
+    """Return the kernel's search for a problem before its first move; `floor_ns` ends it."""
     return _kernels.RematAnneal(
         **graph_arrays(problem.instance),
         memory_bytes=problem.memory_bytes,

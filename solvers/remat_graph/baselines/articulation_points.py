@@ -1,4 +1,4 @@
-"""The values through which everything of the forward graph passes."""
+"""Articulation points of the forward graph: the nodes that no edge bypasses."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ def articulation_points(graph: Graph) -> tuple[int, ...]:
     r"""Return the forward nodes that no forward edge bypasses, in order.
 
     Node :math:`v` is one if no edge :math:`(i, j)` of the forward graph has :math:`i < v < j`, and
-    some node after it reads it. What comes after :math:`v` then needs of all that came before
-    only :math:`v`. The last forward node is none: there is nothing behind it. :math:`O(n + |E|)`.
+    some node after it reads it. The nodes after :math:`v` then read no value from before it. The
+    last forward node is none, since no forward node follows it. :math:`O(n + |E|)`.
     """
     forward = forward_nodes(graph)
     found: list[int] = []

@@ -1,4 +1,4 @@
-r"""The least recomputation for given checkpoints, and which checkpoints a plan leads to.
+r"""Least recomputation for given checkpoints, as staged computations or as a schedule.
 
 Stages are Checkmate's: stage :math:`t` recomputes some nodes before :math:`t` and then computes
 :math:`t` for the first time. Let :math:`S_t` be the nodes in memory when stage :math:`t` begins.
@@ -28,26 +28,26 @@ from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
 
 Goes = Callable[[int, Sequence[int]], Iterable[int]]
-"""What goes before a stage (first), which comes after one that made these computations (second).
+"""Values to drop before a stage (first argument), given the last stage's computations (second).
 
 Values that are not in memory may be among it, and kept nodes, which stay all the same.
 """
 
 
 class PlanStoppedError(Exception):
-    """A plan takes too long: its computations, or to make it."""
+    """Making a plan takes too long, or the plan itself does."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanLimit:
-    """When to give up making a plan.
+    """Limits on the time of a plan and on the time to make it.
 
     Attributes
     ----------
     most_ns
-        What its computations may take; None for any time.
+        Limit on the time of its computations; None for no limit.
     clock
-        The time there is to make it.
+        Time limit for making it.
     """
 
     most_ns: int | None
@@ -55,7 +55,7 @@ class PlanLimit:
 
 
 def schedule_of_checkpoints(graph: Graph, stored: Sequence[Collection[int]]) -> GraphSchedule:
-    r"""Return the schedule of least recomputation for what is stored between stages.
+    r"""Return the schedule of least recomputation for given checkpoints between stages.
 
     Parameters
     ----------
@@ -81,11 +81,11 @@ def schedule_of_checkpoints(graph: Graph, stored: Sequence[Collection[int]]) -> 
 
 
 def computations_of_plan(graph: Graph, goes: Goes, limit: PlanLimit) -> list[int]:
-    r"""Return what is computed where stages recompute what they need, and a plan says what goes.
+    r"""Return the computations of stages that recompute what they need, under a rule for dropping.
 
-    The plan is asked after every stage. The value of a kept node stays as soon as it is computed.
-    Nothing is recomputed that is not read in its stage. :math:`O(n + |E|)`, and as much for what is
-    recomputed and for what the plan names.
+    The rule `goes` is called after every stage. The value of a kept node stays as soon as it is
+    computed. Only nodes that are read in their stage are recomputed. :math:`O(n + |E|)`, and as
+    much for recomputations and for values that the rule names.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def forward_nodes(graph: Graph) -> tuple[int, ...]:
 
 
 def _closure(graph: Graph, needed: set[int], present: bytearray) -> list[int]:
-    """Return these nodes and all that must be computed for them, ascending; `needed` grows."""
+    """Return nodes with all that must be computed for them, ascending; `needed` is extended."""
     open_nodes = list(needed)
     while open_nodes:
         for source in graph.inputs[open_nodes.pop()]:

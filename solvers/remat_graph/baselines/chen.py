@@ -1,4 +1,4 @@
-r"""Checkpoints between segments of the forward graph: Chen's two heuristics on any graph.
+r"""Chen's two heuristics for checkpoints between segments, on the forward part of any graph.
 
 Source: Chen et al. 2016, arXiv:1604.06174, for chains; Checkmate (Jain et al., MLSys 2020), for
 graphs: *linearised*, where every forward node may be a checkpoint and the topological order stands
@@ -6,7 +6,7 @@ for the chain, and *AP*, where only the articulation points of the forward graph
 
 The forward order is cut behind each checkpoint. At a cut all values but the checkpoints are
 dropped; between cuts, in the last segment and in the backward pass each value stays to its last
-read. What a stage needs and is not there is recomputed from the nearest values that are
+read. A missing input of a stage is recomputed from the nearest values in memory
 (`jettison.solvers.remat_graph.baselines.checkpoints`). So the first backward that reads into a
 segment brings the whole segment back, once, as on a chain; and an edge that skips a cut costs a
 recomputation.
@@ -14,8 +14,8 @@ recomputation.
 * sqrt: :math:`\lceil \sqrt k \rceil` groups of equal length out of the :math:`k` candidates, the
   longer ones first; the last of each group is a checkpoint.
 * greedy: sizes are summed up along the forward order, and the first candidate at which the sum is
-  above :math:`b` bytes becomes a checkpoint and starts a new sum. All :math:`b` are tried that
-  make a difference, some that are well apart first, for the time may not do for all of them. Of
+  above :math:`b` bytes becomes a checkpoint and starts a new sum. All :math:`b` that make a
+  difference are tried, values far apart first, since the time may not suffice for all of them. Of
   plans of the same time the one of the largest :math:`b` is taken.
 
 Corrections
@@ -52,7 +52,7 @@ from jettison.solvers.remat_graph.baselines.plans import (
 
 
 def segmented_plan(graph: Graph, checkpoints: Collection[int], limit: PlanLimit) -> list[int]:
-    """Drop, behind each checkpoint of the forward graph, all values but the checkpoints.
+    """Return the plan that drops all values but the checkpoints behind each checkpoint.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def segmented_plan(graph: Graph, checkpoints: Collection[int], limit: PlanLimit)
 
 
 def sqrt_checkpoints(candidates: Sequence[int]) -> tuple[int, ...]:
-    """Return the last of each group of about the square root of the candidates, but for the end."""
+    """Return the last candidates of about as many groups as their root, but for the last group."""
     if not candidates:
         return ()
     groups = isqrt(len(candidates) - 1) + 1
@@ -95,7 +95,7 @@ def sqrt_checkpoints(candidates: Sequence[int]) -> tuple[int, ...]:
 def greedy_checkpoints(
     graph: Graph, candidates: Sequence[int]
 ) -> Iterator[tuple[int, tuple[int, ...]]]:
-    r"""Yield the checkpoints for each threshold that makes a difference, those well apart first.
+    r"""Yield the checkpoints for each threshold that makes a difference, distant ones first.
 
     With each comes its rank: 0 for no checkpoint at all, which is the first one, and more for
     smaller thresholds. At most as many as there are different sums of sizes; each takes
@@ -120,7 +120,7 @@ def greedy_checkpoints(
 
 
 class _Segments:
-    """Where the sum since the last checkpoint exceeds a threshold.
+    """Segments whose sums of sizes stay within a threshold.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class _Segments:
         self._sums = sums
 
     def ends(self, threshold: int) -> list[int]:
-        """Return the places of the candidates that become checkpoints."""
+        """Return the indices of the candidates that become checkpoints."""
         sums, found = self._sums, list[int]()
         place = bisect_right(sums, threshold)
         while place < len(sums):
@@ -159,14 +159,14 @@ class _Segments:
 
 
 def solve_chen_sqrt(problem: RematGraph, options: SolveOptions) -> Outcome:
-    """Return the schedule with about the square root of the forward nodes in segments."""
+    """Return the schedule with about as many segments as the root of the forward nodes."""
     # The last forward node is the end of the last segment.
     checkpoints = sqrt_checkpoints(forward_nodes(problem.instance))
     return _sqrt(problem, "chen-sqrt", checkpoints, options)
 
 
 def solve_ap_chen_sqrt(problem: RematGraph, options: SolveOptions) -> Outcome:
-    """Return the schedule with about the square root of the articulation points in segments."""
+    """Return the schedule with about as many segments as the root of the articulation points."""
     # A segment without a checkpoint at its end reaches beyond the last articulation point.
     checkpoints = sqrt_checkpoints(articulation_points(problem.instance))
     return _sqrt(problem, "ap-chen-sqrt", checkpoints, options)

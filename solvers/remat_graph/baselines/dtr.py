@@ -1,4 +1,4 @@
-r"""Dynamic tensor rematerialization: evict what is stale, large and cheap, without looking ahead.
+r"""Dynamic tensor rematerialization (DTR): eager execution that evicts by a heuristic.
 
 Source: Kirisame et al., ICLR 2021, arXiv:2006.09616, with eager eviction. Nodes are computed for
 the first time in the order of the graph. An operation needs its inputs in memory: those that were
@@ -22,12 +22,12 @@ lost results that a node is still to read, as far as there is room beside what i
 
 What differs from the paper: a framework learns of a training step while it runs, and deallocation
 comes from the program. Here users are known, but only to tell whether there is one left. The values
-of kept nodes are never evicted, as parameters are not in the paper; there gradients of parameters
-may go, and come back at the end. What is computed again and has no user left is freed after it was
+of kept nodes are never evicted, like parameters in the paper; there gradients of parameters may be
+evicted, and come back at the end. A recomputed value without further users is freed after it was
 read, where the authors' simulator leaves it to the heuristic. Resident constants are no nodes.
 
-The heuristic fails where what is needed at once does not fit, and where recomputing begets
-recomputing; it gives up when it has computed 200 times as many nodes as there are.
+The heuristic fails where the values needed at once do not fit, and where each recomputation evicts
+what the next one needs; it gives up when it has computed 200 times as many nodes as there are.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _MOST_COMPUTATIONS_PER_NODE = 200
 
 
 class _StoppedError(Exception):
-    """The heuristic does not go on."""
+    """The heuristic cannot run the step to its end."""
 
     def __init__(self, termination: Termination, reason: str) -> None:
         super().__init__(reason)
@@ -62,25 +62,25 @@ class _StoppedError(Exception):
 
 
 def solve_dtr(problem: RematGraph, options: SolveOptions) -> Outcome:
-    r"""Run the step eagerly within the memory, with :math:`h_{DTR}`; the schedule is what it did.
+    r"""Return the schedule of an eager execution that evicts by :math:`h_{DTR}`.
 
-    :math:`O(k n (n + |E|))` for `k` evictions. At the time limit and on Ctrl-C there is none.
+    :math:`O(k n (n + |E|))` for `k` evictions. There is no schedule at the time limit or on Ctrl-C.
     """
     return _run(problem, options, "dtr", NeighbourhoodCost)
 
 
 def solve_dtr_eq(problem: RematGraph, options: SolveOptions) -> Outcome:
-    r"""Run the step with :math:`h_{DTR}^{eq}`, which keeps components in place of searching.
+    r"""Return the schedule of an eager execution that evicts by :math:`h_{DTR}^{eq}`.
 
-    Promises and limits as `solve_dtr`.
+    This heuristic keeps components up to date in place of searching. Otherwise as `solve_dtr`.
     """
     return _run(problem, options, "dtr-eq", ComponentCost)
 
 
 def solve_dtr_local(problem: RematGraph, options: SolveOptions) -> Outcome:
-    r"""Run the step with :math:`h_{local}`, which looks at no neighbour: :math:`O(k n)`.
+    r"""Return the schedule of an eager execution that evicts by :math:`h_{local}`; :math:`O(k n)`.
 
-    Promises and limits as `solve_dtr`.
+    This heuristic looks at no neighbours. Otherwise as `solve_dtr`.
     """
     return _run(problem, options, "dtr-local", LocalCost)
 
@@ -110,16 +110,16 @@ def _run(
 
 @dataclass
 class _Runtime:
-    """What a framework knows while the step runs.
+    """State of an eager execution: values in memory, accesses, locks and computations so far.
 
     Attributes
     ----------
     last_access_ns
-        Of each value in memory.
+        Time of the last access to each value in memory.
     evictions
-        How many values went to make room.
+        Number of values that were evicted for lack of memory.
     locks
-        For each node, how many operations that wait to run need its value.
+        For each node, how many waiting operations need its value.
     """
 
     graph: Graph
@@ -143,7 +143,7 @@ class _Runtime:
         self.waiting_users = [len(users) for users in self.graph.users]
 
     def run(self, target: int) -> None:
-        """Compute a node, and before it whatever is missing for it."""
+        """Compute a node, after all of its missing ancestors."""
         # Each entry waits for its inputs; a list in place of recursion, for deep graphs.
         waiting = [target]
         self._lock(target)
@@ -226,7 +226,8 @@ class _Runtime:
             if size and self._is_evictable(node):
                 age_ns = max(self.now_ns - self.last_access_ns[node], 1)
                 candidates.append((self.dependencies.durations_ns[node], size * age_ns, node))
-        # What is least without its neighbourhood comes first, so that few of them are searched for.
+        # Values with the least score without neighbourhoods come first: few neighbourhoods are
+        # searched then.
         candidates.sort(key=lambda candidate: candidate[0] / candidate[1])
         best: tuple[int, int, int] | None = None
         for duration_ns, weight, node in candidates:

@@ -1,4 +1,4 @@
-r"""What it costs to lose a value: the heuristics of dynamic tensor rematerialization.
+r"""Eviction heuristics of dynamic tensor rematerialization: the cost of recomputing a value.
 
 Source: Kirisame et al., ICLR 2021, arXiv:2006.09616, section 4 and its appendix on heuristics.
 Operators are what runs again, values are what is evicted, and an operator may make several values
@@ -35,23 +35,23 @@ from jettison.instances.remat_graph.graph import Graph
 
 
 class EvictionHeuristic(Protocol):
-    """Prices values in nanoseconds, and is told what comes and goes."""
+    """Heuristic cost of evicting a value, updated as values are made and evicted."""
 
     def made(self, value: int) -> None:
-        """Note that a value is in memory."""
+        """Record that a value is in memory."""
 
     def evicted(self, value: int) -> None:
-        """Note that a value is not in memory any more."""
+        """Record that a value is no longer in memory."""
 
     def cost_ns(self, value: int, most_ns: int | None) -> int:
-        """Return :math:`c(i)`, or, beyond the most that is of interest, anything above that."""
+        """Return :math:`c(i)`, or any value above `most_ns` if it exceeds that."""
 
 
 HeuristicFactory = Callable[["Dependencies"], EvictionHeuristic]
 
 
 class Dependencies:
-    """Which values are needed to make which, over operators with several results.
+    """Dependencies between values, over operators with several results.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Dependencies:
 
     @cached_property
     def results(self) -> tuple[tuple[int, ...], ...]:
-        """The values that are taken from each operator's, beside its own."""
+        """The further results of each operator, beside its own value."""
         found: list[list[int]] = [[] for _ in self.operators]
         for value, operator in enumerate(self.operators):
             if operator != value:
@@ -83,7 +83,7 @@ class Dependencies:
 
     @cached_property
     def parents(self) -> tuple[tuple[int, ...], ...]:
-        """What the operator of each value reads."""
+        """The values that the operator of each value reads."""
         return tuple(self._graph.inputs[operator] for operator in self.operators)
 
     @cached_property
@@ -101,7 +101,7 @@ class Dependencies:
 
 
 class LocalCost:
-    r"""The operator alone: :math:`h_{local}`."""
+    r"""Duration of the value's operator alone: :math:`h_{local}`."""
 
     def __init__(self, dependencies: Dependencies) -> None:
         self._durations_ns = dependencies.durations_ns
@@ -118,7 +118,7 @@ class LocalCost:
 
 
 class NeighbourhoodCost:
-    r"""The operators of :math:`e^*(i)`, searched for each time: :math:`h_{DTR}`."""
+    r"""Duration of the evicted neighbourhood :math:`e^*(i)`, found by search: :math:`h_{DTR}`."""
 
     def __init__(self, dependencies: Dependencies) -> None:
         self._of = dependencies
@@ -154,12 +154,12 @@ class NeighbourhoodCost:
 
 
 class ComponentCost:
-    r"""The operators of the components that touch a value: :math:`h_{DTR}^{eq}`.
+    r"""Duration of the evicted components that touch a value: :math:`h_{DTR}^{eq}`.
 
     A component is a root of a union-find forest with the duration of its operators; of those with
-    several results it counts the evicted ones, so that none is paid for twice. Each eviction adds
-    an element, which stays when its value is made again. Merging moves the smaller count into the
-    larger one.
+    several results it counts the evicted ones, so that no operator is counted twice. Each eviction
+    adds an element, which stays when its value is made again. Merging moves the smaller count into
+    the larger one.
     """
 
     def __init__(self, dependencies: Dependencies) -> None:

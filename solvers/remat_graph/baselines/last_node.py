@@ -1,7 +1,7 @@
-"""Checkpoint the last node only: a baseline of Checkmate.
+"""Baseline that checkpoints the last node only, from Checkmate.
 
-Source: the released code of Checkmate (Jain et al., MLSys 2020): between stages nothing is in
-memory but the value of the stage before. The values of kept nodes stay besides.
+Source: the released code of Checkmate (Jain et al., MLSys 2020): between stages only the value of
+the last stage is in memory, besides the values of kept nodes.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from jettison.solvers.remat_graph.baselines.plans import Plan, fastest_that_fits
 
 
 def last_node_plan(graph: Graph, limit: PlanLimit) -> list[int]:
-    r"""Recompute, in each stage, all that does not follow from the value of the stage before.
+    r"""Return the plan whose stages recompute everything except the value of the stage before.
 
     :math:`O(n (n + |E|))` time, :math:`O(n^2)` computations.
     """
 
     def goes(stage: int, computed: Sequence[int]) -> Sequence[int]:
-        # What ran last is the first computation, whose value stays; the one before it does not.
+        # The last computation of a stage is the first one of its node: its value stays.
         return (*computed[:-1], stage - 2) if stage > 1 else ()
 
     return computations_of_plan(graph, goes, limit)

@@ -1,4 +1,4 @@
-r"""Rounding of Checkmate's linear relaxation: thresholds, and draws.
+r"""Rounding of Checkmate's linear relaxation, by thresholds and by random draws.
 
 Source: Checkmate (Jain et al., MLSys 2020), *two-phase rounding*. The relaxation of the
 ILP (`jettison.formulations.remat_graph.checkmate`) has a solution :math:`S^*`. It is rounded to
@@ -14,10 +14,10 @@ Rounding loses memory, so the relaxation is also solved for less memory than the
 does for one share: for 100, 90, 80, 70 and 60 % of it, until there is no solution. The fastest
 rounded schedule that fits is the answer. Values of kept nodes stay in every case.
 
-No rounded :math:`S` makes an invalid schedule; only its memory may be too much. Floating-point
-numbers decide which schedules are looked at and nothing else.
+Every rounded :math:`S` gives a valid schedule; only its memory may be too much. Floating-point
+numbers only decide which schedules are tried.
 
-A relaxation that HiGHS does not end in time is ended with its process, and leaves nothing to round.
+If HiGHS does not solve a relaxation in time, its process is killed, and there is nothing to round.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ _WORD = 2**32
 _SHARE_OF_WRITING = 1 / 3
 
 Shares = tuple[dict[int, float], ...]
-"""For each stage, the part of each node in memory when it begins, where it is not 0."""
+"""For each stage, the share of each node that is in memory when it begins, where not 0."""
 
 
 def solve_lp_rounding(problem: RematGraph, options: SolveOptions) -> Outcome:
     """Return the fastest schedule that fits, out of all roundings.
 
-    Declines the models that `solve_checkmate` declines, and those whose writing leaves less than
-    two thirds of the time. What was rounded before the time limit or Ctrl-C counts.
+    Declines the models that `solve_checkmate` declines, and those that take more than a third of
+    the time to build. Schedules rounded before the time limit or Ctrl-C count.
     """
     if problem.memory_bytes >= problem.instance.store_all_peak_bytes:
         return solve_store_all(problem, options)
@@ -112,7 +112,7 @@ class _Relaxations:
         if memory_bytes < graph.least_peak_bound_bytes:
             return None
         if self._clock.left_s <= self._writing_s:
-            # The models are alike: this one would be written, and no time left to solve it.
+            # The models are alike: after building this one no time would be left to solve it.
             self.termination = Termination.TIME_LIMIT
             return None
         began_s = self._clock.seconds
@@ -136,7 +136,7 @@ class _Relaxations:
 
 
 def round_by_thresholds(graph: Graph, shares: Shares) -> Iterator[GraphSchedule]:
-    """Store what is above a threshold, for ten of them; equal choices in a row count once."""
+    """Yield schedules that store the values above each of ten thresholds, without repetition."""
     previous: list[set[int]] | None = None
     for threshold in _THRESHOLDS:
         stored = [{i for i, share in stage.items() if share > threshold} for stage in shares]
@@ -146,8 +146,8 @@ def round_by_thresholds(graph: Graph, shares: Shares) -> Iterator[GraphSchedule]
 
 
 def round_by_draws(graph: Graph, shares: Shares, seed: int) -> Iterator[GraphSchedule]:
-    """Store each value with its share as the probability; nothing where no share is between."""
-    # Where nothing is left to chance, every draw is the threshold 1/2.
+    """Yield schedules that store each value with its share as probability, if any is fractional."""
+    # If all shares are 0 or 1, every draw equals the rounding by the threshold 1/2.
     if all(share in {0.0, 1.0} for stage in shares for share in stage.values()):
         return
     random = SplitMix64(seed)

@@ -1,4 +1,4 @@
-r"""Time and peak of many sequences of computations, without making and replaying schedules.
+r"""Time and peak of a sequence of computations, without building and replaying a schedule.
 
 A value lives from its computation to its last read before its node is computed again; the last
 value of a kept node lives to the end, one that nothing reads only while it is computed
@@ -8,8 +8,8 @@ value of a kept node lives to the end, one that nothing reads only while it is c
 .. math:: W_{a_p} + \sum_{q \le p \le r_q} M_{a_q} ,
 
 and the peak is the largest of these. All of them come from one sorted array of (node, place), in
-which each read finds the computation that it reads, and one running sum. It only tells candidates
-apart: what a method hands out is replayed.
+which each read finds the computation that it reads, and one running sum. It is used to compare
+candidates; the schedule that a method returns is replayed.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from jettison.instances.remat_graph.graph import Graph
 
 
 class PlanMeasure:
-    """Measures staged sequences of computations of one graph.
+    """Measure of staged sequences of computations of one graph.
 
-    In a sequence nothing is recomputed that no later computation reads, as in
-    `GraphSchedule.computations`, and each node is computed at most once in each stage. Then all
-    sums stay below 2^60, as those of the instance do.
+    In a sequence every recomputation is read later, as in `GraphSchedule.computations`, and each
+    node is computed at most once in each stage. Then all sums stay below 2^60, as those of the
+    instance do.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -62,7 +62,7 @@ class PlanMeasure:
         return int((np.cumsum(change[:count]) + self._workspace_bytes[nodes]).max())
 
     def _last_reads(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return for each computation where its value is read last, else its own place."""
+        """Return for each computation the index of the last read of its value, else its own."""
         count = len(nodes)
         order = np.argsort(nodes, kind="stable")
         key = nodes[order] * count + order

@@ -1,4 +1,4 @@
-"""The fastest schedule that fits, out of those that a baseline makes whatever the memory is."""
+"""Choice of the fastest schedule that fits among the plans of a baseline."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ from jettison.solvers.remat_graph.baselines.plan_measure import PlanMeasure
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One of the sequences of computations that a baseline chooses from.
+    """Candidate of a baseline: a rank, and a function that makes its sequence of computations.
 
     Attributes
     ----------
     rank
-        From 0. Of plans of the same time the one of the least rank is taken.
+        Rank from 0. Of plans of the same time the one of the least rank is taken.
     computations
-        Makes the sequence, as `PlanMeasure` takes it. It may raise `PlanStoppedError` as the limit
-        says.
+        Makes the sequence, as `PlanMeasure` takes it. It raises `PlanStoppedError` at the limit.
     """
 
     rank: int
@@ -36,7 +35,7 @@ class Plan:
 
 
 def in_turn(sequences: Iterable[Sequence[int]]) -> Iterator[Plan]:
-    """Yield plans that are there already, each ranked behind those before it."""
+    """Yield plans of given sequences, ranked in their order."""
     for rank, computations in enumerate(sequences):
         yield Plan(rank, partial(_made, computations))
 
@@ -62,21 +61,21 @@ def coarse_to_fine(
     middle_of: Callable[[int, int], int],
     alike: Callable[[int], tuple[int, int]],
 ) -> Iterator[int]:
-    """Yield one of each class of integers, the first few of them well apart.
+    """Yield one integer of each class of equivalent ones in a range, distant ones first.
 
     Parameters
     ----------
     first, last
-        The range, from 0 on, both ends included; nothing comes of an empty one.
+        The range, from 0 on, both ends included; it may be empty.
     middle_of
-        Where to divide a range.
+        Returns the integer at which a range is divided.
     alike
-        Returns the first and the last integer of the class of a given one. Asked right after that
+        Returns the first and the last integer of the class of a given one; called right after that
         one was yielded. Classes are ranges.
 
     Notes
     -----
-    The range is divided at its middle, then what is left on both sides, level by level.
+    The range is divided at its middle, then the rests on both sides, level by level.
     """
     open_ranges = deque([(first, last)])
     while open_ranges:
@@ -92,18 +91,18 @@ def coarse_to_fine(
 def fastest_that_fits(
     problem: RematGraph, method: str, plans: Iterable[Plan], options: SolveOptions
 ) -> Outcome:
-    """Measure the plans one after the other; at least one is looked at.
+    """Return the schedule of the fastest plan that fits; at least one plan is measured.
 
-    The plan of the least time, and of the least rank among these, becomes the schedule. At the time
-    limit and on Ctrl-C it is the best of those that have been looked at. Where all have been and
-    none fits, the note says how much memory the method needs.
+    Of plans of the least time it is the one of the least rank. At the time limit and on Ctrl-C it
+    is the best of those measured by then. If all have been measured and none fits, the note says
+    how much memory the method needs.
 
     Parameters
     ----------
     problem, options
-        As for the method.
+        Those of the method.
     method
-        What to call it in the note.
+        The method's name, for the note.
     plans
         The candidates.
     """
@@ -117,14 +116,14 @@ def fastest_that_fits(
     with Ending() as ending:
         for plan in plans:
             looked_at += 1
-            # The first one is made to its end, whatever the time.
+            # The first plan is made completely, whatever the time limit.
             limit = PlanLimit(best[0] if best else None, clock if looked_at > 1 else Clock(None))
             try:
                 computations = plan.computations(limit)
             except PlanStoppedError:
                 computations = ()
             key = (measure.time_ns(computations), plan.rank)
-            # Once a plan fits, the memory of those that are not better tells nothing.
+            # Once a plan fits, plans that are not faster need not be measured.
             if computations and (best is None or key < best):
                 peak_bytes = measure.peak_bytes(computations)
                 if peak_bytes <= problem.memory_bytes:

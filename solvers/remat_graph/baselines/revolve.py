@@ -1,4 +1,4 @@
-r"""revolve on the linearised forward graph, for every number of snapshots.
+r"""revolve (Griewank and Walther) on the linearised forward graph, for all numbers of snapshots.
 
 Source: Griewank and Walther (2000), Algorithm 799, for chains of equal steps; Checkmate (Jain et
 al., MLSys 2020) compares with it on linearised graphs.
@@ -12,10 +12,10 @@ runs the fewest steps. :math:`H(p)` is the set of snapshots held while the backw
 :math:`p`.
 
 On a graph, a backward stage :math:`t` stands at the value
-:math:`p(t) = \min(p(t-1), \max\{i : i \text{ a forward input of } t\})`. For it stay, as far as
-they are in memory, :math:`H(p(t))`, the inputs of :math:`t` and the values of backward nodes. The
-forward pass keeps :math:`H(L-1)` and what it has yet to read itself. The rest is recomputed when a
-stage needs it (`jettison.solvers.remat_graph.baselines.checkpoints`).
+:math:`p(t) = \min(p(t-1), \max\{i : i \text{ a forward input of } t\})`. Of the values in memory
+the stage keeps :math:`H(p(t))`, the inputs of :math:`t` and the values of backward nodes. The
+forward pass keeps :math:`H(L-1)` and the values that it still has to read itself. All others are
+recomputed when a stage needs them (`jettison.solvers.remat_graph.baselines.checkpoints`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from jettison.solvers.remat_graph.baselines.plans import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
-    """A snapshot, and those that were held already when it was taken; iterates over all of them.
+    """Snapshot, linked to those held when it was taken; iteration yields all of them.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ def snapshots(steps: int, most: int) -> tuple[Held, ...]:
 
 
 class LinearisedGraph:
-    """The forward nodes as a chain, and the value of it at which each stage stands.
+    """Forward nodes of a graph as a chain, and the chain's value at which each stage stands.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class LinearisedGraph:
 
 
 def revolve_plan(linearised: LinearisedGraph, most: int, limit: PlanLimit) -> list[int]:
-    r"""Return what is computed with at most so many snapshots of the chain.
+    r"""Return the plan with at most `most` snapshots of the chain.
 
     Parameters
     ----------
@@ -171,13 +171,13 @@ def revolve_plan(linearised: LinearisedGraph, most: int, limit: PlanLimit) -> li
 
 
 def solve_linearized_griewank(problem: RematGraph, options: SolveOptions) -> Outcome:
-    """Return the fastest schedule that fits, over all numbers of snapshots, and all stored."""
+    """Return the fastest schedule that fits, over all numbers of snapshots and storing all."""
     plans = _plans(LinearisedGraph(problem.instance))
     return fastest_that_fits(problem, "linearized-griewank", plans, options)
 
 
 def _held_by_one(one: Held | None, other: Held | None) -> Iterator[int]:
-    """Yield the values that are held in only one of two cases, from the last ones on."""
+    """Yield the values that exactly one of two sets of snapshots holds, the last ones first."""
     while one is not other:
         if other is None or (one is not None and one.value > other.value):
             assert one is not None
@@ -189,7 +189,7 @@ def _held_by_one(one: Held | None, other: Held | None) -> Iterator[int]:
 
 
 def _steps_ahead(length: int, left: int) -> int:
-    """Return how far from the first value of a part its next snapshot lies."""
+    """Return the distance from the first value of a part to its next snapshot."""
     repetitions = 0
     while comb(left + repetitions, left) < length:
         repetitions += 1
@@ -198,7 +198,7 @@ def _steps_ahead(length: int, left: int) -> int:
 
 
 def _plans(linearised: LinearisedGraph) -> Iterator[Plan]:
-    """Yield all stored, then each number of snapshots, ranked from the largest one down."""
+    """Yield the plan that stores all, then one per number of snapshots, ranked from the largest."""
     graph, steps = linearised.graph, linearised.steps
     yield Plan(0, lambda limit: range(len(graph)))
     if linearised.has_both_passes:

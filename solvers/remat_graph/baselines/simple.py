@@ -1,4 +1,4 @@
-"""Schedules of a graph that need no optimization: keep everything, or keep nothing."""
+"""Baselines on graphs that need no optimization: keep everything, or keep nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def store_all_schedule(graph: Graph) -> GraphSchedule:
 
 
 def recompute_all_schedule(graph: Graph) -> GraphSchedule:
-    """Before each node, recompute everything that it depends on; store nothing in between.
+    """Before each node, recompute everything on which it depends; store nothing in between.
 
     Only the values of kept nodes stay. :math:`O(n (n + |E|))` time, :math:`O(n^2)` operations.
     """

@@ -1,4 +1,4 @@
-"""The baselines of a graph beside a search, which hands out nothing worse."""
+"""Baselines that run beside a search on a graph, so that its answer is no worse than theirs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CHEAP: tuple[Baseline, ...] = (
 
 
 class BaselineStarts:
-    """Baselines that run one after another where a search takes longer.
+    """Baselines that run one after another while a search goes on.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class BaselineStarts:
             self._run(self._pending.pop(0))
 
     def run_all(self) -> None:
-        """Run all that have not run yet, and annealing as the baseline does it, in what is left."""
+        """Run all remaining baselines, and annealing as a baseline, in the time that is left."""
         while self._pending:
             self._run(self._pending.pop(0))
         self._run(solve_anneal)

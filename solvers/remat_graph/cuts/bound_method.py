@@ -1,7 +1,7 @@
-"""A lower bound on the time of a graph's step, from what a few cuts force to be computed again.
+"""cut-bound: lower bound on the time of a graph's step, from models of a few cuts.
 
-The rounds are those of `exact_method`, in which schedules only help to find bounds; it hands the
-best one out as well.
+The rounds are those of `exact_method`. Schedules help to find bounds, and the best one is returned
+as well.
 """
 
 from __future__ import annotations

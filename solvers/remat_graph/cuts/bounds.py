@@ -1,4 +1,4 @@
-"""What models of recomputations prove, as bounds of a search."""
+"""Conversion of bounds on models' objectives into bounds of a search."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from jettison.solvers.core.search import Incumbent
 
 
 class ModelBounds:
-    """Bounds on the objectives of models, handed to the incumbent as times.
+    """Bounds on the objectives of models, converted into times for the incumbent.
 
     Parameters
     ----------
     incumbent
-        Keeps them.
+        Receives them.
     base_ns
         The time that an objective of 0 stands for.
     method
-        What to call the bounds.
+        The method's name, for the bounds.
     valid_for
-        The class that bounds in exact arithmetic hold for.
+        The class of schedules for which bounds in exact arithmetic hold.
     bound_of
-        What a solver's dual bound proves, in the units of the scale.
+        Converts a solver's dual bound into a proved bound, in the units of the scale.
 
     Attributes
     ----------
     formulation
-        What `Bound.formulation` says of bounds that are raised from now on.
+        `Bound.formulation` of the bounds that are raised from now on.
     """
 
     def __init__(
@@ -51,17 +51,17 @@ class ModelBounds:
         self._bound_of = bound_of
 
     def prove_base(self) -> None:
-        """Raise the exact bound by the time that no schedule goes below."""
+        """Raise the exact bound to the base time, below which no schedule is."""
         self._raise(self._incumbent.lower_bound_ns, self._valid_for, Evidence.EXACT)
 
     def prove(self, value: Fraction, scale: IntegerScale) -> int:
-        """Raise the exact bound by one on a model's objective; return what that proves."""
+        """Raise the exact bound to one on a model's objective; return the time that it proves."""
         found_ns = self.base_ns + max(0, math.ceil(value * scale.factor)) * scale.unit
         self._raise(found_ns, self._valid_for, Evidence.EXACT)
         return found_ns
 
     def believe(self, value: float | None, scale: IntegerScale, valid_for: ScheduleClass) -> int:
-        """Raise the bound of a class by the solver's on a model; return what that amounts to."""
+        """Raise the bound of a class to the solver's on a model; return the time it amounts to."""
         if value is None:
             return self.base_ns
         found_ns = self.base_ns + max(0, self._bound_of(scale, value))

@@ -1,17 +1,18 @@
-r"""What the memory at the first computation of each node costs at least, by a knapsack.
+r"""Knapsack bound on the cost of memory at each stage, to rank the stages for cuts.
 
-When node :math:`t` is computed first, what it needs must be in memory. Of the other values that a
-node after :math:`t` reads or that are kept, those that are not in memory are computed again later,
-and each takes at least its own duration :math:`C_i`. With :math:`e_t` for the bytes that all of
-them and the node's need exceed the memory by,
+When node :math:`t` is computed first, its needs must be in memory. Of the other values that a node
+after :math:`t` reads or that are kept, those that are not in memory are computed again later, and
+each takes at least its own duration :math:`C_i`. With :math:`e_t` for the bytes by which all of
+them and the node's need exceed the memory,
 
 .. math::
     \min \Big\{ \sum_i C_i z_i \;:\; \sum_i M_i z_i \ge e_t,\; 0 \le z_i \le 1 \Big\}
 
-bounds what must be computed again, and the best of the values per byte first solves it. It is the
-relaxation of `SingleCut` without its rows (path), which charge the ancestors as well, and without
-integers: weaker, but it takes a sort for a stage, and it ranks the stages almost as the models do,
-where the bytes alone do not: many of them may be cheap to compute again.
+bounds the recomputation that the stage forces, and is solved by taking values in ascending order of
+time per byte. It is the relaxation of `SingleCut` without its rows (path), which charge the
+ancestors as well, and without integers: weaker, but a sort per stage is enough, and it ranks the
+stages almost as the models do. The excess in bytes alone does not, since many bytes may be cheap to
+recompute.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from jettison.instances.remat_graph.graph import Graph
 
 @dataclass(frozen=True, slots=True)
 class StageCost:
-    """What the memory at one stage costs at least, for ranking: a floating-point number.
+    """Least cost of the memory at one stage, in floating point, for ranking.
 
     Attributes
     ----------
     excess_bytes
         By how much the step without recomputation exceeds the memory there; at least 1.
     cost_ns
-        The value of the knapsack; infinite where what the node itself needs exceeds the memory.
+        The value of the knapsack; infinite where the node's own need exceeds the memory.
     """
 
     excess_bytes: int
@@ -39,7 +40,7 @@ class StageCost:
 
     @property
     def ns_per_byte(self) -> float:
-        """What a byte is worth there."""
+        """Cost of a byte of excess at the stage."""
         return self.cost_ns / self.excess_bytes
 
 
@@ -83,7 +84,7 @@ def eviction_costs(graph: Graph, memory_bytes: int) -> dict[int, StageCost]:
 
 
 def _knapsack(graph: Graph, cheapest_first: list[int], excess_bytes: int) -> float:
-    """Return the least duration of values of so many bytes, the last one in part."""
+    """Return the least duration of values that cover an excess, the last one in part."""
     duration_ns = 0.0
     for i in cheapest_first:
         node = graph.nodes[i]

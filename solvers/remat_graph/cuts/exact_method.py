@@ -1,13 +1,15 @@
-r"""The least recomputation of a graph, by cuts that are added where they are needed.
+r"""exact: the least recomputation of a graph, by models of cuts added where they are needed.
 
-A model of few cuts (`formulations.windowed_frontier`) is solved, its point becomes a schedule, and
-the stages at which that exceeds the memory become cuts as well. Without slots a model relaxes the
+A *cut* is a node at whose first computation a model limits the memory; a *slot* is a stage and a
+node at whose recomputation in that stage it does. A model of few cuts
+(`formulations.remat_graph.windows.frontier`) is solved, its point becomes a schedule, and the
+stages at which that exceeds the memory become cuts as well. Without slots a model relaxes the
 problem for every schedule whose first computations follow the order of the graph, whatever is
-computed again, how often and in which order; with slots, for staged schedules. The search
+recomputed, how often and in which order; with slots, for staged schedules. The search
 
-1. anneals until a schedule is known (`annealing.incumbent`);
+1. anneals until a schedule is known (`annealing.beside_models`);
 2. solves the linear relaxation of one cut at each of the stages whose memory costs most by a
-   knapsack (`eviction_cost`), and goes on with the best one; the multipliers, evaluated in exact
+   knapsack (`eviction_cost`), and continues with the best one; the multipliers, evaluated in exact
    arithmetic, are a bound that no tolerance of the solver can spoil (`exact_dual_bound`);
 3. solves the model with its integers;
 4. brings its point to a schedule (`WindowedModel.computations`), as it did with the relaxation's
@@ -20,9 +22,9 @@ computed again, how often and in which order; with slots, for staged schedules. 
 
 A run of HiGHS starts from the best schedule, which is a point of every model of its class, without
 the values of single columns that reduced costs prove to be worse (`reduced_cost_fixing`), and
-leaves the search for better points to the annealing, which goes on beside it on another core. One
-that does not end within its share of the work, five times what all runs before it did, is left
-with the bound that it has, and the model is solved anew with more.
+leaves the search for better points to the annealing, which goes on beside it on another core. A run
+that does not end within its share of the work, five times that of all runs before it, ends with the
+bound that it has, and the model is solved again with a larger share.
 
 All shares are counted in moves of annealing and in what HiGHS does (`core.work`), never in seconds:
 annealing has as many moves beside a run as take about as long, and sees the run's bound at the same
@@ -89,9 +91,9 @@ class ExactParams:
     moves_at_once
         Moves of annealing between two looks at the clock.
     beside
-        Annealing beside HiGHS has one move for so many that would take as long.
+        Annealing beside HiGHS makes one move in the time that would suffice for this many.
     moves_per_baseline
-        What annealing has, for each node, before the next baseline is asked.
+        Moves of annealing, for each node, before the next baseline runs.
     columns_for_a_child
         A model of more columns is solved in a process of its own.
     """
@@ -109,7 +111,7 @@ class ExactParams:
 
 
 EXACT = ExactParams()
-# What annealing may settle after the rounds have ended.
+# Reasons for the end of the rounds after which annealing may still settle the problem.
 _LEFT_OPEN = (Termination.TIME_LIMIT, Termination.MEMORY_LIMIT)
 
 
@@ -151,7 +153,7 @@ def solve_graph_exact(
             ending.termination, rounds.note = incumbent.end, None
     outcome = rounds.outcome(ending.termination)
     if outcome.schedule is not None:
-        # Where none is staged, one that is in order fits all the same.
+        # Where no staged schedule fits, one that is only in order may fit.
         return replace(outcome, infeasibility=None)
     if outcome.infeasibility is not None:
         return with_least_staged_memory(outcome, problem, options, clock)
@@ -165,14 +167,14 @@ def solve_graph_exact(
 
 
 class CutRounds(Rounds[WindowedModel]):
-    """Models of cuts and slots, each of which knows what the schedule of the last one lacked.
+    """Rounds of models with more and more cuts and slots, from where schedules exceed the memory.
 
     Parameters
     ----------
     problem, options, clock
-        As for the method. What is searched is the problem that `presolve.presolved` leaves of it.
+        As for the method. The rounds solve the problem that `presolve.presolved` leaves of it.
     method
-        What to call the bounds.
+        The method's name, for the bounds.
     params
         As for the method.
 
@@ -181,11 +183,11 @@ class CutRounds(Rounds[WindowedModel]):
     incumbent
         The best schedule of the problem that was given, and the bounds.
     annealing
-        Finds schedules beside the models.
+        The annealing that finds schedules beside the models.
     beside
-        Called beside runs of HiGHS with the moves that take as long.
+        Called beside runs of HiGHS with the number of moves that take as long.
     infeasibility, note
-        What the rounds have to say of their end.
+        The proof that nothing fits, and the note on the end of the rounds.
     """
 
     def __init__(
@@ -240,7 +242,7 @@ class CutRounds(Rounds[WindowedModel]):
         )
 
     def build(self) -> WindowedModel | None:
-        """Return the model of the cuts and slots so far, and of the best stage at first."""
+        """Return the model of the cuts and slots so far; the first has a cut at the best stage."""
         if not self._rows.cuts:
             stages = self._dearest[: self._params.stages_looked_at]
             self._rows.cuts.add(self._best_stage(stages))
@@ -251,13 +253,13 @@ class CutRounds(Rounds[WindowedModel]):
         return self._built(frontier)
 
     def relax(self, model: WindowedModel) -> None:
-        """Prove what the multipliers do, and anneal from the rounded point."""
+        """Raise the bound by the relaxation's multipliers, and anneal from its rounded point."""
         relaxed = self._runs.relaxation(model)
         self._row_duals = relaxed.row_duals
         if self._rows.valid_for is ScheduleClass.IN_ORDER:
             self._runs.prove(model, relaxed.row_duals)
         if len(model.cuts) > 1 and relaxed.values is not None and not self.incumbent.is_settled:
-            # What is computed again for the most part, brought within the memory.
+            # The recomputations of more than a half, repaired to fit in memory.
             likely = model.computations(np.rint(relaxed.values))
             self.annealing.improve_from(likely, self.incumbent.lower_bound_ns)
 
@@ -273,7 +275,7 @@ class CutRounds(Rounds[WindowedModel]):
         return self._runs.solve_from(model, self._rows.valid_for, known, self._row_duals)
 
     def refine(self, model: WindowedModel, solution: ModelSolution) -> bool:
-        """Anneal from a point, and add the cuts and slots that it lacks; tell if it lacks any."""
+        """Anneal from a point, and add cuts and slots where it exceeds the memory; tell if any."""
         if solution.values is None:
             return False
         computations = model.computations(solution.values)
@@ -287,9 +289,9 @@ class CutRounds(Rounds[WindowedModel]):
         return self._rows.add_slots(excess, len(model.graph) - 1 if keeps else None)
 
     def no_point(self, model: WindowedModel) -> Termination:
-        """Note that there is no staged schedule, unless one is known.
+        """Record that there is no staged schedule, unless one is known.
 
-        In order every model has a point: it knows nothing of what recomputations need.
+        Models without slots always have a point, since they do not limit recomputations.
         """
         valid_for = self._rows.valid_for
         if valid_for is not ScheduleClass.STAGED or self._has_point(valid_for):
@@ -301,25 +303,25 @@ class CutRounds(Rounds[WindowedModel]):
         return Termination.COMPLETED
 
     def nothing_to_add(self, solution: ModelSolution) -> Termination:
-        """Say that the tolerance of the solver leaves the question open."""
+        """End the rounds: the tolerance of the solver leaves the question open."""
         self.note = BELOW_TOLERANCE
         return Termination.ERROR
 
     def _frontier(self, rows: CutRows) -> WindowedFrontier:
-        """Return the windows, with what the best schedule's time says of faster ones."""
+        """Return the formulation, with fixings that hold for all faster schedules."""
         time_ns = self.annealing.time_ns if self._has_point(rows.valid_for) else None
         fixings = fixings_of(self._problem, (rows.valid_for,), time_ns)
         if time_ns is not None:
-            # The schedule is to be a point, and has its twins in memory as it likes.
+            # The schedule has to be a point of the model, whichever of two twins it keeps.
             fixings = replace(fixings, twins=())
         return WindowedFrontier(
             tuple(sorted(rows.cuts)), tuple(sorted(rows.slots)), rows.valid_for, fixings=fixings
         )
 
     def _built(self, frontier: WindowedFrontier) -> WindowedModel:
-        """Build a model, and note which one of the given graph says the same.
+        """Build a model, and record the model of the given graph that corresponds to it.
 
-        That one has no fixings, and is weaker where presolve has put two nodes into one.
+        That one has no fixings, and is weaker where presolve has merged two nodes.
         """
         positions = self._presolved.positions
         slots = [(positions[t], positions[q]) for t, q in frontier.slots]
@@ -347,7 +349,7 @@ class CutRounds(Rounds[WindowedModel]):
         return max(values, key=lambda stage: values[stage], default=stages[0])
 
     def _has_point(self, valid_for: ScheduleClass) -> bool:
-        """Tell whether the best schedule is of the class that a model is for."""
+        """Tell whether the best schedule belongs to a model's class of schedules."""
         found = self.annealing.schedule_class
         return found is not None and valid_for.covers(found)
 

@@ -1,4 +1,4 @@
-"""Runs of HiGHS on models of recomputations, each of which raises a bound."""
+"""Runs of HiGHS on models of recomputation, which raise the bounds of a search."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from jettison.solvers.remat_graph.cuts.bounds import ModelBounds
 
 
 class RecomputationModel(Protocol):
-    """A model whose objective is the time of recomputations."""
+    """Model whose objective is the time of recomputations."""
 
     @property
     def model(self) -> ArrayModel:
@@ -37,45 +37,45 @@ class RecomputationModel(Protocol):
 
     @property
     def memory_scale(self) -> IntegerScale:
-        """What its sizes count in."""
+        """The unit of its sizes."""
 
     @property
     def time_scale(self) -> IntegerScale:
-        """What its objective counts in."""
+        """The unit of its objective."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownPoint:
-    """A point of a model to start from, NaN where unknown, and the time of its schedule."""
+    """Point from which a model starts, NaN where unknown, and the time of its schedule."""
 
     values: Floats
     time_ns: int
 
 
 class GraphModelRuns:
-    """HiGHS, as the searches over cuts and milestones run it.
+    """Runner of HiGHS for the searches over cuts and milestones.
 
     Parameters
     ----------
     incumbent
-        Says whether the bound is as close to a schedule as was asked for, which ends a run.
+        Tells whether the bound is as close to a schedule as was asked for, which ends a run.
     bounds
-        What the runs raise.
+        The bounds that the runs raise.
     options, clock
-        Of the method.
+        Those of the method.
     share
-        What a run may do, and what the runs have done.
+        The work that a run may do, and the work of all runs.
     beside
-        Called beside a run with the number of moves of annealing that take as long as what it has
-        done since the last call. What a run proves, and where it ends, depends on the work done and
-        on what comes of these calls; on a clock only where its time is up.
+        Called beside a run with the number of moves of annealing that take as long as the run has
+        worked since the last call. The bound and the end of a run depend on the work done and on
+        the results of these calls; on a clock only where its time is up.
     columns_for_a_child
-        As `solve_in_time` has it.
+        As in `solve_in_time`.
 
     Attributes
     ----------
     work
-        Counts over all runs.
+        Counts of the effort over all runs.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class GraphModelRuns:
         return solution
 
     def prove(self, built: RecomputationModel, row_duals: Floats | None) -> int:
-        """Raise the exact bound by multipliers; return what they prove."""
+        """Raise the exact bound by multipliers; return the time that they prove."""
         proved = None if row_duals is None else exact_dual_bound(built.model, row_duals)
         if proved is None:
             return self._bounds.base_ns
@@ -159,18 +159,18 @@ class GraphModelRuns:
         row_duals: Floats | None,
         search: IntegerSearch = IntegerSearch.PROVE,
     ) -> ModelSolution:
-        """Do the same from a schedule; points that are worse may be left out, the best one never.
+        """Solve a model as `solve` does, from a schedule; only worse points may be cut off.
 
         Parameters
         ----------
         built, valid_for
             As for `solve`.
         known
-            Feasible but for what is NaN.
+            A feasible point, NaN where unknown.
         row_duals
-            Of the relaxation: their reduced costs fix columns.
+            Multipliers of the relaxation, whose reduced costs fix columns.
         search
-            What HiGHS puts its time into.
+            The emphasis of HiGHS.
         """
         scale, model = built.time_scale, built.model
         at_most = Fraction(known.time_ns - self._bounds.base_ns, scale.unit * scale.factor)
@@ -208,7 +208,7 @@ class GraphModelRuns:
         def work(progress: Progress) -> None:
             nonlocal why, last
             if why is not None:
-                # What it did before it heard that it may stop is another thing on each machine.
+                # The work between the request to stop and the stop differs between machines.
                 return
             assert progress.work is not None
             assert last.work is not None
@@ -262,9 +262,9 @@ def without_a_point(
     valid_for: ScheduleClass,
     formulation: Mapping[str, object] | None = None,
 ) -> Infeasibility:
-    """Return what the solver's word that a model has no point proves: more memory is needed.
+    """Return the proof that more memory is needed, from a solver's answer that no point exists.
 
-    The least amount above the given one that a sum of the model's sizes can have.
+    The least memory is the least amount above the given one that is a sum of the model's sizes.
     """
     unit = built.memory_scale.unit
     return Infeasibility(

@@ -1,22 +1,22 @@
-r"""The best schedule that repeats forward operations in the backward pass, and nothing else.
+r"""restricted: the best schedule whose recomputations are forward operations in the backward pass.
 
 The restriction is that of checkpointing as frameworks offer it: the forward pass is left as it is,
-and no backward operation is repeated (`Restricted` in `formulations.window_presets` is the model in
-full). Its optimum is the time of a schedule, and so an upper bound on that of all. Most of the
-columns of the full model decide nothing. So it is solved as `exact_method` solves the problem
-without the restriction, by windows between few cuts (`formulations.windowed_frontier`), in which
-only what is permitted may be computed again:
+and no backward operation is repeated (`Restricted` in `formulations.remat_graph.windows.presets` is
+the full model). Its optimum is the time of a schedule, and so an upper bound on that of all. Most
+of the columns of the full model decide nothing. So it is solved as `exact_method` solves the
+problem without the restriction, by windows between few cuts
+(`formulations.remat_graph.windows.frontier`), in which only permitted nodes are recomputed:
 
 1. The first cut is where the step without recomputation needs most memory.
 2. The best point becomes a schedule, which is replayed. Where first computations exceed the memory,
    their stages become cuts; where only recomputations do, slots become rows.
 3. When the schedule of an optimal point fits, no restricted staged schedule is faster.
 
-All cuts and slots together are the full model, so the rounds end. What fits on the way is kept. A
-model that is not solved in its share of the work, counted in what HiGHS does (`core.work`) and
-never in seconds, is tried again from its best point, with more. No bound is handed out, since the
-model's holds for restricted schedules only. Graphs without operations of the backward pass have
-nothing to repeat.
+All cuts and slots together are the full model, so the rounds end. Schedules that fit on the way are
+kept. A model that is not solved in its share of the work, counted in the work of HiGHS
+(`core.work`) and never in seconds, is solved again from its best point with a larger share. No
+bound is returned, since the model's bound holds for restricted schedules only. In a graph without
+operations marked as backward there is nothing to recompute.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def solve_restricted(
 
 
 class RestrictedRounds(Rounds[WindowedModel]):
-    """Models of cuts and slots in which only what is permitted is computed again.
+    """Rounds of models in which only forward operations are recomputed, in the backward pass.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class RestrictedRounds(Rounds[WindowedModel]):
             new_slots=params.new_slots,
         )
         if any(node.keep for node in graph.nodes):
-            # Staged schedules compute nothing after the last node; a window that ends there would.
+            # Staged schedules compute nothing after the last node, so no window may follow it.
             self._rows.cuts.add(len(graph) - 1)
         self._start: Floats | None = None
         self._note = "no schedule was found before the end of the search"
@@ -158,10 +158,10 @@ class RestrictedRounds(Rounds[WindowedModel]):
         return frontier.build(self._problem)
 
     def relax(self, model: WindowedModel) -> None:
-        """Do nothing: what a relaxation proves holds for restricted schedules only."""
+        """Do nothing: the bound of a relaxation would hold for restricted schedules only."""
 
     def solve(self, model: WindowedModel) -> ModelSolution:
-        """Solve a model, and keep what fits on the way."""
+        """Solve a model, and keep schedules of its points that fit."""
         columns, done = model.model.num_columns, 0
 
         def count(progress: ModelProgress) -> None:
@@ -191,7 +191,7 @@ class RestrictedRounds(Rounds[WindowedModel]):
         return solution
 
     def refine(self, model: WindowedModel, solution: ModelSolution) -> bool:
-        """Add the cuts and slots that a point lacks; tell if it lacks any."""
+        """Add cuts and slots where a point exceeds the memory; tell if there are new ones."""
         self._start = solution.values
         if solution.values is None:
             return False
@@ -205,7 +205,7 @@ class RestrictedRounds(Rounds[WindowedModel]):
         return False
 
     def no_point(self, model: WindowedModel) -> Termination:
-        """Note that no restricted schedule fits; others may."""
+        """Record that no restricted schedule fits; others may."""
         self._note = (
             "no schedule fits that computes forward operations again in the backward pass "
             "and nothing else; use another method"
@@ -213,11 +213,11 @@ class RestrictedRounds(Rounds[WindowedModel]):
         return Termination.COMPLETED
 
     def nothing_to_add(self, solution: ModelSolution) -> Termination:
-        """Say how the last run ended."""
+        """End the rounds as the last run ended."""
         return solution.termination
 
     def _look_at(self, model: WindowedModel, values: Floats) -> StageExcess:
-        """Offer the schedule of a point if it fits, and say where it does not."""
+        """Offer the schedule of a point if it fits, and return its excess."""
         computations = model.computations(values)
         excess = StageExcess(model.graph, self._problem.memory_bytes, computations)
         if excess.is_none:

@@ -1,4 +1,4 @@
-"""The cuts and slots of the next model of windows."""
+"""Cuts and recomputation slots of the next model of windows."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from jettison.solvers.remat_graph.cuts.stage_excess import Slot, StageExcess, cu
 
 @dataclass
 class CutRows:
-    """Which rows a model has, and the class of schedules that it then holds for.
+    """Cuts and slots of a model, and the class of schedules for which it holds.
 
     Attributes
     ----------
     cuts, slots
-        As `WindowedFrontier` takes them, in no order.
+        As `WindowedFrontier` takes them, in any order.
     valid_for
-        The class of the model.
+        The class of schedules of the model.
     new_cuts, new_slots
-        How many are added at a time at most.
+        Most cuts and slots that are added at a time.
     """
 
     cuts: set[int] = field(default_factory=set)
@@ -30,24 +30,24 @@ class CutRows:
     new_slots: int = 8
 
     def add_cuts(self, excess: StageExcess, ns_per_byte: Mapping[int, float]) -> bool:
-        """Make stages at which a schedule exceeds the memory cuts; tell if there are new ones."""
+        """Add cuts at stages where a schedule exceeds the memory; tell if there are new ones."""
         new_cuts = excess.new_cuts(self.cuts, self.new_cuts, ns_per_byte)
         self.cuts.update(new_cuts)
         return bool(new_cuts)
 
     def add_slots(self, excess: StageExcess, last_cut: int | None) -> bool:
-        """Make slots of recomputations that exceed the memory; tell if that changes the model.
+        """Add slots for recomputations that exceed the memory; tell if that changes the model.
 
-        The model is one for staged schedules then. Where only what comes after the last first
-        computation exceeds the memory, that is enough: they have nothing there.
+        The model is then one for staged schedules. If only computations after the last first
+        computation exceed the memory, that is enough: staged schedules have none there.
 
         Parameters
         ----------
         excess
-            Of a schedule that fits at all first computations.
+            The excess of a schedule that fits at all first computations.
         last_cut
-            The last node where something is kept, which staged schedules compute nothing after;
-            None where nothing is.
+            The last node of a graph with kept values, after which staged schedules compute nothing;
+            None without kept values.
         """
         new_slots = excess.new_slots(self.slots, self.new_slots)
         if not new_slots and self.valid_for is ScheduleClass.STAGED:

@@ -1,4 +1,4 @@
-"""By how much a schedule of a graph exceeds a memory, stage by stage."""
+"""Excess of a graph's schedule over the memory, stage by stage, and the cuts and slots for it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jettison.schedules.remat_graph.schedule import GraphOperationKind, GraphSch
 
 Slot = tuple[int, int]
 
-# Stages so close to a worse one are not cut as well.
+# Stages this close to a worse one do not become cuts as well.
 _REACH = 3
 
 
@@ -19,7 +19,7 @@ def cuts_beside(slots: Collection[Slot]) -> set[int]:
 
 
 class StageExcess:
-    """The excess of the schedule that a sequence of computations stands for, by its replay.
+    """Excess over the memory in the replay of a sequence of computations.
 
     Stage t ends with the first computation of node t, in the order of the graph.
 
@@ -33,9 +33,9 @@ class StageExcess:
     Attributes
     ----------
     first_bytes
-        What the first computation of a node is above the limit, by node, where it is.
+        Excess of the first computation of a node, by node, where positive.
     again_bytes
-        The same of computing a node again, by stage and node.
+        Excess of recomputations, by stage and node, where positive.
     """
 
     def __init__(self, graph: Graph, memory_bytes: int, computations: Sequence[int]) -> None:
@@ -66,9 +66,9 @@ class StageExcess:
         return sorted(self.first_bytes, key=lambda node: (-self.first_bytes[node], node))
 
     def worst_slots(self) -> list[Slot]:
-        """Return the stages and nodes computed again above the limit, the worst first.
+        """Return the slots (stage and node) of recomputations above the limit, the worst first.
 
-        What is computed after the last first computation has no stage and is left out.
+        Recomputations after the last first computation have no stage and are left out.
         """
         slots = (slot for slot in self.again_bytes if slot[0] < self._num_nodes)
         return sorted(slots, key=lambda slot: (-self.again_bytes[slot], slot))
@@ -78,18 +78,18 @@ class StageExcess:
     ) -> list[int]:
         """Return up to `count` cuts to add, of stages whose first computation exceeds the limit.
 
-        Of stages close to each other only the worst is one: a cut there takes most of the excess
-        of the others away.
+        Of stages close to each other only the worst becomes a cut, which removes most of the excess
+        of the others.
 
         Parameters
         ----------
         cuts
-            Those that there are.
+            The cuts that exist.
         count
-            How many more at most.
+            Most cuts to add.
         ns_per_byte
-            What a byte is worth at a stage (`StageCost`); a stage without a price has the mean.
-            By default every byte counts the same.
+            Cost of a byte at a stage (`StageCost`); a stage without one has the mean cost. By
+            default every byte counts the same.
         """
         prices = ns_per_byte or {}
         usual = sum(prices.values()) / len(prices) if prices else 1.0

@@ -1,7 +1,7 @@
-"""The fastest plan of a sharded graph: strategies and recomputation decided together.
+"""exact: the fastest plan of a sharded graph, strategies and recomputation decided together.
 
-KIWI's full problem, (1) and (12) to (23), which the paper solves up to 26 operators and calls out
-of reach beyond. The search is `search`'s.
+KIWI's full problem, (1) and (12) to (23), which the paper solves for up to 26 operators and calls
+out of reach beyond. The rounds are in `search`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from jettison.solvers.remat_sharding.sizes_that_matter import with_sizes_that_ma
 def solve_sharded_exact(
     problem: RematSharding, options: SolveOptions, params: ShardedParams = SHARDED
 ) -> Outcome:
-    """Solve, and end at the gap, at the time limit or on Ctrl-C with the best plan and bound.
+    """Return the fastest plan, proved, or at a limit the best plan with its bound.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def solve_sharded_exact(
         ending.termination = search_in_rounds(rounds, rounds.incumbent, clock)
     outcome = rounds.outcome(ending.termination)
     if outcome.infeasibility is not None and clock.left_s:
-        # A model without a point does not say whether more memory would do.
+        # A model without a point does not tell whether more memory would suffice.
         fastest = fastest_sharding(presolved.problem.instance, highs_options(options, clock, gap=0))
         if fastest.answer is Answer.INFEASIBLE:
             return replace(no_choice(problem.instance), work=outcome.work)

@@ -1,4 +1,4 @@
-"""Annealing of what a plan of a sharded graph computes again, its strategies as they are."""
+"""Annealing of the recomputations of a sharded plan, with its strategies fixed."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from jettison.solvers.remat_sharding.exact.priced_graph import priced_graph
 
 
 class ShardedAnnealing:
-    """Annealing for each choice of strategies, and the best plan that it knows.
+    """Annealing of recomputations for changing choices of strategies, with the best plan found.
 
     Parameters
     ----------
     problem
         The instance and its memory.
     seed
-        Of the annealing.
+        Seed of the annealing.
     clock
-        When to stop.
+        The time limit.
     offer
         Called with each valid plan that is faster than those before.
 
@@ -59,18 +59,18 @@ class ShardedAnnealing:
     def improve_from(
         self, strategies: Sequence[int], computations: Sequence[int], floor_ns: int
     ) -> None:
-        """Take a plan that may exceed the memory, and anneal what it computes again.
+        """Anneal the recomputations of a plan, which may exceed the memory.
 
         The strategies stay. Annealing has its share of the moves, as in `GraphAnnealing`.
 
         Parameters
         ----------
         strategies
-            For each operator the place of its strategy.
+            For each operator the index of its strategy.
         computations
             As `ShardedSchedule.from_computations` takes them.
         floor_ns
-            No plan is faster.
+            Lower bound on the time.
         """
         self._take(strategies, computations)
         if self.time_ns is not None and self.time_ns <= floor_ns:

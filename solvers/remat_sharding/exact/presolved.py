@@ -1,17 +1,18 @@
-r"""Strategies that no fastest plan needs, left out.
+r"""Presolve of a sharded graph: strategies that no fastest plan needs are removed.
 
 A strategy :math:`k` of a choice is *dominated* by another one, :math:`l`, if for every operator
 that has the choice :math:`t_{il} \le t_{ik}` and :math:`m_{il} \le m_{ik}`, and every entry of
 :math:`l` in the tables of resharding, as a row and as a column, is at most that of :math:`k`, where
 what is forbidden counts as infinite. A plan with :math:`k` is then no faster and takes no less
-memory than the same one with :math:`l`: every computation, every reading and every value of it
-becomes smaller or stays, whatever is computed again. Of equal strategies the first stays.
+memory than the same one with :math:`l`: no computation, resharding or value of it becomes larger,
+whatever is recomputed. Of equal strategies the first stays.
 
 A strategy is *impossible* if it is forbidden for an operator of its choice, or if every pair of it
 with the strategies of a neighbour is.
 
-Both are repeated until nothing changes: what is left of a neighbour has fewer entries to compare.
-That keeps a fastest plan, in every class of schedules and every memory, and all its numbers.
+Both are repeated until nothing changes, since removals at a neighbour leave fewer entries to
+compare. A fastest plan remains, in every class of schedules and every memory, with the same time
+and peak.
 """
 
 from __future__ import annotations
@@ -31,21 +32,21 @@ Costs = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PresolvedSharding:
-    """What is left of a problem, and the way back.
+    """Reduced problem, with the original indices of its strategies.
 
     Attributes
     ----------
     problem
         The same problem with fewer strategies; `fastest` is not kept.
     places
-        For each operator the places, in the problem that was given, of the strategies left.
+        For each operator the indices, in the given problem, of the strategies left.
     """
 
     problem: RematSharding
     places: tuple[tuple[int, ...], ...]
 
     def restore(self, plan: ShardedSchedule) -> ShardedSchedule:
-        """Return the plan with the strategies as the problem that was given counts them."""
+        """Return the plan with the strategies' indices in the given problem."""
         return replace(
             plan,
             strategies=tuple(
@@ -55,10 +56,10 @@ class PresolvedSharding:
 
 
 def presolve_sharding(problem: RematSharding) -> PresolvedSharding | None:
-    """Leave dominated and impossible strategies out; None if a choice has none left.
+    """Remove dominated and impossible strategies; None if a choice has none left.
 
-    Takes :math:`O(k^2 D)` for a choice of `k` strategies and `D` entries in all of its tables, some
-    times.
+    Takes :math:`O(k^2 D)` for a choice of `k` strategies and `D` entries in all of its tables,
+    repeated a few times.
     """
     sharded = problem.instance
     left = _StrategiesLeft(sharded)
@@ -86,14 +87,14 @@ def presolve_sharding(problem: RematSharding) -> PresolvedSharding | None:
 def operator_without_strategy(sharded: ShardedGraph) -> str | None:
     """Return the name of an operator that has only impossible strategies; None if none is found.
 
-    There may be no choice all the same: where pairs go together one by one, but not at once.
+    None does not prove that there is a choice: pairs may be allowed one by one, but not together.
     """
     leader = _StrategiesLeft(sharded).reduce()
     return None if leader is None else sharded.operators[leader].name
 
 
 class _StrategiesLeft:
-    """For each operator that decides, the strategies that are left."""
+    """Strategies that are left, for each operator that leads a choice."""
 
     def __init__(self, sharded: ShardedGraph) -> None:
         self._sharded = sharded
@@ -114,7 +115,7 @@ class _StrategiesLeft:
             self._beside[h].add(g)
 
     def reduce(self) -> int | None:
-        """Leave out what can be; return an operator that has no strategy left, if there is one."""
+        """Remove strategies until nothing changes; return an operator without any left, if any."""
         waiting: dict[int, None] = dict.fromkeys(self.of)
         while waiting:
             leader = next(iter(waiting))

@@ -1,9 +1,9 @@
-"""A graph for searches that know of nothing that may not be computed again.
+"""Graph with prices instead of durations, for searches that cannot forbid recomputation.
 
-With the strategies of a sharded graph chosen, a graph is left in which nothing says that parameters
-and inputs are computed once. Here each of them takes so long that no schedule worth having computes
-one again: longer than everything else, many times over. A schedule of this graph that does so after
-all is no plan, which its replay tells; the time of any other is longer than that of its plan by the
+With its strategies chosen, a sharded graph becomes a graph in which parameters and inputs, which
+must not be recomputed, look like other nodes. Here each of them has a price as its duration, many
+times that of everything else, so that no good schedule recomputes one. A schedule of this graph
+that does so is no plan, as its replay shows; the time of any other exceeds that of its plan by the
 same amount.
 """
 
@@ -17,22 +17,22 @@ from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.remat_sharding.chosen_strategies import with_strategies
 from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 
-# A step may take some times as long with recomputation as without; amounts lose three bits.
+# Recomputation may make a step several times as long: prices leave three bits for that.
 _TIMES_THE_STEP = 8
-# `Graph` refuses a base time that, times the number of nodes, is larger.
+# `Graph` refuses a base time that, times the number of nodes, is larger than this.
 _MOST_NS = 2**60 - 1
 
 
 @dataclass(frozen=True)
 class PricedGraph:
-    """The graph, and what its schedules take more than the plans that they stand for.
+    """Graph with prices, and by how much its schedules take longer than their plans.
 
     Attributes
     ----------
     graph
-        With the price as the duration of what is computed once.
+        The graph, in which nodes that must be computed once have the price as their duration.
     extra_ns
-        What that adds to the time of a step that computes each of them once.
+        Time that the prices add to a step that computes each of these nodes once.
     """
 
     graph: Graph
@@ -49,8 +49,8 @@ def priced_graph(sharded: ShardedGraph, strategies: Sequence[int]) -> PricedGrap
     """
     graph = with_strategies(sharded, strategies)
     once = sum(operator.role.is_computed_once for operator in sharded.operators)
-    # Neither a node nor the graph may take more than it can hold; a lower price is no mistake, for
-    # the replay judges every plan.
+    # Durations of a node and of the graph are limited; a lower price does no harm, since the replay
+    # judges every plan.
     most_ns = (_MOST_NS // len(graph) - graph.base_time_ns) // max(once, 1)
     wanted_ns = _TIMES_THE_STEP * max(graph.base_time_ns, 1)
     price_ns = max(1, min(wanted_ns, most_ns, LARGEST_AMOUNT))

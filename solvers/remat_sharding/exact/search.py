@@ -1,10 +1,10 @@
-r"""Rounds of cuts and slots that bring a bound and a plan of a sharded graph together.
+r"""Rounds of models with cuts and slots for the exact search over strategies and recomputation.
 
-The models are those of `formulations.windowed_sharding`. The search
+The models are those of `formulations.remat_sharding.windows`. The search
 
-1. solves the choice of strategies alone, with what each operator needs in memory, and where its
-   plan does not fit, asks the baselines (`baselines_first`) and looks for the best plan that KIWI's
-   reduced problem allows (`kiwi.reduced`); where that choice is a large problem, before it;
+1. solves the choice of strategies alone, with the memory that each operator needs, and where its
+   plan does not fit, runs the baselines (`baselines_first`) and finds the best plan of KIWI's
+   reduced problem (`kiwi.reduced`); if that choice is a large problem, these run before it;
 2. brings the point to a plan (`WindowedShardingModel`), replays it, and makes operators where it
    exceeds the memory most, at the price of a byte there (`eviction_cost`), cuts; where only
    recomputations exceed it, slots. In between it anneals what is computed again, with the
@@ -14,8 +14,8 @@ The models are those of `formulations.windowed_sharding`. The search
 
 Each round's bound is valid, and the largest of each class counts: without slots for all plans whose
 first computations follow the order of the graph, with slots for staged ones. The multipliers of
-each relaxation are a bound in exact arithmetic. Shares of the models and of what is asked before
-them are counted in moves and in what HiGHS does (`core.work`), never in seconds.
+each relaxation are a bound in exact arithmetic. Shares of the models and of the methods before them
+are counted in moves and in the work of HiGHS (`core.work`), never in seconds.
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ class ShardedParams:
     Attributes
     ----------
     most_columns
-        Of the largest model that is built.
+        Columns of the largest model that is built.
     many_columns
-        Of a larger first model the first point takes long, and plans of restricted problems do not
-        wait.
+        Columns of the first model above which its first point takes long, so that the baselines and
+        the reduced problem run before it.
     early_gap
-        Of plans of KIWI's reduced problem, which are looked for once.
+        Gap for the plan of KIWI's reduced problem, which is solved once.
     early_share, share_of_the_first_plan
-        Of the time limit, in the work of a usual machine, for that problem; the second as long as
-        there is no plan at all.
+        Shares of the time limit, in the work of a usual machine, for that problem; the second one
+        if there is no plan at all yet.
     near_share
-        How close to the bound, as a share of its time, a plan is that HiGHS rather proves than
-        betters.
+        Gap between plan and bound, as a share of the time, below which HiGHS is to prove the plan
+        rather than improve it.
     new_cuts, new_slots
         How many a round adds at most.
     least_moves, times_all
@@ -92,18 +92,18 @@ SHARDED = ShardedParams()
 
 
 class ShardedRounds(Rounds[WindowedShardingModel]):
-    """Models of cuts and slots, each of which knows what the plan of the last one lacked.
+    """Rounds of models with more and more cuts and slots, from where plans exceed the memory.
 
     Parameters
     ----------
     problem
-        The one that was given.
+        The given problem.
     presolved
-        What `presolved` leaves of it, which is searched.
+        The problem that `presolved` leaves of it, which the rounds solve.
     options, clock
         As for the method.
     method
-        What to call the bounds.
+        The method's name, for the bounds.
     params
         As for the method.
 
@@ -112,7 +112,7 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
     incumbent
         The best plan of the problem that was given, and the bounds.
     annealing
-        Betters what the plans of points compute again.
+        The annealing that improves the recomputations of plans.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
         )
 
     def find_early_plans(self) -> None:
-        """Ask the baselines, then KIWI's reduced problem: a good plan lets models lose columns."""
+        """Run the baselines, then KIWI's reduced problem: a good plan fixes columns of models."""
         if self.incumbent.is_settled or not self._is_early:
             return
         self._is_early = False
@@ -189,7 +189,7 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
             self._improve_from(found.schedule)
 
     def find_early_plans_of_a_large_problem(self) -> None:
-        """Do so before the first model where that is a large one."""
+        """Find early plans before the first model if that is a large one."""
         if self._model().num_columns(self.problem.instance) > self._params.many_columns:
             self.find_early_plans()
 
@@ -202,7 +202,7 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
         return model.build(self.problem)
 
     def relax(self, model: WindowedShardingModel) -> None:
-        """Prove what the multipliers do."""
+        """Raise the bound by the relaxation's multipliers."""
         self._row_duals = self._runs.relaxation(model).row_duals
         if self._rows.valid_for is ScheduleClass.IN_ORDER:
             self._runs.prove(model, self._row_duals)
@@ -223,13 +223,13 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
         return self._runs.solve_from(model, valid_for, known, self._row_duals, search)
 
     def refine(self, model: WindowedShardingModel, solution: ModelSolution) -> bool:
-        """Anneal from a point, and add the cuts and slots that it lacks; tell if it lacks any."""
+        """Anneal from a point, and add cuts and slots where it exceeds the memory; tell if any."""
         is_refined = solution.values is not None and self._add_rows(model, solution)
         self.find_early_plans()
         return is_refined
 
     def no_point(self, model: WindowedShardingModel) -> Termination:
-        """Note that there is no plan of the class, unless one is known."""
+        """Record that there is no plan of the class, unless one is known."""
         if self._has_point():
             self._note = "HiGHS calls a model infeasible that has a point"
             return Termination.ERROR
@@ -239,7 +239,7 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
         return Termination.COMPLETED
 
     def nothing_to_add(self, solution: ModelSolution) -> Termination:
-        """Say that the tolerance of the solver leaves the question open, unless the gap does."""
+        """End the rounds: the gap or the tolerance of the solver leaves the question open."""
         if solution.termination is Termination.GAP_REACHED and self.annealing.plan is not None:
             return solution.termination
         self._note = BELOW_TOLERANCE
@@ -273,6 +273,6 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
         return self._rows.add_slots(excess, len(self.problem.instance) - 1 if keeps else None)
 
     def _has_point(self) -> bool:
-        """Tell whether the best plan is of the class that the model is for."""
+        """Tell whether the best plan belongs to the model's class of schedules."""
         found = self.annealing.schedule_class
         return found is not None and self._rows.valid_for.covers(found)

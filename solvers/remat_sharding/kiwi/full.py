@@ -1,8 +1,9 @@
-"""KIWI's full problem by HiGHS: Checkmate's stages with strategies, for small graphs.
+"""kiwi-full: KIWI's full problem by HiGHS, Checkmate's stages with strategies, for small graphs.
 
 Source: KIWI, Section 3.1 and Appendix 7.1; the model with its products linearised is
-`formulations.kiwi_full`. First comes the fastest sharding without a limit, which bounds every
-schedule; where it fits, it is the answer. About a dozen operators are what HiGHS solves.
+`formulations.remat_sharding.kiwi.full`. First comes the fastest sharding without a limit, which
+bounds every schedule; where it fits, it is the answer. HiGHS solves graphs of about a dozen
+operators.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from jettison.solvers.remat_sharding.fastest_plan import fastest_sharding
 from jettison.solvers.remat_sharding.kiwi.search import SHARE_OF_THE_FASTEST, KiwiSearch
 from jettison.solvers.remat_sharding.memory_floor import settled_by_the_fastest, too_little_memory
 
-# With so many Pyomo takes some ten seconds to write the model, and HiGHS does not solve it.
+# With more products Pyomo takes some ten seconds to build the model, and HiGHS does not solve it.
 _MOST_PRODUCTS = 50_000
-# What Pyomo's compiler takes for each second that writing the model took. In CPU seconds it was 1.6
+# Time of Pyomo's compiler, relative to the time of building the model. In CPU seconds it was 1.6
 # for the 9,550 products of mlp-26-mesh1x4, and .7, 1.5 and 2.4 for random graphs of 662, 1,113 and
 # 355.
 COMPILING_PER_WRITING = 1.6
@@ -67,7 +68,7 @@ def solve_kiwi_full(problem: RematSharding, options: SolveOptions) -> Outcome:
 def _build(problem: RematSharding, clock: Clock) -> tuple[KiwiFullModel, ArrayModel]:
     before_s = clock.seconds
     built = KiwiFull(Linearised()).build(problem, clock.require_time)
-    # Nothing can end Pyomo's compiler.
+    # Pyomo's compiler cannot be interrupted: it starts only if it is likely to end in time.
     if clock.left_s < COMPILING_PER_WRITING * (clock.seconds - before_s):
         raise TimeoutError
     return built, from_pyomo(built.concrete).model

@@ -1,9 +1,9 @@
-"""KIWI's reduced problem by HiGHS: the best plan under its three simplifications.
+"""kiwi-reduced: KIWI's reduced problem by HiGHS, the best plan under three simplifications.
 
-Source: KIWI, Section 3.2, in the compact form (`formulations.kiwi_reduced_compact`). First comes
-the fastest sharding without a limit, which bounds every schedule; where it fits, it is the answer.
-Otherwise the model is solved; its bound holds for plans of the reduced problem only. Where there is
-none, the time that is left goes into the least memory in which there is one.
+Source: KIWI, Section 3.2, in the compact form (`formulations.remat_sharding.kiwi.compact`). First
+comes the fastest sharding without a limit, which bounds every schedule; where it fits, it is the
+answer. Otherwise the model is solved; its bound holds for plans of the reduced problem only. Where
+no plan fits, the time that is left goes into the least memory in which one does.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def solve_kiwi_reduced(problem: RematSharding, options: SolveOptions) -> Outcome
     -------
     Outcome
         Bounds for all schedules (the fastest sharding) and for the reduced problem. If no plan of
-        it fits, the least memory in which one does, exact if there was time; none where what is
-        forbidden leaves no choice. Graphs in which an operator comes after a backward one and is
-        none have no reduced problem; the note says so.
+        it fits, the least memory in which one does, exact if time allows; none where forbidden
+        pairs leave no choice. A graph in which a forward operator comes after a backward one has no
+        reduced problem; the note says so.
     """
     return _find(problem, options, KIWI_REDUCED.run_after_baselines)
 
@@ -50,7 +50,7 @@ def solve_kiwi_reduced(problem: RematSharding, options: SolveOptions) -> Outcome
 def find_reduced(
     problem: RematSharding, options: SolveOptions, known: ShardedSchedule | None
 ) -> Outcome:
-    """Do the same from a plan that is known, if it is one of the reduced problem, and no other."""
+    """Solve the reduced problem from a known plan, if that is one of its plans."""
     start = KIWI_REDUCED.of_the_class(problem, known)
     return _find(problem, options, partial(KIWI_REDUCED.run, known=start))
 
@@ -101,10 +101,10 @@ def _with_least_memory(
     options: SolveOptions,
     clock: Clock,
 ) -> Outcome:
-    """Look for the least memory in which there is a plan, within the time that is left."""
+    """Find the least memory in which there is a plan, within the time that is left."""
     known_bytes = proof.least_memory_bytes
     if known_bytes is None or not clock.left_s:
-        # There is no time to look.
+        # There is no time for a search.
         return refused
     sharded = problem.instance
     most_bytes = sum(

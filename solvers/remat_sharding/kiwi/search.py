@@ -1,4 +1,4 @@
-"""One of KIWI's models, solved by HiGHS, decoded, replayed, and bounded.
+"""Search by one of KIWI's models: solved by HiGHS, decoded, replayed, and bounded.
 
 A point may violate rows and integrality by a tolerance, 1e-9 here, in a model whose largest value
 counts 1024, and sizes that span more than eight orders of magnitude are rounded down. The schedule
@@ -6,8 +6,8 @@ can then be some bytes above the limit. In that case the model is solved again f
 time by more than twice as much less, until the replay accepts the schedule. The bound remains that
 of the first model: tolerance makes it weaker, not wrong.
 
-The baselines that are of the class of the model come first (`baselines_first`): HiGHS starts from
-the fastest of their plans, and where it finds none that is faster, that one is the answer.
+Baselines whose plans belong to the model's class come first (`baselines_first`): HiGHS starts from
+the fastest of these plans, which is the answer if HiGHS finds no faster one.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from jettison.solvers.remat_graph.cuts.model_runs import GraphModelRuns, without
 from jettison.solvers.remat_sharding.kiwi.bound import proved_ns
 from jettison.solvers.remat_sharding.sizes_that_matter import with_sizes_that_matter
 
-# Of all time, in the work of a usual machine, for the fastest strategies without a limit.
+# Share of the time, in the work of a usual machine, for the fastest strategies without a limit.
 SHARE_OF_THE_FASTEST = 0.3
 _NOT_BUILT = "the time ended before the model was built"
 _NONE_FOUND = "no schedule was found before the end of the search"
 
 
 class KiwiModel(Protocol):
-    """A built model whose objective is the time of the whole step."""
+    """Built model whose objective is the time of the whole step."""
 
     @property
     def memory_scale(self) -> IntegerScale:
@@ -59,12 +59,12 @@ class KiwiModel(Protocol):
         """Return the schedule of a point."""
 
     def point(self, plan: ShardedSchedule) -> Mapping[str, float]:
-        """Return what some columns say of a plan of the class, by their names."""
+        """Return the values of some columns in the point of a plan, by name."""
 
 
 @dataclass(frozen=True, eq=False)
 class BuiltKiwi:
-    """A model as it was built, and as HiGHS takes it."""
+    """Model as it was built, with the array model for HiGHS."""
 
     built: KiwiModel
     model: ArrayModel
@@ -80,24 +80,24 @@ class BuiltKiwi:
         return self.built.time_scale
 
     def start(self, plan: ShardedSchedule) -> Floats:
-        """Return a plan of the class as a point; NaN where it does not say."""
+        """Return a plan of the class as a point; NaN in columns that it leaves open."""
         point = self.built.point(plan)
         return np.array([point.get(name, math.nan) for name in self.model.column_names])
 
 
 @dataclass(frozen=True)
 class KiwiSearch:
-    """How to solve one formulation.
+    """Search by one formulation.
 
     Attributes
     ----------
     method
-        What to call the bound.
+        The method's name, for the bound.
     valid_for
-        The schedules that the model's points are.
+        The class of schedules of the model's points.
     build
-        Returns the model of a problem, as it was built and as HiGHS takes it; raises
-        `TimeoutError` when the time is up.
+        Returns the model of a problem, as built and as an array model; raises `TimeoutError` when
+        the time is up.
     """
 
     method: str
@@ -107,7 +107,7 @@ class KiwiSearch:
     def run_after_baselines(
         self, problem: RematSharding, options: SolveOptions, clock: Clock
     ) -> Outcome:
-        """Do as `run` does, from the best of the baselines."""
+        """Run the search from the best of the baselines."""
         known: ShardedSchedule | None = None
         for plan in schedules_of_baselines(problem, self.method, options, clock, counts_work=True):
             assert isinstance(plan, ShardedSchedule)
@@ -147,12 +147,12 @@ class KiwiSearch:
 
 
 class KiwiRounds(Rounds[BuiltKiwi]):
-    """The model, and one of less memory where the solver's tolerance lets its plan exceed it.
+    """Rounds of one model, with less memory if its plan exceeds the limit by tolerance.
 
     Parameters
     ----------
     search
-        What is solved.
+        The formulation that is solved.
     problem, options, clock, known
         As for `KiwiSearch.run`.
 
@@ -181,7 +181,7 @@ class KiwiRounds(Rounds[BuiltKiwi]):
             self.incumbent.offer(known)
         self._budget = Budget(options.most_moves)
         self._margin_bytes = 0
-        # Of the plan of the last model's best point; None where it has none.
+        # Excess of the plan of the last model's best point; None where it has none.
         self._over_bytes: int | None = None
         self._infeasibility: Infeasibility | None = None
         self._note: str | None = _NOT_BUILT
@@ -202,7 +202,7 @@ class KiwiRounds(Rounds[BuiltKiwi]):
         return left_open(outcome)
 
     def build(self) -> BuiltKiwi:
-        """Return the model of the memory, less what its last plan was above it and more."""
+        """Return the model, for less memory by more than the excess of the last plan."""
         less_bytes = self._problem.memory_bytes - self._margin_bytes
         problem = RematSharding(self._problem.instance, less_bytes)
         return BuiltKiwi(*self._search.build(with_sizes_that_matter(problem), self._clock))
@@ -211,7 +211,7 @@ class KiwiRounds(Rounds[BuiltKiwi]):
         """Do nothing: HiGHS starts from the relaxation anyway."""
 
     def solve(self, model: BuiltKiwi) -> ModelSolution:
-        """Solve the model, from the best plan; only the first one says something of the problem."""
+        """Solve the model from the best plan; only the first model bounds the problem."""
         is_first = not self._margin_bytes
         options = self._options if is_first else self._options.quiet()
         incumbent = self.incumbent if is_first else self._incumbent(options)
@@ -237,7 +237,7 @@ class KiwiRounds(Rounds[BuiltKiwi]):
         return solution
 
     def refine(self, model: BuiltKiwi, solution: ModelSolution) -> bool:
-        """Tell whether less memory is to be tried, since the plan of the best point exceeds it."""
+        """Tell whether the plan of the best point exceeds the memory, so that less is tried."""
         self._note = None if self.incumbent.schedule is not None else _NONE_FOUND
         if not self._over_bytes:
             return False
@@ -248,7 +248,7 @@ class KiwiRounds(Rounds[BuiltKiwi]):
         return less_bytes >= self._problem.instance.least_peak_bound_bytes
 
     def no_point(self, model: BuiltKiwi) -> Termination:
-        """Note that no plan of the class fits, unless one is known, or the model is of less."""
+        """Record that no plan of the class fits, unless one is known or memory was lowered."""
         if self._margin_bytes:
             return Termination.COMPLETED
         self._note = None
@@ -261,7 +261,7 @@ class KiwiRounds(Rounds[BuiltKiwi]):
         return Termination.COMPLETED
 
     def nothing_to_add(self, solution: ModelSolution) -> Termination:
-        """Say how the last run ended."""
+        """End the rounds as the last run ended."""
         return solution.termination
 
     def _offered(self, model: BuiltKiwi, values: Floats) -> int:
