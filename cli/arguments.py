@@ -64,6 +64,20 @@ MethodOption = Annotated[
     str | None,
     typer.Option("--method", metavar="NAME", help="See `jettison list methods`."),
 ]
+ParamsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--params",
+        metavar="FILE.toml",
+        help="Parameters of methods, a table for each: see `jettison list methods PROBLEM -v`.",
+    ),
+]
+LogOption = Annotated[
+    bool,
+    typer.Option(
+        "--log", help="Write a line on standard error for each better schedule and larger bound."
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 TimeLimitOption = Annotated[
     float, typer.Option("--time-limit", metavar="SECONDS", help="Wall-clock limit of each method.")

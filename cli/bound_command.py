@@ -13,9 +13,11 @@ from jettison.cli.arguments import (
     GapOption,
     InstanceName,
     JsonOption,
+    LogOption,
     MemoryOption,
     MethodOption,
     ModelsOption,
+    ParamsOption,
     ProblemName,
     SeedOption,
     ThreadsOption,
@@ -32,12 +34,16 @@ from jettison.cli.certificate_output import (
 from jettison.cli.describe import Rows, duration, limit_rows, overhead_rows, problem_rows
 from jettison.cli.exit_status import ExitStatus
 from jettison.cli.output import ProgressLine, print_json, print_pairs
+from jettison.cli.params_file import read_params
 from jettison.cli.posed_problem import make_problem
 from jettison.cli.replay_picture import draw_replay
+from jettison.cli.search_log import SearchLog
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.units import exact_bytes
 from jettison.schedules.core.schedule_file import load_schedule
+from jettison.solvers.core.method import Promise
 from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.registry import methods_of
 from jettison.solvers.core.resources import Resources
 from jettison.solvers.core.solve import bound_with
 from jettison.solvers.core.verdict import Verdict
@@ -56,6 +62,7 @@ def bound(
         typer.Option(metavar="FILE", help="A schedule to judge (see `jettison solve --output`)."),
     ] = None,
     method: MethodOption = None,
+    params: ParamsOption = None,
     time_limit: TimeLimitOption = 60.0,
     gap: GapOption = 0.0,
     threads: ThreadsOption = 1,
@@ -74,6 +81,7 @@ def bound(
             "was proved is written.",
         ),
     ] = None,
+    log: LogOption = False,
     json: JsonOption = False,
 ) -> None:
     """Bound the best possible time, and judge a schedule.
@@ -94,12 +102,20 @@ def bound(
     if certificate is not None:
         check_certificate_option(problem, certificate)
     given = None if schedule is None else load_schedule(schedule, posed.instance)
+    proving = [item.name for item in methods_of(problem) if item.promise != Promise.HEURISTIC]
+    tuning = read_params(params, problem, proving if method is None else [method])
     line = ProgressLine(f"bound on {posed.instance.name}")
+    told = SearchLog(posed) if log else None
     options = SolveOptions(
-        time_limit_s=time_limit, gap=gap, threads=threads, seed=seed, on_progress=line
+        time_limit_s=time_limit,
+        gap=gap,
+        threads=threads,
+        seed=seed,
+        on_progress=line if told is None else None,
+        on_bound=None if told is None else told.bound,
     )
     try:
-        verdict = bound_with(posed, given, method, options)
+        verdict = bound_with(posed, given, method, options, tuning)
         if certificate is not None:
             verdict = verdict.certified(options)
     finally:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from typing import Annotated, Any
+
 import typer
 
 from jettison.cli.arguments import JsonOption
 from jettison.cli.output import print_json, print_table
 from jettison.instances.catalog import bundled_instances
-from jettison.solvers.core.registry import PROBLEM_KINDS
+from jettison.solvers.core.method import Method
+from jettison.solvers.core.registry import PROBLEM_KINDS, find_kind
 
 app = typer.Typer(help="List instances, problems or methods.", no_args_is_help=True)
 
@@ -89,9 +93,21 @@ def list_formulations(json: JsonOption = False) -> None:
 
 
 @app.command("methods", short_help="List the methods, what they promise, and their sources.")
-def list_methods(json: JsonOption = False) -> None:
+def list_methods(
+    problem: Annotated[
+        str | None, typer.Argument(metavar="[PROBLEM]", help="List those of one problem only.")
+    ] = None,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose", "-v", help="Add the parameters (--params), with meaning and default."
+        ),
+    ] = False,
+    json: JsonOption = False,
+) -> None:
     """List every method with what it promises and where it comes from."""
-    listed = [(kind.name, method) for kind in PROBLEM_KINDS for method in kind.methods()]
+    kinds = list(PROBLEM_KINDS) if problem is None else [find_kind(problem)]
+    listed = [(kind.name, method) for kind in kinds for method in kind.methods()]
     if json:
         print_json(
             {
@@ -102,6 +118,7 @@ def list_methods(json: JsonOption = False) -> None:
                         "promise": str(method.promise),
                         "source": method.source,
                         "summary": method.summary,
+                        **({"params": _params(method)} if verbose else {}),
                     }
                     for problem, method in listed
                 ]
@@ -113,3 +130,19 @@ def list_methods(json: JsonOption = False) -> None:
         for problem, method in listed
     ]
     print_table(["problem", "method", "promise", "what it does", "source"], rows)
+    if verbose:
+        tuned = [
+            [name, method.name, entry["name"], f"{entry['default']}", entry["meaning"]]
+            for name, method in listed
+            for entry in _params(method)
+        ]
+        print_table(["problem", "method", "parameter", " default", "what it means"], tuned)
+
+
+def _params(method: Method[Any]) -> list[dict[str, Any]]:
+    """Return the parameters of a method."""
+    meanings = method.params.meanings()
+    return [
+        {"name": name, "default": value, "meaning": meanings[name]}
+        for name, value in asdict(method.params).items()
+    ]

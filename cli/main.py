@@ -15,7 +15,6 @@ import typer
 
 from jettison.cli import (
     bound_command,
-    compare_command,
     export_command,
     import_command,
     list_command,
@@ -23,11 +22,12 @@ from jettison.cli import (
     report_command,
     show_command,
     solve_command,
-    sweep_command,
 )
+from jettison.cli.compare import command as compare_command
 from jettison.cli.generate import command as generate_command
 from jettison.cli.generate import graphs as generate_graphs
 from jettison.cli.generate import models as generate_models
+from jettison.cli.sweep import command as sweep_command
 from jettison.cli.verify import command as verify_command
 from jettison.instances.core.errors import (
     InputError,

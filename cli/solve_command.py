@@ -15,9 +15,11 @@ from jettison.cli.arguments import (
     GapOption,
     InstanceName,
     JsonOption,
+    LogOption,
     MemoryOption,
     MethodOption,
     ModelsOption,
+    ParamsOption,
     ProblemName,
     SeedOption,
     ThreadsOption,
@@ -29,13 +31,15 @@ from jettison.cli.arguments import (
 from jettison.cli.describe import Rows, duration, limit_rows, overhead_rows, problem_rows
 from jettison.cli.exit_status import status_of
 from jettison.cli.output import ProgressLine, print_json, print_pairs
+from jettison.cli.params_file import read_params
 from jettison.cli.posed_problem import make_problem
 from jettison.cli.replay_picture import draw_replay
+from jettison.cli.search_log import SearchLog
 from jettison.instances.core.atomic_file import replacing
 from jettison.instances.core.csv_text import csv_text
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.units import exact_bytes
-from jettison.schedules.core.schedule_file import save_schedule
+from jettison.schedules.core.schedule_file import load_schedule, save_schedule
 from jettison.solvers.core.method import Promise
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.registry import PROBLEM_KINDS, find_method, kind_of
@@ -53,6 +57,14 @@ def solve(
     transfers: TransfersOption = None,
     models: ModelsOption = None,
     method: MethodOption = None,
+    params: ParamsOption = None,
+    start: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A schedule to begin from (see --output); the answer is no slower.",
+        ),
+    ] = None,
     time_limit: TimeLimitOption = 60.0,
     gap: GapOption = 0.0,
     threads: ThreadsOption = 1,
@@ -79,6 +91,7 @@ def solve(
             metavar="FILE", help="Of a sharded graph: a row for each operator of the plan (.csv)."
         ),
     ] = None,
+    log: LogOption = False,
     json: JsonOption = False,
 ) -> None:
     """Find a fast schedule, with a proven lower bound.
@@ -108,12 +121,22 @@ def solve(
     wanted = {"output": output, "plot": plot, "grid": grid, "table": table}
     if chosen.promise is Promise.BOUND:
         _refuse_without_schedules(chosen.name, wanted)
+    given = read_params(params, problem, [chosen.name])
+    begin = None if start is None else load_schedule(start, posed.instance)
     line = ProgressLine(f"{chosen.name} on {posed.instance.name}")
+    told = SearchLog(posed) if log else None
     options = SolveOptions(
-        time_limit_s=time_limit, gap=gap, threads=threads, seed=seed, on_progress=line
+        time_limit_s=time_limit,
+        gap=gap,
+        threads=threads,
+        seed=seed,
+        on_progress=line if told is None else None,
+        on_schedule=None if told is None else told.schedule,
+        on_bound=None if told is None else told.bound,
+        start=begin,
     )
     try:
-        result = solve_with(posed, chosen.name, options)
+        result = solve_with(posed, chosen.name, options, given.get(chosen.name))
     finally:
         line.close()
     if result.schedule is not None:

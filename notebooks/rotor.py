@@ -27,7 +27,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import jettison as jt
-from jettison.cli.compare_plot import plot_compare
+from jettison.cli.compare.picture import plot_compare
 from jettison.instances.best_profile import best_profile, best_profiles, origin
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import compare_with

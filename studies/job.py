@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from importlib import metadata
 from typing import Any
@@ -38,6 +38,8 @@ class Job:
         Of the packages that the answer depends on.
     certify
         Whether a certificate of the best bound is wanted as well.
+    params
+        The parameters of the method that are not the default ones.
     """
 
     problem: str
@@ -53,6 +55,7 @@ class Job:
     seed: int
     versions: Mapping[str, str]
     certify: bool = False
+    params: Mapping[str, object] = field(default_factory=dict)
 
     @classmethod
     def of(cls, cell: Cell, instance: Instance, versions: Mapping[str, str]) -> Job:
@@ -81,6 +84,7 @@ class Job:
             seed=options.seed,
             versions=versions,
             certify=cell.certify,
+            params=dict(cell.params),
         )
 
     @cached_property
@@ -122,6 +126,8 @@ class Job:
         if not self.certify:
             # The keys of jobs without certificates are those from before there were any.
             del document["certify"]
+        if not self.params:
+            del document["params"]
         return document
 
     @classmethod

@@ -22,6 +22,7 @@ from jettison.instances.core.errors import InputError, JettisonError
 from jettison.schedules.core.schedule_file import save_schedule
 from jettison.solvers.core.certified import certificate_for, certified_bound, proof_to_certify
 from jettison.solvers.core.outcome import Progress
+from jettison.solvers.core.registry import find_method
 from jettison.solvers.core.result import Result
 from jettison.solvers.core.solve import solve_with
 from jettison.studies.job import Job, present_versions
@@ -57,7 +58,9 @@ class JobProcess:
             return {"failed": f"this worker has other versions than the sweep: {_listed(present)}"}
         folder = ResultFolder(path)
         posed = job.posed(folder.instance(job.instance_sha256))
-        result = solve_with(posed, job.method, job.options(on_progress=self._report))
+        options = job.options(on_progress=self._report)
+        result = solve_with(posed, job.method, options, job.params)
+        params = find_method(job.problem, job.method).with_params(job.params).params
         if result.schedule is not None:
             save_schedule(result.schedule, posed.instance, folder.schedule_path(job.key))
         certificate: dict[str, object] = {}
@@ -79,6 +82,7 @@ class JobProcess:
                 }
                 for bound in result.bounds
             ],
+            "params_sha256": params.sha256,
             "schedule_class": None if replay is None else str(replay.schedule_class),
             "cpu_s": round(cpu_s, 3),
             "peak_memory_bytes": _rss_unit() * max(usage.ru_maxrss, children.ru_maxrss),

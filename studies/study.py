@@ -18,7 +18,8 @@ Instances are names of bundled ones, files (relative to the study), or patterns 
 may have ``alpha`` in place of ``memory``, ``bandwidth``, ``transfers`` and ``models`` where its
 problem does, and ``gap`` and ``threads``. Without ``methods`` all of the problem's are run. Every
 grid is the product of its lists. With ``certify = true`` each job of a grid looks for a certificate
-of the best bound that its method proved as well, for which it has its time limit once more. The
+of the best bound that its method proved as well, for which it has its time limit once more. A table
+``[grid.params.METHOD]`` has parameters of a method (`jettison list methods PROBLEM -v`). The
 memory limit holds for the process of a job and for each that it starts. The limits of processes are
 not part of what a job is: a study may be run again with others, and ``--retry-failed``.
 """
@@ -47,6 +48,7 @@ from jettison.solvers.core.certified import can_be_certified
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.registry import find_kind, find_method, methods_of
 from jettison.solvers.core.resources import Resources
+from jettison.solvers.core.solve import checked_params
 from jettison.studies.axis import checked_by, memory_axis, values_of
 
 _STUDY_FIELDS = {"name", "wall_limit_s", "memory_limit", "grid"}
@@ -64,6 +66,7 @@ _GRID_FIELDS = {
     "threads",
     "seeds",
     "certify",
+    "params",
 }
 _WALL_LIMIT_S = 600.0
 _MOST_CELLS = 100_000
@@ -88,6 +91,8 @@ class Cell:
         Time limit, gap, threads and seed.
     certify
         Whether a certificate is wanted as well.
+    params
+        Names and values of the parameters of the method that are not the default ones.
     place
         The grid of the study that it is a point of: ``grid[0]``. Says nothing about the job.
     """
@@ -98,6 +103,7 @@ class Cell:
     method: str
     options: SolveOptions
     certify: bool = False
+    params: tuple[tuple[str, object], ...] = ()
     place: str = field(default="", compare=False)
 
 
@@ -215,6 +221,7 @@ def _cells(grid: object, folder: Path, place: str) -> list[Cell]:
     ]
     given, options = _resources(grid), _options(grid)
     certify = _certify(grid, problems)
+    params = _params(grid, methods)
     _check_count([instances, methods, given, options])
     return [
         Cell(
@@ -224,6 +231,7 @@ def _cells(grid: object, folder: Path, place: str) -> list[Cell]:
             method=method,
             options=option,
             certify=certify,
+            params=params.get((problem, method), ()),
             place=place,
         )
         for problem in problems
@@ -235,6 +243,43 @@ def _cells(grid: object, folder: Path, place: str) -> list[Cell]:
 
 def _method(problem: str, name: str) -> str:
     return checked_by(lambda given: find_method(problem, given), name, "methods").name
+
+
+def _params(
+    grid: Mapping[str, Any], methods: Sequence[tuple[str, str]]
+) -> Mapping[tuple[str, str], tuple[tuple[str, object], ...]]:
+    """Return the parameters of problems' methods that are given and not the default ones."""
+    given = grid.get("params", {})
+    if not isinstance(given, dict) or not all(isinstance(one, dict) for one in given.values()):
+        raise InputError(
+            f"{given!r:.100}", field="params", expected="write [grid.params.METHOD] and values"
+        )
+    found = {}
+    for name, values in given.items():
+        asked = [(problem, method) for problem, method in methods if method == name]
+        if not asked:
+            raise InputError(
+                "the grid has no such method",
+                field=f"params.{name}",
+                expected=f"leave it out, or write one of {', '.join(name for _, name in methods)}",
+            )
+        for problem, method in asked:
+            try:
+                checked_params(problem, {method: values})
+            except InputError as error:
+                raise error.within(prefix="params") from None
+            found[problem, method] = _changed(problem, method, values)
+    return found
+
+
+def _changed(
+    problem: str, method: str, values: Mapping[str, object]
+) -> tuple[tuple[str, object], ...]:
+    """Return what is not the default: who writes a default asks for the same as who does not."""
+    params = find_method(problem, method).params
+    return tuple(
+        (name, value) for name, value in sorted(values.items()) if getattr(params, name) != value
+    )
 
 
 def _certify(grid: Mapping[str, Any], problems: Sequence[str]) -> bool:

@@ -50,7 +50,7 @@ def _write_problem(root: Path, folder: Path, kind: ProblemKind[Any]) -> None:
     rows = [(f"``{item.name}``", str(item.promise), item.summary, item.source) for item in methods]
     modules: dict[str, list[Method[Any]]] = {}
     for item in methods:
-        modules.setdefault(item.solve.__module__.removeprefix("jettison."), []).append(item)
+        modules.setdefault(item.function.__module__.removeprefix("jettison."), []).append(item)
     write_page(
         folder / f"{kind.name}.rst",
         heading(kind.name, TITLE),
@@ -111,7 +111,7 @@ def _can_be_posed(kind: ProblemKind[Any], instance: Instance) -> bool:
 
 def _module(root: Path, module: str, methods: list[Method[Any]]) -> str:
     title, text, _ = docstring_of(root / f"{module.replace('.', '/')}.py")
-    entries = dict.fromkeys(item.solve.__name__ for item in methods)
+    entries = dict.fromkeys(item.function.__name__ for item in methods)
     functions = [
         f".. autofunction:: jettison.{module}.{entry}\n   :no-index:\n" for entry in entries
     ]

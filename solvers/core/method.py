@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Generic, TypeVar
 
+from jettison.instances.core.errors import InputError
 from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.params import NoParams, Params, ParamsGiven
 from jettison.solvers.core.problem import Problem
 from jettison.solvers.core.status import Termination
 
 P_contra = TypeVar("P_contra", bound=Problem, contravariant=True)
+A_contra = TypeVar("A_contra", contravariant=True)
+Q = TypeVar("Q", bound=Params)
+R_co = TypeVar("R_co", covariant=True)
 
 
 class Promise(StrEnum):
@@ -31,6 +36,26 @@ class Promise(StrEnum):
     BOUND = "bound"
 
 
+@dataclass(frozen=True)
+class Tuned(Generic[A_contra, Q, R_co]):
+    """A function of a method that has parameters, and the values that it gets.
+
+    Attributes
+    ----------
+    function
+        Takes the problem, the options, and the parameters.
+    params
+        What it gets; in the table of the methods, the defaults.
+    """
+
+    function: Callable[[A_contra, SolveOptions, Q], R_co]
+    params: Q
+
+    def __call__(self, asked: A_contra, options: SolveOptions) -> R_co:
+        """Run the function."""
+        return self.function(asked, options, self.params)
+
+
 @dataclass(frozen=True, slots=True)
 class Method(Generic[P_contra]):
     """Named algorithm for one problem.
@@ -46,7 +71,8 @@ class Method(Generic[P_contra]):
     summary
         One line for a person.
     solve
-        The function, which takes the problem and `SolveOptions`.
+        The function, which takes the problem and `SolveOptions`; one that has parameters as well
+        stands in `Tuned`, with their defaults.
     solve_curve
         The same for a list of problems that differ in their memory only, and returns one outcome
         each; None where solving them together saves nothing.
@@ -62,6 +88,48 @@ class Method(Generic[P_contra]):
     solve: Callable[[P_contra, SolveOptions], Outcome]
     solve_curve: Callable[[Sequence[P_contra], SolveOptions], list[Outcome]] | None = None
     baselines: tuple[str, ...] = ()
+
+    @property
+    def function(self) -> Callable[..., Outcome]:
+        """The function itself, of a method with parameters or without."""
+        return self.solve.function if isinstance(self.solve, Tuned) else self.solve
+
+    @property
+    def params(self) -> Params:
+        """What it can be told beside the options, with the values that it has."""
+        return self.solve.params if isinstance(self.solve, Tuned) else NoParams()
+
+    def with_params(self, given: ParamsGiven | None) -> Method[P_contra]:
+        """Return the method with other parameters.
+
+        Parameters
+        ----------
+        given
+            All of them, or some by name; None for those that it has.
+
+        Raises
+        ------
+        InputError
+            If they are those of another method, there is none of a name, or a value is wrong.
+        """
+        if given is None:
+            return self
+        if isinstance(given, Mapping):
+            given = self.params.with_values(given)
+        if type(given) is not type(self.params):
+            raise InputError(
+                f"a {type(given).__name__}",
+                field="params",
+                expected=f"{self.name} takes {type(self.params).__name__}",
+            )
+        if not isinstance(self.solve, Tuned):
+            return self
+        curve = self.solve_curve
+        return replace(
+            self,
+            solve=replace(self.solve, params=given),
+            solve_curve=replace(curve, params=given) if isinstance(curve, Tuned) else curve,
+        )
 
     def run(self, problem: P_contra, options: SolveOptions) -> Outcome:
         """Run the method.

@@ -47,6 +47,8 @@ class SolveOptions:
         Called now and then while the method runs.
     on_schedule, on_bound
         Called with each better schedule and its replay, and with each larger bound.
+    start
+        A schedule to begin from, which fits.
 
     Raises
     ------
@@ -62,6 +64,7 @@ class SolveOptions:
     on_progress: Callable[[Progress], None] | None = None
     on_schedule: Callable[[Any, Replay], None] | None = None
     on_bound: Callable[[Bound], None] | None = None
+    start: Schedule | None = None
 
     def __post_init__(self) -> None:
         if self.time_limit_s is not None and not self.time_limit_s > 0:
@@ -81,7 +84,7 @@ class SolveOptions:
 
     def quiet(self) -> SolveOptions:
         """Return the options for a search inside another one, of which nobody hears."""
-        return replace(self, on_progress=None, on_schedule=None, on_bound=None)
+        return replace(self, on_progress=None, on_schedule=None, on_bound=None, start=None)
 
     def is_close_enough(self, time_ns: int, bound_ns: int, base_ns: int) -> bool:
         """Tell whether a bound is as close to a schedule's time as was asked for."""

@@ -92,6 +92,11 @@ class Incumbent(Generic[S]):
             self.report()
         return replay
 
+    def begin_from(self, start: object, kind: type[S], within: ScheduleClass) -> None:
+        """Offer the start that a caller gave, if it is of the class that the search looks at."""
+        if isinstance(start, kind) and within.covers(self._judge(start).schedule_class):
+            self.offer(start)
+
     def prove(self, bound: Bound) -> None:
         """Keep a bound if it is larger than those of its class and evidence."""
         known = self._bounds.get((bound.evidence, bound.valid_for))

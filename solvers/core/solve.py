@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jettison.instances.core.errors import InputError
 from jettison.schedules.core.any_schedule import Schedule
+from jettison.schedules.core.replay import Replay
+from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.certified import (
     with_certified_bounds,
 )
-from jettison.solvers.core.method import Promise
-from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.heard import Heard
+from jettison.solvers.core.method import Method, Promise
+from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.params import ParamsGiven
 from jettison.solvers.core.problem import Problem
 from jettison.solvers.core.registry import check_problem, find_method, methods_of
 from jettison.solvers.core.result import (
@@ -34,10 +38,14 @@ def solve(
     problem: Problem,
     method: str | None = None,
     *,
+    params: ParamsGiven | None = None,
+    start: Schedule | None = None,
     time_limit: float | None = 60.0,
     gap: float = 0.0,
     threads: int = 1,
     seed: int = 0,
+    on_schedule: Callable[[Schedule, Replay], None] | None = None,
+    on_bound: Callable[[Bound], None] | None = None,
 ) -> Result:
     """Solve a problem: a replayed schedule with the best bound that the method knows.
 
@@ -47,32 +55,88 @@ def solve(
         Instance and memory.
     method
         Name of the method; None for the problem's default.
+    params
+        Parameters of the method, some of them by name or all in its own type: see
+        ``jettison list methods PROBLEM -v``.
+    start
+        A schedule that fits. Methods that can do so begin from it, and the answer is no slower.
     time_limit
         Wall-clock seconds; None for no limit.
     gap
         Share of the overhead that the method may leave open: see `jettison.solvers.core.gap`.
     threads, seed
         For methods that use them.
+    on_schedule, on_bound
+        Called with each better schedule and its replay, and with each larger bound: while the
+        method runs, if it searches, and at its end. A `KeyboardInterrupt` from there ends it.
 
     Raises
     ------
     InputError
-        If it is no problem, the method is unknown, or an option is out of range.
+        If it is no problem, the method is unknown, an option is out of range, or the start breaks
+        a rule.
     """
     check_problem(problem)
-    options = SolveOptions(time_limit_s=time_limit, gap=gap, threads=threads, seed=seed)
-    return solve_with(problem, method, options)
+    options = SolveOptions(
+        time_limit_s=time_limit,
+        gap=gap,
+        threads=threads,
+        seed=seed,
+        on_schedule=on_schedule,
+        on_bound=on_bound,
+        start=start,
+    )
+    return solve_with(problem, method, options, params)
 
 
-def solve_with(problem: Problem, method: str | None, options: SolveOptions) -> Result:
+def solve_with(
+    problem: Problem,
+    method: str | None,
+    options: SolveOptions,
+    params: ParamsGiven | None = None,
+) -> Result:
     """Solve a problem with options that are made already; see `solve`."""
-    chosen = find_method(problem.problem, method)
+    chosen = find_method(problem.problem, method).with_params(params)
+    if options.start is not None:
+        _check_start(problem, chosen, options.start)
+    heard = Heard(options)
     started = time.perf_counter()
     with solver_versions() as versions:
-        outcome = chosen.run(problem, options)
+        outcome = chosen.run(problem, heard.options)
     seconds = time.perf_counter() - started
+    outcome = _no_slower_than_the_start(problem, outcome, options.start)
     result = Result.from_outcome(problem, chosen.name, outcome, seconds, versions)
+    if result.schedule is not None and result.replay is not None:
+        heard.schedule(result.schedule, result.replay)
+    heard.bounds(outcome.bounds)
     return replace(result, termination=_end_of(result, options))
+
+
+def _check_start(problem: Problem, method: Method[Any], start: Schedule) -> None:
+    if method.promise is Promise.BOUND:
+        raise InputError(
+            f"{method.name} proves a bound and makes no schedule",
+            field="start",
+            expected="leave it out, or choose a method that makes schedules",
+        )
+    replay = replay_schedule(problem, start)
+    if not replay.valid:
+        raise InputError(
+            f"the schedule breaks a rule: {replay.violations[0]}",
+            field="start",
+            expected="give one that fits in the memory of the problem",
+        )
+
+
+def _no_slower_than_the_start(
+    problem: Problem, outcome: Outcome, start: Schedule | None
+) -> Outcome:
+    if start is None:
+        return outcome
+    found = None if outcome.schedule is None else replay_schedule(problem, outcome.schedule)
+    if found is not None and found.time_ns <= replay_schedule(problem, start).time_ns:
+        return outcome
+    return replace(outcome, schedule=start)
 
 
 def _end_of(result: Result, options: SolveOptions) -> Termination:
@@ -92,11 +156,13 @@ def bound(
     schedule: Schedule | None = None,
     method: str | None = None,
     *,
+    params: Mapping[str, ParamsGiven] | None = None,
     certify: bool = False,
     time_limit: float | None = 60.0,
     gap: float = 0.0,
     threads: int = 1,
     seed: int = 0,
+    on_bound: Callable[[Bound], None] | None = None,
 ) -> Verdict:
     """Bound the time of a problem from below, and judge a schedule for it.
 
@@ -108,10 +174,14 @@ def bound(
         Somebody's schedule; it is replayed, and every rule it breaks is named.
     method
         The method whose bound is wanted; None for every method of the problem that proves one.
+    params
+        Parameters of methods, by the name of the method; see `solve`.
     certify
         Whether a certificate is wanted as well: ``verdict.certificate.save(path)`` writes it.
     time_limit, gap, threads, seed
         As for `solve`, for each of these methods, and for the certificate.
+    on_bound
+        Called with each larger bound; each says which method found it.
 
     Raises
     ------
@@ -120,15 +190,22 @@ def bound(
         range.
     """
     check_problem(problem)
-    options = SolveOptions(time_limit_s=time_limit, gap=gap, threads=threads, seed=seed)
-    verdict = bound_with(problem, schedule, method, options)
+    options = SolveOptions(
+        time_limit_s=time_limit, gap=gap, threads=threads, seed=seed, on_bound=on_bound
+    )
+    verdict = bound_with(problem, schedule, method, options, params)
     return verdict.certified(options) if certify else verdict
 
 
 def bound_with(
-    problem: Problem, schedule: Schedule | None, method: str | None, options: SolveOptions
+    problem: Problem,
+    schedule: Schedule | None,
+    method: str | None,
+    options: SolveOptions,
+    params: Mapping[str, ParamsGiven] | None = None,
 ) -> Verdict:
     """Bound a problem with options that are made already; see `bound`."""
+    given = checked_params(problem.problem, params)
     proving = [item for item in methods_of(problem.problem) if item.promise != Promise.HEURISTIC]
     if method is not None:
         chosen = find_method(problem.problem, method)
@@ -140,10 +217,12 @@ def bound_with(
             )
         proving = [chosen]
     replay = None if schedule is None else replay_schedule(problem, schedule)
+    # What one method has told is not told again by another.
+    options = Heard(options).options
     results: list[Result] = []
     try:
         for item in proving:
-            results.append(solve_with(problem, item.name, options))
+            results.append(solve_with(problem, item.name, options, given.get(item.name)))
             _stop_if_interrupted(results)
     except KeyboardInterrupt:
         if not results:
@@ -155,6 +234,7 @@ def compare(
     problem: Problem | Sequence[Problem],
     methods: Iterable[str] | None = None,
     *,
+    params: Mapping[str, ParamsGiven] | None = None,
     certify: bool = False,
     time_limit: float | None = 60.0,
     gap: float = 0.0,
@@ -172,6 +252,8 @@ def compare(
         One problem, or several: the same instance in several memories, say.
     methods
         Names of methods; None for every method of each problem.
+    params
+        Parameters of methods, by the name of the method; see `solve`.
     certify
         Whether to certify the best bound of each problem: ``certified_lower_bound_ns``.
     time_limit, gap, threads, seed
@@ -190,7 +272,7 @@ def compare(
         check_problem(item)
     # A text is a sequence of texts as well: of its letters.
     chosen = [methods] if isinstance(methods, str) else None if methods is None else list(methods)
-    results = compare_all(problems, chosen, options)
+    results = compare_all(problems, chosen, options, params)
     if certify:
         results = with_certified_bounds(results, options)
     frame = pd.DataFrame([result.to_json() for result in results])
@@ -201,7 +283,10 @@ def compare(
 
 
 def compare_all(
-    problems: Sequence[Problem], methods: Sequence[str] | None, options: SolveOptions
+    problems: Sequence[Problem],
+    methods: Sequence[str] | None,
+    options: SolveOptions,
+    params: Mapping[str, ParamsGiven] | None = None,
 ) -> list[Result]:
     """Run methods on several problems; the results of one problem follow each other.
 
@@ -218,8 +303,10 @@ def compare_all(
     try:
         for group in _curves(problems):
             names = methods or [item.name for item in methods_of(problems[group[0]].problem)]
+            given = checked_params(problems[group[0]].problem, params)
             for name in names:
-                curve = _solve_curve([problems[place] for place in group], name, options)
+                asked = [problems[place] for place in group]
+                curve = _solve_curve(asked, name, options, given.get(name))
                 # Ctrl-C may leave fewer results than problems.
                 for place, result in zip(group, curve, strict=False):
                     results[place].append(result)
@@ -241,6 +328,26 @@ def compare_with(
     return compare_all([problem], methods, options)
 
 
+def checked_params(
+    problem: str, params: Mapping[str, ParamsGiven] | None
+) -> Mapping[str, ParamsGiven]:
+    """Return the parameters of methods, by the name of the method, after looking at all of them.
+
+    Raises
+    ------
+    InputError
+        If the problem has no such method, the method no such parameter, or a value is wrong; the
+        field is named with the method.
+    """
+    for name, given in (params or {}).items():
+        try:
+            find_method(problem, name).with_params(given)
+        except InputError as error:
+            prefix = "" if error.field == "method" else name
+            raise error.within(prefix=prefix) from None
+    return params or {}
+
+
 def _stop_if_interrupted(results: Iterable[Result]) -> None:
     """Pass on the Ctrl-C that a method has taken for its own end."""
     if any(result.termination is Termination.INTERRUPTED for result in results):
@@ -258,12 +365,15 @@ def _judged_together(results: Sequence[Result]) -> list[Result]:
 
 
 def _solve_curve(
-    problems: Sequence[Problem], method: str, options: SolveOptions
+    problems: Sequence[Problem],
+    method: str,
+    options: SolveOptions,
+    params: ParamsGiven | None,
 ) -> Iterator[Result]:
-    chosen = find_method(problems[0].problem, method)
+    chosen = find_method(problems[0].problem, method).with_params(params)
     if len(problems) == 1 or chosen.solve_curve is None:
         for problem in problems:
-            result = solve_with(problem, method, options)
+            result = solve_with(problem, method, options, params)
             yield result
             if result.termination is Termination.INTERRUPTED:
                 break

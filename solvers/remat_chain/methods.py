@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jettison.instances.remat_chain.problem import RematChain
-from jettison.solvers.core.method import Method, Promise
+from jettison.solvers.core.method import Method, Promise, Tuned
 from jettison.solvers.remat_chain.baselines import (
     solve_chen_sqrt,
     solve_periodic,
@@ -12,7 +12,7 @@ from jettison.solvers.remat_chain.baselines import (
 )
 from jettison.solvers.remat_chain.cut_bound import bound_chain_cut
 from jettison.solvers.remat_chain.revolve import solve_revolve
-from jettison.solvers.remat_chain.rotor import solve_rotor, solve_rotor_curve
+from jettison.solvers.remat_chain.rotor import ROTOR, solve_rotor, solve_rotor_curve
 from jettison.solvers.remat_chain.rotor_drops import solve_rotor_drops, solve_rotor_drops_curve
 from jettison.solvers.remat_chain.rotor_exact import solve_rotor_exact
 from jettison.solvers.remat_chain.unrestricted import solve_unrestricted
@@ -37,8 +37,8 @@ METHODS: tuple[Method[RematChain], ...] = (
         Promise.EXACT_PERSISTENT,
         "RR-9302, Algorithms 1 and 2",
         "dynamic program over memory slots, with a floor and a ceiling",
-        solve=solve_rotor,
-        solve_curve=solve_rotor_curve,
+        solve=Tuned(solve_rotor, ROTOR),
+        solve_curve=Tuned(solve_rotor_curve, ROTOR),
     ),
     Method(
         "rotor-drops",

@@ -56,6 +56,7 @@ from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
+from jettison.solvers.core.params import Params
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.baselines import store_all_schedule
 from jettison.solvers.remat_chain.cut_bound import with_cut_bound
@@ -66,11 +67,28 @@ from jettison.solvers.remat_chain.least_memory import (
 )
 from jettison.solvers.remat_chain.needs import ChainNeeds
 
-FIRST_SLOTS = 500
-# Limit on the one table in memory at a time, of N (N + 1) / 2 rows.
-LARGEST_TABLE_BYTES = 4 * 2**30
+# The one table in memory at a time has N (N + 1) / 2 rows.
 ENTRY_BYTES = 8
 _NO_TIME_S = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class RotorParams(Params):
+    """How fine the grids of memory are.
+
+    Attributes
+    ----------
+    first_slots
+        Slots of the first grid; each that follows has twice as many.
+    largest_table_bytes
+        No grid is made whose table would be larger.
+    """
+
+    first_slots: int = 500
+    largest_table_bytes: int = 4 * 2**30
+
+
+ROTOR = RotorParams()
 
 KernelArguments = tuple[
     NDArray[np.int64],
@@ -111,12 +129,16 @@ def persistent_bracket(
     slots: int,
     time_limit_s: float | None = None,
     threads: int = 1,
+    largest_table_bytes: int = ROTOR.largest_table_bytes,
 ) -> Bracket:
     """Solve the program for one memory with sizes rounded down and with sizes rounded up.
 
     See `persistent_curve`.
     """
-    return persistent_curve(chain, [memory_bytes], slots, time_limit_s, threads)[0]
+    curve = persistent_curve(
+        chain, [memory_bytes], slots, time_limit_s, threads, largest_table_bytes
+    )
+    return curve[0]
 
 
 def persistent_curve(
@@ -125,6 +147,7 @@ def persistent_curve(
     slots: int,
     time_limit_s: float | None = None,
     threads: int = 1,
+    largest_table_bytes: int = ROTOR.largest_table_bytes,
 ) -> list[Bracket]:
     """Bracket the persistent optimum in several memories: two programs serve all of them.
 
@@ -141,6 +164,8 @@ def persistent_curve(
         Wall-clock seconds for both programs together.
     threads
         Threads that fill the table; the answers do not depend on their number.
+    largest_table_bytes
+        As in `RotorParams`.
 
     Returns
     -------
@@ -154,7 +179,7 @@ def persistent_curve(
     TimeoutError
         If the time limit is reached.
     MemoryError
-        If the table does not fit in memory, or would take more than 4 GiB.
+        If the table does not fit in memory, or would take more than it may.
 
     Notes
     -----
@@ -163,7 +188,7 @@ def persistent_curve(
     """
     clock = Clock(time_limit_s)
     asked = AskedMemories.of(chain, memories_bytes, slots)
-    if asked.slots > most_slots(chain):
+    if asked.slots > most_slots(chain, largest_table_bytes):
         raise MemoryError
     return asked.bracketed(
         ChainNeeds(chain),
@@ -261,19 +286,19 @@ class AskedMemories:
         ]
 
 
-def most_slots(chain: Chain) -> int:
+def most_slots(chain: Chain, largest_table_bytes: int = ROTOR.largest_table_bytes) -> int:
     """Return the largest number of slots for which the table of a chain is small enough."""
     rows = len(chain) * (len(chain) + 1) // 2
-    return LARGEST_TABLE_BYTES // (ENTRY_BYTES * rows) - 1
+    return largest_table_bytes // (ENTRY_BYTES * rows) - 1
 
 
-def solve_rotor(problem: RematChain, options: SolveOptions) -> Outcome:
+def solve_rotor(problem: RematChain, options: SolveOptions, params: RotorParams = ROTOR) -> Outcome:
     """Bracket the persistent optimum, with more and more slots until the gap is closed.
 
     Saves everything if that fits. Otherwise starts from 500 slots and doubles them while the gap is
     above ``options.gap``, time is left for a run about twice as long as the last, and the table
-    stays within 4 GiB. The best floor and the best schedule of all rounds count; the schedule of
-    least memory is the fallback.
+    stays within 4 GiB. The best floor and the best schedule of all rounds count; the fallback is
+    the schedule of least memory, or that of ``options.start`` if it is faster.
 
     Returns
     -------
@@ -281,16 +306,28 @@ def solve_rotor(problem: RematChain, options: SolveOptions) -> Outcome:
         With a bound valid for persistent schedules and the cut bound, which is valid for all; or a
         proof that no persistent schedule fits. All of it in exact integers.
     """
-    return _refine(problem, options, None)
+    return _refine(problem, options, None, params)
 
 
-def solve_rotor_curve(problems: Sequence[RematChain], options: SolveOptions) -> list[Outcome]:
+def solve_rotor_curve(
+    problems: Sequence[RematChain], options: SolveOptions, params: RotorParams = ROTOR
+) -> list[Outcome]:
     """Solve for several memories of one chain, whose first round shares one table.
 
     Memories with an open gap after that round go on alone, as in `solve_rotor`. The time limit
     holds for the table, and again for each memory after it.
     """
-    return solve_on_one_table(problems, options, persistent_curve, _refine)
+
+    def table(
+        chain: Chain, memories: Sequence[int], slots: int, limit_s: float | None, threads: int
+    ) -> list[Bracket]:
+        most_bytes = params.largest_table_bytes
+        return persistent_curve(chain, memories, slots, limit_s, threads, most_bytes)
+
+    def go_on(problem: RematChain, options: SolveOptions, first: Bracket | None) -> Outcome:
+        return _refine(problem, options, first, params)
+
+    return solve_on_one_table(problems, options, table, go_on, first_slots=params.first_slots)
 
 
 def solve_on_one_table(
@@ -299,6 +336,7 @@ def solve_on_one_table(
     table: Callable[[Chain, Sequence[int], int, float | None, int], list[Bracket]],
     go_on: Callable[[RematChain, SolveOptions, Bracket | None], Outcome],
     fewest_stages: int = 1,
+    first_slots: int = ROTOR.first_slots,
 ) -> list[Outcome]:
     """Solve for several memories of one chain, each from its bracket in one table.
 
@@ -314,6 +352,8 @@ def solve_on_one_table(
         What solves one of them from a bracket, or from none where the table was not ready.
     fewest_stages
         Of shorter chains each memory is solved alone.
+    first_slots
+        Slots of the table.
     """
     chain = problems[0].instance
     memories = [problem.memory_bytes for problem in problems]
@@ -323,7 +363,7 @@ def solve_on_one_table(
     # Where a limit ends the table, each memory is solved alone and reports how far it came.
     brackets: Sequence[Bracket | None] = [None] * len(on_grid)
     with Ending() as ending:
-        brackets = table(chain, on_grid, FIRST_SLOTS, options.time_limit_s, options.threads)
+        brackets = table(chain, on_grid, first_slots, options.time_limit_s, options.threads)
     if ending.is_interrupted:
         note = "interrupted before the table of all memories was ready"
         return [Outcome(termination=ending.termination, note=note) for _ in problems]
@@ -338,7 +378,9 @@ def solve_on_one_table(
     return outcomes
 
 
-def _refine(problem: RematChain, options: SolveOptions, first: Bracket | None) -> Outcome:
+def _refine(
+    problem: RematChain, options: SolveOptions, first: Bracket | None, params: RotorParams
+) -> Outcome:
     """Refine a given bracket; without one, start from bounds that need no table."""
     clock = Clock(options.time_limit_s)
     chain, memory_bytes = problem.instance, problem.memory_bytes
@@ -351,13 +393,14 @@ def _refine(problem: RematChain, options: SolveOptions, first: Bracket | None) -
 
     found = refine_on_grids(
         lambda slots, left_s: persistent_bracket(
-            chain, memory_bytes, slots, left_s, options.threads
+            chain, memory_bytes, slots, left_s, options.threads, params.largest_table_bytes
         ),
         chain,
-        least_persistent_memory(chain)[1],
+        _fastest_known(chain, options),
         first,
         options,
         clock,
+        params.first_slots,
     )
     bounds = (
         Bound(
@@ -374,6 +417,14 @@ def _refine(problem: RematChain, options: SolveOptions, first: Bracket | None) -
         work={"slots": found.slots},
     )
     return with_cut_bound(outcome, problem, options, clock)
+
+
+def _fastest_known(chain: Chain, options: SolveOptions) -> ChainSchedule:
+    """Return what is handed out if no grid has anything better."""
+    least = least_persistent_memory(chain)[1]
+    if not isinstance(options.start, ChainSchedule):
+        return least
+    return min(least, options.start, key=lambda schedule: schedule.replay(chain).time_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,6 +456,7 @@ def refine_on_grids(
     first: Bracket | None,
     options: SolveOptions,
     clock: Clock,
+    first_slots: int = ROTOR.first_slots,
 ) -> Refined:
     """Double the slots until the gap is closed, or time or memory end it.
 
@@ -415,15 +467,17 @@ def refine_on_grids(
     chain, known
         The instance, and a schedule that fits.
     first
-        The bracket of 500 slots, where it is known already.
+        The bracket of the first grid, where it is known already.
     options, clock
-        The method's options, whose callback is called after each grid, and its clock.
+        The method's options, whose callbacks are called after each grid, and its clock.
+    first_slots
+        Slots of the first grid.
     """
     best, best_ns = known, known.replay(chain).time_ns
     floor_ns = 0
-    slots = FIRST_SLOTS
+    slots = first_slots
     last_s = 0.0
-    used_slots = 0 if first is None else FIRST_SLOTS
+    used_slots = 0 if first is None else first_slots
     bracket = first
     with Ending() as ending:
         while True:
@@ -436,13 +490,16 @@ def refine_on_grids(
                 slots *= 2
             floor_ns = max(floor_ns, bracket.floor_ns or 0)
             if bracket.schedule is not None:
-                time_ns = bracket.schedule.replay(chain).time_ns
-                if time_ns < best_ns:
-                    best, best_ns = bracket.schedule, time_ns
+                replay = bracket.schedule.replay(chain)
+                if replay.time_ns < best_ns:
+                    best, best_ns = bracket.schedule, replay.time_ns
+                    if options.on_schedule is not None:
+                        options.on_schedule(best, replay)
             last_s = clock.seconds - round_started_s
             if options.on_progress is not None:
                 options.on_progress(Progress(clock.seconds, best_ns, floor_ns))
-            if best_ns == floor_ns or bracket.is_exact:
+            # A start that is not persistent may be faster than any that is.
+            if best_ns <= floor_ns or bracket.is_exact:
                 break
             if options.is_close_enough(best_ns, floor_ns, chain.base_time_ns):
                 ending.termination = Termination.GAP_REACHED

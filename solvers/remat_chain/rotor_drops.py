@@ -39,7 +39,7 @@ from jettison.solvers.remat_chain.least_memory import least_persistent_memory
 from jettison.solvers.remat_chain.needs import ChainNeeds
 from jettison.solvers.remat_chain.revolve import solve_revolve
 from jettison.solvers.remat_chain.rotor import (
-    FIRST_SLOTS,
+    ROTOR,
     Bracket,
     persistent_bracket,
     refine_on_grids,
@@ -155,7 +155,7 @@ def _starts(problem: RematChain, options: SolveOptions, clock: Clock) -> Iterato
     if len(chain) > MOST_STAGES_AT_ONCE:
         try:
             of_rotor = persistent_bracket(
-                chain, memory_bytes, FIRST_SLOTS, clock.left_s, options.threads
+                chain, memory_bytes, ROTOR.first_slots, clock.left_s, options.threads
             )
         except (TimeoutError, MemoryError):
             of_rotor = Bracket(None, None, is_exact=False)
@@ -209,7 +209,7 @@ def _search(
 
     if len(chain) > MOST_STAGES_AT_ONCE and len(chain) <= MOST_EXACT_STAGES:
         try:
-            bracket = first or bracket_at(FIRST_SLOTS, clock.left_s)
+            bracket = first or bracket_at(ROTOR.first_slots, clock.left_s)
         except TimeoutError:
             return Termination.TIME_LIMIT
         except MemoryError:

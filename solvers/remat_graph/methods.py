@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from jettison.instances.remat_graph.problem import RematGraph
-from jettison.solvers.core.method import Method, Promise
-from jettison.solvers.remat_graph.annealing.method import solve_anneal
+from jettison.solvers.core.method import Method, Promise, Tuned
+from jettison.solvers.remat_graph.annealing.method import ANNEAL, solve_anneal
 from jettison.solvers.remat_graph.baselines.chen import (
     solve_ap_chen_greedy,
     solve_ap_chen_sqrt,
@@ -18,9 +18,9 @@ from jettison.solvers.remat_graph.baselines.revolve import solve_linearized_grie
 from jettison.solvers.remat_graph.baselines.simple import solve_recompute_all, solve_store_all
 from jettison.solvers.remat_graph.checkmate import bound_checkmate_lp, solve_checkmate
 from jettison.solvers.remat_graph.cuts.bound_method import bound_graph_cuts
-from jettison.solvers.remat_graph.cuts.exact_method import solve_graph_exact
-from jettison.solvers.remat_graph.cuts.restricted_method import solve_restricted
-from jettison.solvers.remat_graph.orders.bound_method import bound_any_order
+from jettison.solvers.remat_graph.cuts.exact_method import EXACT, solve_graph_exact
+from jettison.solvers.remat_graph.cuts.restricted_method import RESTRICTED, solve_restricted
+from jettison.solvers.remat_graph.orders.bound_method import ANY_ORDER, bound_any_order
 from jettison.solvers.remat_graph.orders.method import solve_orders
 
 METHODS: tuple[Method[RematGraph], ...] = (
@@ -29,7 +29,7 @@ METHODS: tuple[Method[RematGraph], ...] = (
         Promise.EXACT_STAGED,
         "Checkmate's problem; frontier rows and slots where they are needed",
         "models of few cuts, more where their schedules exceed the memory; annealing if time ends",
-        solve=solve_graph_exact,
+        solve=Tuned(solve_graph_exact, EXACT),
     ),
     Method(
         "checkmate",
@@ -50,21 +50,21 @@ METHODS: tuple[Method[RematGraph], ...] = (
         Promise.HEURISTIC,
         "simulated annealing: Kirkpatrick et al. 1983; staged as Checkmate's schedules",
         "adds, moves and drops recomputations; thousands of nodes",
-        solve=solve_anneal,
+        solve=Tuned(solve_anneal, ANNEAL),
     ),
     Method(
         "restricted",
         Promise.HEURISTIC,
         "Checkmate's problem; forward operations repeated in the backward pass, nothing else",
         "models of few cuts with fewer columns; for graphs whose backward pass is marked",
-        solve=solve_restricted,
+        solve=Tuned(solve_restricted, RESTRICTED),
     ),
     Method(
         "cut-bound",
         Promise.BOUND,
         "Checkmate's problem; frontier rows at the stages whose memory costs most",
         "what a few stages' memory forces to be computed again; for the order of the graph",
-        solve=bound_graph_cuts,
+        solve=Tuned(bound_graph_cuts, EXACT),
     ),
     Method(
         "store-all",
@@ -155,7 +155,7 @@ METHODS: tuple[Method[RematGraph], ...] = (
         Promise.BOUND,
         "Checkmate's problem without its order",
         "what a few moments that every schedule passes force to be computed again; for all orders",
-        solve=bound_any_order,
+        solve=Tuned(bound_any_order, ANY_ORDER),
     ),
     Method(
         "orders",

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_offload.problem import RematOffloadChain
@@ -26,19 +26,41 @@ from jettison.schedules.remat_offload.schedule import OffloadSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.params import Params
 from jettison.solvers.remat_chain.baselines import store_all_schedule
 from jettison.solvers.remat_chain.least_memory import least_persistent_memory
-from jettison.solvers.remat_chain.rotor import FIRST_SLOTS, most_slots, persistent_curve
+from jettison.solvers.remat_chain.rotor import ROTOR, most_slots, persistent_curve
 from jettison.solvers.remat_offload.baselines import solve_rotor_alone
 from jettison.solvers.remat_offload.executor import execute_gaps
 from jettison.solvers.remat_offload.incumbent import OffloadIncumbent
 from jettison.solvers.remat_offload.tensor_lifetimes import Gap, TensorLifetimes
 
 MEMORIES = 40
-# Share of the time for the schedule without transfers.
-SHARE_OF_ROTOR = 0.25
-# Limit on the one table that serves all memories.
-MOST_SLOTS = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class AutocapperParams(Params):
+    """What autocapper spends on the schedules of rotor that it starts from.
+
+    Attributes
+    ----------
+    share_of_rotor
+        Of the time, for the schedule without transfers.
+    least_slots
+        Slots of the smallest memory in the one table that serves all memories.
+    most_slots
+        Slots of that table at most.
+    largest_table_bytes
+        The table has fewer slots where it would be larger.
+    """
+
+    share_of_rotor: float = 0.25
+    least_slots: int = ROTOR.first_slots
+    most_slots: int = 2000
+    largest_table_bytes: int = ROTOR.largest_table_bytes
+
+
+AUTOCAPPER = AutocapperParams()
 
 
 def capper_gaps(lifetimes: TensorLifetimes, memory_bytes: int) -> list[Gap] | None:
@@ -83,19 +105,24 @@ def offer_capped(incumbent: OffloadIncumbent, computations: ChainSchedule) -> No
         incumbent.offer_fluid(OffloadPlan(computations, tuple(gap.tensor for gap in gaps)))
 
 
-def solve_autocapper(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
+def solve_autocapper(
+    problem: RematOffloadChain, options: SolveOptions, params: AutocapperParams = AUTOCAPPER
+) -> Outcome:
     """Return the best schedule of capper over 40 sizes of memory, if one fits.
 
     It is no slower than the schedule without transfers that a quarter of the time finds.
     """
     clock = Clock(options.time_limit_s)
     incumbent = OffloadIncumbent(problem)
-    offers = offer_autocapper(incumbent, options, clock)
+    offers = offer_autocapper(incumbent, options, clock, params)
     return incumbent.search(offers, options, clock, "none of the sequences of capper fits")
 
 
 def offer_autocapper(
-    incumbent: OffloadIncumbent, options: SolveOptions, clock: Clock
+    incumbent: OffloadIncumbent,
+    options: SolveOptions,
+    clock: Clock,
+    params: AutocapperParams = AUTOCAPPER,
 ) -> Iterator[None]:
     """Offer the 40 schedules of autocapper, in the time that `clock` has left.
 
@@ -110,7 +137,7 @@ def offer_autocapper(
     """
     problem = incumbent.problem
     chain = problem.instance
-    most_s = None if math.isinf(clock.left_s) else max(clock.left_s * SHARE_OF_ROTOR, 1e-3)
+    most_s = None if math.isinf(clock.left_s) else max(clock.left_s * params.share_of_rotor, 1e-3)
     alone = solve_rotor_alone(problem, replace(options.quiet(), time_limit_s=most_s))
     if isinstance(alone.schedule, OffloadSchedule):
         incumbent.offer(alone.schedule)
@@ -118,7 +145,7 @@ def offer_autocapper(
     yield
     seen: set[ChainSchedule] = set()
     memories = capper_memories(chain, problem.memory_bytes)
-    for computations in _rotor_sequences(chain, memories[::-1], clock, options.threads):
+    for computations in _rotor_sequences(chain, memories[::-1], clock, options.threads, params):
         if computations not in seen:
             seen.add(computations)
             offer_capped(incumbent, computations)
@@ -126,19 +153,24 @@ def offer_autocapper(
 
 
 def _rotor_sequences(
-    chain: Chain, memories: Sequence[int], clock: Clock, threads: int
+    chain: Chain,
+    memories: Sequence[int],
+    clock: Clock,
+    threads: int,
+    params: AutocapperParams,
 ) -> Iterator[ChainSchedule]:
     """Yield for each memory the fastest persistent sequence on one shared grid of `rotor`.
 
     Where none fits with sizes rounded up, it is the sequence of least memory. The grid is so fine
-    that the smallest memory has as many slots as in the first round of `rotor`, up to a limit.
+    that the smallest memory has as many slots as `params` says, up to its limits.
     """
     least_bytes, least = least_persistent_memory(chain)
     on_grid = [size for size in memories if least_bytes <= size < chain.store_all_peak_bytes]
-    slots = FIRST_SLOTS
+    slots = params.least_slots
     if on_grid:
-        finest = min(slots * max(on_grid) // max(min(on_grid), 1), MOST_SLOTS, most_slots(chain))
-        slots = max(finest, 1)
+        largest = most_slots(chain, params.largest_table_bytes)
+        wanted = slots * max(on_grid) // max(min(on_grid), 1)
+        slots = max(min(wanted, params.most_slots, largest), 1)
     brackets = iter(persistent_curve(chain, on_grid, slots, clock.left_s, threads))
     for memory_bytes in memories:
         if memory_bytes >= chain.store_all_peak_bytes:

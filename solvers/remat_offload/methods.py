@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from jettison.instances.remat_offload.problem import RematOffloadChain
-from jettison.solvers.core.method import Method, Promise
-from jettison.solvers.remat_offload.autocapper import solve_autocapper
+from jettison.solvers.core.method import Method, Promise, Tuned
+from jettison.solvers.remat_offload.autocapper import AUTOCAPPER, solve_autocapper
 from jettison.solvers.remat_offload.baselines import solve_rotor_alone, solve_store_all
 from jettison.solvers.remat_offload.cut_bound.method import bound_offload_cut
 from jettison.solvers.remat_offload.event_bound import bound_offload_events
@@ -40,7 +40,7 @@ METHODS: tuple[Method[RematOffloadChain], ...] = (
         Promise.HEURISTIC,
         "POFO, Section 5.1",
         "recompute as in more memory, offload what is above the limit; the best of 40 sizes",
-        solve=solve_autocapper,
+        solve=Tuned(solve_autocapper, AUTOCAPPER),
     ),
     Method(
         "opportunist",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jettison.instances.remat_sharding.problem import RematSharding
-from jettison.solvers.core.method import Method, Promise
+from jettison.solvers.core.method import Method, Promise, Tuned
 from jettison.solvers.remat_sharding.baselines import (
     solve_alpa,
     solve_checkpoint_dots_alpa,
@@ -11,6 +11,7 @@ from jettison.solvers.remat_sharding.baselines import (
     solve_selective_alpa,
 )
 from jettison.solvers.remat_sharding.exact.method import solve_sharded_exact
+from jettison.solvers.remat_sharding.exact.search import SHARDED
 from jettison.solvers.remat_sharding.kiwi.full import solve_kiwi_full
 from jettison.solvers.remat_sharding.kiwi.reduced import solve_kiwi_reduced
 
@@ -20,7 +21,7 @@ METHODS: tuple[Method[RematSharding], ...] = (
         Promise.EXACT_STAGED,
         "KIWI, NeurIPS'23 workshop, equations (1) and (12) to (23)",
         "strategies and recomputation together; models of few cuts, more where plans exceed memory",
-        solve=solve_sharded_exact,
+        solve=Tuned(solve_sharded_exact, SHARDED),
         baselines=(
             "alpa",
             "alpa-checkpoint-dots",

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import StepPatch
 
-from jettison.cli.compare_plot import BoundStep, bound_steps, plot_compare
+from jettison.cli.compare.picture import BoundStep, bound_steps, plot_compare
 from jettison.instances.core.errors import InputError
 from jettison.instances.remat_chain.chain import Chain, Stage
 from jettison.instances.remat_chain.problem import RematChain

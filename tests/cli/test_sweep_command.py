@@ -114,7 +114,7 @@ def test_without_dask_a_cluster_is_answered_with_the_install_command(
 def test_a_sweep_on_windows_says_that_it_cannot(
     terminal: Terminal, study: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jettison.cli.sweep_command.sys.platform", "win32")
+    monkeypatch.setattr("jettison.cli.sweep.command.sys.platform", "win32")
     code, _, err = terminal.run("sweep", study)
     assert code == 2
     assert "a sweep on Windows" in err

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from jettison.cli.sweep_progress import SweepProgress
+from jettison.cli.sweep.progress import SweepProgress
 from jettison.studies.sweep import SweepState
 
 STATE = SweepState(

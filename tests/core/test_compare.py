@@ -49,8 +49,7 @@ def test_memories_of_one_chain_are_solved_with_one_table() -> None:
 
 def test_each_memory_goes_on_alone_where_the_table_leaves_a_gap() -> None:
     problems = [RematChain(UNEVEN, share) for share in SHARES]
-    with patch("jettison.solvers.remat_chain.rotor.FIRST_SLOTS", 3):
-        results = compare_all(problems, ["rotor"], OPTIONS)
+    results = compare_all(problems, ["rotor"], OPTIONS, {"rotor": {"first_slots": 3}})
     assert {result.status for result in results if result.schedule} <= {
         "optimal",
         "optimal-persistent",
@@ -67,13 +66,11 @@ def test_an_interrupt_during_the_table_ends_every_memory() -> None:
 
 def test_an_interrupt_of_one_memory_leaves_no_time_to_the_others() -> None:
     problems = [RematChain(UNEVEN, share) for share in ("85%", "90%")]
-    with (
-        patch("jettison.solvers.remat_chain.rotor.FIRST_SLOTS", 3),
-        patch(
-            "jettison.solvers.remat_chain.rotor.persistent_bracket", side_effect=KeyboardInterrupt
-        ) as later,
-    ):
-        results = compare_all(problems, ["rotor", "store-all"], OPTIONS)
+    with patch(
+        "jettison.solvers.remat_chain.rotor.persistent_bracket", side_effect=KeyboardInterrupt
+    ) as later:
+        coarse = {"rotor": {"first_slots": 3}}
+        results = compare_all(problems, ["rotor", "store-all"], OPTIONS, coarse)
     assert later.call_count == 1
     assert [item.method for item in results] == ["rotor", "rotor"]
     assert all(item.schedule is not None for item in results)

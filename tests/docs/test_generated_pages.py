@@ -102,7 +102,7 @@ def test_every_problem_has_a_page_with_all_of_its_methods(tmp_path: Path) -> Non
         page = (tmp_path / f"{kind.name}.rst").read_text(encoding="utf-8")
         for method in kind.methods():
             assert f"* - ``{method.name}``" in page
-            assert f"{method.solve.__module__}.{method.solve.__name__}" in page
+            assert f"{method.function.__module__}.{method.function.__name__}" in page
     assert "gpt2-38-b64-table1" in (tmp_path / "weight-offload.rst").read_text(encoding="utf-8")
 
 

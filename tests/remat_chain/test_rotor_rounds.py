@@ -9,6 +9,7 @@ import pytest
 from jettison.instances.core.errors import InputError
 from jettison.instances.remat_chain.chain import Chain, Stage
 from jettison.instances.remat_chain.problem import RematChain
+from jettison.solvers.core.method import Tuned
 from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.problem import Problem
 from jettison.solvers.core.result import Result
@@ -18,6 +19,7 @@ from jettison.solvers.remat_chain import rotor
 from jettison.solvers.remat_chain.least_memory import least_persistent_memory
 from jettison.solvers.remat_chain.rotor import (
     Bracket,
+    RotorParams,
     persistent_bracket,
     persistent_curve,
     solve_rotor,
@@ -37,6 +39,7 @@ AWKWARD = Chain(
     ),
 )
 AWKWARD_TIGHT = RematChain(AWKWARD, 230_003)
+COARSE = RotorParams(first_slots=2)
 
 
 @pytest.mark.parametrize("slots", [0, -1])
@@ -45,10 +48,9 @@ def test_a_grid_needs_a_slot(slots: int) -> None:
         persistent_bracket(AWKWARD, 230_003, slots)
 
 
-def test_more_slots_are_taken_until_the_bracket_closes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rotor, "FIRST_SLOTS", 2)
+def test_more_slots_are_taken_until_the_bracket_closes() -> None:
     seen: list[Progress] = []
-    outcome = solve_rotor(AWKWARD_TIGHT, SolveOptions(gap=0.0, on_progress=seen.append))
+    outcome = solve_rotor(AWKWARD_TIGHT, SolveOptions(gap=0.0, on_progress=seen.append), COARSE)
     result = Result.from_outcome(AWKWARD_TIGHT, "rotor", outcome, 0.0)
     assert result.time_ns == result.lower_bound_ns == fastest_persistent(AWKWARD, 230_003)
     assert outcome.work["slots"] == 2 * 2 ** (len(seen) - 1)
@@ -59,10 +61,9 @@ def test_more_slots_are_taken_until_the_bracket_closes(monkeypatch: pytest.Monke
     assert times == sorted(times, reverse=True)
 
 
-def test_a_gap_that_is_small_enough_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rotor, "FIRST_SLOTS", 2)
-    closed = solve_rotor(AWKWARD_TIGHT, SolveOptions(gap=0))
-    outcome = solve_rotor(AWKWARD_TIGHT, SolveOptions(gap=0.9))
+def test_a_gap_that_is_small_enough_ends_the_search() -> None:
+    closed = solve_rotor(AWKWARD_TIGHT, SolveOptions(gap=0), COARSE)
+    outcome = solve_rotor(AWKWARD_TIGHT, SolveOptions(gap=0.9), COARSE)
     assert outcome.termination is Termination.GAP_REACHED
     # Two slots leave all of the overhead open, four less than nine tenths of it.
     assert outcome.work["slots"] == 4 < closed.work["slots"]
@@ -89,12 +90,10 @@ def test_a_search_that_is_stopped_keeps_the_schedule_of_least_memory(
     assert [bound.method for bound in outcome.bounds] == ["cut-bound"]
 
 
-@pytest.mark.parametrize("solve", [solve_rotor, solve_rotor_exact])
+@pytest.mark.parametrize("solve", [Tuned(solve_rotor, COARSE), solve_rotor_exact])
 def test_an_interrupt_between_rounds_keeps_what_they_found(
-    solve: Callable[[Problem, SolveOptions], Outcome], monkeypatch: pytest.MonkeyPatch
+    solve: Callable[[RematChain, SolveOptions], Outcome],
 ) -> None:
-    monkeypatch.setattr(rotor, "FIRST_SLOTS", 2)
-
     def interrupt(_: Progress) -> None:
         raise KeyboardInterrupt
 
@@ -103,23 +102,21 @@ def test_an_interrupt_between_rounds_keeps_what_they_found(
     assert Result.from_outcome(AWKWARD_TIGHT, "rotor", outcome, 0.0).time_ns is not None
 
 
-def test_a_table_that_is_too_large_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_is_too_large_is_not_begun() -> None:
     # 4 stages have 10 rows of 501 entries of 8 bytes at the first 500 slots.
-    monkeypatch.setattr(rotor, "LARGEST_TABLE_BYTES", 10 * 501 * 8 - 1)
-    outcome = solve_rotor(AWKWARD_TIGHT, SolveOptions())
+    small = RotorParams(largest_table_bytes=10 * 501 * 8 - 1)
+    outcome = solve_rotor(AWKWARD_TIGHT, SolveOptions(), small)
     assert outcome.termination is Termination.MEMORY_LIMIT
     assert outcome.work["slots"] == 0
-    monkeypatch.setattr(rotor, "LARGEST_TABLE_BYTES", 10 * 501 * 8)
-    assert solve_rotor(AWKWARD_TIGHT, SolveOptions()).work["slots"] == 500
+    enough = RotorParams(largest_table_bytes=10 * 501 * 8)
+    assert solve_rotor(AWKWARD_TIGHT, SolveOptions(), enough).work["slots"] == 500
 
 
-def test_several_memories_do_not_begin_a_table_that_is_too_large_either(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(rotor, "LARGEST_TABLE_BYTES", 10 * 101 * 8)
+def test_several_memories_do_not_begin_a_table_that_is_too_large_either() -> None:
+    memories, most_bytes = [AWKWARD_TIGHT.memory_bytes], 10 * 101 * 8
     with pytest.raises(MemoryError):
-        persistent_curve(AWKWARD, [AWKWARD_TIGHT.memory_bytes], 101)
-    assert len(persistent_curve(AWKWARD, [AWKWARD_TIGHT.memory_bytes], 100)) == 1
+        persistent_curve(AWKWARD, memories, 101, largest_table_bytes=most_bytes)
+    assert len(persistent_curve(AWKWARD, memories, 100, largest_table_bytes=most_bytes)) == 1
 
 
 def test_what_time_is_left_goes_into_the_bound_and_never_less_than_a_fifth(

@@ -16,10 +16,14 @@ from jettison.schedules.remat_chain.contents import Tensor, TensorKind
 from jettison.solvers.core.outcome import Progress, SolveOptions
 from jettison.solvers.core.solve import solve
 from jettison.solvers.core.status import Termination
-from jettison.solvers.remat_chain import rotor
 from jettison.solvers.remat_chain.rotor import Bracket, persistent_curve
 from jettison.solvers.remat_offload import autocapper
-from jettison.solvers.remat_offload.autocapper import capper_gaps, capper_memories, solve_autocapper
+from jettison.solvers.remat_offload.autocapper import (
+    AutocapperParams,
+    capper_gaps,
+    capper_memories,
+    solve_autocapper,
+)
 from jettison.solvers.remat_offload.tensor_lifetimes import Gap, TensorLifetimes
 from tests.drawing.chains import chain_of, random_chain
 from tests.remat_offload.cases import LINKS, offload_cases
@@ -175,9 +179,12 @@ def test_its_table_is_as_coarse_as_memory_demands(monkeypatch: pytest.MonkeyPatc
         asked.append(slots)
         return persistent_curve(chain, memories, slots, *rest)
 
-    monkeypatch.setattr(rotor, "LARGEST_TABLE_BYTES", 28 * 201 * 8)
     monkeypatch.setattr(autocapper, "persistent_curve", noted)
-    outcome = solve_autocapper(RematOffloadChain(UNIFORM, 12, "1GB/s"), SolveOptions())
+    outcome = solve_autocapper(
+        RematOffloadChain(UNIFORM, 12, "1GB/s"),
+        SolveOptions(),
+        AutocapperParams(largest_table_bytes=28 * 201 * 8),
+    )
     assert outcome.termination is Termination.COMPLETED
     assert asked == [200]
 

@@ -11,7 +11,7 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.remat_offload.problem import Transfers
 from jettison.solvers.core.registry import methods_of
 from jettison.studies.study import Cell, Study
-from tests.studies.tiny_study import small_chain
+from tests.studies.tiny_study import small_chain, write_study
 
 GRID = """
 [[grid]]
@@ -211,3 +211,30 @@ def test_a_product_that_is_too_large_is_refused_before_it_is_made(tmp_path: Path
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.toml"):
         Study.from_toml(tmp_path / "none.toml")
+
+
+def test_parameters_of_a_grid_are_those_that_are_not_the_default(tmp_path: Path) -> None:
+    path = write_study(tmp_path, methods=("rotor", "store-all"))
+    with path.open("a") as stream:
+        stream.write("\n[grid.params.rotor]\nfirst_slots = 40\nlargest_table_bytes = 4294967296\n")
+    rotor, stored = Study.from_toml(path).cells
+    assert rotor.params == (("first_slots", 40),)
+    assert stored.params == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[grid.params.rotor]\nslots = 4", r"grid\[0\]\.params\.rotor\.slots: there is no such"),
+        ("[grid.params.rotor]\nfirst_slots = 0", r"params\.rotor\.first_slots: 0; write a whole"),
+        ("[grid.params.revolve]", r"grid\[0\]\.params\.revolve: the grid has no such method"),
+        ("[grid.params]\nrotor = 3", r"grid\[0\]\.params: {'rotor': 3}; write \[grid\.params\.MET"),
+    ],
+)
+def test_wrong_parameters_of_a_grid_are_named(tmp_path: Path, text: str, message: str) -> None:
+    path = write_study(tmp_path)
+    with path.open("a") as stream:
+        stream.write(f"\n{text}\n")
+    with pytest.raises(InputError, match=message) as refused:
+        Study.from_toml(path)
+    assert refused.value.source == str(path)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from jettison.instances.core.errors import InputError
+from jettison.solvers.remat_chain.rotor import RotorParams
 from jettison.studies.result_folder import ResultFolder
 from jettison.studies.study import Study
 from jettison.studies.sweep import plan_study
@@ -159,3 +160,18 @@ def test_ctrl_c_kills_the_running_jobs_which_leave_no_record(
     assert records(results) == []
     assert Driver(path, results, starts).end()[0] == 0
     assert len(records(results)) == 3
+
+
+def test_a_record_names_the_parameters_that_its_method_had(tmp_path: Path) -> None:
+    path, results = write_study(tmp_path), tmp_path / "results"
+    text = path.read_text()
+    path.write_text(f"{text}\n[grid.params.rotor]\nfirst_slots = 40\n\n{text}")
+    swept(path, results)
+    coarse, usual = sorted(
+        (json.loads(record.read_text()) for record in records(results)),
+        key=lambda record: "params" not in record["job"],
+    )
+    assert coarse["job"]["params"] == {"first_slots": 40}
+    assert coarse["params_sha256"] == RotorParams(first_slots=40).sha256
+    assert usual["params_sha256"] == RotorParams().sha256
+    assert coarse["key"] != usual["key"]

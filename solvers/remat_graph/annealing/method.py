@@ -51,13 +51,20 @@ result is the same for a seed if no time limit ends the search.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
+import numpy as np
+
+from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.remat_graph.problem import RematGraph
+from jettison.schedules.core.any_schedule import Schedule
+from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
+from jettison.solvers.core.params import Params
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_graph.kernel_arrays import graph_arrays
 from jettison.solvers.remat_graph.memory_floor import memory_for_everything, too_little_memory
@@ -67,9 +74,31 @@ ROUNDS = 7
 MOVES = 5_000
 
 
-def solve_anneal(problem: RematGraph, options: SolveOptions) -> Outcome:
+@dataclass(frozen=True, kw_only=True)
+class AnnealParams(Params):
+    """How long annealing goes on.
+
+    Attributes
+    ----------
+    rounds
+        How often the temperature falls; each round is three times as long as the one before.
+    moves_at_once
+        Moves between two looks at the clock.
+    """
+
+    rounds: int = ROUNDS
+    moves_at_once: int = MOVES
+
+
+ANNEAL = AnnealParams()
+
+
+def solve_anneal(
+    problem: RematGraph, options: SolveOptions, params: AnnealParams = ANNEAL
+) -> Outcome:
     """Return the fastest staged schedule found, or a note that none was.
 
+    A staged start is known from the beginning, and the first round starts from it.
     Only sizes prove that nothing fits; a search in vain proves nothing.
     """
     settled = too_little_memory(problem) or memory_for_everything(problem)
@@ -77,8 +106,18 @@ def solve_anneal(problem: RematGraph, options: SolveOptions) -> Outcome:
         return settled
     graph = problem.instance
     clock = Clock(options.time_limit_s)
-    search = annealing_of(problem, options.seed, graph.base_time_ns)
-    termination = run_annealing(search, graph.base_time_ns, options, clock)
+    search = annealing_of(problem, options.seed, graph.base_time_ns, params.rounds)
+    start = _staged(graph, options.start)
+    if start is not None:
+        search.start_from(np.array(start.computations, dtype=np.int32))
+    termination = run_annealing(
+        search,
+        graph.base_time_ns,
+        options,
+        clock,
+        moves_at_once=params.moves_at_once,
+        graph=graph,
+    )
     work = {"moves": search.tried}
     if search.time_ns is None:
         return Outcome(
@@ -91,6 +130,14 @@ def solve_anneal(problem: RematGraph, options: SolveOptions) -> Outcome:
         schedule=GraphSchedule.from_computations(graph, search.computations),
         work=work,
     )
+
+
+def _staged(graph: Graph, start: Schedule | None) -> GraphSchedule | None:
+    """Return a start that annealing can begin from: its states are staged."""
+    if not isinstance(start, GraphSchedule):
+        return None
+    is_staged = ScheduleClass.STAGED.covers(start.replay(graph).schedule_class)
+    return start if is_staged else None
 
 
 def annealing_of(
@@ -112,12 +159,22 @@ def run_annealing(
     options: SolveOptions,
     clock: Clock,
     most_moves: float = math.inf,
+    moves_at_once: int = MOVES,
+    graph: Graph | None = None,
 ) -> Termination:
-    """Search until all rounds or moves are over, the time is up or the user interrupts."""
+    """Search until all rounds or moves are over, the time is up or the user interrupts.
+
+    With the graph, `options.on_schedule` hears of each better schedule.
+    """
+    told_ns: int | None = None
     with Ending() as ending:
         while not search.is_over and search.tried < most_moves:
-            search.run(MOVES, None if options.time_limit_s is None else clock.left_s)
+            search.run(moves_at_once, None if options.time_limit_s is None else clock.left_s)
             time_ns = search.time_ns
+            if graph is not None and options.on_schedule is not None and time_ns != told_ns:
+                schedule = GraphSchedule.from_computations(graph, search.computations)
+                options.on_schedule(schedule, schedule.replay(graph))
+                told_ns = time_ns
             if options.on_progress is not None:
                 options.on_progress(Progress(clock.seconds, time_ns, floor_ns))
             if time_ns is not None and options.is_close_enough(time_ns, floor_ns, floor_ns):

@@ -56,6 +56,7 @@ from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
+from jettison.solvers.core.params import Params
 from jettison.solvers.core.search import Incumbent, Rounds, search_in_rounds
 from jettison.solvers.core.status import Termination
 from jettison.solvers.core.work import WorkShare
@@ -75,7 +76,7 @@ from jettison.solvers.remat_graph.presolve.presolved import fixings_of, presolve
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExactParams:
+class ExactParams(Params):
     """What the search by cuts can be told.
 
     Attributes
@@ -86,8 +87,10 @@ class ExactParams:
         Columns R and S of the largest model that is built.
     new_cuts, new_slots
         How many a round adds at most.
-    least_moves, times_all
-        Of a run of HiGHS, as `WorkShare` has them.
+    least_moves
+        Work that every run of HiGHS may do, in moves of annealing that take as long.
+    times_all
+        A run of HiGHS may do so many times the work of all before it.
     moves_at_once
         Moves of annealing between two looks at the clock.
     beside
@@ -139,6 +142,7 @@ def solve_graph_exact(
     incumbent, annealing = rounds.incumbent, rounds.annealing
     baselines = BaselineStarts(problem, options, clock, incumbent, params.moves_per_baseline)
     rounds.beside = baselines.grant
+    incumbent.begin_from(options.start, GraphSchedule, ScheduleClass.IN_ORDER)
     with Ending() as ending:
         annealing.find_first()
         ending.termination = search_in_rounds(rounds, incumbent, clock)

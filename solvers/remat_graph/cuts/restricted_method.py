@@ -33,6 +33,7 @@ from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.params import Params
 from jettison.solvers.core.search import Incumbent, Rounds, search_in_rounds
 from jettison.solvers.core.status import Termination
 from jettison.solvers.core.work import WorkShare
@@ -46,7 +47,7 @@ from jettison.solvers.remat_graph.memory_floor import memory_for_everything, too
 
 
 @dataclass(frozen=True, kw_only=True)
-class RestrictedParams:
+class RestrictedParams(Params):
     """What the restricted search can be told.
 
     Attributes
@@ -55,8 +56,10 @@ class RestrictedParams:
         Columns R and S of the largest model that is built.
     new_cuts, new_slots
         How many a round adds at most.
-    least_moves, times_all
-        Of a run of HiGHS, as `WorkShare` has them.
+    least_moves
+        Work that every run of HiGHS may do, in moves of annealing that take as long.
+    times_all
+        A run of HiGHS may do so many times the work of all before it.
     """
 
     most_columns: int = 50_000

@@ -43,6 +43,7 @@ from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on, run_to_its_end
 from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
+from jettison.solvers.core.params import Params
 from jettison.solvers.core.search import Incumbent, Rounds, search_in_rounds
 from jettison.solvers.core.status import Termination
 from jettison.solvers.core.work import WorkShare, moves_of_a_limit
@@ -56,7 +57,7 @@ METHOD = "any-order-bound"
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnyOrderParams:
+class AnyOrderParams(Params):
     """What the bound for any order can be told.
 
     Attributes

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jettison.instances.remat_sharding.problem import RematSharding
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.schedules.remat_sharding.schedule import ShardedSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, SolveOptions
@@ -43,6 +45,7 @@ def solve_sharded_exact(
     if presolved is None:
         return no_choice(problem.instance)
     rounds = ShardedRounds(problem, presolved, options, clock, "exact", params)
+    rounds.incumbent.begin_from(options.start, ShardedSchedule, ScheduleClass.STAGED)
     with Ending() as ending:
         rounds.find_early_plans_of_a_large_problem()
         ending.termination = search_in_rounds(rounds, rounds.incumbent, clock)

@@ -34,6 +34,7 @@ from jettison.solvers.core.baselines_first import schedules_of_baselines
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
+from jettison.solvers.core.params import Params
 from jettison.solvers.core.search import Incumbent, Rounds
 from jettison.solvers.core.status import Termination
 from jettison.solvers.core.work import WorkShare, moves_of_a_limit, share_of_moves
@@ -52,7 +53,7 @@ from jettison.solvers.remat_sharding.kiwi.reduced import find_reduced
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShardedParams:
+class ShardedParams(Params):
     """What the search for strategies and recomputation can be told.
 
     Attributes
@@ -72,8 +73,10 @@ class ShardedParams:
         rather than improve it.
     new_cuts, new_slots
         How many a round adds at most.
-    least_moves, times_all
-        Of a run of HiGHS, as `WorkShare` has them.
+    least_moves
+        Work that every run of HiGHS may do, in moves of annealing that take as long.
+    times_all
+        A run of HiGHS may do so many times the work of all before it.
     """
 
     most_columns: int = 200_000

@@ -12,6 +12,7 @@ from jettison.cli.arguments import (
     InstanceName,
     JsonOption,
     ModelsOption,
+    ParamsOption,
     ProblemName,
     SeedOption,
     ThreadsOption,
@@ -21,6 +22,7 @@ from jettison.cli.arguments import (
 )
 from jettison.cli.exit_status import ExitStatus
 from jettison.cli.output import ProgressLine, percent, print_json, print_table
+from jettison.cli.params_file import read_params
 from jettison.cli.posed_problem import make_problem
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.units import format_bytes, format_ns
@@ -59,6 +61,7 @@ def compare(
         str | None,
         typer.Option(metavar="NAMES", help="Names separated by commas; all methods by default."),
     ] = None,
+    params: ParamsOption = None,
     time_limit: TimeLimitOption = 60.0,
     gap: GapOption = 0.0,
     threads: ThreadsOption = 1,
@@ -95,18 +98,19 @@ def compare(
             field="bandwidth",
             expected="leave out --plot, or give one bandwidth",
         )
+    tuning = read_params(params, problem, names or [item.name for item in methods_of(problem)])
     line = ProgressLine(f"{problem} {problems[0].instance.name}")
     options = SolveOptions(
         time_limit_s=time_limit, gap=gap, threads=threads, seed=seed, on_progress=line
     )
     try:
-        results = compare_all(problems, names, options)
+        results = compare_all(problems, names, options, tuning)
         if certify:
             results = with_certified_bounds(results, options)
     finally:
         line.close()
     if plot is not None:
-        from jettison.cli.compare_plot import plot_compare
+        from jettison.cli.compare.picture import plot_compare
         from jettison.schedules.core.picture_file import save_figure
 
         save_figure(plot_compare(results), plot)

@@ -1,0 +1,1 @@
+"""jettison compare: its command and its picture."""

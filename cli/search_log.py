@@ -1,0 +1,55 @@
+"""The log of a search: one line on standard error for each better schedule and larger bound."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from jettison.cli.describe import duration
+from jettison.cli.output import percent
+from jettison.instances.core.units import format_bytes, format_ns
+from jettison.schedules.core.any_schedule import Schedule
+from jettison.schedules.core.replay import Replay
+from jettison.solvers.core.bound import Bound
+from jettison.solvers.core.gap import gap_of
+from jettison.solvers.core.problem import Problem
+
+_DIGITS = 6
+
+
+class SearchLog:
+    """Writes what a search finds, as it finds it.
+
+    Parameters
+    ----------
+    problem
+        What is searched.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._started = time.perf_counter()
+        self._time_ns: int | None = None
+        self._bound: Bound | None = None
+
+    def schedule(self, _: Schedule, replay: Replay) -> None:
+        """Write a line for a better schedule."""
+        self._time_ns = replay.time_ns
+        peak = format_bytes(replay.peak_bytes)
+        self._write("schedule", f"{duration(self._problem, replay.time_ns)}, peak {peak}")
+
+    def bound(self, bound: Bound) -> None:
+        """Write a line for a larger bound."""
+        if self._bound is None or bound.time_ns > self._bound.time_ns:
+            self._bound = bound
+        value = format_ns(bound.time_ns, _DIGITS)
+        self._write("bound", f"{value} for {bound.valid_for}, by {bound.method}")
+
+    def _write(self, what: str, text: str) -> None:
+        gap = ""
+        if self._time_ns is not None and self._bound is not None:
+            base_ns = self._problem.base_time_ns
+            share = gap_of(self._time_ns, min(self._bound.time_ns, self._time_ns), base_ns)
+            gap = f"; gap {percent(share)}"
+        seconds = time.perf_counter() - self._started
+        sys.stderr.write(f"{seconds:9.3f} s  {what:8}  {text}{gap}\n")

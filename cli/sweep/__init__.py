@@ -1,0 +1,1 @@
+"""jettison sweep: its command and its progress."""

@@ -1,0 +1,104 @@
+"""Parameters of methods: constants of an algorithm that a caller may change, with their meaning."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from math import isfinite
+from typing import ClassVar, Self
+
+from jettison.instances.core.content_hash import content_sha256
+from jettison.instances.core.errors import InputError
+
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "str": (str,),
+}
+_WORDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text"}
+# In the section Attributes of a docstring: names at its margin, their meaning below, indented.
+_ATTRIBUTES = re.compile(r"^Attributes\n-+\n(.*?)(?=^\w[^\n]*\n-+\n|\Z)", re.MULTILINE | re.DOTALL)
+_ATTRIBUTE = re.compile(r"^(\w[\w, ]*)\n((?:[ ]+[^\n]*\n?|\n)+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Params:
+    """What a method can be told beside `SolveOptions`: the base of a frozen dataclass for each.
+
+    Every field has a default, the constant with which the method was tuned, and stands in the
+    section Attributes of the docstring, from where `jettison list methods -v` takes its meaning.
+    Fields are whole numbers, numbers, texts, or true or false.
+
+    Whole numbers are at least 1, and other numbers above 0, unless `at_least` says otherwise.
+
+    Raises
+    ------
+    InputError
+        If a value is of another kind, or out of range.
+    """
+
+    at_least: ClassVar[Mapping[str, float]] = {}
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            self._check(field.name, str(field.type), getattr(self, field.name))
+
+    def _check(self, name: str, kind: str, value: object) -> None:
+        least = self.at_least.get(name, 1 if kind == "int" else 0)
+        # A share of nothing, or a division by it, is meant by no method that does not say so.
+        is_open = kind == "float" and name not in self.at_least
+        is_number = kind in {"int", "float"}
+        fits = isinstance(value, _KINDS[kind]) and isinstance(value, bool) == (kind == "bool")
+        if fits and is_number and isinstance(value, int | float):
+            fits = isfinite(value) and (value > least if is_open else value >= least)
+        if not fits:
+            bound = f" {'above' if is_open else 'from'} {least:g}" if is_number else ""
+            raise InputError(f"{value!r}", field=name, expected=f"write {_WORDS[kind]}{bound}")
+
+    def with_values(self, values: Mapping[str, object]) -> Self:
+        """Return the parameters with some of them changed, by name.
+
+        Raises
+        ------
+        InputError
+            If there is no parameter of a name, or as for the class.
+        """
+        known = [field.name for field in fields(self)]
+        for name in values:
+            if name not in known:
+                similar = difflib.get_close_matches(name, known, n=1)
+                advice = f"write {similar[0]}, or " if similar else ""
+                raise InputError(
+                    "there is no such parameter",
+                    field=name,
+                    expected=f"{advice}choose of {', '.join(known) or 'none'}",
+                )
+        return replace(self, **values)
+
+    @property
+    def sha256(self) -> str:
+        """Hash of all values, by which the record of a run names them."""
+        return content_sha256(asdict(self))
+
+    @classmethod
+    def meanings(cls) -> dict[str, str]:
+        """Return what each parameter means, from the docstring of the class."""
+        section = _ATTRIBUTES.search(inspect.getdoc(cls) or "")
+        found: dict[str, str] = {}
+        for names, meaning in _ATTRIBUTE.findall("" if section is None else section[1] + "\n"):
+            for name in names.split(","):
+                found[name.strip()] = " ".join(meaning.split())
+        return {field.name: found.get(field.name, "") for field in fields(cls)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoParams(Params):
+    """The parameters of a method that has none."""
+
+
+ParamsGiven = Params | Mapping[str, object]
+"""All parameters of a method in its own type, or some by name."""
