@@ -22,8 +22,8 @@ start of operation :math:`k` to that of the next one:
 
 Rows, in this order: ``out_k``, ``in_k`` (2); ``apart_i`` (3); ``stock_i_k``, which holds around the
 cycle and is (5) with the bounds of :math:`m`; ``sent_i_k``; ``memory_k`` (4); ``kept_i_k`` (6);
-``whole_i`` (7); ``late_i``, ``early_i`` (8); then the rows of the cuts, ``turn_i``, ``after_i``,
-``first_i`` and ``deleted_i_k``, ``copied_i_k``. The durations add up to the offset.
+``whole_i`` (7); ``late_i``, ``early_i`` (8); then the valid inequalities of the option, ``turn_i``,
+``after_i``, ``first_i`` and ``deleted_i_k``, ``copied_i_k``. The durations add up to the offset.
 
 Version 1. Options: ``cuts``, a list of ``3a``, ``3b``, ``7'``, ``6c``.
 """

@@ -4,9 +4,10 @@ Every computation of a node opens an interval, from the computation to the momen
 freed; a node has at most :math:`c` intervals. Source: Moccasin (Bartan et al., ICML 2023,
 arXiv:2304.14463), a constraint program over the starts and ends of intervals, with a fixed order of
 first computations and a cumulative constraint for the memory. Here it is a MILP over the same
-points, in the paper's staged form: the moments are *slots* :math:`(t, q)`, :math:`0 \le q \le t <
-n`, one after the other, which the paper numbers :math:`t (t+1) / 2 + q`. An interval of :math:`v`
-starts at a slot :math:`(t, v)`, its first one at :math:`(v, v)`.
+points, in the paper's staged form: its moments are the recomputation slots, *slots* for short,
+:math:`(t, q)`, :math:`0 \le q \le t < n`, one after the other, which the paper numbers
+:math:`t (t+1) / 2 + q`. An interval of :math:`v` starts at a slot :math:`(t, v)`, its first one at
+:math:`(v, v)`.
 
 Nodes are counted from 0 to :math:`n-1`, as in `Graph`; :math:`\mathrm{in}(k)` are the inputs of
 :math:`k`. Durations are :math:`C_v`, outputs :math:`M_v`, workspaces :math:`W_v`, the memory is

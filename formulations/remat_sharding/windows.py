@@ -100,7 +100,7 @@ has (need), (again), (stay) and (memory); a parameter is in memory at :math:`t` 
 
 Slots
 -----
-As in `remat_graph.windows.frontier`, for staged plans: at slot :math:`(t, q)`
+Recomputation slots as in `remat_graph.windows.frontier`, for staged plans: at slot :math:`(t, q)`
 
 .. math::
     \text{(slot)} \quad & \sum_{i \in P, i < t} \sum_k m_{ik} s_{ik}

@@ -188,7 +188,7 @@ class WeightOffloadMilp:
     printed
         Rows to take as they are printed; then the model bounds nothing.
     cuts
-        Inequalities to add.
+        Valid inequalities to add.
     """
 
     printed: frozenset[PrintedRow] = frozenset()

@@ -16,9 +16,9 @@ from jettison.instances.multi_model.sub_array import SubArray
 class MultiModelTraining:
     r"""Run one training iteration of every model of `instance` within `memory`.
 
-    The models are divided into *units*: a pair of sub-arrays that are interleaved, or one sub-array
-    alone. Units are trained one after the other, each with the device to itself, as a user would
-    who trains them in turn; the time of an iteration is the sum over the units.
+    The models are divided into *training units*: a pair of sub-arrays that are interleaved, or one
+    sub-array alone. Units are trained one after the other, each with the device to itself, as a
+    user would who trains them in turn; the time of an iteration is the sum over the units.
 
     Attributes
     ----------

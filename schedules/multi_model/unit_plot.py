@@ -50,7 +50,7 @@ def plot_training(replay: TrainingReplay, *, title: str) -> Figure:
     r"""Draw the longest training unit of one iteration.
 
     Above, what runs for each sub-array, and what is on its way in each direction of the link. The
-    device runs one thing at a time; where it waits, both of its lanes are grey, and a moment that
+    device runs one thing at a time; where it waits, both of its lanes are grey, and a wait that
     would be too short to see is drawn wider. Below, on the same axis of time, memory in use. A
     dotted line divides the two rounds of a pair. The schedule need not be valid.
 

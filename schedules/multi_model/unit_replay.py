@@ -18,8 +18,8 @@ feature map; and at a discard, once all that was issued before it and reads the 
 ended. While memory is short, an operation waits for what is going to return; if that is not
 enough, the memory is exceeded.
 
-The next round of a unit starts when all operations of the round have ended, the next unit likewise.
-Of a pair, the first round finds what the second leaves.
+The next round of a training unit starts when all operations of the round have ended, and so does
+the next unit. Of a pair, the first round finds what the second leaves.
 """
 
 from __future__ import annotations

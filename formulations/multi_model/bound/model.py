@@ -3,7 +3,8 @@ r"""Lower bound on the time of one training unit of µ-TWO, for every schedule o
 A training unit is a pair of sub-arrays or one alone. The model fixes neither the interleaving nor
 the times of copies: it holds for every order of operators and transfers that the replay accepts.
 
-In a *round* the forward pass of sub-array f and the backward pass of sub-array b share the device:
+In a training round, *round* for short, the forward pass of sub-array f and the backward pass of
+sub-array b share the device:
 :math:`f \ne b` in the two rounds of a pair, :math:`f = b` in the round of a sub-array alone, where
 the backward pass comes last. Operators run for :math:`u_p` and :math:`v_j`; :math:`P` and
 :math:`J` are some of the positions (*milestones*), the last and the first among them, for f and b.
