@@ -86,7 +86,7 @@ class GivenChain:
             if stage.saved_bytes < stage.output_bytes:
                 raise CertificateError(f"stage {number} saves less than its output")
         if stages[-1].output_bytes:
-            raise CertificateError("the last stage, which is the loss, has an output")
+            raise CertificateError("the last stage, the loss, has an output that is not 0 bytes")
         return cls(
             input_bytes=integer_field(document, "input_bytes"),
             stages=stages,

@@ -24,7 +24,7 @@ class PersistentChain:
     def __init__(self, instance: Mapping[str, Any]) -> None:
         chain = GivenChain.from_json(instance)
         if len(chain) > _MOST_STAGES:
-            raise CertificateError(f"{len(chain)} stages; steps of {_MOST_STAGES} are checked")
+            raise CertificateError(f"{len(chain)} stages; at most {_MOST_STAGES} are checked")
         self.count = len(chain)
         self.base_ns = chain.base_time_ns
         self.forward_ns = [0, *(stage.forward_ns for stage in chain.stages)]

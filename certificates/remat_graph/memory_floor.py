@@ -1,4 +1,4 @@
-r"""Memory floor of a graph: what single operations need, and the kept values together.
+r"""Memory floor of a graph: the needs of single operations, and of the kept values together.
 
 There are no columns: a step of any kind computes every node at least once, so that its time is at
 least :math:`\sum_i C_i`, the offset, and in memory :math:`B` it needs

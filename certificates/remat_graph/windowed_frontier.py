@@ -20,7 +20,7 @@ but the last ``ever``, ``lost``, ``path``; then for each slot ``later`` and ``sl
 up to the offset. Without slots the claim is about schedules in order, unless `staged` is set; with
 slots about staged schedules, which compute nothing again after the last first computation.
 
-Version 1. Options: ``cuts``, a list; ``slots``, a list of pairs, the recomputation slots; ``staged``.
+Version 1. Options: ``cuts``, a list; ``slots``, the recomputation slots, pairs; ``staged``.
 """
 
 # The symbols of the model are the names of the code.

@@ -57,7 +57,7 @@ def kiwi_reduced_compact(
     Raises
     ------
     CertificateError
-        If the instance is no sharded graph, an operator comes after a backward one and is none, or
+        If the instance is no sharded graph, a backward operator comes before one that is not, or
         the memory or an option is not what the model needs.
     """
     only_fields(resources, {"memory_bytes"}, "resources")
@@ -79,7 +79,7 @@ class _Moments:
         self.sharded = sharded
         is_backward = [operator.role == "backward" for operator in sharded.operators]
         if is_backward != sorted(is_backward):
-            raise CertificateError("an operator comes after a backward one and is none")
+            raise CertificateError("an operator that is not backward comes after a backward one")
         self.again_at: dict[int, int] = {}
         self.last_forward_use: list[int] = []
         self.last_use: list[int] = []

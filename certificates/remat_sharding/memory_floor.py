@@ -1,4 +1,4 @@
-r"""Memory floor of a sharded graph: what single operators need, and the values at the end.
+r"""Memory floor of a sharded graph: the needs of single operators, and of the values at the end.
 
 There are no columns: in memory :math:`B` every plan in the order of the graph needs
 

@@ -137,7 +137,7 @@ class StrategyColumns:
         return PairColumns(rows, columns, e)
 
     def _add_up(self, name: str, columns: Sequence[int], others: Sequence[int]) -> None:
-        """Add the row that columns sum up to what others do."""
+        """Add the row that two sums of columns are equal."""
         coefficients = [*([1] * len(columns)), *([-1] * len(others))]
         self._model.equal(name, [*columns, *others], coefficients, 0)
 

@@ -110,7 +110,9 @@ def _nodes(instance: Mapping[str, Any]) -> tuple[list[_Node], dict[str, int]]:
             for usage in list_field(entry, "usages_bytes")
         ]
         if begin > end or not costs or len(costs) != len(usages):
-            raise CertificateError(f"node {len(nodes)} ends before it begins, or its lists differ")
+            raise CertificateError(
+                f"node {len(nodes)} ends before it begins, has no costs, or its lists differ"
+            )
         nodes.append(_Node(begin, end, costs, usages))
     return nodes, position_of
 

@@ -51,7 +51,7 @@ def three_partition_triples(
     count = Counter(values)
     distinct = sorted(count)
     if len(distinct) > _MOST_VALUES:
-        raise CertificateError(f"{len(distinct)} values; triples of {_MOST_VALUES} are built")
+        raise CertificateError(f"{len(distinct)} values; at most {_MOST_VALUES} are checked")
     model = IntegerModel()
     covers: dict[int, list[int]] = {value: [] for value in distinct}
     for position, first in enumerate(distinct):
@@ -86,7 +86,7 @@ def three_partition_assignment(
     """
     values, target = _items(instance, resources, options)
     if len(values) > _MOST_ASSIGNED_ITEMS:
-        raise CertificateError(f"{len(values)} items; {_MOST_ASSIGNED_ITEMS} can be assigned")
+        raise CertificateError(f"{len(values)} items; at most {_MOST_ASSIGNED_ITEMS} are checked")
     order = sorted(range(len(values)), key=lambda item: (-values[item], item))
     place = {item: number for number, item in enumerate(order)}
     model = IntegerModel()

@@ -263,7 +263,7 @@ class _Writer:
             self.model.at_least(f"memory_{k}", [*total], [*total.values()], excess)
 
     def _numbers(self, letter: str, word: str, worth: Sequence[int]) -> list[int]:
-        """Add columns for what the layers that may be absent are worth together, by layer."""
+        """Add columns, by layer, for the total worth of the layers that may be absent."""
         most = sum(worth)
         columns = [0, *(self.model.add_column(f"{letter}_{i}", 0, most) for i in self.layers)]
         self._add_steps(word, columns, worth)
@@ -292,7 +292,7 @@ class _Writer:
             self.model.at_least(f"blocks_{k}", [*total], [*total.values()], least)
 
     def _add_cover(self) -> None:
-        """Add the least number of layers that make up what has to be absent."""
+        """Add the rows on the least number of layers that have to be absent."""
         weights = self.given.weights
         if all(size in {0, self.block} for size in weights):
             return

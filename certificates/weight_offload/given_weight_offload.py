@@ -70,7 +70,7 @@ class GivenWeightOffload:
         only_fields(resources, {"memory_bytes", "bytes_per_s"}, "resources")
         chain = GivenChain.from_json(instance)
         if len(chain) > most_layers:
-            raise CertificateError(f"{len(chain)} layers; the model is built for {most_layers}")
+            raise CertificateError(f"{len(chain)} layers; at most {most_layers} are checked")
         bytes_per_s = integer_field(resources, "bytes_per_s", least=1)
         weights = tuple(stage.weight_bytes for stage in chain.stages)
         forward, backward, saved = [], [], chain.input_bytes

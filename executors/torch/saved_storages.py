@@ -121,7 +121,7 @@ class SavedStorages:
         return packed.on(storage)
 
     def check_versions(self) -> None:
-        """Check, when the forward operation ends, that it has not written to what it saved.
+        """Check, when the forward operation ends, that it has not written to its saved tensors.
 
         Autograd does not look at versions of what passes through hooks.
 

@@ -96,7 +96,7 @@ from jettison.instances.remat_chain.problem import RematChain
 
 
 def bytes_beside_stage(chain: Chain, memory_bytes: int, number: int) -> int:
-    r"""Return :math:`A_\ell`: what is left for the stages below; negative if nothing fits."""
+    r"""Return :math:`A_\ell`: the memory left for the stages below; negative if nothing fits."""
     stage = chain.stage(number)
     backward_bytes = (
         stage.output_bytes + chain.backward_output_bytes(number) + stage.backward_overhead_bytes

@@ -84,7 +84,7 @@ def _in_units(amount: int, unit: int) -> float:
 
 
 def _unit_of(largest: int) -> int:
-    """Return the least power of two that divides an amount down to what a model may hold."""
+    """Return the least power of two that scales an amount down to the largest of a model."""
     return 1 << max(0, -(-largest // _LARGEST_IN_MODEL) - 1).bit_length()
 
 

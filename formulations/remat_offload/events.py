@@ -217,7 +217,7 @@ class _Rows:
         self._link("down", self.columns.back, self.columns.trip)
 
     def _link(self, name: str, *kinds: dict[tuple[int, Part], int]) -> None:
-        """Add what one direction of the link carries in each interval."""
+        """Add the rows on the bytes that one direction of the link carries in each interval."""
         for i in range(4 * self.when.stages):
             copies = [
                 (moved[i, x], x) for moved in kinds for x in self.when.held(i) if (i, x) in moved

@@ -46,7 +46,7 @@ class Intervals:
 
     @property
     def tensors(self) -> list[Part]:
-        """All tensors: the activations but for the loss, from 0, and what stages save, from 1."""
+        """All tensors: activations from 0, without the loss, and saved values from stage 1."""
         return [
             *(Part("a", k) for k in range(self.stages)),
             *(Part("s", k) for k in range(1, self.stages + 1)),

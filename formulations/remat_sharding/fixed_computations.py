@@ -84,7 +84,7 @@ class FixedComputations:
                 )
 
     def build(self, problem: RematSharding) -> FixedComputationsModel:
-        """Build the model, in linear time and what is in memory at each row."""
+        """Build the model, in time linear in the graph and in the values in memory at each row."""
         sharded = problem.instance
         times = Counter(
             item.node for item in self.operations if item.kind is GraphOperationKind.COMPUTE

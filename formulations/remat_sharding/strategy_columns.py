@@ -107,7 +107,7 @@ class StrategyColumns:
         return columns, [size for i in listed for size in self.m[i]]
 
     def cost(self, i: int, k: int) -> float:
-        """Return what one computation costs, with resharding from its own choice; 0 if forbidden.
+        """Return the time of one computation, with resharding inside its group; 0 if forbidden.
 
         As the model counts it.
         """

@@ -162,7 +162,7 @@ class WindowedSharding:
             raise InputError(
                 f"{self.valid_for}",
                 field="valid_for",
-                expected="slots hold for staged plans, other rows for those in order too",
+                expected="write staged, or without slots in-order",
             )
         known = set(self.cuts)
         for t, q in self.slots:

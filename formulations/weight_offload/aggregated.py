@@ -192,7 +192,7 @@ class Aggregated:
             raise InputError(
                 "a chain without weights",
                 source=problem.instance.name,
-                expected="nothing can leave memory: only its operations take time",
+                expected="give stages weight_bytes: without weights the time is that of operations",
             )
         scale = WeightOffloadScale.of(problem)
         return AggregatedModel(scale, InventoryWriter(scale, self.layers).model())

@@ -48,7 +48,7 @@ def topological_order(inputs: Mapping[str, Iterable[str]]) -> list[str]:
 
 
 def check_inputs(inputs: Mapping[str, Sequence[str]], field: str, noun: str) -> None:
-    """Refuse inputs that are unknown, form a cycle, or come after what reads them.
+    """Check the inputs of a graph: refuse unknown ones, cycles, and orders that do not fit.
 
     Parameters
     ----------

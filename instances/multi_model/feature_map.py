@@ -60,7 +60,7 @@ class FeatureMap:
         checked_column(self.swap_ns, "swap_ns", "nanoseconds")
 
     def to_json(self) -> dict[str, object]:
-        """Return the feature map as a JSON object; what has its default is left out."""
+        """Return the feature map as a JSON object, without fields that have their default."""
         document: dict[str, object] = {
             "name": self.name,
             "size_bytes": list(self.size_bytes),

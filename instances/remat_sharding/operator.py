@@ -156,7 +156,7 @@ class Operator:
         )
 
     def to_json(self) -> dict[str, object]:
-        """Return the operator as a JSON object; what has its default is left out."""
+        """Return the operator as a JSON object, without fields that have their default."""
         document: dict[str, object] = {
             "name": self.name,
             "role": str(self.role),

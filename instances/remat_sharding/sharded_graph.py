@@ -270,7 +270,7 @@ class ShardedGraph(InstanceDocument):
 
     @cached_property
     def base_time_ns(self) -> int:
-        """Time below which no plan is: each group of followers at its fastest strategy, each input.
+        """Base time, a lower bound: each group at its fastest strategy, each input at its cheapest.
 
         Not the time of a plan, as a rule: the strategies need not go together.
         """
@@ -289,7 +289,7 @@ class ShardedGraph(InstanceDocument):
 
     @cached_property
     def least_peak_bound_bytes(self) -> int:
-        """Memory below which no plan in the order of the graph exists, whatever the strategies.
+        """Memory floor: a memory below which no plan in the order of the graph exists.
 
         Each operator needs its output and its inputs at once beside the parameters before it; the
         kept values and the parameters stand together at the end.

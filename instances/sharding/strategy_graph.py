@@ -230,7 +230,7 @@ class StrategyGraph(InstanceDocument):
 
     @cached_property
     def store_all_peak_bytes(self) -> int:
-        """Peak where every node takes its cheapest strategy, whatever the edges cost.
+        """Peak where every node takes the strategy that is cheapest without edges.
 
         Shares of memory are shares of this peak.
         """

@@ -19,7 +19,7 @@ from jettison.instances.tensor_programs.tensor_program import TensorProgram
 def on_v100_mesh(
     program: TensorProgram, mesh: tuple[int, ...], slowdown: int, name: str
 ) -> ShardedGraph:
-    """Return the graph of a program on a mesh of V100 cards; its provenance says what is assumed.
+    """Return the sharded graph of a program on a mesh of V100 cards, with assumed rates.
 
     Raises
     ------

@@ -81,7 +81,7 @@ class KnownShards:
 
 
 def share_name(work: LocalWork) -> str:
-    """Return what a measurement of a share depends on, as a text."""
+    """Return the key of a measurement: all that the time of a share depends on, as a text."""
     shapes = ",".join("x".join(map(str, shape)) for shape in (*work.operand_shapes, work.shape))
     sizes = ",".join(map(str, work.element_bytes))
     return (

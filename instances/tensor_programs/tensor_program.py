@@ -134,7 +134,7 @@ class TensorOperation:
         return self.subscripts.partition("->")[2]
 
     def axes(self, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
-        """Return the axes, each with what a number of parts must divide; `shapes` of the operands.
+        """Return the axes, each with the size that its parts must divide; `shapes` of the operands.
 
         The axes of the result come first. A merged dimension and its major part share an axis, and
         both must be divided into equal parts: the greatest common divisor of the sizes.
@@ -153,7 +153,7 @@ class TensorOperation:
         return math.prod(self.shape) * self.element_bytes
 
     def to_json(self) -> dict[str, object]:
-        """Return the operation as a JSON object; what has its default is left out."""
+        """Return the operation as a JSON object, without fields that have their default."""
         document: dict[str, object] = {
             "name": self.name,
             "role": str(self.role),

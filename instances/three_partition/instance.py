@@ -119,7 +119,7 @@ class ThreePartition(InstanceDocument):
         return None if self.certificate is None else self.certificate.answer
 
     def proof(self) -> str:
-        """Check the certificate and return in words what it proves.
+        """Check the certificate and return a sentence on what it proves.
 
         Raises
         ------

@@ -76,7 +76,7 @@ def trace_encoder(size: TransformerSize, name: str) -> TensorProgram:
 
 
 def trace_gpt(size: TransformerSize, name: str) -> TensorProgram:
-    """Return the training step of decoder layers that attend to what came before, and no more."""
+    """Return the training step of decoder layers with causal self-attention only."""
 
     def layer(weights: Tree, x: Any, _: Any) -> Any:
         mask = jnp.tril(jnp.ones((size.tokens, size.tokens), bool))
@@ -87,7 +87,7 @@ def trace_gpt(size: TransformerSize, name: str) -> TensorProgram:
 
 
 def trace_decoder(size: TransformerSize, name: str) -> TensorProgram:
-    """Return the training step of decoder layers that attend to an encoder's output as well."""
+    """Return the training step of decoder layers that also attend to an encoder's output."""
 
     def layer(weights: Tree, x: Any, encoded: Any) -> Any:
         mask = jnp.tril(jnp.ones((size.tokens, size.tokens), bool))

@@ -21,7 +21,7 @@ _HEAD = 1280
 
 
 class InvertedResidual(nn.Module):
-    """Widen, filter each channel by itself, narrow; add the input where the shape is its own."""
+    """Inverted residual: widen, filter channels one by one, narrow; add the input if it fits."""
 
     def __init__(self, channels: int, outputs: int, *, expansion: int, stride: int) -> None:
         super().__init__()

@@ -31,7 +31,7 @@ _EPSILON, _MOMENTUM = 1e-3, 1e-2
 
 
 class SqueezeExcite(nn.Module):
-    """Weigh each channel by what the means of all channels say."""
+    """Squeeze and excitation: weighs each channel by a function of all channel means."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class SqueezeExcite(nn.Module):
 
 
 class Bottleneck(nn.Module):
-    """Widen, filter each channel by itself, weigh channels, narrow; add the input where it fits.
+    """Bottleneck: widen, filter channels one by one, weigh them, narrow; add the input if it fits.
 
     Parameters
     ----------

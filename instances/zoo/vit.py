@@ -12,7 +12,7 @@ from jettison.instances.zoo.attention import SelfAttention, feed_forward
 
 
 class PatchEmbedding(nn.Module):
-    """Turn square patches into states, put the state of the class first, and add positions."""
+    """Patch embedding: states of square patches, after the state of the class, with positions."""
 
     def __init__(self, *, side: int, patch: int, hidden: int) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class VisionBlock(nn.Module):
 
 
 class ClassState(nn.Module):
-    """Pick the state of the class."""
+    """Selection of the state of the class."""
 
     def forward(self, states: Tensor) -> Tensor:
         """Map (batch, patches + 1, hidden) to (batch, hidden)."""

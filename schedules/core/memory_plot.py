@@ -129,7 +129,7 @@ def _edges(steps: Sequence[Step], time: AxisUnit) -> list[float]:
 
 
 def _stays_bytes(steps: Sequence[Step]) -> list[int]:
-    """For each step, what is stored once the steps of no duration right after it are over too."""
+    """Return the bytes stored after each step and the steps of no duration right behind it."""
     stays = [step.after_bytes for step in steps]
     for place in range(len(steps) - 2, -1, -1):
         following = steps[place + 1]

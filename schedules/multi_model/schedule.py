@@ -16,7 +16,7 @@ Round = tuple[MultiModelOperation, ...]
 class TrainingUnit:
     r"""Training unit: one or two sub-arrays trained together, with one iteration's operations.
 
-    A training round, *round* for short, is what µ-TWO captures as one graph and launches as a whole:
+    A training round, *round* for short, is what µ-TWO captures as one graph and launches as one:
     the next one starts when its last computation and its last transfer have ended. A pair has two,
     :math:`[BW_1, FW_2]` and :math:`[BW_2, FW_1]`, which repeat: what :math:`FW_1` leaves at the end
     of the second is what :math:`BW_1` finds at the start of the first. A sub-array alone has one

@@ -36,7 +36,7 @@ class ReducedRecomputation:
     Raises
     ------
     InputError
-        If an operator comes after a backward one and is none; it is named.
+        If a backward operator comes before one that is not, which is named.
     """
 
     def __init__(self, sharded: ShardedGraph) -> None:

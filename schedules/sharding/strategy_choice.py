@@ -33,7 +33,7 @@ class ChoiceReplay(Replay):
 
     @cached_property
     def time_ns(self) -> int:
-        """Sum of the costs of all nodes and edges; what is forbidden or unknown counts nothing."""
+        """Sum of the costs of all nodes and edges, without those that are forbidden or unknown."""
         return sum(self.costs_ns)
 
 

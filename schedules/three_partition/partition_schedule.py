@@ -106,7 +106,7 @@ def partition_of_schedule(instance: ThreePartition, schedule: CyclicSchedule) ->
         raise InputError(
             f"{schedule.period_ns} ns",
             field="period_ns",
-            expected=f"only a schedule of {period_ns} ns contains a 3-partition",
+            expected=f"give a schedule of {period_ns} ns: only that contains a 3-partition",
         )
     problem = weight_offload_of(instance)
     replay = schedule.replay(problem.cycle, problem.link, problem.memory_bytes)
@@ -114,7 +114,7 @@ def partition_of_schedule(instance: ThreePartition, schedule: CyclicSchedule) ->
         raise InputError(
             f"the schedule is not valid: {replay.violations[0]}",
             field="events",
-            expected="only a valid schedule contains a 3-partition",
+            expected="give a valid schedule: only that contains a 3-partition",
         )
     m = instance.groups
     found: list[list[int]] = [[] for _ in range(m)]

@@ -77,7 +77,7 @@ def test_groups_that_are_no_partition_make_no_schedule() -> None:
 
 def test_a_schedule_of_another_period_contains_no_partition() -> None:
     instance, schedule = small()
-    with pytest.raises(InputError, match="period_ns: 401 ns; only a schedule of 400 ns"):
+    with pytest.raises(InputError, match="period_ns: 401 ns; give a schedule of 400 ns"):
         partition_of_schedule(instance, replace(schedule, period_ns=401))
 
 

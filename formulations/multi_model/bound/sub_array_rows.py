@@ -125,7 +125,7 @@ class BoundSubArray:
         return self._sum(classes, places, self._recompute)
 
     def most_bytes(self, places: Sequence[int]) -> float:
-        """Return the bytes of tensors, whatever their classes."""
+        """Return the bytes of tensors of all classes."""
         return sum(self._bytes[place] for place in places)
 
     def _sum(

@@ -242,7 +242,7 @@ class AnyOrderCut:
     def __post_init__(self) -> None:
         object.__setattr__(self, "milestones", tuple(self.milestones))
         if not self.milestones:
-            raise InputError("none", field="milestones", expected="name at least one")
+            raise InputError("there is none", field="milestones", expected="name at least one")
 
     def build(self, problem: RematGraph, precedence: Precedence | None = None) -> AnyOrderModel:
         """Build the model; some microseconds for each coefficient.

@@ -109,7 +109,7 @@ class AnyOrderWriter:
         self.S.append(dict(zip(needed, columns.tolist(), strict=True)))
 
     def _needed(self, w: int) -> set[int]:
-        """Return A: what may be read after the milestone, with its ancestors."""
+        """Return A: the nodes that may be read after the milestone, with their ancestors."""
         P, graph = self.P[w], self.graph
         needed = {
             p

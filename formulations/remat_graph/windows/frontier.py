@@ -221,7 +221,7 @@ class WindowedFrontier:
             raise InputError(
                 f"{self.valid_for}",
                 field="valid_for",
-                expected="slots hold for staged schedules, other rows for those in order too",
+                expected="write staged, or without slots in-order",
             )
         known = set(self.cuts)
         for t, q in self.slots:

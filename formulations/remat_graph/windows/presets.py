@@ -197,7 +197,7 @@ class Restricted(WindowPreset):
 
 @dataclass(frozen=True)
 class SingleCut(WindowPreset):
-    r"""Relaxation with one cut, a model of :math:`2n` binaries: what the cut forces to recompute.
+    r"""Relaxation with one cut: a model of :math:`2n` binaries, at most.
 
     The moment is the end of the first computation of the cut :math:`t`. What is needed after it and
     is not in memory then must be computed again.

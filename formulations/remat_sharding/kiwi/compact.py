@@ -140,7 +140,7 @@ class KiwiReducedCompact:
         Raises
         ------
         InputError
-            If an operator comes after a backward one and is none.
+            If a backward operator comes before one that is not.
         """
         writer = _Writer(problem)
         writer.add_recomputation()

@@ -123,7 +123,7 @@ class KiwiReduced(KiwiForm):
         Raises
         ------
         InputError
-            If an operator comes after a backward one and is none.
+            If a backward operator comes before one that is not.
         """
         return _Writer(self, problem).model()
 

@@ -42,7 +42,7 @@ class CpuMemoryMeter(AbstractContextManager["CpuMemoryMeter"]):
 
     @contextmanager
     def window(self) -> Iterator[MemoryWindow]:
-        """Measure what runs inside; windows follow one another and do not nest."""
+        """Measure the memory of the block; windows follow one another and do not nest."""
         window = MemoryWindow()
         with torch.profiler.record_function(f"{_MARK}{len(self._windows)}"):
             yield window

@@ -26,7 +26,7 @@ class CudaMemoryMeter(AbstractContextManager["CudaMemoryMeter"]):
 
     @contextmanager
     def window(self) -> Iterator[MemoryWindow]:
-        """Measure what runs inside; windows follow one another and do not nest."""
+        """Measure the memory of the block; windows follow one another and do not nest."""
         window = MemoryWindow()
         torch.cuda.synchronize(self._device)
         torch.cuda.reset_peak_memory_stats(self._device)
