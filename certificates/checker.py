@@ -54,7 +54,7 @@ class Proved:
         Parameters
         ----------
         identity
-            What is known of the instance besides its name and its hash.
+            Remark on the identity of the instance, after its name and hash.
         """
         claim = self.claim
         given = "".join(f", {key} {value}" for key, value in sorted(claim.resources.items()))

@@ -56,7 +56,7 @@ class ProofTree:
     scale_bits
         The :math:`k` of multipliers :math:`Y / 2^k`.
     to_beat
-        What the objective must exceed at every point; None if there must be no point at all.
+        Value that the objective must exceed at every point; None to prove that there is no point.
     """
 
     def __init__(self, model: IntegerModel, scale_bits: int, to_beat: int | None) -> None:

@@ -87,9 +87,9 @@ def instance_of(document: Any, source: str) -> Instance:
     Parameters
     ----------
     document
-        What was parsed.
+        The parsed JSON.
     source
-        Where it comes from, for messages.
+        Source of the document, for messages.
 
     Raises
     ------

@@ -1,16 +1,16 @@
 r"""Step functions below a dynamic program over sub-chains, checked line by line.
 
-What costs are is for the formulation to say (`persistent_bellman`, `drops_bellman`): tables of
-sub-chains :math:`s, \dots, t`, and for each of them the ways to begin it in some memory, each with
-the forward operations that it repeats and the parts that are left. What is infinite has no way.
+A formulation defines the costs (`persistent_bellman`, `drops_bellman`): tables of sub-chains
+:math:`s, \dots, t`, and for each sub-chain the ways to begin it in some memory, each with the
+forward operations that it repeats and the parts that are left. One of infinite cost has no way.
 
 A record ``TABLE s t m:h ...`` says that with at most :math:`m` bytes the sub-chain costs at least
 :math:`h`, for each pair; :math:`m` ascends, :math:`h` descends to 1 at least. With more than the
 last :math:`m`, and where a sub-chain is not listed, nothing is claimed but a cost of 0 or more.
 
-A record is checked against those before it. What is listed is put for the costs of the parts; what
-comes of it does not grow with the memory, so that each step holds if it holds at its largest one;
-by induction over the records all of them are below the truth.
+A record is checked against those before it, whose bounds take the place of the costs of the parts.
+The result does not grow with the memory, so that a step holds if it holds at its largest memory.
+By induction over the records all of them are below the true costs.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Bellman(ABC):
     Parameters
     ----------
     claim
-        What is to be proved.
+        The claim to prove.
 
     Attributes
     ----------

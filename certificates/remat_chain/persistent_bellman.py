@@ -27,10 +27,11 @@ A certificate lists step functions below :math:`h`:
     each pair; :math:`m` ascends, :math:`h` descends to 1 at least. With more than the last
     :math:`m`, and where a sub-chain is not listed, nothing is claimed but :math:`h \ge 0`.
 
-A line is checked against the lines before it. What is listed is put for :math:`h` on the
-right-hand side, which does not grow with :math:`m` then, so that each step holds if it holds at its
+A line is checked against the lines before it, whose bounds take the place of :math:`h` on the
+right-hand side. That does not grow with :math:`m` then, so that a step holds if it holds at its
 largest memory; by induction over the lines it is below the true :math:`h`. For a claim that there
-is no schedule all durations are taken for 0: then every schedule costs 0, and a cost of 1 has none.
+is no schedule all durations count as 0: then every schedule costs 0, and a cost of 1 or more means
+that there is none.
 
 Version 1, no options; ``scale_bits`` is 0.
 """

@@ -8,10 +8,10 @@ for in the point of a choice each is 0 or 1:
 * ``e_i_j_a_b``: it is chosen, and :math:`b` of node :math:`j`; only where the pair is allowed.
 
 Rows, in this order: ``one_i`` of all nodes; for each pair of nodes ``from_i_j_a`` and ``to_i_j_b``;
-then ``memory_t`` for each time :math:`t` at which values become live some of which are over before
-the next ones do: no other set of values that are live together is larger. What each node uses at
-least is taken off both sides of (memory), which by (one) changes nothing, and rows that no choice
-exceeds are left out.
+then ``memory_t`` for each time :math:`t` at which values become live, if one of the live values
+ends before the next ones begin: these are the maximal sets of values that are live together. The
+least usage of each node is taken off both sides of (memory), which by (one) changes nothing, and
+rows that no choice exceeds are left out.
 
 Version 1. No options.
 """

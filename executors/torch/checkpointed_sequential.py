@@ -87,7 +87,7 @@ class CheckpointedSequential(Uncopied, nn.Module):
     Attributes
     ----------
     schedule, chain
-        What runs, and what it was made for.
+        The schedule that runs, and the instance that it was made for.
     predicted
         Time and peak of a step, by the replay.
 

@@ -56,7 +56,7 @@ class CheckpointedStep(Uncopied, nn.Module):
     Attributes
     ----------
     schedule, graph
-        What runs, and what it was made for.
+        The schedule that runs, and the instance that it was made for.
     predicted
         Time and peak of a step, by the replay.
 

@@ -34,7 +34,7 @@ class ExecutionPlan:
     repeated
         The stages that run forward more than once.
     delivery
-        How many operations it takes to the end of the first forward operation of the loss.
+        Number of operations up to the end of the first forward operation of the loss.
     """
 
     operations: tuple[Operation, ...]

@@ -29,7 +29,7 @@ class Delivery:
     parameter
         Its name.
     views, register
-        How to read it.
+        Views on the way to it, and its register.
     ends
         Registers to free afterwards.
     is_shared
@@ -52,7 +52,7 @@ class Instruction:
     Attributes
     ----------
     node
-        Where it stands in the trace.
+        Node of the trace.
     sources
         The results and resident tensors that it reads.
     stale

@@ -48,7 +48,7 @@ class GraphPlan:
     forward, backward
         The schedule; the backward part begins with what needs the gradient of the loss.
     registers
-        What stands in each register when a step begins: constants of the trace, or nothing.
+        Contents of the registers when a step begins: constants of the trace, or None.
     inputs
         Registers of the inputs.
     resident
@@ -60,9 +60,9 @@ class GraphPlan:
     seed
         Register of the gradient of the loss, as the caller gives it.
     loss_views, loss
-        How to read the loss.
+        Views on the way to the loss, and its register.
     new_buffers
-        How to read the new values of buffers.
+        New values of buffers, and where to read them.
     """
 
     forward: tuple[Instruction, ...]

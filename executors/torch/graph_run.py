@@ -50,7 +50,7 @@ class GraphRun:
     tensors
         The parameters and buffers.
     inputs
-        Those of the step.
+        Inputs of the step.
     """
 
     def __init__(self, plan: GraphPlan, tensors: StepTensors, inputs: Sequence[Tensor]) -> None:

@@ -32,7 +32,7 @@ class RunStage:
     Attributes
     ----------
     name
-        For messages.
+        Name of the stage, for messages.
     call
         The module, or the loss; None for a loss that the caller computes.
     needs_gradient
@@ -60,7 +60,7 @@ class ScheduleRun:
     model_input
         The input of the model.
     loss_arguments
-        What the loss takes besides; its call knows them.
+        Further arguments of the loss, which its call takes.
     resident
         Addresses of the storages of all parameters and buffers; only used where something moves.
     """

@@ -64,7 +64,7 @@ class StageRunner:
     Parameters
     ----------
     name
-        For messages.
+        Name of the stage, for messages.
     call
         The module, or the loss.
     autocast

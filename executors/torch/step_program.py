@@ -28,7 +28,7 @@ class LossStep(nn.Module):
     model
         Any module.
     loss
-        Of the output and further arguments; None if the model itself returns the scalar.
+        Function of the output and further arguments; None if the model itself returns the scalar.
     """
 
     def __init__(self, model: nn.Module, loss: Loss | None) -> None:
@@ -134,9 +134,9 @@ class StepProgram:
     traced
         The trace.
     inputs
-        What each input has to look like.
+        Layout that each input must have.
     autocast
-        As it was set around the trace: it holds for the forward pass.
+        Autocast around the trace, which holds for the forward pass.
     state
         The modules of the step, their modes, and what their parameters and buffers look like.
     """
@@ -212,7 +212,7 @@ def trace_step_program(
     name
         Name of the graph.
     cost
-        How durations are known; measured on the device of the sample if it is not given.
+        Source of the durations; measured on the device of the sample if it is not given.
     warmup, repeats
         Runs of each operation before, and for, its measurement.
 

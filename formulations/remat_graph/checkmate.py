@@ -189,11 +189,11 @@ class Checkmate:
     Attributes
     ----------
     form
-        How the columns FREE are tied to R and S.
+        Form of the rows that tie the columns FREE to R and S.
     objective
-        What to minimise.
+        Objective of the model.
     recomputation
-        What may be computed again.
+        Recomputations that the model allows.
     """
 
     form: Disaggregated | Aggregated = field(default_factory=Disaggregated)

@@ -59,7 +59,7 @@ def permits_before_reading(
     Parameters
     ----------
     choice, graph
-        What may be computed again, of what.
+        Recomputations that are allowed, and the graph.
     cut, node
         A node, and one up to it.
     end

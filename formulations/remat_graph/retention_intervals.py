@@ -84,7 +84,7 @@ class RetentionModel:
     recomputed
         The column R of each stage and each earlier node that it may compute again.
     memory_scale, time_scale
-        For the rows of memory, and for the objective.
+        Scales of the memory rows and of the objective.
     present
         The column P of each slot and node.
     """
@@ -139,7 +139,7 @@ class RetentionIntervals:
     per_node
         How many intervals a node may have, at least 1.
     recomputation
-        What may be computed again.
+        Recomputations that the model allows.
 
     Raises
     ------

@@ -125,7 +125,7 @@ class OffloadCut:
     moment
         Which of the six moments of the stage.
     tensors
-        How tensors move.
+        Whether tensors move in part (`Divisible`) or as a whole (`Whole`).
     rerun_ns
         :math:`W_1, \dots, W_{\ell-1}`, rerun bounds of the stages below; empty for zeros.
 

@@ -94,9 +94,9 @@ class EventColumns:
     Parameters
     ----------
     model
-        Where they are added.
+        Builder to which the columns are added.
     intervals
-        What is when.
+        Intervals and states of the chain.
     tensors
         How tensors move: `used` and `whole` are empty for `Divisible` ones.
     """

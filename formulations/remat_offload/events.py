@@ -105,7 +105,7 @@ class OffloadEvents:
     Attributes
     ----------
     tensors
-        How tensors move.
+        Whether tensors move in part (`Divisible`) or as a whole (`Whole`).
     lookback
         From how many operations back the rows (origin) start. There are about
         ``4 * lookback * N**2`` of them.

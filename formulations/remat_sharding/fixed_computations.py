@@ -42,7 +42,7 @@ class FixedComputationsModel:
     model
         The model.
     strategies
-        For each operator that decides, the columns s of its strategies.
+        For each leader, the columns s of its strategies.
     """
 
     sharded: ShardedGraph

@@ -63,9 +63,9 @@ class StrategyColumns:
     Attributes
     ----------
     s
-        For each operator that decides, the columns of its strategies.
+        For each leader, the columns of its strategies.
     e
-        For each pair of operators that decide, with an edge that costs between them, its columns.
+        For each pair of leaders with an edge that costs something, its columns.
     m
         For each operator and strategy, the memory as the model counts it.
     memory_scale, time_scale
@@ -109,7 +109,7 @@ class StrategyColumns:
     def cost(self, i: int, k: int) -> float:
         """Return the time of one computation, with resharding inside its group; 0 if forbidden.
 
-        As the model counts it.
+        In the scale of the model.
         """
         strategy = self._sharded.operators[i].strategies[k]
         return self.time_scale.to_model(

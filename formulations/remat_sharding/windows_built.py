@@ -27,11 +27,11 @@ class WindowedShardingModel:
     model
         The model.
     strategies
-        For each operator that decides, the columns s of its strategies.
+        For each leader, the columns s of its strategies.
     recomputed, stored
         For each window, the columns R and S of each needed operator.
     memory_scale, time_scale
-        For the rows of memory, and for the objective.
+        Scales of the memory rows and of the objective.
     """
 
     sharded: ShardedGraph
@@ -65,7 +65,7 @@ class WindowedShardingModel:
         Parameters
         ----------
         strategies
-            For each operator the place of its strategy.
+            For each operator the index of its strategy.
         computations
             As for `WindowedModel.point`.
         """

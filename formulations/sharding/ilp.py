@@ -72,7 +72,7 @@ class ShardingIlp:
         For each edge, the row *from* of each strategy of its first node and the row *to* of each of
         its second; -1 where it is forbidden.
     limit_rows
-        For each limit its row, and what usages count in there.
+        For each limit its row, and the scale of its usages.
     """
 
     model: ArrayModel

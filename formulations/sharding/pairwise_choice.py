@@ -23,7 +23,7 @@ class Limit:
     capacity
         The limit, an integer.
     usages
-        For some nodes, what each strategy uses.
+        For some nodes, the usage of each strategy.
     """
 
     name: str
@@ -56,7 +56,7 @@ class PairwiseChoice:
     tables
         For pairs of different nodes, the costs row by row, None where a pair is forbidden.
     limits
-        What has to be kept besides.
+        Limits that a choice has to keep.
     offset
         A constant that every choice costs.
     """

@@ -33,9 +33,9 @@ class ShardingPeak:
     model
         The model; its objective is the peak.
     bytes_scale
-        What the peak is counted in.
+        Scale of the peak.
     columns
-        As of `ShardingIlp`.
+        As in `ShardingIlp`.
     """
 
     model: ArrayModel

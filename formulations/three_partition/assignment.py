@@ -89,7 +89,7 @@ class ThreePartitionAssignment:
     Attributes
     ----------
     groups
-        What names a group.
+        How groups are named: `AnyGroup` or `LedByLargest`.
     """
 
     groups: AnyGroup | LedByLargest = field(default_factory=AnyGroup)

@@ -175,7 +175,7 @@ class Aggregated:
     Attributes
     ----------
     layers
-        How layers move.
+        Whether layers move in part (AGG) or as a whole (AGGINT).
     """
 
     layers: Layers = Layers.FLUID

@@ -56,7 +56,7 @@ class InventoryWriter:
     scale
         The problem in the numbers of the model.
     layers
-        How layers move.
+        Whether layers move in part (AGG) or as a whole (AGGINT).
     """
 
     def __init__(self, scale: WeightOffloadScale, layers: Layers) -> None:

@@ -37,7 +37,7 @@ class WeightOffloadScale:
     problem
         The problem.
     memory
-        For its sizes.
+        Scale of its sizes.
     """
 
     problem: WeightOffload

@@ -24,7 +24,7 @@ class InstanceDocument(ABC):
     name
         Name of the instance.
     provenance
-        Where the numbers come from.
+        Provenance of the numbers.
     """
 
     kind: ClassVar[str]

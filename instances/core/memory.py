@@ -78,7 +78,7 @@ def parse_memory(memory: str | int | Memory, peak_bytes: Callable[[], int] | Non
     Parameters
     ----------
     memory
-        As it was given.
+        Memory limit as it was given.
     peak_bytes
         The no-saving peak; None where it is not known. Where it is a mebibyte or more, a plain
         number from 1 to 100 is refused, as it may be a percentage without its sign.

@@ -55,9 +55,9 @@ def check_inputs(inputs: Mapping[str, Sequence[str]], field: str, noun: str) -> 
     inputs
         The inputs of each name, in the order of the graph.
     field
-        Where the entries stand, ``nodes`` say.
+        Field of the entries, ``nodes`` say.
     noun
-        What an entry is called in messages.
+        Noun for an entry in messages.
 
     Raises
     ------

@@ -36,7 +36,7 @@ class Family:
     answer
         The answer of all its instances.
     summary
-        What proves it, on one line.
+        Kind of the proof, on one line.
     moduli
         The moduli that it takes, with their usual values.
     make
@@ -122,7 +122,7 @@ def generate_three_partition(
     seed, number
         Which instance; the numbers of one seed are as random as seeds.
     moduli
-        Those of the family; empty for its usual ones.
+        Moduli; empty for the usual ones of the family.
 
     Raises
     ------

@@ -104,7 +104,7 @@ def trace_equations(
     name
         Name of the program.
     model_name, model_arguments
-        For the provenance.
+        Names of the model and its arguments, for the provenance.
 
     Raises
     ------

@@ -67,11 +67,11 @@ def fused_profile(
         For each of these numbers, what is resident beside the kept values of the graph: weights and
         states of the optimizer.
     bandwidth
-        Of each direction of the link, in bytes per second.
+        Bandwidth of each direction of the link, in bytes per second.
     models
         How many models are to be trained; None for the largest number that may be fused.
     provenance
-        Where the numbers come from.
+        Provenance of the numbers.
 
     Raises
     ------

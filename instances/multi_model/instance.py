@@ -38,11 +38,11 @@ class MultiModel(InstanceDocument):
     forward, backward
         The operators of the two passes, in order; each pass has at least one.
     feature_maps
-        What the forward pass makes and the backward pass reads.
+        Feature maps, which the forward pass makes and the backward pass reads.
     bandwidth
-        Of each direction of the link to the host, in bytes per second.
+        Bandwidth of each direction of the link to the host, in bytes per second.
     provenance
-        Where the numbers come from.
+        Provenance of the numbers.
 
     Raises
     ------

@@ -68,9 +68,9 @@ class SubArray:
     Attributes
     ----------
     models
-        How many; at least 1.
+        Number of models, at least 1.
     static_bytes
-        What is resident all the time: weights, gradients of weights, states of the optimizer.
+        Resident memory: weights, gradients of weights, states of the optimizer.
     forward, backward
         The operators of the two passes, in order; each pass has at least one.
     tensors

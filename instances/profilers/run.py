@@ -59,9 +59,9 @@ class ProfileRun:
     Parameters
     ----------
     target
-        What the user asked for.
+        The target as the user named it.
     workload
-        What it stands for; it is moved to the device.
+        The workload of the target; it is moved to the device.
     settings
         Where and how often operations run.
 

@@ -19,7 +19,7 @@ class ProfileSettings:
     warmup, repeats
         Runs of each operation before, and for, the measurement.
     threads
-        Of PyTorch on the CPU, for the whole process.
+        Number of threads of PyTorch on the CPU, for the whole process.
     gradients
         Treatment of parameter gradients, where a chain is measured.
 

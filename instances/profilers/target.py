@@ -47,7 +47,7 @@ def workload_of(
     batch, input_shape
         Number of samples and the shape of one. None if the function returns an input.
     arguments
-        Of the family in the zoo, or of the function.
+        Arguments of the family in the zoo, or of the function.
     seed
         Seed of weights, inputs and labels.
 

@@ -82,7 +82,7 @@ class Chain(InstanceDocument):
         :math:`\delta^{\ell-1}`, plus :math:`o_b`. True (:math:`o_b` was measured as a full peak):
         :math:`\delta^{\ell-1}` is already part of :math:`o_b`.
     provenance
-        Where the numbers come from.
+        Provenance of the numbers.
 
     Raises
     ------

@@ -121,7 +121,7 @@ class Graph(InstanceDocument):
         Groups of blocks with the same structure (the layers of a transformer, say): each group is
         a tuple of blocks, each block a tuple of node names, position by position alike.
     provenance
-        Where the numbers come from.
+        Provenance of the numbers.
 
     Raises
     ------

@@ -22,7 +22,7 @@ def reading_cost_ns(
     source, target
         Positions of an operator and of one that reads it.
     strategies
-        For each operator the place of its strategy.
+        For each operator the index of its strategy.
     """
     table = sharded.tables.get((source, target))
     return 0 if table is None else table[strategies[source]][strategies[target]]
@@ -40,7 +40,7 @@ def with_strategies(sharded: ShardedGraph, strategies: Sequence[int]) -> Graph:
     sharded
         The instance.
     strategies
-        For each operator the place of its strategy.
+        For each operator the index of its strategy.
 
     Raises
     ------

@@ -30,7 +30,7 @@ class MergedChoices:
     groups
         The positions of the operators of each group, as in the graph.
     cost_ns
-        For each group, the time at each place of the list of strategies; None forbids.
+        For each group, the time of each strategy; None forbids it.
     tables
         By the positions of two groups in `groups`, the smaller one first: a row per place of the
         first, a column per place of the second; None forbids.

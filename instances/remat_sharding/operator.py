@@ -98,7 +98,7 @@ class Operator:
     operation
         The kind of operation, ``dot_general`` say; empty if it is not known.
     scope
-        Where in the model it stands, ``layer0/attention`` say; empty if it is not known.
+        Scope in the model, ``layer0/attention`` say; empty if it is not known.
 
     Raises
     ------

@@ -53,7 +53,7 @@ class ShardedGraph(InstanceDocument):
         For each operator, the strategy of a fastest plan without a limit on memory, if that is
         known: what shares of memory refer to. Empty if it is not known.
     provenance
-        Where the numbers come from.
+        Provenance of the numbers.
 
     Raises
     ------

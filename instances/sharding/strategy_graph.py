@@ -138,7 +138,7 @@ class StrategyGraph(InstanceDocument):
     usage_limit_bytes
         The memory that the instance comes with; None if it says nothing.
     provenance
-        Where the numbers come from.
+        Provenance of the numbers.
 
     Raises
     ------

@@ -43,7 +43,7 @@ class MeshDimension:
     latency_ns
         Latency of every collective, however small.
     link
-        What each device sends in a second.
+        Bandwidth of each device.
     """
 
     devices: int

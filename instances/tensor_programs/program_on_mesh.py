@@ -50,7 +50,7 @@ class ProgramOnMesh:
     mesh
         Devices along each dimension of a mesh of V100 cards (`v100_mesh`).
     slowdown
-        What the bandwidths between devices are divided by.
+        Divisor of the bandwidths between devices.
     fastest
         For each operator the strategy of a fastest plan without a limit on memory; empty if it is
         not known.

@@ -66,9 +66,9 @@ def shard_program(
     mesh
         The devices.
     name
-        Of the graph; its provenance is the program's.
+        Name of the graph, which has the provenance of the program.
     cost
-        What a share of an operation takes; by the rates of the mesh if it is not given.
+        Source of the durations of shares; the rates of the mesh if it is not given.
 
     Raises
     ------

@@ -37,13 +37,13 @@ class SplitOperation:
     Attributes
     ----------
     operation
-        What is split.
+        The whole operation.
     operand_shapes, operand_bytes
         Shape and bytes of each whole operand.
     mesh
         The devices.
     cost
-        What a share takes; by the rates of the mesh if it is not given.
+        Source of the durations of shares; the rates of the mesh if it is not given.
     """
 
     operation: TensorOperation

@@ -66,7 +66,7 @@ class TensorOperation:
     keep
         True if the result must be in memory at the end.
     scope
-        Where in the model it stands.
+        Scope in the model, such as a layer.
 
     Raises
     ------
@@ -203,7 +203,7 @@ class TensorProgram(InstanceDocument):
     operations
         At least one; parameters and inputs among them.
     provenance
-        Where the program comes from.
+        Provenance of the program.
 
     Raises
     ------

@@ -53,11 +53,11 @@ class ThreePartition(InstanceDocument):
     target
         The sum :math:`V` of each group.
     certificate
-        What proves the answer, if it is known.
+        Certificate of the answer, if it is known.
     generated
-        What the instance was generated from, if it was.
+        Record of the generator, if the instance was generated.
     provenance
-        Where the numbers come from.
+        Provenance of the numbers.
 
     Raises
     ------

@@ -42,7 +42,7 @@ class CycleOperation:
     is_backward
         Whether it is the backward operation, which changes the weights.
     duration_ns
-        Its time.
+        Its duration.
     working_bytes
         Memory in use while it runs, all weights apart: :math:`e`.
     resting_bytes

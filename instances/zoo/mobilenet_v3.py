@@ -56,13 +56,13 @@ class Bottleneck(nn.Module):
     Parameters
     ----------
     channels, width, outputs
-        Of the input, inside, and of the result.
+        Channels of the input, inside, and of the result.
     kernel, stride
-        Of the filters.
+        Size and stride of the filters.
     activation
         After widening and filtering.
     excite
-        What follows the filters: `SqueezeExcite`, or nothing.
+        Module after the filters: `SqueezeExcite`, or nothing.
     """
 
     def __init__(

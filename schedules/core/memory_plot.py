@@ -57,7 +57,7 @@ def plot_memory(replay: Replay, *, title: str, ax: Axes | None = None) -> Figure
     Parameters
     ----------
     replay
-        What to draw.
+        Replay to draw.
     title
         Title of the picture.
     ax

@@ -47,15 +47,15 @@ class Recorder:
         operation
             Its text.
         duration_ns
-            Its time.
+            Its duration.
         extra_bytes
             Its outputs and overhead, on top of what is stored before it.
         stored_bytes
-            What is stored after it.
+            Memory in use after it.
         tensor
             Its output, for the message if it does not fit.
         computation
-            What it computes, to tell repetitions; None if it computes nothing.
+            Key of what it computes, by which repetitions are found; None if it computes nothing.
         """
         during = self.stored_bytes + extra_bytes
         # What is stored afterwards can exceed what the operation needs, where the convention of

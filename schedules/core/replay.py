@@ -37,7 +37,7 @@ class Violation:
     Attributes
     ----------
     rule
-        Which rule.
+        The broken rule.
     position
         Index of the operation in the sequence, or None if no single one breaks it.
     operation
@@ -45,7 +45,7 @@ class Violation:
     tensor
         The tensor concerned: the one that is missing, or the output that does not fit.
     bytes_over
-        For ``out of memory``: how many bytes more than the limit are needed, else 0.
+        For ``out of memory`` the bytes needed beyond the limit, else 0.
     """
 
     rule: Rule
@@ -72,7 +72,7 @@ class Step:
     operation
         The operation as the schedule writes it.
     start_ns, end_ns
-        When it ran.
+        Start and end of the operation.
     during_bytes
         Memory in use while it ran: all that was stored, its outputs, its overhead.
     after_bytes
@@ -98,9 +98,9 @@ class Transfer:
     operation
         The operation as the schedule writes it.
     start_ns, end_ns
-        When it was on its way.
+        Start and end of the transfer.
     size_bytes
-        What was moved.
+        Size of the tensor.
     to_host
         The direction.
     """

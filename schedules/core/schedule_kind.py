@@ -29,7 +29,7 @@ class ScheduleKind(Generic[S]):
     read
         Returns the schedule of a document that its schema allows, for an instance.
     noun
-        What a person calls it.
+        Name of the kind for people.
     schema_package
         The package whose folder ``schemas`` has ``NAME.schema.json``.
     """

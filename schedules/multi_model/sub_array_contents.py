@@ -75,9 +75,9 @@ class SubArrayContents:
     def apply(self, action: MultiModelAction, position: int) -> Sequence[int]:
         """Issue an operation, and return the feature maps that decide when it can start.
 
-        These are: of a forward operator, what becomes idle at its end; of a backward operator,
-        what was idle until then; of a recomputation, the idle sources; of the other operations,
-        the feature map itself if it is where it should be.
+        For a forward operator these are the feature maps that become idle at its end, for a
+        backward operator those that were idle until then, for a recomputation the idle sources,
+        and for other operations the feature map itself, if it is where it should be.
         """
         return self._effects[action](position)
 

@@ -20,9 +20,9 @@ class TrainingReplay(Replay):
     stall_ns
         Time in which nothing is computed.
     unit_ends_ns
-        When each unit is done.
+        End of each training unit.
     round_ends_ns
-        When each round of each unit is done.
+        End of each round of each training unit.
     """
 
     recompute_ns: int

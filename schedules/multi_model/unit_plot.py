@@ -57,7 +57,7 @@ def plot_training(replay: TrainingReplay, *, title: str) -> Figure:
     Parameters
     ----------
     replay
-        What to draw, of a `MultiModelSchedule`.
+        Replay to draw, of a `MultiModelSchedule`.
     title
         Title of the picture; it goes on with the number of the unit where there are several.
 

@@ -12,7 +12,7 @@ issued; a copy takes the time that the problem gives it. An operation starts as 
   :math:`\text{peak}(p) - \text{active}(p - 1) - \text{(idle feature maps that it uses first)}`; a
   recomputation takes the feature map and its workspace, a prefetch the feature map.
 
-What returns: at the end of an operator, all but :math:`\text{active}(p)` and the feature maps that
+Memory returns at the end of an operator, all but :math:`\text{active}(p)` and the feature maps that
 become idle there; at the end of a recomputation, its workspace; at the end of an offload, its
 feature map; and at a discard, once all that was issued before it and reads the feature map has
 ended. While memory is short, an operation waits for what is going to return; if that is not

@@ -42,7 +42,7 @@ class Effect:
     Attributes
     ----------
     duration_ns
-        How long it runs.
+        Duration.
     extra_bytes
         Its outputs and its overhead, on top of what is stored when it starts.
     reads
@@ -51,7 +51,7 @@ class Effect:
         What is gone, and what is new, when it has ended. A tensor in both is computed into fresh
         memory and replaces the old copy.
     output
-        What it makes, for a message; of a drop, what it frees.
+        Tensor that it makes, or frees if it is a drop, for messages.
     """
 
     duration_ns: int
@@ -70,9 +70,9 @@ class Effect:
 class ChainContents:
     r"""Contents of memory on a chain, and whether the operations so far are persistent.
 
-    Persistent means that no value is dropped or made again that had been saved, and none dropped
-    but by an operation of Table 1: a value counts as saved once it is the input of ``F_ck`` or
-    ``F_all``, and every :math:`\bar a` is saved.
+    Persistent means that no saved value is dropped or computed again, and that values are dropped
+    by operations of Table 1 only. A value counts as saved once it is the input of ``F_ck`` or
+    ``F_all``; every :math:`\bar a` is saved.
 
     Parameters
     ----------

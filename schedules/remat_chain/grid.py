@@ -111,11 +111,11 @@ def plot_chain_grid(
     chain
         The instance.
     schedule
-        What to draw; it need not be valid.
+        Schedule to draw; it need not be valid.
     title
         Title of the picture.
     place, axis
-        Where values wait and what the time is, in the words of the legend and of the axis.
+        Text of the legend for waiting values, and label of the time axis.
 
     Returns
     -------

@@ -87,7 +87,7 @@ def plot_recomputation_grid(graph: Graph, schedule: GraphSchedule, *, title: str
     graph
         The instance.
     schedule
-        What to draw; it need not be valid.
+        Schedule to draw; it need not be valid.
     title
         Title of the picture.
 

@@ -28,8 +28,8 @@ from jettison.schedules.remat_offload.transfer_operation import (
 class OffloadSchedule:
     r"""Offload schedule: computations and transfers on a chain, in the order of issue.
 
-    Transfers tell :math:`a^\ell` and :math:`\bar a^\ell` apart, and so does a drop here: one of a
-    `ChainSchedule` becomes the drop of the tensor that is there.
+    Transfers name :math:`a^\ell` or :math:`\bar a^\ell`, and so does a drop here. A drop that
+    names only the stage, as in a `ChainSchedule`, becomes that of the tensor that is in memory.
 
     Raises
     ------
@@ -77,7 +77,7 @@ class OffloadSchedule:
         link
             The link to the host.
         transfers
-            How transfers use memory.
+            Memory model of transfers.
         memory_bytes
             The limit; None to measure only.
 

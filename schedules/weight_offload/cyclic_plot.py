@@ -48,7 +48,7 @@ class _Bar(NamedTuple):
     Attributes
     ----------
     start_ns, end_ns
-        From the start of the period.
+        Start and end, from the start of the period.
     label
         Text inside the bar, written where it fits.
     """
@@ -73,7 +73,7 @@ def plot_cycle(replay: Replay, *, title: str) -> Figure:
     Parameters
     ----------
     replay
-        What to draw, of a `CyclicSchedule`.
+        Replay to draw, of a `CyclicSchedule`.
     title
         Title of the picture.
 

@@ -161,7 +161,7 @@ class AnyOrderModel:
     last, recomputed
         For each milestone, the columns Y and R of the nodes that have one.
     memory_scale, time_scale
-        For the rows of memory, and for the objective.
+        Scales of the memory rows and of the objective.
     """
 
     graph: Graph

@@ -28,7 +28,7 @@ class WindowedModel:
     recomputed, stored
         For each window, the columns R and S of each needed node.
     memory_scale, time_scale
-        For the rows of memory, and for the objective.
+        Scales of the memory rows and of the objective.
     """
 
     graph: Graph
@@ -83,7 +83,7 @@ class WindowedModel:
         Parameters
         ----------
         computations
-            Of every node, in an order in which first ones follow the graph, none of them unread.
+            Computations of all nodes, first ones in the order of the graph, none of them unread.
         """
         graph = self.graph
         computed_at: list[list[int]] = [[] for _ in graph.nodes]

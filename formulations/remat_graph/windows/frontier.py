@@ -188,7 +188,7 @@ class WindowedFrontier:
     valid_for
         Staged schedules, or without slots all those in the order of the graph.
     recomputation
-        What may be computed again; a window permits what some stage of it does.
+        Recomputations that the model allows; a window allows those of its stages.
     fixings
         Fixings for schedules of that class.
     closure

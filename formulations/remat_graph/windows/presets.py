@@ -71,7 +71,7 @@ class Frontier(WindowPreset):
     Attributes
     ----------
     recomputation
-        What may be computed again.
+        Recomputations that the model allows.
     """
 
     recomputation: Recomputation = field(default_factory=AnyNode)
@@ -96,9 +96,9 @@ class CutClosure(WindowPreset):
     Attributes
     ----------
     cuts
-        Where the rows of a cut are added.
+        Cuts that have a closure.
     recomputation
-        What may be computed again.
+        Recomputations that the model allows.
     """
 
     cuts: EveryCut | ChosenCuts = field(default_factory=EveryCut)
@@ -142,7 +142,7 @@ class Residency(WindowPreset):
     Attributes
     ----------
     recomputation
-        What may be computed again.
+        Recomputations that the model allows.
     """
 
     recomputation: Recomputation = field(default_factory=AnyNode)
@@ -185,7 +185,7 @@ class Restricted(WindowPreset):
     Attributes
     ----------
     slots
-        Where the memory of recomputations is counted.
+        Recomputation slots at which memory is counted.
     """
 
     slots: EverySlot | ChosenSlots = field(default_factory=EverySlot)
@@ -205,15 +205,15 @@ class SingleCut(WindowPreset):
     Rows: (need), (again) and (memory). The time of every schedule whose first computations follow
     the order of the graph is at least :math:`\sum_i C_i` and the optimum, for each :math:`t`; the
     optimum is never more than that of `Frontier`. The best :math:`t` is where the memory costs
-    most, by a knapsack (`solvers.eviction_cost`), which need not be where the step without
-    recomputation needs most of it.
+    most, by a knapsack (`solvers.remat_graph.cuts.eviction_cost`), which need not be where the
+    step without recomputation needs most of it.
 
     Attributes
     ----------
     cut
         The node after whose first computation memory is looked at, counted from 0.
     recomputation
-        What may be computed again.
+        Recomputations that the model allows.
     """
 
     cut: int

@@ -98,7 +98,7 @@ class KiwiReducedCompactModel:
     model
         The model.
     memory_scale, time_scale
-        What it counts in.
+        Scales of its bytes and nanoseconds.
     """
 
     sharded: ShardedGraph

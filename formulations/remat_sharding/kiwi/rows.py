@@ -101,7 +101,7 @@ class KiwiForm:
     Attributes
     ----------
     products
-        How products of columns are written.
+        Form of the products of columns.
     printed
         Rows to take as they are printed; then the model's points are no schedules.
     """

@@ -60,13 +60,13 @@ class AssumedDevice:
     Attributes
     ----------
     name
-        For the provenance.
+        Name of the device, for the provenance.
     tile_flops_per_ns
         Sustained rate of one processor.
     memory_bytes_per_ns
         Bandwidth of the device memory.
     launch_ns
-        From one kernel to the next.
+        Time from one kernel to the next.
     link_bytes_per_s
         To the host, each way.
     """
@@ -92,7 +92,7 @@ class Kernel:
     tiles
         Parts that different processors compute, at least 1.
     moved_bytes
-        What is read and written, each once.
+        Bytes that are read and written, each once.
     """
 
     flops: int

@@ -47,9 +47,9 @@ class Gradient:
     reads
         Forward values that it needs.
     kernels
-        What it launches.
+        Kernels that it launches.
     size_bytes
-        Of its result, where that is a part of the gradient; None for all of it.
+        Size of its result, where that is a part of the gradient; None for all of it.
     shared_with
         More values that have the same gradient, the other terms of a sum.
     """
@@ -80,7 +80,7 @@ class FusedStep:
     Attributes
     ----------
     batch
-        As given.
+        Samples in a step of one model.
     size_bytes
         Size of the value of each operation, in the order in which they were added.
     parameters

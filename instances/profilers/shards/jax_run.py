@@ -44,9 +44,9 @@ class JaxRun:
     Parameters
     ----------
     target
-        What the user asked for.
+        The target as the user named it.
     step
-        What it stands for.
+        The step of the target.
     settings
         Where and how often operations run; JAX chooses the number of threads itself.
 

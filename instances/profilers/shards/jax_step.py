@@ -22,7 +22,7 @@ class JaxStep:
     inputs
         Trees of the same kind.
     model_name, model_arguments
-        For the provenance.
+        Names of the model and its arguments, for the provenance.
     """
 
     loss: Callable[..., Any]

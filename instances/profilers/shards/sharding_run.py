@@ -40,11 +40,11 @@ class MeasuredShards:
     Parameters
     ----------
     device
-        Where to run; a GPU must be the current one.
+        Device to run on; a GPU must be the current one.
     settings
-        How often.
+        Runs of each operation before, and for, the measurement.
     known
-        What has been measured before; what is measured is added.
+        Earlier measurements, to which new ones are added.
     announce
         Called with the name of each operation before it runs.
     """

@@ -50,7 +50,7 @@ class PartialProfile(Generic[Measured]):
     Attributes
     ----------
     measured
-        What is known so far, by name.
+        Measurements so far, by name.
     differs_in
         Names in the key whose values differ from those of a file that was found and is not used.
 

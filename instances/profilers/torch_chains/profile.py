@@ -55,9 +55,9 @@ def profile_chain(
     Memory for all gradients of parameters is reserved in the model. A gradient that is made anew
     takes its place there: it is no overhead, and a step needs no more than the predicted peak and
     all gradients together. A gradient that is added to another is an overhead until it is added,
-    and so is one of a parameter that a later stage has given a gradient already. That a plain
-    PyTorch step which accumulates holds the partial gradient of a shared parameter from the last of
-    its stages to the first has no place in a chain.
+    and so is one of a parameter that a later stage has given a gradient already. A plain PyTorch
+    step that accumulates holds the partial gradient of a shared parameter from the last of its
+    stages to the first; a chain cannot express that.
 
     Parameters
     ----------

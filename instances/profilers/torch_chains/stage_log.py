@@ -16,7 +16,7 @@ class StageLog:
     Parameters
     ----------
     partial
-        Where they are kept.
+        File that the stages are kept in.
     announce
         Called with the number of a stage, from 1, their count and its name before it is measured.
     """

@@ -43,11 +43,11 @@ def profile_multi_model(
     model, sample_input, loss
         One of the models, and one batch; all models are alike.
     cost
-        How durations are known.
+        Source of the durations.
     models
-        How many, 1 to 64.
+        Number of models, 1 to 64.
     bandwidth
-        Of each direction of the link to the host, in bytes per second.
+        Bandwidth of each direction of the link to the host, in bytes per second.
     name, model_name, model_arguments
         Names of the instance and of the model, and its arguments, for the provenance.
 

@@ -80,13 +80,13 @@ class Measured:
     Parameters
     ----------
     device
-        Where to run.
+        Device to run on.
     warmup, repeats
         Runs before, and for, the measurement.
     announce
         Called with the name of each operation before it runs.
     known
-        What has been measured before; what is measured is added.
+        Earlier measurements, to which new ones are added.
     """
 
     source = "torch-profile"

@@ -43,11 +43,11 @@ def profile_graph(
     name
         Name of the instance.
     model_name, model_arguments
-        For the provenance.
+        Names of the model and its arguments, for the provenance.
     loss
         Maps the model's output to a scalar; the mean of the output if it is not given.
     cost
-        How durations are known; a roofline with its default rates if it is not given.
+        Source of the durations; a roofline with its default rates if it is not given.
 
     Raises
     ------

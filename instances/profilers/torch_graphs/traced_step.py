@@ -70,11 +70,11 @@ class TracedOperation:
     backward, keep
         As in `Node`.
     node
-        Where it stands in the graph of the trace.
+        Node of the graph of the trace.
     part
         The places of the results that it makes.
     stored
-        Those of them that stay: something reads them, or they are kept.
+        Results that stay: something reads them, or they are kept.
     """
 
     name: str
@@ -109,7 +109,7 @@ class TracedStep:
     Attributes
     ----------
     operations
-        What the loss, the gradients and the buffers need, forward ones first.
+        Operations that the loss, the gradients and the buffers need, forward ones first.
     module
         The trace; its attributes are constants.
     parameters, buffers
@@ -117,7 +117,7 @@ class TracedStep:
     inputs
         Placeholders of the inputs.
     changed_inputs
-        Those that the step writes to.
+        Inputs that the step writes to.
     loss
         The loss.
     seed
