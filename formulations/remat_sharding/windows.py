@@ -116,13 +116,12 @@ over :math:`i \in A_w`, and :math:`l_{tqik} = s_{ik}` if :math:`t` reads :math:`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
+from jettison.formulations.remat_graph.windows.checks import check_cuts_and_slots, check_within
 from jettison.formulations.remat_graph.windows.needed_sets import needed_sets
 from jettison.formulations.remat_sharding.skeleton import skeleton
 from jettison.formulations.remat_sharding.window_rows import ShardingWriter
 from jettison.formulations.remat_sharding.windows_built import WindowedShardingModel
-from jettison.instances.core.errors import InputError
 from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 from jettison.schedules.core.schedule_class import ScheduleClass
@@ -152,24 +151,8 @@ class WindowedSharding:
     valid_for: ScheduleClass = ScheduleClass.IN_ORDER
 
     def __post_init__(self) -> None:
-        ascend = all(earlier < later for earlier, later in pairwise((-1, *self.cuts)))
-        if not ascend:
-            raise InputError(
-                f"{self.cuts}", field="cuts", expected="name operators from 0 on, in order"
-            )
-        classes = (ScheduleClass.STAGED, ScheduleClass.IN_ORDER)
-        if self.valid_for not in classes[: 1 if self.slots else 2]:
-            raise InputError(
-                f"{self.valid_for}",
-                field="valid_for",
-                expected="write staged, or without slots in-order",
-            )
-        known = set(self.cuts)
-        for t, q in self.slots:
-            if not {t - 1, t} <= known or not 0 <= q < t:
-                raise InputError(
-                    f"({t}, {q})", field="slots", expected=f"make {t - 1} and {t} cuts, and q < t"
-                )
+        expected = "name operators from 0 on, in order"
+        check_cuts_and_slots(self.cuts, self.slots, self.valid_for, expected)
 
     def num_columns(self, sharded: ShardedGraph) -> int:
         """Return the number of columns r and q, in O(k (n + |E|)) for k cuts."""
@@ -187,12 +170,7 @@ class WindowedSharding:
             If a cut is no operator of the graph.
         """
         sharded = problem.instance
-        if self.cuts and self.cuts[-1] >= len(sharded):
-            raise InputError(
-                f"{self.cuts[-1]}",
-                field="cuts",
-                expected=f"name operators of the graph, 0 to {len(sharded) - 1}",
-            )
+        check_within(self.cuts, len(sharded), "operators")
         writer = ShardingWriter(problem, self.cuts, self.slots, self.valid_for)
         return WindowedShardingModel(
             sharded=sharded,

@@ -143,10 +143,10 @@ apart; `num_columns` counts before any row is written.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from jettison.formulations.remat_graph.recomputation import AnyNode, Recomputation
 from jettison.formulations.remat_graph.windows.built import WindowedModel
+from jettison.formulations.remat_graph.windows.checks import check_cuts_and_slots, check_within
 from jettison.formulations.remat_graph.windows.fixings import WindowFixings
 from jettison.formulations.remat_graph.windows.needed_sets import needed_sets
 from jettison.formulations.remat_graph.windows.rows import WindowWriter
@@ -211,25 +211,11 @@ class WindowedFrontier:
     def __post_init__(self) -> None:
         object.__setattr__(self, "cuts", tuple(self.cuts))
         object.__setattr__(self, "slots", tuple(self.slots))
-        ascend = all(earlier < later for earlier, later in pairwise(self.cuts))
-        if not self.cuts or self.cuts[0] < 0 or not ascend:
-            raise InputError(
-                f"{self.cuts}", field="cuts", expected="name at least one node, from 0 on, in order"
-            )
-        classes = (ScheduleClass.STAGED, ScheduleClass.IN_ORDER)
-        if self.valid_for not in classes[: 1 if self.slots else 2]:
-            raise InputError(
-                f"{self.valid_for}",
-                field="valid_for",
-                expected="write staged, or without slots in-order",
-            )
-        known = set(self.cuts)
-        for t, q in self.slots:
-            if not {t - 1, t} <= known or not 0 <= q < t:
-                raise InputError(
-                    f"({t}, {q})", field="slots", expected=f"make {t - 1} and {t} cuts, and q < t"
-                )
-        beyond = sorted({*self.closed_cuts} - known)
+        expected = "name at least one node, from 0 on, in order"
+        if not self.cuts:
+            raise InputError("()", field="cuts", expected=expected)
+        check_cuts_and_slots(self.cuts, self.slots, self.valid_for, expected)
+        beyond = sorted({*self.closed_cuts} - {*self.cuts})
         if beyond:
             raise InputError(
                 f"{beyond[0]}", field="closure", expected="name cuts of the model, or leave it out"
@@ -253,12 +239,7 @@ class WindowedFrontier:
         InputError
             If a cut is no node of the graph.
         """
-        if self.cuts[-1] >= len(problem.instance):
-            raise InputError(
-                f"{self.cuts[-1]}",
-                field="cuts",
-                expected=f"name nodes of the graph, 0 to {len(problem.instance) - 1}",
-            )
+        check_within(self.cuts, len(problem.instance), "nodes")
         writer = WindowWriter(problem, self)
         return WindowedModel(
             graph=problem.instance,

@@ -65,7 +65,6 @@ public:
     // of memory, or weights that are not where the action needs them.
     bool take(const Action& action);
 
-    std::int64_t end_of_compute() const { return processor_free_; }
     std::int64_t end_of_all() const {
         return std::max({processor_free_, uploads_free_, prefetches_free_});
     }
