@@ -36,14 +36,13 @@ from jettison.cli.exit_status import ExitStatus
 from jettison.cli.output import ProgressLine, print_json, print_pairs
 from jettison.cli.params_file import read_params
 from jettison.cli.posed_problem import make_problem
-from jettison.cli.replay_picture import draw_replay
 from jettison.cli.search_log import SearchLog
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.units import exact_bytes
 from jettison.schedules.core.schedule_file import load_schedule
 from jettison.solvers.core.method import Promise
 from jettison.solvers.core.outcome import SolveOptions
-from jettison.solvers.core.registry import methods_of
+from jettison.solvers.core.registry import kind_of, methods_of
 from jettison.solvers.core.resources import Resources
 from jettison.solvers.core.solve import bound_with
 from jettison.solvers.core.verdict import Verdict
@@ -127,7 +126,7 @@ def bound(
         from jettison.schedules.core.picture_file import save_figure
 
         title = f"{posed.instance.name}: {schedule.name if schedule else ''}"
-        save_figure(draw_replay(verdict.replay, title=title), plot)
+        save_figure(kind_of(verdict.problem).picture(verdict.replay, title), plot)
     if json:
         keys = {} if certificate is None else certificate_keys(written)
         print_json({**verdict.to_json(), **keys})

@@ -33,7 +33,6 @@ from jettison.cli.exit_status import status_of
 from jettison.cli.output import ProgressLine, print_json, print_pairs
 from jettison.cli.params_file import read_params
 from jettison.cli.posed_problem import make_problem
-from jettison.cli.replay_picture import draw_replay
 from jettison.cli.search_log import SearchLog
 from jettison.instances.core.atomic_file import replacing
 from jettison.instances.core.csv_text import csv_text
@@ -203,7 +202,7 @@ def _draw(result: Result, plot: Path | None, grid: Path | None) -> None:
 
     title = f"{result.problem.instance.name}: {result.method}"
     if plot is not None and result.replay is not None:
-        save_figure(draw_replay(result.replay, title=title), plot)
+        save_figure(kind_of(result.problem).picture(result.replay, title), plot)
     draw = kind_of(result.problem).grid
     if grid is not None and draw is not None:
         save_figure(draw(result.problem, result.schedule, title), grid)

@@ -96,7 +96,7 @@ def columns_imported(path: Path) -> set[str]:
     return found & ARROWS.keys()
 
 
-@pytest.mark.parametrize("column", sorted(ARROWS.keys() - {"core"}))
+@pytest.mark.parametrize("column", sorted(ARROWS.keys()))
 def test_a_column_imports_another_only_along_an_arrow(column: str) -> None:
     files = [path for floor in FLOORS for path in (ROOT / floor / column).rglob("*.py")]
     assert files

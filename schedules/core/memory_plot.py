@@ -21,9 +21,7 @@ from jettison.schedules.core.picture_style import (
     set_title,
     time_unit,
 )
-from jettison.schedules.core.replay import Replay, Step, Transfer
-from jettison.schedules.remat_chain.schedule import ChainOperationKind
-from jettison.schedules.remat_graph.schedule import GraphOperationKind
+from jettison.schedules.core.replay import Phase, Replay, Step, Transfer
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -80,8 +78,8 @@ def plot_memory(replay: Replay, *, title: str, ax: Axes | None = None) -> Figure
     memory, time = memory_unit(top_bytes), time_unit(replay.time_ns)
     top = memory.of(top_bytes)
     handles = [
-        *_draw_memory(ax, replay.steps, memory, time),
-        *_draw_phases(ax, replay.steps, time, top),
+        *_draw_memory(ax, replay, memory, time),
+        *_draw_phases(ax, replay, time, top),
         *_draw_transfers(ax, replay.transfers, time, top),
     ]
     lowest = _FROM_HOST_STRIP[0] if replay.transfers else _STRIP[0]
@@ -98,9 +96,8 @@ def plot_memory(replay: Replay, *, title: str, ax: Axes | None = None) -> Figure
     return ax.figure.figure
 
 
-def _draw_memory(
-    axes: Axes, steps: Sequence[Step], memory: AxisUnit, time: AxisUnit
-) -> list[Artist]:
+def _draw_memory(axes: Axes, replay: Replay, memory: AxisUnit, time: AxisUnit) -> list[Artist]:
+    steps = replay.steps
     if not steps:
         return []
     stays = axes.stairs(
@@ -112,7 +109,7 @@ def _draw_memory(
         label="stays after the operation",
     )
     # A deletion takes no time and adds no memory: it only lowers what stays.
-    running = [step for step in steps if _phase_of(step) is not None]
+    running = [step for step in steps if replay.phase_of(step) is not Phase.FREEING]
     during = axes.stairs(
         [memory.of(step.during_bytes) for step in running],
         _edges(running, time),
@@ -138,10 +135,10 @@ def _stays_bytes(steps: Sequence[Step]) -> list[int]:
     return stays
 
 
-def _draw_phases(axes: Axes, steps: Sequence[Step], time: AxisUnit, top: float) -> list[Artist]:
+def _draw_phases(axes: Axes, replay: Replay, time: AxisUnit, top: float) -> list[Artist]:
     handles: list[Artist] = []
     spans: dict[str, list[tuple[float, float]]] = {}
-    for phase, start_ns, end_ns in _phase_spans(steps):
+    for phase, start_ns, end_ns in _phase_spans(replay):
         start = time.of(start_ns)
         spans.setdefault(phase, []).append((start, time.of(end_ns) - start))
     bottom, height = _STRIP[0] * top, (_STRIP[1] - _STRIP[0]) * top
@@ -177,12 +174,12 @@ def _draw_transfers(
     return handles
 
 
-def _phase_spans(steps: Sequence[Step]) -> Iterator[tuple[str, int, int]]:
+def _phase_spans(replay: Replay) -> Iterator[tuple[str, int, int]]:
     """Yield phase, start and end, joining neighbours of one phase so that no seam shows."""
     current: tuple[str, int, int] | None = None
-    for step in steps:
-        phase = _phase_of(step)
-        if phase is None or step.start_ns == step.end_ns:
+    for step in replay.steps:
+        phase = replay.phase_of(step)
+        if phase is Phase.FREEING or step.start_ns == step.end_ns:
             continue
         if current is not None and current[0] == phase:
             current = (phase, current[1], step.end_ns)
@@ -192,18 +189,6 @@ def _phase_spans(steps: Sequence[Step]) -> Iterator[tuple[str, int, int]]:
         current = (phase, step.start_ns, step.end_ns)
     if current is not None:
         yield current
-
-
-def _phase_of(step: Step) -> str | None:
-    """Tell what an operation does from its text; None if it computes nothing."""
-    word = step.operation.split(" ", 1)[0]
-    if word in {GraphOperationKind.FREE, ChainOperationKind.DROP}:
-        return None
-    if word == GraphOperationKind.COMPUTE:
-        return "recomputation" if step.repeated else "first computation"
-    if word == ChainOperationKind.BACKWARD:
-        return "backward"
-    return "recomputed forward" if step.repeated else "forward"
 
 
 def _peak_at(replay: Replay, time: AxisUnit) -> float:

@@ -30,6 +30,23 @@ class Rule(StrEnum):
     FORBIDDEN_PAIR = "forbidden with"
 
 
+class Phase(StrEnum):
+    """What an operation does, in the words of pictures."""
+
+    FREEING = "freeing"
+    FIRST = "first computation"
+    AGAIN = "recomputation"
+    FORWARD = "forward"
+    FORWARD_AGAIN = "recomputed forward"
+    BACKWARD = "backward"
+
+
+# How schedules of chains and of graphs write these operations; others are forward operations.
+FREE, DROP = "free", "D"
+COMPUTE = "compute"
+BACKWARD = "B"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
     """Violation: one rule broken by one operation.
@@ -145,6 +162,31 @@ class Replay:
     transfers: tuple[Transfer, ...] = ()
     period_ns: int | None = None
     memory_profile: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def clock(self) -> str:
+        """What times are counted in: ``ns``, or ``instance`` where its times have no unit."""
+        return "ns"
+
+    @property
+    def has_whole_profile(self) -> bool:
+        """Whether `memory_profile` holds what lasts no time at all, too."""
+        return False
+
+    def phase_of(self, step: Step) -> Phase:
+        """Tell what an operation does, from its text."""
+        word = step.operation.split(" ", 1)[0]
+        if word in {FREE, DROP}:
+            return Phase.FREEING
+        if word == COMPUTE:
+            return Phase.AGAIN if step.repeated else Phase.FIRST
+        if word == BACKWARD:
+            return Phase.BACKWARD
+        return Phase.FORWARD_AGAIN if step.repeated else Phase.FORWARD
+
+    def lane_of(self, _: Step) -> str | None:
+        """Return the lane of an operation where there are several to compute in, else None."""
+        return None
 
     @property
     def valid(self) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from jettison.instances.remat_chain.chain import Chain
+from jettison.schedules.core import replay as replay_words
 from jettison.schedules.core.checked_operations import checked_operations
 from jettison.schedules.core.recorder import Recorder
 from jettison.schedules.core.replay import Replay, Rule
@@ -41,8 +42,8 @@ class ChainOperationKind(StrEnum):
     FORWARD_ALL = "F_all"
     FORWARD_CHECKPOINT = "F_ck"
     FORWARD_NONE = "F_none"
-    BACKWARD = "B"
-    DROP = "D"
+    BACKWARD = replay_words.BACKWARD
+    DROP = replay_words.DROP
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from jettison.instances.remat_graph.graph import Graph
+from jettison.schedules.core import replay as replay_words
 from jettison.schedules.core.checked_operations import checked_operations
 from jettison.schedules.core.recorder import Recorder
 from jettison.schedules.core.replay import Replay, Rule
@@ -16,8 +17,8 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 class GraphOperationKind(StrEnum):
     """Kinds of operations on a graph: compute a node into memory, or free its value."""
 
-    COMPUTE = "compute"
-    FREE = "free"
+    COMPUTE = replay_words.COMPUTE
+    FREE = replay_words.FREE
 
 
 @dataclass(frozen=True, slots=True)

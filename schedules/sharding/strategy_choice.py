@@ -31,6 +31,11 @@ class ChoiceReplay(Replay):
     costs_ns: tuple[int, ...]
     names: tuple[str, ...]
 
+    @property
+    def clock(self) -> str:
+        """The times of the instance, which have no unit."""
+        return "instance"
+
     @cached_property
     def time_ns(self) -> int:
         """Sum of the costs of all nodes and edges, without those that are forbidden or unknown."""

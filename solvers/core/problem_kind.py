@@ -98,6 +98,12 @@ def _without_recomputation(problem: Problem) -> Reference:
     return Reference(problem.base_time_ns, "recomputation")
 
 
+def _memory_over_time(replay: Replay, title: str) -> Figure:
+    from jettison.schedules.core.memory_plot import plot_memory
+
+    return plot_memory(replay, title=title)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ProblemKind(Generic[P]):
     """One kind of problem, with everything that is asked of it outside its column.
@@ -143,6 +149,8 @@ class ProblemKind(Generic[P]):
         Makes certificates; None where there are none.
     model_files
         Returns the formulations that are written to files; None where there are none.
+    picture
+        Draws a replay of a schedule, with a title.
     grid
         Draws what is done where, of a problem, a schedule and a title; None if there is no such
         picture.
@@ -168,6 +176,7 @@ class ProblemKind(Generic[P]):
     spent: Callable[[Replay | None], Mapping[str, int | None]] = lambda _: {}
     certify: Certifier[P] | None = None
     model_files: Callable[[], ModelFiles[P]] | None = None
+    picture: Callable[[Any, str], Figure] = _memory_over_time
     grid: Callable[[P, Any, str], Figure] | None = None
     table: Callable[[P, Any], pd.DataFrame] | None = None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from jettison.instances.multi_model.instance import MultiModel
 from jettison.instances.multi_model.problem import MultiModelTraining
@@ -14,6 +15,9 @@ from jettison.schedules.multi_model.training_replay import TrainingReplay
 from jettison.solvers.core.method import Method
 from jettison.solvers.core.problem_kind import ProblemKind, Reference
 from jettison.solvers.core.resources import Resources
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def _pose(instance: MultiModel, resources: Resources) -> MultiModelTraining:
@@ -46,6 +50,12 @@ def _spent(replay: Replay | None) -> Mapping[str, int | None]:
     }
 
 
+def _picture(replay: TrainingReplay, title: str) -> Figure:
+    from jettison.schedules.multi_model.unit_plot import plot_training
+
+    return plot_training(replay, title=title)
+
+
 MULTI_MODEL = ProblemKind(
     name=MultiModelTraining.problem,
     problem=MultiModelTraining,
@@ -58,4 +68,5 @@ MULTI_MODEL = ProblemKind(
     reference=lambda problem: Reference(problem.base_time_ns, "recomputation or waiting"),
     in_full=_in_full,
     spent=_spent,
+    picture=_picture,
 )

@@ -9,7 +9,7 @@ from jettison.instances.sharding.problem import Sharding
 from jettison.instances.sharding.strategy_graph import StrategyGraph
 from jettison.schedules.core.replay import Replay
 from jettison.schedules.sharding.kind import STRATEGY_CHOICE
-from jettison.schedules.sharding.strategy_choice import StrategyChoice
+from jettison.schedules.sharding.strategy_choice import ChoiceReplay, StrategyChoice
 from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.method import Method
 from jettison.solvers.core.outcome import Infeasibility, SolveOptions
@@ -17,6 +17,8 @@ from jettison.solvers.core.problem_kind import ProblemKind, Reference
 from jettison.solvers.core.resources import Resources
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from jettison.solvers.proof.certificate import Certificate
 
 
@@ -46,6 +48,12 @@ def _certify(
     return certify_sharding(problem, bounds, infeasibility, options)
 
 
+def _picture(replay: ChoiceReplay, title: str) -> Figure:
+    from jettison.schedules.sharding.choice_plot import plot_choice
+
+    return plot_choice(replay, title=title)
+
+
 SHARDING = ProblemKind(
     name=Sharding.problem,
     problem=Sharding,
@@ -57,4 +65,5 @@ SHARDING = ProblemKind(
     needs=frozenset(),
     reference=lambda problem: Reference(problem.base_time_ns, "interaction"),
     certify=_certify,
+    picture=_picture,
 )

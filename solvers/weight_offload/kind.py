@@ -20,6 +20,8 @@ from jettison.solvers.core.problem_kind import ProblemKind, Reference
 from jettison.solvers.core.resources import Resources
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from jettison.formulations.milp.array_model import ArrayModel
     from jettison.solvers.proof.certificate import Certificate
 
@@ -72,6 +74,12 @@ def _build_model(problem: WeightOffload, choice: ModelChoice) -> ArrayModel:
     return from_pulp(WeightOffloadMilp().build(problem).problem).model
 
 
+def _picture(replay: Replay, title: str) -> Figure:
+    from jettison.schedules.weight_offload.cyclic_plot import plot_cycle
+
+    return plot_cycle(replay, title=title)
+
+
 WEIGHT_OFFLOAD = ProblemKind(
     name=WeightOffload.problem,
     problem=WeightOffload,
@@ -86,4 +94,5 @@ WEIGHT_OFFLOAD = ProblemKind(
     facts=_facts,
     certify=_certify,
     model_files=_model_files,
+    picture=_picture,
 )

@@ -12,11 +12,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from jettison.instances.catalog import Instance, kind_of
-from jettison.schedules.core.replay import Replay, Step
-from jettison.schedules.multi_model.training_replay import TrainingReplay
-from jettison.schedules.remat_chain.schedule import ChainOperationKind
-from jettison.schedules.remat_graph.schedule import GraphOperationKind
-from jettison.schedules.sharding.strategy_choice import ChoiceReplay
+from jettison.schedules.core.replay import Phase, Replay
 from jettison.schedules.weight_offload.folded_span import folded_span
 
 MOST_BARS = 3000
@@ -24,9 +20,6 @@ _MOST_MOMENTS = 6000
 
 COMPUTE, AGAIN, TO_HOST, FROM_HOST = "compute", "recompute", "to the host", "from the host"
 WAITING = "waiting"
-# What starts like these takes no time and adds no memory.
-_FREEING = (f"{GraphOperationKind.FREE} ", f"{ChainOperationKind.DROP} ")
-_TRAINING = {"F": "forward", "B": "backward", "R": "recomputation"}
 
 
 class Bar(NamedTuple):
@@ -79,7 +72,8 @@ class Timeline:
         """Return the timeline of a replay; stages of a chain are called by their names."""
         bars = sorted(_bars(replay, kind_of(instance).part_names(instance)))
         memory = _moments(replay)
-        end_ns = memory[-1].when_ns if isinstance(replay, ChoiceReplay) else replay.time_ns
+        # The cost of a choice is no time at which anything ends.
+        end_ns = memory[-1].when_ns if replay.clock != "ns" else replay.time_ns
         shown = _few(bars, end_ns)
         return cls(
             end_ns=end_ns,
@@ -87,7 +81,7 @@ class Timeline:
             limit_bytes=replay.limit_bytes,
             bars=tuple(shown),
             memory=tuple(_few_moments(memory, end_ns)),
-            clock="instance" if isinstance(replay, ChoiceReplay) else "ns",
+            clock=replay.clock,
             joined=len(shown) < len(bars),
         )
 
@@ -142,15 +136,12 @@ def _differences(values: Iterable[int]) -> list[int]:
 
 def _bars(replay: Replay, names: Sequence[str]) -> Iterator[Bar]:
     steps = [step for step in replay.steps if step.end_ns > step.start_ns]
-    pair = isinstance(replay, TrainingReplay) and any(_array(step) > 1 for step in steps)
+    pair = any(replay.lane_of(step) is not None for step in steps)
     computed = []
     for step in steps:
-        if isinstance(replay, TrainingReplay):
-            kind = _TRAINING[step.operation[0]]
-            lane = f"sub-array {_array(step)}" if pair else _lane_of(kind)
-        else:
-            kind = _kind(step)
-            lane = _lane_of(kind)
+        phase = replay.phase_of(step)
+        kind = str(Phase.AGAIN if phase is Phase.FORWARD_AGAIN else phase)
+        lane = replay.lane_of(step) or _lane_of(kind)
         computed.append(Bar(lane, kind, step.start_ns, step.end_ns, _label(step.operation, names)))
     for item in replay.transfers:
         lane = TO_HOST if item.to_host else FROM_HOST
@@ -164,21 +155,8 @@ def _bars(replay: Replay, names: Sequence[str]) -> Iterator[Bar]:
         yield from _waits(folded, replay.time_ns, waits_in)
 
 
-def _array(step: Step) -> int:
-    return int(step.operation[1])
-
-
-def _kind(step: Step) -> str:
-    word = step.operation.split(" ", 1)[0]
-    if word == GraphOperationKind.COMPUTE:
-        return "recomputation" if step.repeated else "first computation"
-    if word == ChainOperationKind.BACKWARD:
-        return "backward"
-    return "recomputation" if step.repeated else "forward"
-
-
 def _lane_of(kind: str) -> str:
-    return AGAIN if kind == "recomputation" else COMPUTE
+    return AGAIN if kind == Phase.AGAIN else COMPUTE
 
 
 def _label(operation: str, names: Sequence[str]) -> str:
@@ -213,18 +191,18 @@ def _moments(replay: Replay) -> list[Moment]:
         brief = [
             Moment(step.start_ns, step.during_bytes)
             for step in replay.steps
-            if step.start_ns == step.end_ns and not isinstance(replay, TrainingReplay)
+            if step.start_ns == step.end_ns and not replay.has_whole_profile
         ]
         found = [*brief, *(Moment(*moment) for moment in replay.memory_profile)]
         found.sort(key=lambda moment: moment.when_ns)
         end_ns = max(replay.time_ns, found[-1].when_ns)
-        if isinstance(replay, ChoiceReplay):
+        if replay.clock != "ns":
             end_ns = found[-1].when_ns
         return [*found, Moment(end_ns, found[-1].size_bytes)]
     found = [
         Moment(step.start_ns, step.during_bytes)
         for step in replay.steps
-        if not step.operation.startswith(_FREEING)
+        if replay.phase_of(step) is not Phase.FREEING
     ]
     last_bytes = replay.steps[-1].after_bytes if replay.steps else 0
     return [*found, Moment(replay.time_ns, last_bytes)]
