@@ -115,6 +115,6 @@ def instance_sha256(instance: Mapping[str, Any]) -> str:
     except RecursionError:
         raise CertificateError("the instance nests too deeply") from None
     except TypeError:
-        # Of the types that the header is parsed to, JSON cannot write this one only.
+        # The header holds only JSON types and `NotInteger`, which JSON cannot write.
         raise CertificateError("a number of the instance is not an integer") from None
     return hashlib.sha256(text.encode("ascii")).hexdigest()

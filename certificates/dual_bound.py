@@ -64,7 +64,7 @@ class DualBound:
         named: set[int] = set()
         work = 0
         for number, multiplier in multipliers:
-            # Else one line could change a long row a million times before its work is counted.
+            # Otherwise one line could change a long row a million times before its work is counted.
             if number in named:
                 raise CertificateError(f"row {number} is named twice")
             named.add(number)

@@ -28,7 +28,7 @@ from ..errors import CertificateError
 from ..header_fields import integer_field, only_fields
 from .persistent_chain import PersistentChain
 
-# What a file may make the checker hold, and do.
+# Limits on the steps that a file makes the checker hold, and on the beginnings it makes it try.
 _MOST_LISTED = 3_000_000
 _MOST_BEGINNINGS = 300_000_000
 
@@ -74,7 +74,8 @@ class Bellman(ABC):
         The instance.
     forward_ns
         Durations of the forward operations by stage, as repetitions count them. For a claim that
-        there is no schedule they are 0: then every schedule costs 0, and a cost of 1 has none.
+        there is no schedule they are 0: then every schedule costs 0, and a cost of 1 or more means
+        that there is none.
 
     Raises
     ------
@@ -103,7 +104,7 @@ class Bellman(ABC):
             self.forward_ns = [0] * (chain.count + 1)
         else:
             self._goal = claim.time_ns - chain.base_ns
-        # By table and sub-chain: memories, and the least cost in at most so much.
+        # By table and sub-chain: ascending memories, and the least cost in at most each of them.
         self._listed: dict[tuple[str, int, int], tuple[list[int], list[int]]] = {}
         self._steps = self._beginnings = 0
 

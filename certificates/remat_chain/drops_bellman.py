@@ -74,7 +74,7 @@ class DropsBellman(Bellman):
             return
         chain = self.chain
         kind, p = table[0], int(table[1])
-        # What a split or a drop may use: E counts the input, and C does not.
+        # Memory left for a split or a drop: E counts the input of s, and C does not.
         free = memory - (chain.output_bytes[s - 1] if kind == "E" else 0)
         if memory >= self.saving_needs(table, s, t):
             rest = memory - chain.saved_bytes[s]
@@ -91,11 +91,11 @@ class DropsBellman(Bellman):
                 yield Beginning("dropping at", k, again, parts)
 
     def saving_needs(self, table: str, s: int, t: int) -> int:
-        """Return the least bytes to begin with saving; for a single stage those of all of it."""
+        """Return the least bytes to begin by saving; for a single stage the bytes of all of it."""
         chain = self.chain
         p = int(table[1])
         if s == t and p == 1:
-            # It is saved already.
+            # With p = 1 the stage is saved already.
             return chain.backward_bytes[s]
         saving = chain.forward_bytes(s, t) + p * chain.saved_bytes[t]
         if table[0] == "E":

@@ -17,7 +17,7 @@ from ..header_fields import (
 )
 
 _MOST_NODES = 100_000
-# What is said of blocks, of the direction of a node and of its operator counts for no model.
+# No model uses repeated blocks, the pass of a node, or the operator of a result.
 _FIELDS = {"nodes", "repeated_blocks"}
 _NODE_FIELDS = {
     "name",

@@ -179,12 +179,12 @@ class _Writer:
                 if first <= last:
                     begins[first].append((i, kind))
                     ends[last].append((i, kind))
-        # By what is in memory, what it counts in any case, and its terms.
+        # For each part of a lifetime in memory, the size that it always counts, and its terms.
         present: dict[_Part, tuple[int, dict[int, int]]] = {}
         for t in range(count):
             for part in begins[t]:
                 present[part] = self._size(*part)
-            # What is there now is there a moment later too, as much of it at least.
+            # All that is in memory at t is there at t + 1 too, and counts at least as much.
             is_within = t + 1 < count and all((i, _ALL) in begins[t + 1] for i, _ in ends[t])
             if not is_within:
                 terms = [term for _, terms in present.values() for term in terms.items()]

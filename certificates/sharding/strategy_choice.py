@@ -177,7 +177,7 @@ def _add_memory(
     times = _times(nodes)
     if len(times) * len(nodes) > _MOST_STEPS:
         raise CertificateError(f"{len(times)} rows of memory of {len(nodes)} nodes are too many")
-    # Of each node its least usage, and what strategies use beyond that, by column.
+    # For each node its least usage, and the further usage of each strategy, by column.
     least = [min((node.usages_bytes[a] for a in node.allowed), default=0) for node in nodes]
     beyond = [
         {s[i][a]: more for a in node.allowed if (more := node.usages_bytes[a] - least[i])}

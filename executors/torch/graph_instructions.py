@@ -247,7 +247,7 @@ class InstructionList:
 
 
 def _is_other_part(first: TracedOperation, second: TracedOperation) -> bool:
-    # What the first part leaves unread is freed before the second runs; in one call it is not.
+    # Unread results of the first part are freed before the second runs; in one call they are not.
     return (
         first.node is second.node
         and set(first.part).isdisjoint(second.part)

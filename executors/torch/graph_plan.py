@@ -212,7 +212,7 @@ def _deliveries(
         source = sources[name]
         register = registers.of(source)
         views = registers.views([node])
-        # What the caller gave, or what is resident, is not the step's to give away.
+        # The step may not give away tensors of the caller, or resident ones.
         is_own = source[0].op == "call_function" and source[0] is not traced.seed
         is_shared = not is_own or holders.count(source) > 1
         delivery = Delivery(

@@ -90,8 +90,8 @@ class ScheduleRun:
         self._resident = resident
         self._plain: dict[int, Tensor] = {0: model_input.detach()}
         self._saved: dict[int, StageGraph] = {}
-        # Of what is on the host: the layouts of plain tensors, and the graphs it was saved for. The
-        # graph of a repeated run may save other storages, and is not the one to come back.
+        # For tensors on the host: the layouts of plain ones, and the graphs that saved the others.
+        # The graph of a repeated run may save other storages, and cannot take these back.
         self._layouts: dict[int, Place] = {}
         self._hosted: dict[int, StageGraph] = {}
         self._copies = host_copies(model_input.device)
@@ -112,7 +112,7 @@ class ScheduleRun:
         """Return the loss, or the model's output where the caller computes the loss."""
         if self._output is None:
             raise ExecutionError("a step has no output before it has run forward")
-        # It shares its version counter with the one that is kept to look at that counter.
+        # It shares a version counter with the kept output, which shows changes by the caller.
         return self._output.detach()
 
     def begin_backward(self, gradient: Tensor) -> None:
@@ -228,7 +228,7 @@ class ScheduleRun:
             self._deliver(number, self._activation(number - 1))
             return
         output = self._checked(number, self._fresh_input(number), runner).detach()
-        # Where ā is there, which includes a, nothing of the output stays.
+        # Where ā is in memory, which includes a, the output is not kept.
         if number not in self._saved:
             self._plain[number] = output
         self._deliver(number, output)

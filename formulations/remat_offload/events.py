@@ -260,7 +260,7 @@ class _Rows:
                 held = self.when.held(state)
                 working_bytes = stage.output_bytes
                 if single.is_forward:
-                    # What it puts out is a part of the operation, at its end as well.
+                    # The output counts as part of the operation, at its end as well.
                     held = [x for x in held if x.stage < single.stage]
                     working_bytes += stage.forward_overhead_bytes
                 else:

@@ -214,7 +214,7 @@ class InventoryWriter:
     def _add_inventories(self, g: int) -> None:
         inventory, size = self.inventories[g], self._size(g)
         now, then = self.operations, self.following
-        # Of the operation that comes next for (ahead), of this one for the other two.
+        # Layers of the next operation for (ahead), of this one for the other two rows.
         coming = self.layer_of[then]
         needed = np.where(self.is_backward[then], self.y1[coming], self.y0[coming])
         ahead: Terms = [

@@ -79,7 +79,7 @@ class ItemInterval:
             random.shuffle(order)
             before = missing
             for item in order:
-                # Each takes at most a random part of its room, so that no one is the odd one out.
+                # Each item takes a random part of what it can take, so that none stands out.
                 room = self.most - values[item] if missing > 0 else values[item] - self.least
                 steps = min(room, abs(missing)) // modulus
                 step = modulus * random.between(min(steps, 1), steps)

@@ -212,7 +212,7 @@ class _Memory:
         used = transient = 0
         for place in range(count):
             used += arrives[place]
-            # What is written is there before what is read is gone.
+            # Values that are read and values that are written are in memory together.
             later = 0 if place == count - 1 else random.below(most_bytes // 2 + 1)
             workspace = random.below(most_bytes // 2 + 1)
             self.peak_bytes.append(used + transient + later + workspace)

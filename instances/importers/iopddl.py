@@ -21,7 +21,7 @@ from jettison.instances.core.provenance import Provenance
 from jettison.instances.sharding.strategy_graph import StrategyEdge, StrategyGraph, StrategyNode
 
 FORBIDDEN = 10**18
-# Of what a compressed file unpacks to: the largest of the contest has about 400 MB.
+# Limit on the size of an unpacked file: the largest of the contest has about 400 MB.
 LARGEST_UNPACKED_BYTES = 16 * LARGEST_FILE_BYTES
 _GZIP = b"\x1f\x8b"
 

@@ -136,7 +136,7 @@ def _chain(profile: Profile) -> Chain:
                 backward_ns=sum(profile.layers[identifier].backward_ns for identifier in saved),
                 output_bytes=last.output_bytes,
                 saved_bytes=saved_bytes,
-                # What it takes to save nothing but the output suffices to save everything.
+                # The overhead of saving the output only is enough for saving everything.
                 forward_overhead_bytes=_forward_peak_bytes(profile, block, saved[-1])
                 - last.output_bytes,
                 backward_overhead_bytes=max(

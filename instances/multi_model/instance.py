@@ -145,7 +145,7 @@ class MultiModel(InstanceDocument):
         for passes, works in (("forward", array.forward), ("backward", array.backward)):
             arrives = [0] * len(works)
             leaves = [0] * len(works)
-            # What is in use between an operator and the next one of the pass.
+            # Feature maps in use between an operator and the next one of the pass.
             spans = [0] * (len(works) + 1)
             for tensor in array.tensors:
                 if passes == "forward":

@@ -17,7 +17,7 @@ from jettison.instances.core.live_sets import usage_over_time
 from jettison.instances.core.names import checked_name, checked_unique
 from jettison.instances.core.provenance import Provenance
 
-# Of one cost or size. Sums are Python integers and have no limit.
+# Limit on one cost or size. Sums are Python integers and have no limit.
 LARGEST_VALUE = 2**63 - 1
 
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _WIDTH_IN = 7.2
-# Of the width of the figure, beside the names of the lanes.
+# Width of the axes in points, beside the names of the lanes.
 AXES_POINTS = 0.82 * 72 * _WIDTH_IN
-# However short a wait is, it shows.
+# Least width of a wait, so that the shortest one shows.
 _LEAST_POINTS_OF_WAITING = 0.6
 _HEADROOM = 0.16
 
@@ -59,7 +59,7 @@ def lanes_above_memory(
     lanes, memory = figure.subplots(2, 1, sharex=True, height_ratios=[lanes_height, 1.7])
     set_title(lanes, title)
     time = time_unit(length_ns)
-    # What takes no time still gets an axis of some length.
+    # A schedule that takes no time still gets an axis of some length.
     lanes.set_xlim(0, time.of(length_ns) or 1.0)
     memory.set_xlabel(f"time ({time.name})")
     return lanes, memory, time
@@ -150,7 +150,7 @@ def draw_memory(
     axes.set_ylim(0, (1 + _HEADROOM) * memory.of(top_bytes))
     axes.set_ylabel(f"memory ({memory.name})")
     axes.spines[["top", "right"]].set_visible(False)
-    # What lasts no time at all between two operations is part of the peak, but not of the line.
+    # Memory at an operation of no duration is part of the peak, but not of the line.
     highest_ns, _ = max(moments, key=lambda moment: moment[1])
     mark_peak(axes, time.of(highest_ns), peak_bytes, limit_bytes, memory)
     mark_limit(axes, limit_bytes, memory, time.of(highest_ns))

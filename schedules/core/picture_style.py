@@ -29,7 +29,7 @@ BLACK = "#1A1A1A"
 
 _SECONDS = {"s": 10**9, "ms": 10**6, "µs": 10**3, "ns": 1}
 
-# Of the title's font, on average.
+# Characters of the font of titles, on average.
 _CHARACTERS_PER_INCH = 11
 
 

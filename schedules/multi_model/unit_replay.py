@@ -54,7 +54,7 @@ class MultiModelReplay:
         self._stored_bytes = self._peak_bytes = 0
         # Memory that returns later, as (when, bytes).
         self._returns: list[tuple[int, int]] = []
-        # When the last start was that took memory, and when each queue is free.
+        # Time of the last start that took memory, and times from which each queue is free.
         self._started_ns = self._computed_ns = self._offloaded_ns = self._prefetched_ns = 0
         self._unit_ends_ns: list[int] = []
         self._round_ends_ns: list[int] = []
@@ -62,13 +62,13 @@ class MultiModelReplay:
         self._transfers: list[Transfer] = []
         self._profile: list[tuple[int, int]] = []
         self._busy_in_all_ns = self._recompute_ns = 0
-        # Of the unit: its sub-arrays, and the memory of the pass of each.
+        # Sub-arrays of the training unit, and the memory of the pass of each.
         self._arrays: list[SubArray] = []
         self._swaps_ns: list[tuple[int, ...]] = []
         self._contents: list[SubArrayContents] = []
         self._pass_bytes: list[int] = []
-        # From when on a feature map can be read, until when something reads or writes it, and from
-        # when on it is complete on the host; by sub-array.
+        # By sub-array: times from which a feature map can be read, until which it is read or
+        # written, and from which it is complete on the host.
         self._ready_ns: list[dict[int, int]] = []
         self._busy_ns: list[dict[int, int]] = []
         self._hosted_ns: list[dict[int, int]] = []
@@ -331,7 +331,7 @@ class MultiModelReplay:
     def _take(self, earliest_ns: int, size_bytes: int, name: str) -> int:
         """Take memory from `earliest_ns` on, as soon as there is enough; return when."""
         now_ns = earliest_ns
-        # What adds nothing never waits, nor is it to blame for what was over the limit before.
+        # An operation without memory never waits, and does not break the limit.
         while self._returns and (
             self._returns[0][0] <= now_ns or (size_bytes > 0 and self._excess_bytes(size_bytes) > 0)
         ):

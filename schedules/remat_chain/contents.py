@@ -187,7 +187,7 @@ class ChainContents:
         output = Tensor(TensorKind.PLAIN, number)
         reads = self._activation(number - 1)
         adds: tuple[Tensor, ...] = ()
-        # Where ā is there, which includes a, nothing of the output stays.
+        # Where ā is in memory, which includes a, the output is not kept.
         if Tensor(TensorKind.SAVED, number) not in self.tensors:
             drops = (*drops, *self._present(output))
             adds = (output,)
@@ -206,7 +206,7 @@ class ChainContents:
     ) -> Effect:
         stage = self._chain.stage(number)
         if any(tensor.stage >= number for tensor in self._away):
-            # What is held elsewhere is saved, and is not used: its stages run again below it.
+            # A saved tensor is on the host and not used: a stage at or below it runs again.
             self.is_persistent = False
         return self._apply(
             Effect(

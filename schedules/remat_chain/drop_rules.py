@@ -57,7 +57,7 @@ class DropRules:
 
     def __init__(self) -> None:
         self.kept = True
-        # What has read the present copy of each activation and kept it.
+        # Forward operations that have read the present copy of each activation and kept it.
         self._readings: dict[int, list[Reading]] = {}
         # The stages of what is stored below the gradient, the newest last. Rule 4 keeps them in
         # order; what has been dropped, or has met the gradient, is taken off when it is on top.

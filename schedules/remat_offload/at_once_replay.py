@@ -57,10 +57,10 @@ class AtOnceReplay:
         self._peak_bytes = chain.input_bytes
         # Memory that returns later, as (when, bytes).
         self._returns: list[tuple[int, int]] = []
-        # When the last start was that took memory, and when each queue is free.
+        # Time of the last start that took memory, and times from which each queue is free.
         self._started_ns = self._computed_ns = self._offloaded_ns = self._prefetched_ns = 0
-        # From when on a tensor can be read, until when something reads or writes it, and from
-        # when on it is complete on the host.
+        # Times from which a tensor can be read, until which it is read or written, and from which
+        # it is complete on the host.
         self._ready_ns: dict[Tensor, int] = {}
         self._busy_ns: dict[Tensor, int] = {}
         self._hosted_ns: dict[Tensor, int] = {}
@@ -105,7 +105,7 @@ class AtOnceReplay:
             self._computed_ns,
             *(self._ready_ns.get(tensor, 0) for tensor in effect.reads),
         )
-        # What stays of it, once the tensors are gone that nothing but it holds up.
+        # Memory that it takes for good: its outputs, less the tensors that it frees at its end.
         stays_bytes = sum(tensor.size_bytes(self._chain) for tensor in effect.adds)
         late = [tensor for tensor in effect.drops if self._busy_ns.get(tensor, 0) > earliest_ns]
         stays_bytes -= sum(
@@ -200,7 +200,7 @@ class AtOnceReplay:
     def _take(self, earliest_ns: int, size_bytes: int, tensor: str) -> int:
         """Take memory from `earliest_ns` on, as soon as there is enough; return when."""
         now_ns = earliest_ns
-        # What adds nothing never waits, nor is it to blame for what was over the limit before.
+        # An operation without memory never waits, and does not break the limit.
         while self._returns and (
             self._returns[0][0] <= now_ns or (size_bytes and self._excess_bytes(size_bytes))
         ):

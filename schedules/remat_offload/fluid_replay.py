@@ -292,9 +292,9 @@ class FluidReplay:
     def _place(self, phase: _Phase, item: _Computation) -> None:
         """Run a computation next in its phase, as soon as its memory is free."""
         if self._limit_bytes is not None:
-            # What adds nothing is not to blame for what is too much, but its memory has to be there
-            # all the same: what is on its way may take it while it runs. A prefetch adds what it
-            # brings back, and counts in full with the computation behind it.
+            # A computation that adds nothing breaks no limit, but its memory has to be free all the
+            # same: tensors on the link may take it while it runs. A prefetch adds its tensor, which
+            # counts in full with the computation behind it.
             room = self._units(self._limit_bytes) - item.before - item.taken
             phase.wait_for(room)
             if room < 0 and item.taken + item.returned:

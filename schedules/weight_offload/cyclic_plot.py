@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _HEIGHT_IN = 4.8
-# Of a letter in a bar.
+# Width of a letter in a bar.
 _LETTER_POINTS = 5.0
 # Bars that are narrower on average get no edges, which would hide them.
 _LEAST_POINTS_WITH_EDGE = 5.0

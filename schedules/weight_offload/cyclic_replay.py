@@ -100,7 +100,7 @@ class CyclicReplay:
         self._other_bytes = cycle.operations[-1].resting_bytes
         self._next_operation = 0
         self._done: set[CycleOperation] = set()
-        # What ends later, as (when, order of start, event, period of its start).
+        # Events under way, as (end, order of start, event, period of its start).
         self._under_way: list[tuple[int, int, CyclicEvent, int]] = []
         self._started = 0
         self._free_ns = {_PROCESSOR: 0, _TO_HOST: 0, _FROM_HOST: 0}

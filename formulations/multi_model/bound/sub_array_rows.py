@@ -14,7 +14,7 @@ from jettison.formulations.multi_model.bound.milestones import Milestones
 from jettison.formulations.multi_model.bound.tensor_path import TensorPath
 from jettison.instances.multi_model.sub_array import SubArray
 
-# So many significant bits has what a unit of time moves.
+# Significant bits of the bytes that copies move in a unit of time.
 _RATE_BITS = 20
 # Copies that move more than this in the model are as good as instant.
 _LARGEST_RATE = 2**20

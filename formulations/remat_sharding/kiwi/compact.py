@@ -253,7 +253,7 @@ class _Writer:
 
     def _add_memory(self, limit: float, peak: int | None) -> None:
         count = len(self.sharded)
-        # Per moment what is there, each part of a lifetime a (operator, kind) of its own.
+        # For each moment the parts of lifetimes that are in memory, as (operator, kind).
         present: list[set[tuple[int, int]]] = [set() for _ in range(count)]
         for i in range(count):
             for first, last, kind in self._parts(i):

@@ -262,7 +262,7 @@ class _Reader:
         self._nodes = list(graph.nodes)
         self._loss = source_of(loss)
         self._kept = {self._loss, *map(source_of, gradients)}
-        # What is drawn and not used moves the generator on all the same.
+        # A random draw that is not used advances the generator all the same.
         drawn = [node for node in self._nodes if is_random(node)]
         self._needed = self._all_needed([loss, *gradients, *drawn])
         self._add_needed_by_buffers(new_buffers)
