@@ -34,7 +34,7 @@ Two tensors of the head need :math:`s_1 + s_2 > s_q` bytes, one of the tail :mat
 Optimum of the sequences of Table 1
 -----------------------------------
 Here memory is freed only by running an operation (`ScheduleClass.TABLE_1`). Where a value may be
-dropped for nothing, as a device can, a schedule may be faster still.
+dropped at no cost, as a device can, a schedule may be faster still.
 
 .. math::
     T_{free} = \min\bigl( P_1,\;\; 2 K + \tfrac{1}{2} (q - 1)(q + 4)\, c \bigr)

@@ -51,7 +51,7 @@ gradient, of :math:`B_\ell`, while the chain does: then it stores as much as the
 :math:`s + a^\ell + o_f` and :math:`F_{all}^\ell` needs :math:`s + \bar a^\ell + o_f`; of the nodes,
 :math:`F_\ell` and then :math:`A_\ell` need :math:`R` more than the former, :math:`S_\ell` and then
 :math:`A_\ell` :math:`R` more than the latter. :math:`B_\ell` needs :math:`R` more than
-:math:`B^\ell`. What the chain drops, at a price or for nothing, is freed.
+:math:`B^\ell`. What the chain drops, at a price or at no cost, is freed.
 
 From the graph to the chain: ``tests/remat_chain/oracles/from_graph.py`` has the mapping
 and the proof.

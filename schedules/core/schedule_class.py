@@ -12,7 +12,7 @@ class ScheduleClass(StrEnum):
         On chains: what is checkpointed stays until its backward operation (RR-9302, Section 4.1).
         Nothing is dropped but by running an operation.
     ``persistent with drops``
-        On chains: persistent, or persistent but for checkpoints that are dropped, for nothing,
+        On chains: persistent, or persistent but for checkpoints that are dropped, at no cost,
         while all that the stage behind them saved stays (`DropRules` has the four rules).
     ``table-1``
         On chains: the sequences of the operations of RR-9302's Table 1, persistent or not. Memory
@@ -34,7 +34,7 @@ class ScheduleClass(StrEnum):
         often, and in whatever order, as inputs allow. Staged schedules are among them.
     ``all schedules``
         Every valid schedule of the problem. On chains, with a link or without, whatever is in
-        memory may be dropped at any time for nothing; :math:`\bar a^\ell` is held, dropped and
+        memory may be dropped at any time at no cost; :math:`\bar a^\ell` is held, dropped and
         moved as a whole.
     """
 

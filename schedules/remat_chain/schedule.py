@@ -29,7 +29,7 @@ class ChainOperationKind(StrEnum):
 
     ``D``
         Drop: :math:`a^\ell \to`, or :math:`\bar a^\ell \to`, whichever is there; stage 0 is the
-        input of the chain. A device frees memory for nothing: it takes no time. So
+        input of the chain. A device frees memory at no cost: it takes no time. So
         :math:`F_\emptyset^\ell` is :math:`F_{ck}^\ell` and :math:`D^{\ell-1}`.
 
     Wherever :math:`a^{\ell-1}` is read, :math:`\bar a^{\ell-1}`, which includes it, will do; the

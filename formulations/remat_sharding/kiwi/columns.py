@@ -17,7 +17,7 @@ but that of its leader, and an edge without a table no :math:`e`.
 
 Corrections of the print
 ------------------------
-* (22) and (23) are printed as :math:`\le`, which leaves :math:`e = 0` and resharding for nothing.
+* (22) and (23) are printed as :math:`\le`, which leaves :math:`e = 0` and resharding at no cost.
 * :math:`e_{ji}` is called :math:`s_i^T s_j`, a number; it is the outer product :math:`s_j s_i^T`,
   with as many rows as :math:`j` has strategies and columns as :math:`i` has, like :math:`R_{ji}`.
 """
