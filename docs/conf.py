@@ -1,4 +1,4 @@
-"""How Sphinx builds the site: `make docs`."""
+"""Sphinx configuration of the site, which `make docs` builds."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The pages of the site that are made from the sources, and names in docstrings as links."""
+"""Generated pages of the site, made from the sources, and links for names in docstrings."""

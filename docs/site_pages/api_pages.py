@@ -1,4 +1,4 @@
-"""The public names of jettison: a page for the package, and one for each of its modules."""
+"""Pages of the public names: one for the package, and one for each of its modules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .page_text import SECTION, TITLE, heading, table, toctree, write_page
 
 
 def public_names() -> dict[str, list[str]]:
-    """Return the public names by module; a module has what stands beside it, and no name twice.
+    """Return the public names by module, each name once.
 
     What is a name of the package itself is not repeated by the modules of its problems.
     """

@@ -1,4 +1,4 @@
-"""What each benchmark measures, in its own words."""
+"""Page of the benchmarks, from their docstrings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: one page for each command, from the help that it prints itself."""
+"""Pages of the command line: one for each command, from the help that it prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Sphinx extension that lets all makers of pages write theirs.
+"""Sphinx extension that writes all generated pages.
 
 Pages are written to ``docs/generated`` before Sphinx looks for pages, so that a new formulation,
 problem, method, command, public name, notebook or benchmark has its page without being listed.
@@ -42,7 +42,7 @@ def write_pages(app: Sphinx) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Connect the makers of pages to Sphinx."""
+    """Connect the writers of pages to Sphinx."""
     app.connect("builder-inited", write_pages)
     name_links.connect(app)
     local_mathjax.connect(app)

@@ -1,4 +1,4 @@
-"""One page for each formulation: its model in LaTeX beside its code, grouped by paper.
+"""Pages of the formulations: the model in LaTeX beside its code, grouped by paper.
 
 A module of ``formulations/`` is a formulation if its docstring states a model (``.. math::``). Its
 group is the paper of the column, the folder, that it stands in. Modules without a model of their
@@ -40,7 +40,7 @@ PAPERS = {
 
 @dataclass(frozen=True)
 class Formulation:
-    """A module that states a model.
+    """Formulation: a module that states a model.
 
     Attributes
     ----------

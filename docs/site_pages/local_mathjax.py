@@ -1,4 +1,4 @@
-"""MathJax beside the pages: formulas are read without a network, and no other host is asked.
+"""Local copy of MathJax, so that formulas are shown without a network.
 
 Of the package only the one file is copied that has everything in it; its output is SVG, which
 needs no fonts.
@@ -20,7 +20,7 @@ SCRIPT = "tex-svg.js"
 
 
 def connect(app: Sphinx) -> None:
-    """Let Sphinx use the copied script."""
+    """Make Sphinx use the copied script."""
     app.setup_extension("sphinx.ext.mathjax")
     app.connect("config-inited", _set_path)
     app.connect("builder-inited", _copy)

@@ -1,4 +1,4 @@
-"""Names in docstrings as links.
+"""Links for names in docstrings.
 
 A name in single backticks leads to the public name, the formulation or the module's code where
 there is one, and stands as code otherwise. A dotted name of jettison that does not exist is a
@@ -28,7 +28,7 @@ _FORMULATION = re.compile(r"(?:jettison\.)?(?:formulations[./])?([\w./]+?)(?:\.p
 
 
 def connect(app: Sphinx) -> None:
-    """Resolve what Sphinx finds no target for."""
+    """Resolve the names for which Sphinx finds no target."""
     app.connect("missing-reference", _resolve)
     app.connect("doctree-resolved", _link_files)
 

@@ -1,4 +1,4 @@
-"""The notebooks as they are stored, with their outputs: nothing runs here, the tests run them."""
+"""Pages of the notebooks, with their stored outputs; the tests run them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pieces of reStructuredText that several makers of pages share."""
+"""Parts of reStructuredText that the writers of pages share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One page for each problem: what is given, its methods from the registry, how they work."""
+"""Pages of the problems: the instance, the methods from the registry, and how they work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The picture of the start page, drawn from a bundled instance: time against memory.
+"""Picture of the start page: time against memory, drawn from a bundled instance.
 
 Below the dotted line no schedule can be, above the thick one nobody needs to be; between them
 nothing is settled. It is drawn twice, for light and for dark pages.
