@@ -9,7 +9,7 @@ import typer
 
 from jettison.instances.core.atomic_file import check_replaceable
 from jettison.instances.core.errors import InputError
-from jettison.instances.remat_offload.problem import Transfers
+from jettison.instances.core.link import Transfers
 from jettison.solvers.core.registry import PROBLEM_KINDS
 
 ProblemName = Annotated[

@@ -40,10 +40,9 @@ from typing import Any, TypeVar
 from jettison.instances.catalog import bundled_instances
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.json_file import read_text
-from jettison.instances.core.link import parse_link
+from jettison.instances.core.link import Transfers, parse_link
 from jettison.instances.core.memory import Alpha, Amount
 from jettison.instances.core.units import parse_bytes
-from jettison.instances.remat_offload.problem import Transfers
 from jettison.solvers.core.certified import can_be_certified
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.registry import find_kind, find_method, methods_of

@@ -16,11 +16,12 @@ import torch
 from torch import Tensor, nn
 
 from jettison.instances.core.errors import InputError
+from jettison.instances.core.link import Transfers
 from jettison.instances.profilers.torch_chains.stage import check_sequential
 from jettison.instances.profilers.torch_graphs.storages import storage_bytes
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_chain.problem import RematChain
-from jettison.instances.remat_offload.problem import RematOffloadChain, Transfers
+from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.remat_chain.schedule import ChainSchedule
 from jettison.schedules.remat_offload.schedule import OffloadSchedule
 from jettison.solvers.core.registry import kind_of

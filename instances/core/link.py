@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 
 from jettison.instances.core.errors import InputError
@@ -13,6 +14,20 @@ from jettison.instances.core.units import BYTE_UNITS, checked_amount
 _EXPECTED = "write a rate with its unit, such as 12GB/s or 900MiB/s"
 _RATE = re.compile(r"\s*(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z]+)/s\s*")
 _NS_PER_S = 10**9
+
+
+class Transfers(StrEnum):
+    """Memory model of a transfer: what counts while a tensor is on the link.
+
+    ``at-once``
+        The whole tensor counts from the start to the end of a transfer, as frameworks do it.
+    ``fluid``
+        Memory is freed, or taken, byte by byte as the tensor leaves or arrives: assumption 3 of
+        POFO.
+    """
+
+    AT_ONCE = "at-once"
+    FLUID = "fluid"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 
 from jettison.instances.core.errors import InputError
-from jettison.instances.core.link import Link, parse_link
+from jettison.instances.core.link import Link, Transfers, parse_link
 from jettison.instances.core.memory import Memory, parse_memory
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_chain.problem import chain_memory_bytes
-
-
-class Transfers(StrEnum):
-    """Memory model of a transfer: what counts while a tensor is on the link.
-
-    ``at-once``
-        The whole tensor counts from the start to the end of a transfer, as frameworks do it.
-    ``fluid``
-        Memory is freed, or taken, byte by byte as the tensor leaves or arrives: assumption 3 of
-        POFO.
-    """
-
-    AT_ONCE = "at-once"
-    FLUID = "fluid"
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from jettison.instances.core.link import Link
+from jettison.instances.core.link import Link, Transfers
 from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_offload.problem import Transfers
 from jettison.schedules.core.checked_operations import checked_operations
 from jettison.schedules.core.replay import Replay
 from jettison.schedules.remat_chain.contents import Tensor, TensorKind

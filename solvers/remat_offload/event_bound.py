@@ -15,7 +15,8 @@ from dataclasses import replace
 
 from jettison.formulations.remat_offload.cut import Divisible, Whole
 from jettison.formulations.remat_offload.events import OffloadEvents, OffloadEventsModel
-from jettison.instances.remat_offload.problem import RematOffloadChain, Transfers
+from jettison.instances.core.link import Transfers
+from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jettison.instances.remat_offload.problem import RematOffloadChain, Transfers
+from jettison.instances.core.link import Transfers
+from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.remat_offload.plan import OffloadPlan
 from jettison.schedules.remat_offload.schedule import OffloadSchedule
 from jettison.solvers.core.clock import Clock

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 import jettison as jt
+from jettison.instances.core.link import Transfers
 from jettison.instances.generators.strategy_graphs import StrategyGraphs
 from jettison.instances.remat_chain.chain import Chain, Stage
-from jettison.instances.remat_offload.problem import RematOffloadChain, Transfers
+from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 from jettison.instances.sharding.problem import Sharding

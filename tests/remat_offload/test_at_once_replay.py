@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jettison.instances.core.link import Link
+from jettison.instances.core.link import Link, Transfers
 from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_offload.problem import Transfers
 from jettison.schedules.core.replay import Replay
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_chain.schedule import (

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jettison.instances.core.link import Link
+from jettison.instances.core.link import Link, Transfers
 from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_offload.problem import Transfers
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_chain.contents import Tensor, TensorKind
 from jettison.schedules.remat_offload.fluid_replay import has_two_phases

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.core.link import Link
+from jettison.instances.core.link import Link, Transfers
 from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_offload.problem import RematOffloadChain, Transfers
+from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.remat_chain.contents import Tensor, TensorKind
 from jettison.solvers.core.outcome import Progress, SolveOptions
 from jettison.solvers.core.solve import solve

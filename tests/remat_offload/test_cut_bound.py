@@ -9,10 +9,10 @@ from functools import cache
 import pytest
 
 from jettison.instances.catalog import load
-from jettison.instances.core.link import Link
+from jettison.instances.core.link import Link, Transfers
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_chain.problem import RematChain
-from jettison.instances.remat_offload.problem import RematOffloadChain, Transfers
+from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_offload.schedule import OffloadSchedule
 from jettison.schedules.remat_offload.transfer_operation import drops_without_copy

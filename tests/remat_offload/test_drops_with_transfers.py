@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from jettison.instances.core.link import Link
-from jettison.instances.remat_offload.problem import Transfers
+from jettison.instances.core.link import Link, Transfers
 from jettison.schedules.core.replay import Replay, Step
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_chain.contents import Tensor, TensorKind

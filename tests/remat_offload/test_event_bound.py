@@ -8,8 +8,9 @@ import pytest
 
 from jettison.formulations.milp.array_model import ArrayModel
 from jettison.instances.catalog import load
+from jettison.instances.core.link import Transfers
 from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_offload.problem import RematOffloadChain, Transfers
+from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.outcome import SolveOptions

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from jettison.instances.core.link import Link
+from jettison.instances.core.link import Link, Transfers
 from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_offload.problem import Transfers
 from jettison.schedules.core.replay import Replay
 from jettison.schedules.remat_chain.contents import Tensor, TensorKind
 from jettison.schedules.remat_offload.schedule import OffloadSchedule

@@ -7,9 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from jettison.instances.core.link import Link
+from jettison.instances.core.link import Link, Transfers
 from jettison.instances.remat_chain.chain import Chain, Stage
-from jettison.instances.remat_offload.problem import Transfers
 from jettison.schedules.core.replay import Replay
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_offload.fluid_replay import has_two_phases

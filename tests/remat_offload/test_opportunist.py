@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from jettison.instances.core.link import Link
+from jettison.instances.core.link import Link, Transfers
 from jettison.instances.remat_chain.chain import Chain, Stage
-from jettison.instances.remat_offload.problem import RematOffloadChain, Transfers
+from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.remat_chain.contents import Tensor, TensorKind
 from jettison.solvers.core.solve import solve
 from jettison.solvers.remat_offload.opportunist import opportunist_plan

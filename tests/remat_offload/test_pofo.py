@@ -8,8 +8,9 @@ from unittest.mock import patch
 
 import pytest
 
+from jettison.instances.core.link import Transfers
 from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_offload.problem import RematOffloadChain, Transfers
+from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.result import Result

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from jettison.instances.core.errors import InputError
-from jettison.instances.core.link import Link
+from jettison.instances.core.link import Link, Transfers
 from jettison.instances.remat_chain.problem import RematChain
-from jettison.instances.remat_offload.problem import RematOffloadChain, Transfers
+from jettison.instances.remat_offload.problem import RematOffloadChain
 from tests.tiny import LADDER, UNEVEN
 
 

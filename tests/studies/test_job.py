@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from jettison.instances.catalog import Instance, load
-from jettison.instances.remat_offload.problem import Transfers
+from jettison.instances.core.link import Transfers
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.resources import Resources
 from jettison.studies.job import Job, present_versions

@@ -8,7 +8,7 @@ import pytest
 
 from jettison.instances.catalog import save
 from jettison.instances.core.errors import InputError
-from jettison.instances.remat_offload.problem import Transfers
+from jettison.instances.core.link import Transfers
 from jettison.solvers.core.registry import methods_of
 from jettison.studies.study import Cell, Study
 from tests.studies.tiny_study import small_chain, write_study

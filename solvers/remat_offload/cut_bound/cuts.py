@@ -43,7 +43,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jettison.formulations.remat_offload.moments import Moment, Place, Places
-from jettison.instances.remat_offload.problem import RematOffloadChain, Transfers
+from jettison.instances.core.link import Transfers
+from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jettison.instances.remat_offload.problem import RematOffloadChain, Transfers
+from jettison.instances.core.link import Transfers
+from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock

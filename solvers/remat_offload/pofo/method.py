@@ -19,7 +19,8 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 
-from jettison.instances.remat_offload.problem import RematOffloadChain, Transfers
+from jettison.instances.core.link import Transfers
+from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_offload.schedule import OffloadSchedule
 from jettison.solvers.core.baselines_first import schedules_of_baselines
