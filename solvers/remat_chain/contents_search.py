@@ -99,14 +99,16 @@ estimate is what the single operations that are to come need.
 Search
 ------
 A* opens the state with the least sum of cost and estimate, again if it is reached at less cost.
-Whatever stops it, the least such sum is a lower bound for all schedules. The budget is in states,
-so that the same command gives the same answer under load. Time and memory are exponential in the
+Whatever stops it, the least such sum is a lower bound for all schedules. Without a time limit the
+budget is in states, so that the same command gives the same answer under load; with one the time is
+used, as far as half of the free memory goes. Time and memory are exponential in the
 number of stages, and on the networks that come with jettison a few hundred states do. Exact
 integers throughout.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -120,9 +122,12 @@ from jettison.solvers import _kernels
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.least_memory import chain_schedule
 
-# About 80 bytes each on chains of at most 60 stages, and twice that on the longest, what waits in
-# the queue included.
+# Without a time limit. About 80 bytes each on chains of at most 60 stages, and twice that on the
+# longest, what waits in the queue included.
 MOST_STATES = 20_000_000
+_BYTES_PER_STATE = 160
+# Their numbers have 32 bits.
+_MOST_NUMBERED = 2**32 - 2
 MOST_STAGES = _kernels.MOST_STAGES
 
 _TERMINATIONS = {
@@ -167,14 +172,15 @@ def search_fastest(
     problem: RematChain,
     below_ns: int | None = None,
     *,
-    most_states: int = MOST_STATES,
+    most_states: int | None = None,
     time_limit_s: float | None = None,
 ) -> ContentsSearch:
     """Search for the fastest of all schedules that fit, or that fit and take less than a time.
 
     If there is none, the lower bound is that time; where no time was given, a value above the time
-    of every schedule.
-    The time limit and Ctrl-C end the search with what is proved by then.
+    of every schedule. Where no number of states is given, a time limit is used up to its end;
+    without one there are `MOST_STATES`. The time limit and Ctrl-C end the search with what is
+    proved by then.
 
     Raises
     ------
@@ -188,7 +194,7 @@ def search_fastest(
         *_sizes(chain),
         problem.memory_bytes,
         None if below_ns is None else below_ns - base_ns,
-        most_states,
+        _budget(most_states, time_limit_s),
         time_limit_s,
     )
     return ContentsSearch(base_ns + lower, _schedule(sequence), states, _TERMINATIONS[end])
@@ -198,7 +204,7 @@ def search_smallest(
     chain: Chain,
     below_bytes: int,
     *,
-    most_states: int = MOST_STATES,
+    most_states: int | None = None,
     time_limit_s: float | None = None,
 ) -> ContentsSearch:
     """Search for the schedule of least peak, whatever its time, among peaks below `below_bytes`.
@@ -212,9 +218,19 @@ def search_smallest(
         If the chain has more than `MOST_STAGES` stages.
     """
     lower, _, sequence, states, end = _kernels.smallest_schedule(
-        *_sizes(chain), below_bytes, most_states, time_limit_s
+        *_sizes(chain), below_bytes, _budget(most_states, time_limit_s), time_limit_s
     )
     return ContentsSearch(lower, _schedule(sequence), states, _TERMINATIONS[end])
+
+
+def _budget(most_states: int | None, time_limit_s: float | None) -> int:
+    """Return how many states a search may meet."""
+    if most_states is not None:
+        return most_states
+    if time_limit_s is None or "SC_AVPHYS_PAGES" not in os.sysconf_names:
+        return MOST_STATES
+    free_bytes = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min(max(MOST_STATES, free_bytes // 2 // _BYTES_PER_STATE), _MOST_NUMBERED)
 
 
 def _sizes(chain: Chain) -> tuple[Amounts, Amounts, Amounts, Amounts]:

@@ -6,8 +6,8 @@ open. A device can also drop any value at no cost, which the sequences of its Ta
 `contents_search` searches all schedules. Its estimate is so close that a few hundred states suffice
 on most networks; so on chains that are not long it runs first, with few states. Where it does not
 end, the program of the persistent schedules with drops gives it a schedule to beat, and it runs
-again with all the states that it may have, until the time limit. Beyond `MOST_STAGES` stages there
-is that program alone, with the cut bound, which holds for all schedules.
+again until the time limit, or without one with all the states that it may have. Beyond
+`MOST_STAGES` stages there is that program alone, with the cut bound, which holds for all schedules.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from jettison.solvers.remat_chain.baselines import (
 )
 from jettison.solvers.remat_chain.contents_search import (
     MOST_STAGES,
-    MOST_STATES,
     ContentsSearch,
     search_fastest,
     search_smallest,
@@ -163,7 +162,7 @@ def _search_beside_program(known: _Known, options: SolveOptions, clock: Clock) -
     if known.time_ns is not None:
         base_ns = problem.instance.base_time_ns
         below_ns = known.time_ns - most_open_ns(options.gap, known.time_ns, base_ns)
-    found = search_fastest(problem, below_ns, most_states=MOST_STATES, time_limit_s=_left(clock))
+    found = search_fastest(problem, below_ns, time_limit_s=_left(clock))
     known = known.with_search(found)
     _tell(known, options, clock)
     return _ended(known, found, options, clock)
@@ -207,9 +206,7 @@ def _smallest(problem: RematChain, clock: Clock) -> ContentsSearch:
         return ContentsSearch(least_bytes, schedule, 0, Termination.COMPLETED)
     if len(chain) > MOST_STAGES:
         return ContentsSearch(least_bytes, None, 0, Termination.NODE_LIMIT)
-    found = search_smallest(
-        chain, persistent_bytes, most_states=MOST_STATES, time_limit_s=_left(clock)
-    )
+    found = search_smallest(chain, persistent_bytes, time_limit_s=_left(clock))
     return found if found.schedule else replace(found, schedule=schedule)
 
 

@@ -154,7 +154,7 @@ def test_a_search_that_is_stopped_brackets_the_optimum() -> None:
 
 
 def few_states(monkeypatch: pytest.MonkeyPatch, most_states: int, few: int | None = None) -> None:
-    monkeypatch.setattr(unrestricted, "MOST_STATES", most_states)
+    monkeypatch.setattr(contents_search, "MOST_STATES", most_states)
     monkeypatch.setattr(unrestricted, "FEW_STATES", most_states if few is None else few)
 
 
@@ -164,7 +164,7 @@ def test_with_too_few_states_the_program_gives_the_schedule_and_the_search_a_bou
     problem = hard_problem()
     best = search_fastest(problem)
     few_states(monkeypatch, 10)
-    outcome = solve_unrestricted(problem, SolveOptions(gap=0))
+    outcome = solve_unrestricted(problem, SolveOptions(gap=0, time_limit_s=None))
     assert outcome.termination is Termination.NODE_LIMIT
     assert outcome.schedule is not None
     replay = outcome.schedule.replay(problem.instance, problem.memory_bytes)
@@ -173,6 +173,16 @@ def test_with_too_few_states_the_program_gives_the_schedule_and_the_search_a_bou
     for name in ("rotor-exact", "revolve", "periodic", "chen-sqrt", "recompute-all"):
         other = solve(problem, name, gap=0).time_ns
         assert other is None or replay.time_ns <= other
+
+
+def test_with_a_time_limit_the_search_does_not_stop_at_its_states(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = hard_problem()
+    few_states(monkeypatch, 10)
+    outcome = solve_unrestricted(problem, SolveOptions(gap=0, time_limit_s=60))
+    assert outcome.termination is Termination.COMPLETED
+    assert outcome.bounds[0].time_ns == search_fastest(problem, time_limit_s=60).lower_bound
 
 
 def test_the_program_cuts_the_search_short_and_does_not_change_its_answer(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import time
+from collections.abc import Iterator
 from fractions import Fraction
 from unittest.mock import patch
 
@@ -12,18 +14,22 @@ from jettison.instances.core.link import Transfers
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.result import Result
 from jettison.solvers.core.solve import solve, solve_with
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_offload.least_memory import least_memory_with_offloading
-from jettison.solvers.remat_offload.pofo.program import pofo_exact
+from jettison.solvers.remat_offload.pofo.brackets import PofoBrackets
+from jettison.solvers.remat_offload.pofo.program import PofoBracket, Recomputation, pofo_exact
 from tests.drawing.chains import chain_of, random_chain
 from tests.remat_offload.oracles.brute_force import fastest
 from tests.remat_offload.oracles.samples import offload_samples
 from tests.tiny import UNEVEN
 
 EXACT = SolveOptions(gap=0, time_limit_s=30)
+LONG = random_chain(random.Random(3), 40, largest_output_bytes=20)
+LITTLE = (least_memory_with_offloading(LONG) + LONG.store_all_peak_bytes) // 2
 
 
 def _solve(chain: Chain, memory_bytes: int, rate: int, transfers: Transfers) -> Result:
@@ -173,3 +179,64 @@ def test_offloading_alone_computes_nothing_twice() -> None:
             found = solve(problem, "offload-only")
             if found.replay is not None:
                 assert not any(step.repeated for step in found.replay.steps)
+
+
+class _Sudden(Clock):
+    """A clock that runs out after it was asked so often what is left."""
+
+    def __init__(self, looks: int) -> None:
+        super().__init__(None)
+        self.looks = looks
+
+    @property
+    def left_s(self) -> float:
+        self.looks -= 1
+        return 60.0 if self.looks >= 0 else 0.0
+
+
+def test_where_a_program_ends_with_the_time_that_is_a_limit_and_no_error() -> None:
+    problem = RematOffloadChain(LONG, LITTLE, 10**8, Transfers.AT_ONCE)
+    brackets = PofoBrackets(problem, Recomputation.ALLOWED)
+    with pytest.raises(TimeoutError):
+        list(brackets.refine(EXACT, _Sudden(looks=1)))
+    assert brackets.best.floor_ns is not None
+    assert brackets.why_open is not None
+    assert brackets.why_open.startswith("the time ended after the program with 50 slots")
+
+
+def test_no_part_has_more_time_than_is_left_of_the_whole() -> None:
+    given: list[float | None] = []
+
+    def late(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
+        time.sleep(1.2)
+        return Outcome(termination=Termination.COMPLETED)
+
+    def asked(_: PofoBrackets, options: SolveOptions, clock: Clock) -> Iterator[PofoBracket]:
+        given.append(options.time_limit_s)
+        yield from ()
+
+    problem = RematOffloadChain(LONG, LITTLE, 10**8, Transfers.AT_ONCE)
+    with (
+        patch("jettison.solvers.remat_offload.pofo.method.bound_offload_cut", late),
+        patch("jettison.solvers.remat_offload.pofo.method.schedules_of_baselines", lambda *_: ()),
+        patch.object(PofoBrackets, "refine", asked),
+    ):
+        solve_with(problem, "pofo", SolveOptions(gap=0, time_limit_s=1.3))
+    # Three tenths of the whole would be .39.
+    [limit_s] = given
+    assert limit_s is not None
+    assert limit_s < 0.15
+
+
+def test_with_transfers_at_once_a_note_says_what_was_timed() -> None:
+    found = _solve(UNEVEN, UNEVEN.store_all_peak_bytes - 1, 10**9, Transfers.AT_ONCE)
+    assert found.termination is Termination.COMPLETED
+    assert found.time_ns is not None
+    if found.time_ns > UNEVEN.base_time_ns:
+        plans = "all plans for less memory and slower links, exact, were timed"
+        assert found.note == f"{plans}; there may be a better one"
+    problem = RematOffloadChain(LONG, LITTLE, 10**8, Transfers.AT_ONCE)
+    stopped = solve_with(problem, "pofo", SolveOptions(gap=0, time_limit_s=2))
+    assert stopped.termination is Termination.TIME_LIMIT
+    assert stopped.note is not None
+    assert stopped.note.startswith("the time ended")

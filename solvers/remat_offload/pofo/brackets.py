@@ -64,6 +64,8 @@ class PofoBrackets:
         The best floor and the best plan of all brackets so far.
     slots
         Slots of the last bracket.
+    most_slots
+        Slots of the finest grid of plans for other resources; 0 before the first.
     why_open
         Why no tighter bracket was tried, where the last one is open; None before the end.
     """
@@ -72,7 +74,7 @@ class PofoBrackets:
         self._problem = problem
         self._recomputation = recomputation
         self.best = PofoBracket(None, None, None, False, 0, 0)
-        self.slots = 0
+        self.slots = self.most_slots = 0
         self.why_open: str | None = None
 
     @property
@@ -119,7 +121,11 @@ class PofoBrackets:
             if last_s:
                 growth = min(max(seconds / last_s, _LEAST_GROWTH), _MOST_GROWTH)
             last_s = seconds
-            tighter = self._tighter(level, math.log2(clock.left_s / seconds) / math.log2(growth))
+            left_s = clock.left_s
+            if not left_s:
+                self.why_open = f"the time ended after the program with {_text(level)}"
+                raise TimeoutError
+            tighter = self._tighter(level, math.log2(left_s / seconds) / math.log2(growth))
             if tighter is None:
                 self.why_open = f"no more than {_text(level)} are tried"
                 return
@@ -130,6 +136,7 @@ class PofoBrackets:
     ) -> OffloadPlan | None:
         """Return the plan for other resources, on one grid."""
         labels = EXACT_LABELS if self.is_solved_exactly else DEFAULT_LABELS
+        self.most_slots = max(self.most_slots, slots)
         return self._bracket(memory_bytes, bytes_per_s, _Level(slots, labels), clock.left_s).plan
 
     def _tighter(self, last: _Level, doublings: float) -> _Level | None:

@@ -69,10 +69,7 @@ def solve_pofo(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
 
     def bound() -> Iterator[None]:
         nonlocal cuts
-        share = _share_of(options, SHARE_OF_CUTS)
-        if share.time_limit_s is not None:
-            share = replace(share, time_limit_s=max(min(share.time_limit_s, clock.left_s), 1e-3))
-        cuts = bound_offload_cut(problem, share)
+        cuts = bound_offload_cut(problem, _share_of(options, SHARE_OF_CUTS, clock))
         pass_interrupt_on(cuts.termination)
         yield
 
@@ -136,7 +133,7 @@ def _offers(
         if stopped is not None:
             raise stopped
         return
-    yield from _offer_first(incumbent, brackets, options)
+    yield from _offer_first(incumbent, brackets, options, clock)
     yield from others
     slots = FIRST_SLOTS
     while True:
@@ -159,8 +156,14 @@ def _offer_baselines(
 def _with_the_reason(
     outcome: Outcome, brackets: PofoBrackets, incumbent: OffloadIncumbent, options: SolveOptions
 ) -> Outcome:
-    """Add a note why the bracket stayed open, where the transfers are fluid as in the program."""
-    if incumbent.problem.transfers is not Transfers.FLUID or brackets.why_open is None:
+    """Say why it ended where better schedules may exist.
+
+    With fluid transfers that is why the bracket stayed open; with transfers at once, what plans
+    were timed.
+    """
+    if incumbent.problem.transfers is Transfers.AT_ONCE:
+        return replace(outcome, note=outcome.note or _what_was_timed(outcome, brackets, incumbent))
+    if brackets.why_open is None:
         return outcome
     if incumbent.is_optimal or _is_closed(incumbent, brackets, options):
         return replace(outcome, termination=Termination.COMPLETED)
@@ -168,6 +171,24 @@ def _with_the_reason(
     if termination is Termination.COMPLETED:
         termination = Termination.NODE_LIMIT
     return replace(outcome, termination=termination, note=outcome.note or brackets.why_open)
+
+
+def _what_was_timed(
+    outcome: Outcome, brackets: PofoBrackets, incumbent: OffloadIncumbent
+) -> str | None:
+    """Say what ended the search over plans that POFO's model holds for good."""
+    if incumbent.schedule is None or incumbent.is_optimal:
+        return None
+    grid = "exact" if brackets.is_solved_exactly else f"of up to {brackets.most_slots} slots"
+    plans = f"plans for less memory and slower links, {grid},"
+    match outcome.termination:
+        case Termination.TIME_LIMIT if brackets.most_slots:
+            return f"the time ended while {plans} were timed; there may be a better one"
+        case Termination.TIME_LIMIT:
+            return "the time ended before plans for less memory and slower links"
+        case Termination.COMPLETED:
+            return f"all {plans} were timed; there may be a better one"
+    return None
 
 
 def _offer_greedy(incumbent: OffloadIncumbent) -> Iterator[None]:
@@ -202,10 +223,10 @@ def _is_closed(incumbent: OffloadIncumbent, brackets: PofoBrackets, options: Sol
 
 
 def _offer_first(
-    incumbent: OffloadIncumbent, brackets: PofoBrackets, options: SolveOptions
+    incumbent: OffloadIncumbent, brackets: PofoBrackets, options: SolveOptions, clock: Clock
 ) -> Iterator[None]:
     """Offer the plans for the problem's own memory and link, in a share of the time."""
-    share = _share_of(options, SHARE_OF_BRACKET)
+    share = _share_of(options, SHARE_OF_BRACKET, clock)
     try:
         for found in brackets.refine(share, Clock(share.time_limit_s)):
             offer_at_once(incumbent, found.plan)
@@ -215,9 +236,12 @@ def _offer_first(
         yield
 
 
-def _share_of(options: SolveOptions, share: float) -> SolveOptions:
+def _share_of(options: SolveOptions, share: float, clock: Clock) -> SolveOptions:
+    """Return the options of a part of the method: a share of the time, if so much is left."""
     limit_s = options.time_limit_s
-    return replace(options.quiet(), time_limit_s=None if limit_s is None else limit_s * share)
+    if limit_s is not None:
+        limit_s = max(min(limit_s * share, clock.left_s), 1e-3)
+    return replace(options.quiet(), time_limit_s=limit_s)
 
 
 def _floor(bracket: PofoBracket) -> Bound:
