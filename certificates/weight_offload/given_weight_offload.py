@@ -119,7 +119,7 @@ class GivenWeightOffload:
         return self.num_layers + layer - 1
 
     def transfer_ns(self, size_bytes: int) -> int:
-        """Return the time of so many bytes on the link, rounded up."""
+        """Return the time of a transfer on the link, rounded up."""
         return -(-size_bytes * self.link_ns // self.link_bytes)
 
     def excess_bytes(self, operation: int) -> int:

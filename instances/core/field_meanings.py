@@ -1,4 +1,4 @@
-"""What the fields of a dataclass mean, in the words of its own docstring."""
+"""Meanings of the fields of a dataclass, read from its docstring."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The link between the accelerator and the host: how fast tensors leave and come back."""
+"""Link between the accelerator and the host, with its bandwidth."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Transfers(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    r"""A full-duplex link of so many bytes per second in each direction: :math:`\beta`.
+    r"""Full-duplex link with bandwidth :math:`\beta` in each direction.
 
     Attributes
     ----------

@@ -117,7 +117,7 @@ def parse_memory(memory: str | int | Memory, peak_bytes: Callable[[], int] | Non
 def amount_or_share(
     memory: str | int | Memory, peak_bytes: Callable[[], int], expected: str
 ) -> Amount | Share:
-    """Read how much memory there is, as `parse_memory`, where no ratio alpha is defined.
+    """Read a memory limit as `parse_memory` does, for problems without POFO's ratio alpha.
 
     Raises
     ------

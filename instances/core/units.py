@@ -86,7 +86,7 @@ def exact_bytes(amount_bytes: int) -> str:
 
 
 def format_ns(duration_ns: int, digits: int = 4) -> str:
-    """Write a duration for a person, with so many significant digits: ``12.3 ms``."""
+    """Write a duration for a person, rounded to significant digits: ``12.3 ms``."""
     for unit in ("s", "ms", "us"):
         if abs(duration_ns) >= NANOSECOND_UNITS[unit]:
             return f"{duration_ns / NANOSECOND_UNITS[unit]:.{digits}g} {unit}"

@@ -54,7 +54,7 @@ class TrainingStep:
         self._operations: dict[str, int] = {}
 
     def add(self, name: str, inputs: tuple[str, ...], shape: tuple[int, ...], work: int) -> str:
-        """Add a node that takes so many operations for each sample; return its name."""
+        """Add a node with its number of operations for each sample; return its name."""
         self.shapes[name], self._inputs[name], self._operations[name] = shape, inputs, work
         return name
 

@@ -202,7 +202,7 @@ class MultiModel(InstanceDocument):
         return {tensor.name: place for place, tensor in enumerate(self.feature_maps)}
 
     def sub_array(self, models: int) -> SubArray:
-        """Return the profile of a sub-array of so many fused models.
+        """Return the sub-array of several fused models.
 
         Raises
         ------

@@ -130,7 +130,7 @@ class MultiModelTraining:
         return fastest_ns
 
     def sub_array(self, models: int) -> SubArray:
-        """Return the profile of a sub-array of so many fused models.
+        """Return the sub-array of several fused models.
 
         Raises
         ------

@@ -175,7 +175,7 @@ class ProfileRun:
         models: int,
         bandwidth: int,
     ) -> MultiModel:
-        """Trace the fused steps of up to so many models, and return the multi-model instance.
+        """Trace the fused steps of 1 to `models` models, and return the multi-model instance.
 
         Raises
         ------
@@ -212,7 +212,7 @@ class ProfileRun:
         return self.name if costs == "measured" else f"{self._stem}-{costs}"
 
     def multi_model_name(self, costs: str, models: int) -> str:
-        """Return the name of a multi-model instance of so many models."""
+        """Return the name of a multi-model instance."""
         return f"{self.graph_name(costs)}-x{models}"
 
     def _cost(

@@ -62,7 +62,7 @@ class MeshDimension:
         return self._collective_ns(Fraction(self.devices - 1, self.devices), gathered_bytes)
 
     def all_reduce_ns(self, partial_bytes: int) -> int:
-        """Return the time to add up partial sums of so many bytes on each device."""
+        """Return the time to add up partial sums, each as large as the result, on all devices."""
         return self._collective_ns(Fraction(2 * (self.devices - 1), self.devices), partial_bytes)
 
     def all_to_all_ns(self, gathered_bytes: int) -> int:

@@ -31,7 +31,7 @@ class Rule(StrEnum):
 
 
 class Phase(StrEnum):
-    """What an operation does, in the words of pictures."""
+    """Kinds of operations, as pictures tell them apart."""
 
     FREEING = "freeing"
     FIRST = "first computation"
@@ -165,7 +165,7 @@ class Replay:
 
     @property
     def clock(self) -> str:
-        """What times are counted in: ``ns``, or ``instance`` where its times have no unit."""
+        """Unit of the times: ``ns``, or ``instance`` where the instance's times have no unit."""
         return "ns"
 
     @property

@@ -1,4 +1,4 @@
-"""What cuts and slots have to be, in models of graphs and of sharded graphs."""
+"""Checks of the cuts and recomputation slots of models, of graphs and sharded graphs."""
 
 from __future__ import annotations
 

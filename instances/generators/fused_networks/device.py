@@ -100,7 +100,7 @@ class Kernel:
     moved_bytes: int
 
     def duration_ns(self, models: int, device: AssumedDevice = A100) -> int:
-        """Return the time of the kernel, fused over so many models."""
+        """Return the time of the kernel, fused over several models."""
         waves = _ceil(models * self.tiles, PROCESSORS)
         computing_ns = _ceil(waves * self.flops, self.tiles * device.tile_flops_per_ns)
         moving_ns = _ceil(max(models * self.moved_bytes, FILLING_BYTES), device.memory_bytes_per_ns)

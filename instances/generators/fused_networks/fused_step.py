@@ -115,7 +115,7 @@ class FusedStep:
         return name
 
     def graph(self, name: str, models: int, device: AssumedDevice = A100) -> Graph:
-        """Return the step of so many models, fused."""
+        """Return the graph of the step of several models, fused."""
 
         def node(
             title: str, size_bytes: int, reads: tuple[str, ...], kernels: tuple[Kernel, ...]
@@ -172,7 +172,7 @@ class FusedStep:
         arguments: Mapping[str, Scalar],
         device: AssumedDevice = A100,
     ) -> MultiModel:
-        """Return the instance of so many models, with a profile for each number up to that.
+        """Return the instance of several models, with a profile for each number up to that.
 
         Raises
         ------

@@ -137,7 +137,7 @@ def _moving(kernel: Kernel, activation_bytes: int) -> Kernel:
 
 
 def pooled(step: FusedStep, name: str, source: str, numbers: int) -> str:
-    """Add an average or maximum pooling with so many numbers as output."""
+    """Add an average or maximum pooling with this number of outputs."""
     size_bytes = NUMBER_BYTES * numbers
     moved_bytes = step.size_bytes[source] + size_bytes
     return step.add(

@@ -45,7 +45,7 @@ FUSED_NETWORKS = {
 def fused_network(
     network: str, batch: int | None, models: int, device: AssumedDevice = A100
 ) -> MultiModel:
-    """Return so many models of a network, with a profile for each number of them.
+    """Return the multi-model instance of a network, with a profile for each number of models.
 
     Parameters
     ----------

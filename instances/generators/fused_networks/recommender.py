@@ -37,7 +37,7 @@ _EVENTS = 96
 
 
 def looked_up(step: FusedStep, name: str, places: int, each: int) -> str:
-    """Add an embedding lookup: each of so many fields of a sample sums `each` rows of a table."""
+    """Add an embedding lookup: each field of a sample is the sum of `each` rows of a table."""
     size_bytes = NUMBER_BYTES * step.batch * places * _HIDDEN
     kernel = elementwise((each + 1) * size_bytes)
     return step.add(name, (), size_bytes, (kernel,), (Gradient(None, (), (kernel,)),))

@@ -111,7 +111,7 @@ def feed_forward(step: FusedStep, name: str, source: str, width: Width) -> str:
 
 
 def embedded(step: FusedStep, name: str, tables: int, width: Width) -> str:
-    """Add the sum of token and position embeddings, from tables with so many rows in all."""
+    """Add the sum of token and position embeddings, whose tables have `tables` rows together."""
     step.parameters += tables * width.hidden
     size_bytes = NUMBER_BYTES * step.batch * width.tokens * width.hidden
     moved_bytes = 2 * size_bytes

@@ -28,17 +28,17 @@ class SpreadLog:
 
     @property
     def source(self) -> str:
-        """As of the other."""
+        """Name of the source that is asked."""
         return self.cost.source
 
     @property
     def note(self) -> str:
-        """As of the other."""
+        """Remark of the source that is asked."""
         return self.cost.note
 
     @property
     def assumed_device(self) -> str | None:
-        """As of the other."""
+        """Assumed GPU of the source that is asked, or None."""
         return self.cost.assumed_device
 
     def spread_ns(self, operation: TracedOperation) -> Spread:
