@@ -1,4 +1,4 @@
-"""Certificates of lower bounds: what they cost to find, to keep and to check.
+"""Cost of certificates of lower bounds: time to find, size, and time to check.
 
 Run: ``python benchmarks/certificates.py [SECTION ...] [--folder FOLDER]``. Sections:
 

@@ -1,4 +1,4 @@
-"""Time the dynamic programs of chains against the same recurrences written plainly.
+"""Time of the dynamic programs of chains beside plain implementations of the same recurrences.
 
 Run: ``python benchmarks/chain_dp.py``, or with the lengths wanted, say 1000.
 
@@ -121,7 +121,7 @@ double persistent_time(int n, int slots, const double *forward, const double *ba
 
 @dataclass(frozen=True)
 class Program:
-    """One program in slots: the arrays of the kernel, in its order."""
+    """Dynamic program in memory slots: the arrays of the kernel, in its order."""
 
     forward_ns: NDArray[np.int64]
     backward_ns: NDArray[np.int64]
@@ -162,7 +162,7 @@ class Program:
         return math.inf if answer is None else float(answer[0])
 
     def plain_c(self, library: ctypes.CDLL) -> float:
-        """Return the same by the plain C program."""
+        """Return the same time by the plain C program."""
         answer: float = library.persistent_time(
             len(self.forward_ns),
             SLOTS,
@@ -176,7 +176,7 @@ class Program:
         return answer
 
     def numpy(self) -> float:
-        """Return the same by one vector operation over all numbers of slots per split."""
+        """Return the same time by one vector operation over all numbers of slots per split."""
         count = len(self.forward_ns)
         own_ns = (self.forward_ns + self.backward_ns).astype(np.float64)
         prefix_ns = np.concatenate(([0.0], np.cumsum(self.forward_ns)))

@@ -1,4 +1,4 @@
-"""What drops gain on real chains: rotor beside rotor-drops, and a check that no value is lost.
+"""Gain by drops on real chains: rotor beside rotor-drops, with a check of recorded values.
 
 Run: ``python benchmarks/chain_drops.py``; ``--long`` adds chains of 36 and 53 stages. For each
 bundled chain and each share of the memory that saving everything takes, a line gives the overhead

@@ -1,4 +1,4 @@
-"""Time the exact search on generic chains: sizes in bytes that share no divisor, times in ns.
+"""Time of the exact search on generic chains, whose sizes in bytes share no divisor.
 
 Run: ``python benchmarks/exact_search.py``, or with lengths, ``--seeds`` and ``--alphas``. For each
 length L, seed and alpha, a chain of L layers and a loss: activations take 0.5 to 1.5 MiB, what a
@@ -73,14 +73,14 @@ def generic_chain(layers: int, seed: int) -> Chain:
 
 @dataclass(frozen=True)
 class Generic:
-    """A generic chain by what generates it; chains do not travel between processes."""
+    """Parameters of a generic chain, which each process generates for itself."""
 
     layers: int
     seed: int
 
     @property
     def name(self) -> str:
-        """What the line is called."""
+        """The name in the printed line."""
         return f"L = {self.layers}, seed {self.seed}"
 
     def chain(self) -> Chain:
@@ -90,7 +90,7 @@ class Generic:
 
 @dataclass(frozen=True)
 class Bundled:
-    """A chain that comes with the package."""
+    """Bundled chain."""
 
     name: str
 

@@ -1,4 +1,4 @@
-"""Compare what holds and what is found in the order of a graph with what does in any order.
+"""Comparison of bounds and schedules in the order of a graph with those in any order.
 
 Run: ``python benchmarks/graph_orders.py FOLDER``, or with ``--limit``, ``--only`` and ``--memory``.
 FOLDER has the graphs that MOCCASIN publishes (networkx node-link JSON); without it they are

@@ -1,4 +1,4 @@
-"""KIWI's problem: plans, bounds and seconds of its methods on programs over four devices.
+"""Plans, bounds and seconds of the methods for KIWI's problem on programs over four devices.
 
 Times are multiples of the fastest plan's without a limit on memory. Seconds are CPU seconds of one
 run on one thread, HiGHS in its child process included; they differ from run to run. Each plan has

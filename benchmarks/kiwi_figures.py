@@ -84,7 +84,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Point:
-    """What is asked: these methods, on an instance in this memory."""
+    """Measurement to make: methods on an instance in a memory."""
 
     graph: ShardedGraph
     percent: int
@@ -201,7 +201,7 @@ def measured(point: Point, method: str) -> Row:
 
 
 class Table:
-    """Rows in a file, which is whole at any time.
+    """Table of rows in a file that is complete at any time.
 
     Parameters
     ----------

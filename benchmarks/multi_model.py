@@ -1,4 +1,4 @@
-"""Models on one device: seconds of µ-TWO's scheduler, the bound, local search and the exact method.
+"""Seconds of µ-TWO's scheduler, the bound, local search and the exact method for several models.
 
 Seconds are CPU seconds of one run on one thread, HiGHS in its child process included; they differ
 from run to run. Each schedule has been replayed. Reading an instance is not counted. Name sections

@@ -1,4 +1,4 @@
-"""What reduced costs fix in the models of windows, at the time of the best restricted schedule.
+"""Columns that reduced costs fix in the models of windows, given the best restricted schedule.
 
 Graphs are Checkmate's and MOCCASIN's, as networkx files. Each line is one model: the share of its
 integer columns that one linear relaxation fixes, and CPU seconds of HiGHS on the model with its

@@ -1,4 +1,4 @@
-"""Anneal the recomputations of graphs: how close to the best known, how soon, in how little memory.
+"""Annealing of the recomputations of graphs: gap to the best known, time, and least peak.
 
 Run: ``python benchmarks/remat_anneal.py FOLDER``, or with ``--seeds`` and ``--limit``. FOLDER has
 the graphs that MOCCASIN publishes (networkx node-link JSON: Checkmate's VGG16, VGG19, U-Net and
@@ -85,7 +85,7 @@ PEAK_GENERATED = (FORWARD_1000, FORWARD_5000, TRAINING_1000)
 
 @dataclass(frozen=True)
 class Run:
-    """One seed."""
+    """Run of annealing with one seed."""
 
     overhead: float | None
     first_s: float
@@ -155,7 +155,7 @@ def show(problem: RematGraph, known: str, seeds: int, limit_s: float) -> None:
 
 @dataclass(frozen=True)
 class PeakRun:
-    """One seed of the search for the least peak."""
+    """Run of the search for the least peak with one seed."""
 
     peak_percent: float
     last_s: float

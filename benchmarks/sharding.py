@@ -1,4 +1,4 @@
-"""Sharding: what the reductions leave, and the exact method beside plain HiGHS.
+"""Effect of the reductions of sharding, and the exact method beside plain HiGHS.
 
 For each instance the size after every reduction, then CPU seconds (children included) of `exact`
 and of HiGHS alone on Alpa's model as it is given: a memory row for each maximal live set that can
@@ -81,7 +81,7 @@ def show_reductions(problem: Sharding) -> None:
 
 
 def show_exact(problem: Sharding, limit_s: float, runs: int) -> None:
-    """Print what `exact` finds."""
+    """Print the result of `exact`."""
     options = SolveOptions(time_limit_s=limit_s, gap=0)
     result, seconds = timed(lambda: solve_with(problem, "exact", options), runs)
     evidence = None if result.bound is None else result.bound.evidence
@@ -93,7 +93,7 @@ def show_exact(problem: Sharding, limit_s: float, runs: int) -> None:
 
 
 def show_plain(problem: Sharding, limit_s: float, runs: int) -> None:
-    """Print what HiGHS finds without any of our reductions."""
+    """Print the result of HiGHS without any of our reductions."""
     built = sharding_ilp(PairwiseChoice.of(problem))
     options = HighsOptions(time_limit_s=limit_s, gap=0, feasibility_tolerance=1e-9)
     solution, seconds = timed(lambda: solve_model(built.model, options), runs)

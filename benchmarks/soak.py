@@ -1,4 +1,4 @@
-"""A sweep of 2000 small jobs while its processes are killed: nothing lost, nothing doubled.
+"""Soak test: a sweep of 2000 small jobs whose processes are killed loses and repeats nothing.
 
 Two drivers work on one folder. Now and then something is killed with SIGKILL: a driver, which is
 started again, or the process of a job, or with ``--cluster`` a worker of a Dask cluster, which is
@@ -36,7 +36,7 @@ _LONGEST_CALM_S = 25.0
 
 
 class Soak:
-    """The drivers, what was killed, and what the records were when they were first seen.
+    """Run of the soak test: drivers, processes killed, and the records as first seen.
 
     Parameters
     ----------

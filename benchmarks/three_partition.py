@@ -1,4 +1,4 @@
-"""What makes generated 3-PARTITION instances hard: families, sizes, targets and moduli.
+"""Hardness of generated 3-PARTITION instances by family, size, target and moduli.
 
 Run: ``python benchmarks/three_partition.py``, or with ``--families``, ``--groups``, ``--targets``,
 ``--moduli``, ``--seeds``, ``--solvers`` and ``--limit``. For each family, number of groups m,

@@ -1,4 +1,4 @@
-"""Solve random steps with offloaded weights exactly: how many, how fast, how far L2L is.
+"""Exact solutions of random steps with offloaded weights: number solved, time, and L2L's gap.
 
 Run: ``python benchmarks/weight_exact.py``, or with numbers of layers, ``--count``, ``--limit``,
 ``--unit`` and ``--equal``. For each number of layers and seed: forward 1 to 10 units of time,

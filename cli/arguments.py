@@ -1,4 +1,4 @@
-"""Arguments and options that mean the same in every command."""
+"""Arguments and options of the command line that several commands share."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ AlphaOption = Annotated[
     typer.Option(
         "--alpha",
         metavar="RATIO",
-        help="In place of --memory, to recompute on chains: 0 is the peak of recomputing all, "
+        help="In place of --memory, for recomputation on chains: 0 is the peak of recomputing all, "
         "1 that of saving all.",
     ),
 ]
@@ -43,8 +43,8 @@ BandwidthOption = Annotated[
     typer.Option(
         "--bandwidth",
         metavar="RATE",
-        help="Of the link to the host, each way, such as 12GB/s; of a multi-model instance in "
-        "place of its own.",
+        help="Bandwidth of the link to the host, each way, such as 12GB/s; for multi-model it "
+        "replaces that of the instance.",
     ),
 ]
 TransfersOption = Annotated[
@@ -57,12 +57,12 @@ TransfersOption = Annotated[
 ModelsOption = Annotated[
     int | None,
     typer.Option(
-        "--models", metavar="N", help="How many models of a multi-model instance; all by default."
+        "--models", metavar="N", help="Number of models of a multi-model instance; all by default."
     ),
 ]
 MethodOption = Annotated[
     str | None,
-    typer.Option("--method", metavar="NAME", help="See `jettison list methods`."),
+    typer.Option("--method", metavar="NAME", help="The method (`jettison list methods`)."),
 ]
 ParamsOption = Annotated[
     Path | None,
@@ -87,7 +87,7 @@ GapOption = Annotated[
     typer.Option(
         "--gap",
         metavar="SHARE",
-        help="Stop where the bound leaves this share of the overhead open: (time - bound) / "
+        help="Stop when the bound leaves at most this share of the overhead open: (time - bound) / "
         "(time - base time).",
     ),
 ]
@@ -124,7 +124,7 @@ def checked_output(path: Path | None) -> Path | None:
 
 
 def read_mesh(text: str | None) -> tuple[int, ...]:
-    """Read the devices along each dimension of a mesh, ``2x4`` say.
+    """Read the numbers of devices along the dimensions of a mesh, such as ``2x4``.
 
     Raises
     ------

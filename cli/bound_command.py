@@ -1,4 +1,4 @@
-"""`jettison bound`: the best proven lower bound, and a verdict on somebody's schedule."""
+"""`jettison bound`: the best proven lower bound, and a verdict on a given schedule."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def bound(
         typer.Option(
             metavar="FILE",
             help="Write a proof of the bound that `jettison verify` checks in exact integers; "
-            "compressed if the name ends in .gz. The certificate has the time limit of a method "
-            "for itself; where it does not suffice for the whole bound, the best smaller one that "
+            "compressed if the name ends in .gz. The search for it has the time limit of a method "
+            "for itself; if that does not suffice for the whole bound, the best smaller one that "
             "was proved is written.",
         ),
     ] = None,
@@ -85,8 +85,8 @@ def bound(
 ) -> None:
     """Bound the best possible time, and judge a schedule.
 
-    A schedule that breaks a rule ends with status 2, and every broken rule is named. Where nothing
-    could be certified no file is written, and the status is 5, or 3 if nothing fits.
+    For a schedule that breaks rules the exit status is 2, and every broken rule is named. If no
+    bound could be certified, no file is written, and the status is 5, or 3 if nothing fits.
 
     Example: jettison bound remat-chain resnet50-b4-224-cpu --memory 50% --certificate c.gz
     """

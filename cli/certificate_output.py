@@ -1,4 +1,4 @@
-"""Certificates on the command line: the file, and what is said of it."""
+"""Certificates on the command line: the file that is written, and its rows of the answer."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WrittenCertificate:
-    """A file that has been read again and checked.
+    """Certificate file that has been written, read again and checked.
 
     Attributes
     ----------
     path, size_bytes
         The file.
     proved
-        What the checker says of it.
+        The checker's verdict.
     seconds
         Wall-clock time of the check.
     """
@@ -74,7 +74,7 @@ def write_certificate(certificate: Certificate, path: Path) -> WrittenCertificat
 
 
 def certificate_rows(verdict: Verdict, written: WrittenCertificate | None) -> Rows:
-    """Say what is certified, beside what a method says without a certificate."""
+    """Return the rows on what is certified, beside the bound of a method without certificate."""
     if written is None:
         return [
             ("certified bound", "none: nothing could be proved in the time; no file is written")
@@ -100,7 +100,7 @@ def certificate_rows(verdict: Verdict, written: WrittenCertificate | None) -> Ro
 
 
 def certificate_keys(written: WrittenCertificate | None) -> dict[str, object]:
-    """Return what JSON says of the file; None where there is none."""
+    """Return the JSON keys of the file; None where there is none."""
     return {
         "certificate": None if written is None else str(written.path),
         "certificate_bytes": None if written is None else written.size_bytes,

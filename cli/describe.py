@@ -1,4 +1,4 @@
-"""Rows of a printed answer: the same facts in the same words in every command."""
+"""Rows of a printed answer, in the same words for every command."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Rows = list[tuple[str, str]]
 
 
 def span(time_ns: int, *remarks: str) -> str:
-    """Write a time for a person, and in brackets to the nanosecond, with what is to be remarked."""
+    """Write a time for a person, and in brackets in nanoseconds, with further remarks."""
     exact = [f"{time_ns} ns"] if time_ns >= NANOSECOND_UNITS["us"] else []
     inside = ", ".join([*exact, *remarks])
     return f"{format_ns(time_ns)} ({inside})" if inside else format_ns(time_ns)
 
 
 def duration(problem: Problem, time_ns: int) -> str:
-    """Write the time of a step, to the nanosecond, and what it has over what it is compared to."""
+    """Write the time of a step, with its overhead over the reference time."""
     reference = kind_of(problem).reference(problem)
     overhead = time_ns / reference.time_ns - 1 if reference.time_ns else 0.0
     # A schedule that breaks rules can be faster than the step itself.
@@ -30,7 +30,7 @@ def duration(problem: Problem, time_ns: int) -> str:
 
 
 def problem_rows(problem: Problem) -> Rows:
-    """Say what was asked."""
+    """Return the rows on the problem: instance, memory and link."""
     rows = [
         ("problem", f"{problem.problem} {problem.instance.name}"),
         ("memory", exact_bytes(problem.memory_bytes)),
@@ -43,7 +43,7 @@ def problem_rows(problem: Problem) -> Rows:
 
 
 def overhead_rows(problem: Problem, replay: Replay | None) -> Rows:
-    """Say what goes into recomputation and waiting, where the problem tells them apart."""
+    """Return the rows on recomputation and waiting, for problems that tell them apart."""
     return [
         (key.removesuffix("_ns"), span(spent_ns))
         for key, spent_ns in kind_of(problem).spent(replay).items()
@@ -57,9 +57,9 @@ def limit_rows(
     bound_of_all: Bound | None,
     gap: float | None,
 ) -> Rows:
-    """Say what is impossible: any schedule in this memory, or a faster one than the bound.
+    """Return the rows on limits: the lower bound, or the least memory where nothing fits.
 
-    Where the bound is for a class of schedules, the one for all of them stands beside it.
+    Beside a bound for a class of schedules stands the bound for all schedules.
     """
     if infeasibility is not None:
         if infeasibility.least_memory_bytes is None:

@@ -8,7 +8,7 @@ from jettison.solvers.core.result import Result
 
 
 class ExitStatus(IntEnum):
-    """What the shell learns; 1 is left to internal errors."""
+    """Exit status of the program; 1 is reserved for internal errors."""
 
     DONE = 0
     BAD_INPUT = 2
@@ -18,7 +18,7 @@ class ExitStatus(IntEnum):
 
 
 def status_of(result: Result, *, wants_schedule: bool) -> ExitStatus:
-    """Return the status for one result; a method that only bounds is done without a schedule."""
+    """Return the status for one result; a method that only bounds needs no schedule."""
     if result.infeasibility is not None:
         return ExitStatus.INFEASIBLE
     if result.schedule is None:

@@ -37,28 +37,28 @@ def export(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Which model to write (`jettison list formulations`); by default the first.",
+            help="The model to write (`jettison list formulations`); by default the first.",
         ),
     ] = None,
     form: Annotated[
         str | None,
         typer.Option(
             metavar="FORM",
-            help="Of checkmate: how the rows of FREE are written, disaggregated or aggregated.",
+            help="For checkmate: how the rows of FREE are written, disaggregated or aggregated.",
         ),
     ] = None,
     cut: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NODE",
-            help="Of cut-closure, single-cut and windowed-frontier, may stand several times: "
-            "nodes after whose first computation memory is looked at.",
+            help="For cut-closure, single-cut and windowed-frontier: a node at whose first "
+            "computation memory is limited; may be given several times.",
         ),
     ] = None,
     intervals: Annotated[
         int | None,
         typer.Option(
-            metavar="C", help="Of retention-intervals: most computations of a node; by default 2."
+            metavar="C", help="For retention-intervals: most computations of a node; by default 2."
         ),
     ] = None,
 ) -> None:
@@ -68,7 +68,7 @@ def export(
     graph first. checkmate and residency are exact for staged schedules; restricted and
     retention-intervals forbid some of them; frontier, cut-closure, windowed-frontier and single-cut
     are relaxations.
-    weight-offload is written as the MILP that bounds its time, as corrected.
+    weight-offload is written as the MILP that bounds its time, in its corrected form.
     remat-sharding is written as KIWI's reduced problem, with strategies and recomputations as its
     only integers or in the paper's rows, or as KIWI's full problem, for a dozen operators or two.
     """

@@ -1,4 +1,4 @@
-"""What `jettison verify` found to hold of one file, or of one part of a folder."""
+"""Finding of `jettison verify` about one file, or one part of a folder."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that holds.
+    """Verified statement about a file.
 
     Attributes
     ----------
     name
         The file, or the part of a folder.
     statement
-        What holds, in words.
+        The statement in words.
     details
-        The same for JSON, hashes in full.
+        The same for JSON, with full hashes.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""`jettison import`: instances that other projects publish."""
+"""`jettison import`: instances from files of other projects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OutputOption = Annotated[
 
 
 class InstanceKind(StrEnum):
-    """What a layer profile becomes."""
+    """Kind of instance that a layer profile becomes."""
 
     CHAIN = "chain"
     GRAPH = "graph"
@@ -61,7 +61,7 @@ def import_networkx(
     file: FileArgument,
     output: OutputOption,
     time_unit: Annotated[
-        TimeUnit, typer.Option(help="Unit of the times in the file, which does not say.")
+        TimeUnit, typer.Option(help="Unit of the times, which the file does not state.")
     ] = TimeUnit.NS,
 ) -> None:
     """Import node-link JSON of networkx, as Checkmate and MOCCASIN publish it."""

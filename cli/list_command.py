@@ -1,4 +1,4 @@
-"""`jettison list`: what there is."""
+"""`jettison list`: tables of instances, problems, formulations and methods."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def list_problems(json: JsonOption = False) -> None:
 
 @app.command("formulations", short_help="List the models that `jettison export` writes.")
 def list_formulations(json: JsonOption = False) -> None:
-    """List what `jettison export` writes; the first formulation of a problem is its default."""
+    """List the models that `jettison export` writes; the first of each problem is its default."""
     listed = {
         kind.name: list(kind.model_files().formulations)
         for kind in PROBLEM_KINDS

@@ -73,7 +73,7 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """Take what is asked of the program itself."""
+    """Handle the options of the program itself."""
 
 
 app.command("solve")(solve_command.solve)
@@ -82,7 +82,7 @@ app.command("compare")(compare_command.compare)
 app.command("show")(show_command.show)
 app.add_typer(list_command.app, name="list")
 app.add_typer(import_command.app, name="import")
-app.command("profile", short_help="Measure a model, and write what it takes as an instance.")(
+app.command("profile", short_help="Measure a model, and write it as an instance.")(
     profile_command.profile
 )
 app.command("export")(export_command.export)
@@ -109,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         try:
             app(args=None if arguments is None else list(arguments))
         finally:
-            # Here and not at the end of the program, where a failure could not be told.
+            # Flush here: at the end of the program a failure could not be reported.
             sys.stdout.flush()
     except (InputError, MissingExtraError, UnsoundSolverError) as error:
         sys.stderr.write(f"error: {error}\n")
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stderr.write("interrupted\n")
         sys.exit(_INTERRUPTED)
     except SystemExit as stop:
-        # Typer and rich have statuses of their own for a reader that has left, and for Ctrl-C.
+        # Typer and rich have their own statuses for a closed pipe and for Ctrl-C.
         if isinstance(stop.__context__, BrokenPipeError):
             _stop_without_a_reader()
         if stop.code == _INTERRUPTED:
@@ -132,16 +132,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except OSError as error:
         if error.filename is not None or error.errno not in _DISK_ERRORS:
             raise
-        # What has no name is the standard output; what is left of it cannot be written either.
+        # An error without a file name is about the standard output, which is not written further.
         sys.stdout = _nowhere()
         sys.stderr.write(f"error: standard output: cannot be written: {error.strerror}\n")
         sys.exit(2)
 
 
 def _prepare_streams() -> None:
-    """Let every text be written: to closed streams nothing, elsewhere escapes for what is missing.
+    """Make standard streams accept every text: closed ones drop it, others escape letters.
 
-    A name, or the unit of a violation, may hold letters that the locale of the terminal lacks.
+    A name, or the unit of a violation, may contain letters that the terminal's locale lacks.
     """
     sys.stdout = sys.stdout or _nowhere()
     sys.stderr = sys.stderr or _nowhere()
@@ -154,7 +154,7 @@ def _nowhere() -> TextIO:
 
 
 def _stop_without_a_reader() -> NoReturn:
-    """End well: the reader of the output has left (`jettison list instances | head`)."""
-    # Else the end of the program fails on what is still unwritten.
+    """Exit without an error where the reader has left (`jettison list instances | head`)."""
+    # Otherwise the end of the program would fail on unwritten output.
     sys.stdout = _nowhere()
     sys.exit(0)

@@ -1,4 +1,4 @@
-"""What goes to standard output (the result) and to standard error (the progress)."""
+"""Output of results to standard output, and of progress to standard error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.table import Table
 from jettison.instances.core.units import format_ns
 from jettison.solvers.core.outcome import Progress
 
-# A pipe or a file has no width; a table that is cut there would lose numbers.
+# Width of tables in a pipe or a file, which have no width: a table that is cut would lose numbers.
 _WIDTH_OF_A_FILE = 160
 _WIDEST = 10_000
 
@@ -30,8 +30,8 @@ def print_table(
 ) -> None:
     """Print a table; columns whose header begins with a blank are aligned to the right.
 
-    Those are numbers, and stay on one line; texts are broken between words. Where the terminal is
-    too narrow for that it breaks the lines itself, and nothing is cut.
+    Those are numbers, and stay on one line; texts are broken between words. A terminal too narrow
+    for that breaks the lines itself, and nothing is cut.
     """
     table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
     for place, column in enumerate(columns):
@@ -56,7 +56,7 @@ def print_table(
 
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
-    """Print names and values, aligned, without ever cutting a value."""
+    """Print names and values, aligned, with every value in full."""
     width = max(len(name) for name, _ in pairs)
     for name, value in pairs:
         sys.stdout.write(f"{name:<{width}}  {value}\n")
@@ -68,7 +68,7 @@ def percent(share: float | None) -> str:
 
 
 class ProgressLine:
-    """One line on standard error that follows a running method; silent when it is no terminal."""
+    """Progress line of a running method on standard error; silent when that is no terminal."""
 
     def __init__(self, label: str) -> None:
         self._label = label
@@ -93,7 +93,7 @@ class ProgressLine:
         sys.stderr.flush()
 
     def close(self) -> None:
-        """Leave the terminal as it was."""
+        """Clear the line."""
         if self._is_terminal:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()

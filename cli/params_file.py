@@ -1,4 +1,4 @@
-"""The file of ``--params``: a table for each method whose parameters are not the default ones."""
+"""File of ``--params``: a table of parameters for each method that is not to use its defaults."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def read_params(
     Raises
     ------
     InputError
-        If it is no TOML, names a method that does not run or a parameter that is none, or a value
-        is wrong; file, field and value are named.
+        If it is no TOML, names a method that does not run or an unknown parameter, or a value is
+        wrong; file, field and value are named.
     """
     if path is None:
         return {}

@@ -1,4 +1,4 @@
-"""From the words of a command to a problem."""
+"""Construction of the problem of a command, from its options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jettison profile`: measure a model, and write the instance that it is."""
+"""`jettison profile`: measure a model, and write it as an instance."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from jettison.instances.zoo.models import MODEL_NAMES
 
 
 class DeviceKind(StrEnum):
-    """Where the model runs."""
+    """Device on which the model runs."""
 
     CPU = "cpu"
     CUDA = "cuda"
 
 
 class InstanceKind(StrEnum):
-    """What a model becomes."""
+    """Kind of instance that a model becomes."""
 
     CHAIN = "chain"
     GRAPH = "graph"
@@ -44,7 +44,7 @@ class InstanceKind(StrEnum):
 
 
 class Costs(StrEnum):
-    """How durations of the operations of a graph are known."""
+    """Source of the durations of a graph's operations."""
 
     MEASURED = "measured"
     ROOFLINE = "roofline"
@@ -62,16 +62,19 @@ CostsOption = Annotated[
     Costs,
     typer.Option(
         "--costs",
-        help="Of a graph: every operation run by itself, or a roofline of assumed A100 rates.",
+        help="For a graph: run every operation by itself, or take a roofline of assumed A100 "
+        "rates.",
     ),
 ]
 ModelsOption = Annotated[
-    int, typer.Option("--models", metavar="N", help="Of a multi-model instance.")
+    int, typer.Option("--models", metavar="N", help="Number of models of a multi-model instance.")
 ]
 BandwidthOption = Annotated[
     str,
     typer.Option(
-        "--bandwidth", metavar="RATE", help="Of the link of a multi-model instance, each way."
+        "--bandwidth",
+        metavar="RATE",
+        help="Bandwidth of the link of a multi-model instance, each way.",
     ),
 ]
 TargetArgument = Annotated[
@@ -90,7 +93,9 @@ BatchOption = Annotated[
 InputOption = Annotated[
     str | None,
     typer.Option(
-        "--input", metavar="SHAPE", help="Of one sample: 3x224x224 for images, 128 for tokens."
+        "--input",
+        metavar="SHAPE",
+        help="Shape of one sample: 3x224x224 for images, 128 for tokens.",
     ),
 ]
 OutputOption = Annotated[
@@ -99,7 +104,7 @@ OutputOption = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="The instance to write (.json); its name in this folder by default.",
+        help="The instance to write (.json); by default a file of its name in this folder.",
     ),
 ]
 SetOption = Annotated[
@@ -114,29 +119,28 @@ RepeatsOption = Annotated[
     int, typer.Option("--repeats", metavar="N", help="Runs of each operation; the median counts.")
 ]
 WarmupOption = Annotated[
-    int, typer.Option("--warmup", metavar="N", help="Runs of each operation before those.")
+    int, typer.Option("--warmup", metavar="N", help="Runs of each operation that do not count.")
 ]
 ThreadsOption = Annotated[
     int,
-    typer.Option(
-        "--threads", metavar="N", help="CPU threads; one disturbs and is disturbed least."
-    ),
+    typer.Option("--threads", metavar="N", help="CPU threads; measurements vary least with one."),
 ]
 GradientsOption = Annotated[
     ParameterGradients,
     typer.Option(
         "--gradients",
-        help="Of parameters, in a chain: new in each step, as after zero_grad(), or accumulated.",
+        help="Gradients of parameters, for a chain: new in each step, as after zero_grad(), or "
+        "accumulated.",
     ),
 ]
 MeshOption = Annotated[
     str | None,
-    typer.Option("--mesh", metavar="SHAPE", help="Of sharding: 4 or 2x4, nodes x devices."),
+    typer.Option("--mesh", metavar="SHAPE", help="For sharding: 4 or 2x4, nodes x devices."),
 ]
 SlowdownOption = Annotated[
     int,
     typer.Option(
-        "--slowdown", metavar="N", help="Of sharding: what the assumed bandwidths are divided by."
+        "--slowdown", metavar="N", help="For sharding: divisor of the assumed bandwidths."
     ),
 ]
 SeedOption = Annotated[
@@ -165,9 +169,9 @@ def profile(
 ) -> None:
     """Measure a model, and write it as a chain, a graph, fused models, or shards of a mesh.
 
-    What is measured stands in a file beside the output, FILE.partial. A run that was stopped goes
-    on from there when the same command is given again; with another target, device or version it
-    starts anew.
+    Measurements are kept in a file beside the output, FILE.partial. A run that was stopped goes on
+    from there when the same command is given again; with another target, device or version it
+    starts again.
     """
     checked_output(output)
     settings = ProfileSettings(
@@ -273,7 +277,7 @@ def _beside(path: Path) -> Path:
 def _going_on(
     partial: PartialProfile[Any], path: Path, line: _StageLine, what: str
 ) -> Iterator[None]:
-    """Say what an earlier run has left; and, if this one is stopped, what it leaves."""
+    """Report the measurements that an earlier run left and, if this one is stopped, its own."""
     if partial.differs_in:
         sys.stderr.write(
             f"{path}.partial is of another run ({', '.join(partial.differs_in)} differ): "
@@ -303,7 +307,7 @@ def _finish(instance: Instance, path: Path, partial: PartialProfile[Any]) -> Non
 
 
 class _StageLine:
-    """One line on standard error that says which stage runs; silent when it is no terminal."""
+    """Progress line of a profile on standard error; silent when that is no terminal."""
 
     def __init__(self, label: str) -> None:
         self._label = label
@@ -322,7 +326,7 @@ class _StageLine:
             sys.stderr.flush()
 
     def close(self) -> None:
-        """Leave the terminal as it was."""
+        """Clear the line."""
         if self._is_terminal:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
@@ -356,6 +360,6 @@ def _read_value(text: str) -> Scalar:
         try:
             return kind(text)
         except ValueError:
-            # Neither kind of number: a word, such as 3x3.
+            # Not a number but a word, such as 3x3.
             continue
     return text

@@ -26,8 +26,8 @@ def report(
             "--output",
             "-o",
             metavar="FILE.html",
-            help="The page; one that lies in the folder of the results links to its instances, any "
-            "other carries them.",
+            help="The page; in the folder of the results it links to the instances there, "
+            "elsewhere it contains them.",
         ),
     ] = None,
     table: Annotated[
@@ -40,7 +40,9 @@ def report(
     ] = None,
     title: Annotated[
         str | None,
-        typer.Option("--title", metavar="TEXT", help="By default the name of the study."),
+        typer.Option(
+            "--title", metavar="TEXT", help="Title of the page; by default the name of the study."
+        ),
     ] = None,
     timelines: Annotated[
         int | None,
@@ -48,15 +50,15 @@ def report(
             "--timelines",
             metavar="N",
             min=0,
-            help="Show at most so many schedules over time, the best for each memory first; by "
-            "default these only.",
+            help="Show at most N schedules over time, the best for each memory first; by default "
+            "the best ones only.",
         ),
     ] = None,
 ) -> None:
     """Write the results of a study as one page that needs no network, or as a table.
 
-    The page has, for each instance, time against memory between what the bounds rule out, gaps,
-    solver traces, and schedules to hover and zoom; and profiles over all of them. Its pictures are
+    For each instance the page shows time against memory with the regions that bounds rule out,
+    gaps, solver traces, and schedules over time; and profiles over all instances. Its pictures are
     drawn by plotly (pip install 'jettison[report]').
 
     Example: jettison report results -o report.html

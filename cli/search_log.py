@@ -1,4 +1,4 @@
-"""The log of a search: one line on standard error for each better schedule and larger bound."""
+"""Log of a search: one line on standard error for each better schedule and larger bound."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _DIGITS = 6
 
 
 class SearchLog:
-    """Writes what a search finds, as it finds it.
+    """Writer of the log: its methods are the callbacks of a search.
 
     Parameters
     ----------
     problem
-        What is searched.
+        The problem that is solved.
     """
 
     def __init__(self, problem: Problem) -> None:

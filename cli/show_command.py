@@ -34,7 +34,7 @@ def show(instance: InstanceName, json: JsonOption = False) -> None:
 
 
 def _of_problems(instance: Instance) -> dict[str, str | int]:
-    """Return what the problems that take an instance say of it, without converting it."""
+    """Return the numbers that problems compute of an instance, without converting it."""
     return {
         name: value
         for problem in PROBLEM_KINDS

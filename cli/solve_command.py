@@ -80,14 +80,14 @@ def solve(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Draw what is recomputed when; of a sharded graph, how operators are sharded and "
-            "where the time goes (.png, .svg, .pdf).",
+            help="Draw which nodes are recomputed in which stage; for a sharded graph, how "
+            "operators are sharded and where the time goes (.png, .svg, .pdf).",
         ),
     ] = None,
     table: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Of a sharded graph: a row for each operator of the plan (.csv)."
+            metavar="FILE", help="For a sharded graph: a row for each operator of the plan (.csv)."
         ),
     ] = None,
     log: LogOption = False,
@@ -155,12 +155,12 @@ def solve(
 
 
 def _refuse_without_schedules(method: str, wanted: Mapping[str, Path | None]) -> None:
-    """Refuse what only a schedule could be written to.
+    """Refuse output files for a schedule from a method that makes none.
 
     Raises
     ------
     InputError
-        If a file is wanted.
+        If such a file is wanted.
     """
     for field, path in wanted.items():
         if path is not None:

@@ -1,4 +1,4 @@
-"""A limit on the time of what a command does, kept by the clock of the system."""
+"""Time limit on the work of a command, enforced by a timer of the system."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from jettison.instances.core.errors import InputError
 
 
 class TimeLimitError(Exception):
-    """The time is over before the work is done."""
+    """The time limit was reached before the work was done."""
 
 
 def check_time_limit(seconds: float | None) -> None:
-    """Refuse a limit that is none.
+    """Refuse an invalid time limit.
 
     Raises
     ------
@@ -31,9 +31,9 @@ def check_time_limit(seconds: float | None) -> None:
 
 @contextmanager
 def time_limit(seconds: float | None) -> Iterator[None]:
-    """End the block when so much wall-clock time has passed; None for no limit.
+    """Interrupt the block after a wall-clock time; None for no limit.
 
-    For the main thread only, whose Python code is interrupted wherever it is.
+    For the main thread only, whose Python code is interrupted at any point.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def time_limit(seconds: float | None) -> Iterator[None]:
         raise TimeLimitError
 
     before = signal.signal(signal.SIGALRM, end)
-    # The clock of the system counts in numbers of 32 bits in places.
+    # On some systems the timer counts in 32 bits.
     signal.setitimer(signal.ITIMER_REAL, min(seconds, 1e9))
     try:
         yield

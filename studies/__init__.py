@@ -1,1 +1,1 @@
-"""Many solves: a grid declared in a file, run in child processes, its results as a table."""
+"""Studies: grids of solves declared in a file, run in child processes, with results as a table."""

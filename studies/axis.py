@@ -1,4 +1,4 @@
-"""The axes of a grid: a value, a list of values, or a range."""
+"""Axes of a grid: a value, a list of values, or a range."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KINDS = {str: "a text", int: "a whole number", float: "a number"}
 def values_of(
     grid: Mapping[str, Any], field: str, kind: type[_Value], default: list[_Value] | None = None
 ) -> list[_Value]:
-    """Return the values of an axis: one that stands alone, or a list.
+    """Return the values of an axis, which is a single value or a list.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def _ascending(first: Fraction, last: Fraction, step: Fraction) -> list[Fraction
 
 
 def _decimal(value: Fraction) -> str:
-    """Write a share with as many digits as it has, or ten."""
+    """Write a share with its own digits, at most ten."""
     return f"{float(value):.10f}".rstrip("0").rstrip(".")
 
 

@@ -1,4 +1,4 @@
-"""The process of one job as the process sees it that started it."""
+"""Child process of one job, as its parent handles it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_TRACE = 1000
 
 
 class Child:
-    """A process that solves, and what it has said so far; it leads a session of its own.
+    """Child process in a session of its own that solves a job, with its reports so far.
 
     Parameters
     ----------
@@ -57,12 +57,12 @@ class Child:
             self._process.stdin.flush()
 
     def kill(self) -> None:
-        """Kill it and what it has started; not to be called after `end`."""
+        """Kill the process and its children; must not be called after `end`."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def end(self) -> dict[str, Any]:
-        """Wait until it is gone; return the answer, or ``failed`` with the reason, and the trace.
+        """Wait for the process; return its answer, or ``failed`` with the reason, and the trace.
 
         A process that still runs has to be killed first.
         """
@@ -75,7 +75,7 @@ class Child:
         return {**answer, "trace": self._trace}
 
     def follow(self) -> None:
-        """Take in what it says until it has answered, has ended, or its time is over."""
+        """Read its reports until it has answered, has ended, or its time is over."""
         assert self._process.stdout is not None
         rest = b""
         with selectors.DefaultSelector() as selector:

@@ -1,4 +1,4 @@
-"""How long the missing jobs of a plan will take, from what earlier records say of their methods."""
+"""Estimate of the time for the missing jobs of a plan, from earlier records of their methods."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Estimate:
 
     @classmethod
     def of(cls, study: Study, plan: Plan, folder: ResultFolder) -> Estimate:
-        """Look at all records of the folder, those of other studies included."""
+        """Make the estimate from all records of the folder, those of other studies included."""
         seconds: defaultdict[tuple[str, ...], list[float]] = defaultdict(list)
         known_records = folder.survey().records if (folder.path / "jobs").is_dir() else {}
         for record in known_records.values():

@@ -1,4 +1,4 @@
-"""Locks between processes that their owner cannot forget: the system gives them back.
+"""File locks between processes, which the system releases when their owner ends.
 
 A lock is ``flock`` on a file. It belongs to the open file, so that it goes with the process that
 holds it, whatever ends it, and two threads of one process exclude each other as well.
@@ -18,7 +18,7 @@ from jettison.instances.core.errors import InputError
 
 @contextmanager
 def claimed_file(path: Path) -> Iterator[bool]:
-    """Claim a file while the block runs, and remove it afterwards; yields whether it is ours.
+    """Claim a file while the block runs, and remove it afterwards; yields whether that worked.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What the results of a study come to in a few numbers."""
+"""Summary of a study's gaps in a few numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jettison.studies.results_frame import gaps_to_best
 
 @dataclass(frozen=True)
 class GapSummary:
-    """Counts over the records of some jobs.
+    """Counts and gaps over the records of some jobs.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class GapSummary:
 
     @classmethod
     def of(cls, folder: ResultFolder, keys: Iterable[str]) -> GapSummary:
-        """Read the records of some jobs that have one."""
+        """Summarise the records of those jobs that have one."""
         to_best = gaps_to_best(folder.survey().records.values())
         gaps, failures, infeasible, schedules = [], Counter[str](), 0, 0
         for key in keys:

@@ -1,4 +1,4 @@
-"""One job of a study: a solve, and the key by which its result is found again."""
+"""Job of a study: one solve, and the key under which its result is kept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from jettison.studies.study import Cell
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What a child process is told to solve.
+    """One solve for a child process: problem, instance, method and options.
 
     Attributes
     ----------

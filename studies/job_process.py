@@ -1,4 +1,4 @@
-"""The process of one job: ``python -m jettison.studies.job_process``, started by `run_job`.
+"""Program of a job's process: ``python -m jettison.studies.job_process``, started by `run_job`.
 
 It reads one line of JSON, the request, and writes lines of JSON: better times and bounds as they
 come, and at last the result. Its input stays open as long as whoever started it lives; when it ends
@@ -30,7 +30,7 @@ from jettison.studies.result_folder import ResultFolder
 
 
 class JobProcess:
-    """A process that serves one request, and the line by which it reports."""
+    """Server of one request, and the stream on which it reports."""
 
     def __init__(self) -> None:
         # Whatever a library prints goes to standard error, not between two messages. The line is

@@ -1,4 +1,4 @@
-"""Where jobs run: threads of this process that wait for child processes, or a Dask cluster."""
+"""Pools of workers for jobs: threads that wait for child processes, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _CONNECT_S = 10
 
 
 class Pool(Protocol):
-    """Where jobs run."""
+    """Pool of workers that run jobs."""
 
     @property
     def workers(self) -> int:
-        """How many jobs run at a time."""
+        """Number of jobs that run at a time."""
 
     @property
     def slots(self) -> int:
-        """How many jobs it is given at a time."""
+        """Number of jobs that are submitted at a time."""
 
     def check(self, folder: ResultFolder) -> None:
         """Check that the workers can serve requests about a folder.
@@ -43,26 +43,26 @@ class Pool(Protocol):
         """
 
     def submit(self, request: Request) -> Future[JobState]:
-        """Have `run_job` run somewhere."""
+        """Submit a job, which a worker runs by `run_job`."""
 
     def stop(self, sweep: str) -> None:
-        """End the jobs of a sweep that run."""
+        """End the running jobs of a sweep."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalPool:
-    """Threads of this process."""
+    """Pool of threads in this process, each waiting for a child process."""
 
     executor: ThreadPoolExecutor
     workers: int
 
     @property
     def slots(self) -> int:
-        """As many as there are threads."""
+        """Number of jobs submitted at a time, one per thread."""
         return self.workers
 
     def check(self, folder: ResultFolder) -> None:
-        """Nothing can be different in the same process."""
+        """Do nothing: workers in the same process have the same versions and files."""
 
     def submit(self, request: Request) -> Future[JobState]:
         """Run a job in a thread."""
@@ -75,21 +75,21 @@ class LocalPool:
 
 @dataclass(frozen=True, slots=True)
 class DaskPool:
-    """The workers of a cluster."""
+    """Pool of the workers of a Dask cluster."""
 
     client: Client
     executor: Executor
 
     @property
     def workers(self) -> int:
-        """The threads of all workers."""
+        """Number of threads of all workers."""
         with _connected():
             threads: dict[str, int] = self.client.nthreads()
         return max(1, sum(threads.values()))
 
     @property
     def slots(self) -> int:
-        """Twice the threads of all workers, so that none waits for the next job."""
+        """Number of jobs submitted at a time, two per thread, so that no thread runs idle."""
         return 2 * self.workers
 
     def check(self, folder: ResultFolder) -> None:
@@ -137,7 +137,7 @@ class DaskPool:
 
 @contextmanager
 def _connected() -> Iterator[None]:
-    """Say plainly that the connection to the cluster was lost."""
+    """Turn errors of a lost connection to the cluster into one `InputError`."""
     try:
         yield
     except (OSError, RuntimeError) as error:
@@ -149,7 +149,7 @@ def _connected() -> Iterator[None]:
 
 
 def _view_of(folder: str, claim: str | None) -> tuple[dict[str, str], str | None]:
-    """Return what a worker has installed, and what is wrong with the folder as it sees it."""
+    """Return a worker's versions, and what is wrong with its view of the folder."""
     seen = ResultFolder(Path(folder))
     if not (seen.path / "claims").is_dir():
         return present_versions(), "does not see the folder"

@@ -1,4 +1,4 @@
-"""A folder of results: one file for each job, and the instances that they are about.
+"""Folder of results: one file for each job, and the instances of the jobs.
 
 =========================== ==================================================================
 ``jobs/KEY.json``           the record of a job, by its key; it appears complete or not at all
@@ -50,7 +50,7 @@ _MADE_AGAIN = "start the sweep again: it sets damaged files aside and makes them
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """All records of a folder.
+    """Survey of all records of a folder.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Survey:
 
 
 class ResultFolder:
-    """A folder of results.
+    """Folder of results.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class ResultFolder:
         self.path = path
 
     def create(self) -> None:
-        """Make the folder, or what it lacks.
+        """Make the folder, or its missing parts.
 
         Raises
         ------
@@ -137,7 +137,7 @@ class ResultFolder:
         return found
 
     def sound_record(self, key: str) -> dict[str, Any]:
-        """Return the record of a job, if what it speaks of is there as well.
+        """Return the record of a job, if the files to which it refers exist as well.
 
         Raises
         ------
@@ -188,7 +188,7 @@ class ResultFolder:
         return Survey(records, damaged)
 
     def set_aside(self, key: str) -> None:
-        """Move the record of a job and its schedule where nobody reads them.
+        """Move the damaged record of a job and its schedule out of the way.
 
         Nothing happens while another process works on the job.
         """
@@ -222,7 +222,7 @@ class ResultFolder:
 
     @contextmanager
     def claimed(self, key: str) -> Iterator[bool]:
-        """Claim a job while the block runs; yields whether it is ours.
+        """Claim a job while the block runs; yields whether that worked.
 
         Raises
         ------
@@ -255,7 +255,7 @@ class ResultFolder:
         return self.path / "instances" / f"{sha256}.json"
 
     def add_instance(self, instance: Instance) -> InputError | None:
-        """Keep an instance beside the results; return what was wrong with the file that was there.
+        """Keep an instance beside the results; return what was wrong with an existing file.
 
         Such a file is set aside.
         """

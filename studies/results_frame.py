@@ -1,4 +1,4 @@
-"""The results of a study as a tidy table: one row for each job."""
+"""Results of a study as a tidy table: one row for each job."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _write_duckdb(frame: pd.DataFrame, path: Path) -> None:
 
 
 def _asked(record: Mapping[str, Any]) -> tuple[object, ...]:
-    """Return what jobs have in common that ask for the same thing."""
+    """Return the fields that jobs on the same problem have in common."""
     job = record["job"]
     given = job["resources"]
     return (

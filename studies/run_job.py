@@ -1,4 +1,4 @@
-"""One job from its start to its record: the same on a local thread and on a worker of a cluster.
+"""Run of one job from its start to its record, on a local thread or on a worker of a cluster.
 
 The solve runs in a process of its own, which is killed at its wall limit with all that it started,
 and whose memory the system limits. Whatever becomes of it, one record says so, but for a job that
@@ -26,7 +26,7 @@ _guard = threading.Lock()
 
 
 class JobState(StrEnum):
-    """What became of a job."""
+    """State of a job after its run."""
 
     DONE = "done"
     """Its record has a result: a schedule, a bound, a proof that there is none, or a limit."""
@@ -43,7 +43,7 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a worker is told.
+    """Request to a worker to run a job.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ def _state_of(folder: ResultFolder, key: str) -> JobState:
 
 
 def stop_jobs(sweep: str) -> None:
-    """Kill the jobs of a sweep that run in this process; it starts no more of them here.
+    """Kill the jobs of a sweep in this process; no further ones start here.
 
     They leave no record.
     """

@@ -1,4 +1,4 @@
-"""A study as its file declares it: grids of instances, resources, methods and options.
+"""Study as declared in its file: grids of instances, resources, methods and options.
 
 A TOML file::
 
@@ -76,7 +76,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One point of a grid: what one job is asked to do.
+    """Point of a grid: the request of one job.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """A declared study.
+    """Declared study.
 
     Attributes
     ----------
@@ -343,7 +343,7 @@ def _resources(grid: Mapping[str, Any]) -> list[Resources]:
 
 
 def _check_count(axes: Sequence[Sequence[object]]) -> None:
-    """Refuse a product that is too large before it is made."""
+    """Refuse a grid with too many points before it is expanded."""
     count = math.prod(len(axis) for axis in axes)
     if count > _MOST_CELLS:
         raise InputError(

@@ -1,4 +1,4 @@
-"""A sweep: all jobs of a study that have no record yet, through one pool of workers.
+"""Sweep: runs all jobs of a study that have no record yet, in one pool of workers.
 
 A pool is an executor of the standard library: threads that each wait for a child process, or the
 workers of a Dask cluster. What a worker runs is `run_job` in both cases. The sweep itself keeps
@@ -29,7 +29,7 @@ _LOOK_S = 0.25
 
 @dataclass(frozen=True)
 class Plan:
-    """The jobs of a study, and those of them whose record is there.
+    """Jobs of a study, with the records that exist already.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ def plan_study(study: Study, folder: ResultFolder, *, repeats_failures: bool = F
 
 @dataclass
 class SweepState:
-    """Where a sweep stands.
+    """State of a sweep.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class SweepState:
 
 
 class Sweep:
-    """The jobs of a plan on their way through a pool.
+    """Run of the missing jobs of a plan in a pool.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class Sweep:
             self._count(key)
 
     def run(self) -> SweepState:
-        """Run all that is missing.
+        """Run all missing jobs.
 
         Ctrl-C ends the running jobs, which leave no record, and is raised again.
 
@@ -247,7 +247,7 @@ class Sweep:
         self.state.set_aside.append(fault)
 
     def _fail(self, key: str, reason: str) -> JobState:
-        """Record what no worker could, unless there is a record by now."""
+        """Record a failure that no worker could record, unless there is a record by now."""
         with self._folder.claimed(key) as ours:
             if not ours:
                 return JobState.BUSY

@@ -1,4 +1,4 @@
-"""The index of the bundled data set."""
+"""Index of the bundled data set."""
 
 from __future__ import annotations
 

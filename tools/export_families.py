@@ -1,4 +1,4 @@
-"""What the measured data set consists of, in families of ten minutes each at most.
+"""Families of the measured data set, each of at most ten minutes of measurement.
 
 On a GPU: batch 16 of images of 500 x 500 pixels is POFO's setting; 224, 500 and 1000 pixels are
 rotor's; GPT-2 and Bert of thousands of hidden units are those of the paper on weight offloading,

@@ -1,4 +1,4 @@
-"""One instance of the data set that is measured: what runs, and how its file is written."""
+"""Exports of the measured data set: what is run for an instance, and how its file is written."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HOST_LINK = Link(25_000_000_000)
 
 
 class Export(Protocol):
-    """One instance."""
+    """Instance of the measured data set."""
 
     def name(self, device: str) -> str:
         """Return its name; `device` is the short name of one."""

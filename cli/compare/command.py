@@ -53,7 +53,9 @@ def compare(
     ] = None,
     bandwidth: Annotated[
         str | None,
-        typer.Option(metavar="RATES", help="Of the link: one or more, such as 12GB/s,24GB/s."),
+        typer.Option(
+            metavar="RATES", help="One or more bandwidths of the link, such as 12GB/s,24GB/s."
+        ),
     ] = None,
     transfers: TransfersOption = None,
     models: ModelsOption = None,
@@ -70,8 +72,8 @@ def compare(
         bool,
         typer.Option(
             "--certify",
-            help="Certify the best bound of each memory, and show what is certified beside what a "
-            "method says. Each certificate has the time limit of a method for itself.",
+            help="Certify the best bound of each memory, and show it beside the bounds of the "
+            "methods. The search for each certificate has the time limit of a method for itself.",
         ),
     ] = False,
     plot: Annotated[
@@ -132,7 +134,7 @@ def compare(
 def _print(results: list[Result], *, with_certified: bool) -> None:
     first = results[0].problem
     has_link = first.link is not None
-    # A bound for a class of schedules, however large, does not hide what is known of all.
+    # Beside a bound for a class of schedules the bound for all schedules is shown as well.
     has_classes = any(
         result.bound is not None and result.bound.valid_for is not ScheduleClass.ALL
         for result in results
@@ -185,14 +187,14 @@ def _of_all(result: Result) -> str:
 
 
 def _certified(result: Result) -> str:
-    """Say what a checked certificate proves of a result."""
+    """Write the bound that a checked certificate proves for a result."""
     refuted = result.infeasibility
     if refuted is not None:
         return "infeasible" if refuted.evidence is Evidence.CERTIFICATE else "-"
     bound = result.certified_bound
     if bound is None:
         return "-"
-    # The class is that of the column before, unless it is named.
+    # The class of schedules is that of the column before, unless it is named.
     same = result.bound is not None and result.bound.valid_for is bound.valid_for
     suffix = "" if same else f" ({bound.valid_for})"
     return f"{format_ns(bound.time_ns, _DIGITS)}{suffix}"

@@ -1,4 +1,4 @@
-"""The picture of a comparison: time against memory, between the bounds and the base time."""
+"""Plot of a comparison: time against memory, between the bounds and the base time."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ _TICKS_PERCENT = (0, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 
 
 class BoundStep(NamedTuple):
-    """No schedule of a class in at most `memory_bytes` is faster than `time_ns`.
+    """Lower bound `time_ns` for the schedules of a class in at most `memory_bytes`.
 
     Attributes
     ----------
     memory_bytes
-        What holds for this much memory holds for less.
+        A bound for this much memory holds for less.
     time_ns
         None if there is no schedule at all.
     """
@@ -59,7 +59,7 @@ class BoundStep(NamedTuple):
 
 
 def bound_steps(results: Sequence[Result], schedule_class: ScheduleClass) -> list[BoundStep]:
-    """Return the best that the results together prove for a class, by ascending memory.
+    """Return the best bounds that the results together prove for a class, by ascending memory.
 
     A bound of a larger memory counts for the smaller ones too.
     """
@@ -88,11 +88,11 @@ def plot_compare(results: Sequence[Result]) -> Figure:
     """Draw the time that each method takes against the memory that it is given.
 
     Time is shown as overhead over the base time, without recomputation or waiting; the axis on the
-    right says what that is in seconds. Where more than 2.5 times the base time is needed, the axis
-    is logarithmic above 10 %. A method has no point where it found no schedule.
+    right shows seconds. Where more than 2.5 times the base time is needed, the axis is logarithmic
+    above 10 %. A method has no point where it found no schedule.
 
-    Lines and bounds are stairs because that is what is known: a schedule that fits in some memory
-    fits in more, and a bound for some memory holds for less. What the bounds rule out is grey:
+    Lines and bounds are stairs, since a schedule that fits in some memory fits in more, and a bound
+    for some memory holds for less. What the bounds rule out is grey:
     dark for all schedules, light for the narrower class of the problem, where it has one:
     persistent, POFO's or staged ones. Bounds that say no more than the base time are not drawn.
 
@@ -197,7 +197,7 @@ def _draw_bounds(
     memory: AxisUnit,
     overhead: _Overhead,
 ) -> list[Artist]:
-    """Fill what is ruled out: for all schedules, and for the narrower class where it is more."""
+    """Fill the regions that bounds rule out for all schedules and for the narrower class."""
     axes.axhspan(axes.get_ylim()[0], 0.0, color=_DARK, linewidth=0, zorder=0.6)
     handles = []
     if any(step.time_ns != overhead.base_ns for step in everything):
@@ -272,7 +272,7 @@ def _draw_time_axis(axes: Axes, overhead: _Overhead) -> AxisUnit:
 
     time = time_unit(overhead.base_ns)
     if overhead.base_ns == 0:
-        # Every overhead is the same time, none, and there is nothing to tell apart.
+        # The base time is 0, so that every overhead is the same time: none.
         return time
     bottom, top = axes.get_ylim()
     right = axes.twinx()

@@ -1,4 +1,4 @@
-"""`jettison generate`: hard instances of known answer, and random graphs, for testing solvers."""
+"""`jettison generate`: hard instances of known answer, and random ones, for testing solvers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _FAMILY_HELP = "; ".join(
 
 
 class PartitionModel(StrEnum):
-    """The integer programs of 3-PARTITION."""
+    """Integer programs of 3-PARTITION."""
 
     ANY_GROUP = ModelKind.ANY_GROUP.value
     LED_BY_LARGEST = ModelKind.LED_BY_LARGEST.value
@@ -58,7 +58,7 @@ AnswerOption = Annotated[
     typer.Option(
         "--answer",
         metavar="yes|no",
-        help="The answer of all instances; without --family it takes planted or residue.",
+        help="The answer of all instances; without --family it chooses planted or residue.",
     ),
 ]
 FamilyOption = Annotated[
@@ -67,7 +67,7 @@ FamilyOption = Annotated[
 ModuliOption = Annotated[
     str | None,
     typer.Option(
-        "--moduli", metavar="Q", help="Of residue one (5 by default), of split two (5,7)."
+        "--moduli", metavar="Q", help="For residue one (5 by default), for split two (5,7)."
     ),
 ]
 CountOption = Annotated[
@@ -81,16 +81,16 @@ FormatOption = Annotated[
     typer.Option(
         "--format",
         metavar="LIST",
-        help="json, which holds the certificate, and after commas mps and lp; certificate is, "
-        "of answer no, a file of its own that python -m jettison.certificates checks.",
+        help="json, which contains the certificate, and after commas mps, lp or certificate: for "
+        "the answer no a separate file that python -m jettison.certificates checks.",
     ),
 ]
 ModelOption = Annotated[
     PartitionModel,
     typer.Option(
         "--model",
-        help="The integer program of mps and lp: items to numbered groups, items to the largest "
-        "item of their group, or one column for each triple.",
+        help="The integer program for mps and lp: it assigns items to numbered groups, or items to "
+        "the largest item of their group, or has one column for each triple.",
     ),
 ]
 
@@ -140,9 +140,9 @@ def generate_weight_offload(
 ) -> None:
     """Offload weights as fast as 3-PARTITION allows.
 
-    Each chain comes with the 3-PARTITION that it is made from, and that one's certificate. Memory
-    and bandwidth are in the index. On yes the shortest period is 2 M V ns, on no it is longer. As
-    mps and lp stands the mixed-integer bound on the period, whose objective is idle time.
+    Each chain comes with the 3-PARTITION from which it is made, and with its certificate. Memory
+    and bandwidth are in the index. For yes the shortest period is 2 M V ns, for no it is longer.
+    Files in mps and lp hold the mixed-integer bound on the period, whose objective is idle time.
     """
     _generate(
         SetProblem.WEIGHT_OFFLOAD,
@@ -200,7 +200,7 @@ def _generate(
         generate_three_partition(family, groups, target, seed=seed, number=number, moduli=moduli)
         for number in range(count)
     ]
-    # No file leaves this program that its own check would refuse.
+    # No file is written that `jettison verify` would refuse.
     for instance in instances:
         instance.proof()
     mark = "" if problem is SetProblem.THREE_PARTITION else f"{problem}-"

@@ -1,4 +1,4 @@
-"""`jettison generate`: graphs, drawn at random or from the shapes of networks."""
+"""`jettison generate`: graphs drawn at random or made from the shapes of networks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ app = typer.Typer()
 
 
 class Fastest(StrEnum):
-    """Whether a sharded graph names its fastest plan without a limit on memory."""
+    """Whether a sharded graph gets the fastest plan without a limit on memory."""
 
     SOLVE = "solve"
     SKIP = "skip"
@@ -41,7 +41,7 @@ def generate_training_graph(
 ) -> None:
     """Write the graph of a network's training step, from the shapes of its layers.
 
-    Durations are operations over a rate, and so only their proportions mean something.
+    Durations are numbers of operations divided by a rate: only their proportions are meaningful.
     """
     checked_output(output)
     if network not in NETWORKS:
@@ -67,16 +67,14 @@ def generate_sharded_graph(
     ],
     slowdown: Annotated[
         int,
-        typer.Option(
-            "--slowdown", metavar="N", help="What the bandwidths between devices are divided by."
-        ),
+        typer.Option("--slowdown", metavar="N", help="Divisor of the bandwidths between devices."),
     ] = 1,
     fastest: Annotated[
         Fastest,
         typer.Option(
             "--fastest",
-            help="Solve for the fastest plan without a memory limit, which shares of memory need "
-            "(of several, one with the least peak); or skip it.",
+            help="Solve for the fastest plan without a memory limit, to which shares of memory "
+            "refer (of several, one with the least peak); or skip it.",
         ),
     ] = Fastest.SOLVE,
 ) -> None:

@@ -1,6 +1,6 @@
-"""A folder of generated instances: which files it has, and what stands in each.
+"""Folder of generated instances: its files and their contents.
 
-Everything follows from the index and the instances: whoever has them can write every byte again.
+All files follow from the index and the instances, from which every byte can be written again.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ _LEAST_COEFFICIENT_BYTES = 6
 
 
 class SetProblem(StrEnum):
-    """What the instances of a set are instances of."""
+    """Problem of the instances of a set."""
 
     THREE_PARTITION = "three-partition"
     WEIGHT_OFFLOAD = "weight-offload"
 
 
 class FileFormat(StrEnum):
-    """The formats of an instance."""
+    """Formats of an instance."""
 
     JSON = "json"
     MPS = "mps"
     LP = "lp"
     CERTIFICATE = "certificate"
-    """Of answer no: its argument in the format of `jettison.certificates`."""
+    """For the answer no: its argument in the format of `jettison.certificates`."""
 
 
 class ModelKind(StrEnum):
-    """The integer program that MPS and LP files hold."""
+    """Integer program in MPS and LP files."""
 
     ANY_GROUP = "any-group"
     LED_BY_LARGEST = "led-by-largest"
@@ -62,7 +62,7 @@ class ModelKind(StrEnum):
     OFFLOAD_BOUND = "offload-bound"
 
     def least_bytes(self, groups: int) -> int:
-        """Return the bytes that the file of a model of so many groups has at least."""
+        """Return the least size of a model file for a number of groups."""
         if self is ModelKind.TRIPLES:
             return 1
         return _LEAST_COEFFICIENT_BYTES * 9 * groups**2
@@ -70,14 +70,14 @@ class ModelKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SetLayout:
-    """What a set holds, beside the instances.
+    """Layout of a set: its name, problem and formats.
 
     Attributes
     ----------
     name
         Name of the set.
     problem
-        What the instances are instances of.
+        The problem of the instances.
     formats
         Formats of each instance, JSON among them.
     model
@@ -119,7 +119,7 @@ class SetLayout:
 
     @property
     def solutions_file(self) -> str:
-        """The file of the answers."""
+        """The name of the file of answers."""
         return f"{self.name}.solu"
 
     def instance_files(self, instance: ThreePartition) -> dict[str, str]:
@@ -151,7 +151,7 @@ class SetLayout:
         return found
 
     def model_name(self, name: str) -> str:
-        """Return the name of the integer program of an instance; a bound is another problem."""
+        """Return the name of the integer program of an instance."""
         return f"{name}-bound" if self.model is ModelKind.OFFLOAD_BOUND else name
 
     def model_file(self, name: str, suffix: FileFormat) -> str:
@@ -164,7 +164,7 @@ class SetLayout:
         return f"{name}.three-partition.json" if is_derived else f"{name}.json"
 
     def entry(self, instance: ThreePartition) -> dict[str, object]:
-        """Return what the index says of one instance."""
+        """Return the entry of one instance in the index."""
         entry: dict[str, object] = {"name": instance.name, "answer": str(instance.answer)}
         if self.problem is SetProblem.WEIGHT_OFFLOAD:
             entry |= {
@@ -202,8 +202,8 @@ class SetLayout:
     def solutions(self, instances: Sequence[ThreePartition]) -> str:
         """Return the answers as MIPLIB writes them, one line for each instance.
 
-        Times are whole nanoseconds, so that a period above the shortest is at least 1 ns above. The
-        objective of a bound is idle time: at least 0, and at most that of a schedule.
+        Times are whole nanoseconds, so that a longer period exceeds the shortest by at least 1 ns.
+        The objective of a bound is idle time: at least 0, and at most that of a schedule.
         """
         lines = []
         for instance in instances:
@@ -239,7 +239,7 @@ def _proof_text(instance: ThreePartition) -> str:
 
 
 def file_entry(name: str, data: bytes) -> dict[str, object]:
-    """Return what the index says of one file."""
+    """Return the entry of one file in the index."""
     return {"name": name, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
@@ -256,7 +256,7 @@ def layout_of(index: Mapping[str, Any]) -> SetLayout:
 
 
 def check_new_folder(folder: Path) -> None:
-    """Refuse a folder that cannot be made, or that holds something.
+    """Refuse a folder that cannot be made, or that is not empty.
 
     Raises
     ------
@@ -302,7 +302,7 @@ def write_folder(folder: Path, files: Mapping[str, str]) -> None:
             f"cannot write {folder}: {reason}", field="output", expected="check the folder"
         ) from None
     finally:
-        # After the renaming nothing of this name is left.
+        # After the renaming the temporary folder no longer exists.
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
 

@@ -29,9 +29,7 @@ def generate_fused_network(
     models: ModelsOption = 8,
     batch: Annotated[
         int | None,
-        typer.Option(
-            "--batch", metavar="B", help="Samples of each model; that of the bundled one."
-        ),
+        typer.Option("--batch", metavar="B", help="Samples of each model; by default as bundled."),
     ] = None,
 ) -> None:
     """Write several models of a network for multi-model, from the shapes of its layers.

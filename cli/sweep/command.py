@@ -1,4 +1,4 @@
-"""`jettison sweep`: all solves of a study, in child processes, with results that survive."""
+"""`jettison sweep`: all solves of a study, in child processes, with results kept in a folder."""
 
 from __future__ import annotations
 
@@ -24,20 +24,22 @@ from jettison.studies.sweep import Plan, Sweep, SweepState, plan_study
 
 
 def sweep(
-    study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="What to solve.")],
+    study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The study to run.")],
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
             metavar="FOLDER",
-            help="Where results go, and where those of an earlier run are found; by default a "
-            "folder named after the study, beside it.",
+            help="Folder of the results, those of earlier runs included; by default a folder named "
+            "after the study, beside it.",
         ),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Jobs at a time on this machine; one per core."),
+        typer.Option(
+            metavar="N", min=1, help="Jobs at a time on this machine; one per core by default."
+        ),
     ] = None,
     scheduler: Annotated[
         str | None,
@@ -57,8 +59,8 @@ def sweep(
 ) -> None:
     """Run all solves of a study.
 
-    Each runs in a process of its own with hard limits. Results are one file for each job: a run
-    that was stopped, or killed, goes on where it was when it is started again, and several may work
+    Each job runs in a process of its own with hard limits, and its result is one file. A sweep that
+    was stopped or killed goes on where it was when it is started again, and several sweeps may work
     on one folder. A record, schedule or instance that a disk has damaged is set aside and made
     again. Failures are recorded with their reason and do not stop the rest.
 

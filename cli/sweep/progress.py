@@ -1,4 +1,4 @@
-"""The state of a sweep on a terminal: what is done, failed and running, and the gaps so far."""
+"""Display of a sweep on a terminal: jobs done, failed and running, and the gaps so far."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_RUNNING = 6
 
 
 class SweepProgress:
-    """A display that follows a sweep on standard error; silent where that is no terminal.
+    """Display that follows a sweep on standard error; silent where that is no terminal.
 
     Use it in a ``with`` statement.
     """
@@ -36,7 +36,7 @@ class SweepProgress:
         self.close()
 
     def close(self) -> None:
-        """Leave the terminal as it was."""
+        """Clear the display."""
         self._live.stop()
 
     def __call__(self, state: SweepState) -> None:

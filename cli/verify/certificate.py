@@ -1,4 +1,4 @@
-"""The check of a certificate, and of what it is about: its instance, its memory and its link."""
+"""Check of a certificate, and comparison of its instance and resources with the expected ones."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _AS_NAMED = "named so by the file"
 
 @dataclass(frozen=True)
 class _Identity:
-    """What is known of a certificate's instance besides what the file says.
+    """Identity of a certificate's instance, beyond the name that the file states.
 
     Attributes
     ----------
     words
-        For the line that is printed.
+        The words in the printed line.
     source
         The name or the file of the instance, or of the chain whose graph it is; None where only
         the certificate has it.
@@ -37,16 +37,16 @@ class _Identity:
 
 
 def verify_certificate(path: Path, instances: Sequence[str], resources: Resources) -> Finding:
-    """Follow the proof of a certificate, and compare what it is about with what is expected.
+    """Check the proof of a certificate, and compare its instance and resources with expected ones.
 
     Parameters
     ----------
     path
         The file.
     instances
-        Names or files, one of which it has to be about; none for any instance.
+        Names or files of instances, one of which it must be about; none for any instance.
     resources
-        What it has to be about, as far as it is given.
+        The resources that it must be about, as far as given.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def _identity_of(claim: Claim, instances: Sequence[str], source: str) -> _Identi
 
 
 def _bundled_identity(claim: Claim) -> _Identity:
-    """Look for the instance among the bundled ones: by its hash, then by its name.
+    """Find the instance among the bundled ones: by its hash, then by its name.
 
     Only a chain that was given as its graph has to be read, since the index has all hashes.
     """
@@ -138,7 +138,7 @@ def _bundled_identity(claim: Claim) -> _Identity:
 
 
 def _sha256_as_given_to(problem: str, instance: Instance) -> str:
-    """Return the hash of an instance as a problem has it, that of a chain's graph say."""
+    """Return the hash of an instance as a problem converts it, for a chain that of its graph."""
     from jettison.solvers.core.registry import find_kind
 
     return find_kind(problem).own(instance).sha256
@@ -167,7 +167,7 @@ def _compare_resources(
 
 
 def _memory_bytes(claim: Claim, identity: _Identity, resources: Resources) -> int:
-    """Return what the memory that is given comes to for the instance."""
+    """Return the given memory in bytes for the certificate's instance."""
     from dataclasses import replace
 
     from jettison.instances.catalog import instance_of, load

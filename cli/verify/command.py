@@ -1,8 +1,8 @@
-"""`jettison verify`: what files prove, checked without any solver.
+"""`jettison verify`: checks of certificates, schedules and instance sets, without any solver.
 
-Certificates need nothing but `jettison.certificates`; what other kinds of files need is imported
-when one is met, so that no more than Python's standard library and the command line itself has to
-be trusted for a bound.
+Certificates need nothing but `jettison.certificates`; modules for other kinds of files are imported
+when needed, so that only Python's standard library and the command line itself have to be trusted
+for a bound.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def verify(
         list[str] | None,
         typer.Option(
             metavar="INSTANCE",
-            help="What a schedule is for, where it is not bundled, and what a certificate has to "
-            "be about; may be given several times.",
+            help="The instance of a schedule, if it is not bundled, or the one that a certificate "
+            "has to be about; may be given several times.",
         ),
     ] = None,
     memory: MemoryOption = None,
@@ -65,18 +65,18 @@ def verify(
     models: ModelsOption = None,
     limit_s: Annotated[
         float | None,
-        typer.Option("--time-limit", metavar="SECONDS", help="Wall-clock limit of each file."),
+        typer.Option("--time-limit", metavar="SECONDS", help="Wall-clock limit for each file."),
     ] = None,
     json_: JsonOption = False,
 ) -> None:
     """Check certificates, schedules and generated instances, without a solver.
 
-    All arithmetic is in exact integers; one line per file says what is proved. A certificate holds
-    its instance: the line says whether that is a bundled one. With --instance, --memory or
-    --bandwidth it has to be about them. A schedule names its instance by a hash; it is replayed, in
-    --memory if that is given. Of a folder every byte is checked: a file that is missing, added or
-    changed is an error. Every file is looked at; the exit status is 0 if everything holds, 5 if
-    all that is missing is time, else 2.
+    All arithmetic is in exact integers; one line per file says what is proved. A certificate
+    contains its instance: the line says whether that is a bundled one. If --instance, --memory or
+    --bandwidth is given, the certificate must be about it. A schedule names its instance by a hash;
+    it is replayed, in --memory if that is given. In a folder every byte is checked: a file that is
+    missing, added or changed is an error. Every file is checked; the exit status is 0 if everything
+    holds, 5 if only time was lacking, else 2.
 
     Example: jettison verify bound.cert.gz mine.json --memory 50%
     """
@@ -102,13 +102,13 @@ def verify(
             statuses.add(ExitStatus.NO_SCHEDULE if is_late else ExitStatus.BAD_INPUT)
     if json_:
         print_json({"files": found})
-    # What is wrong weighs more than what is not known.
+    # A file that is wrong outweighs one that was not checked in time.
     order = (ExitStatus.BAD_INPUT, ExitStatus.NO_SCHEDULE, ExitStatus.DONE)
     raise typer.Exit(next(status for status in order if status in statuses))
 
 
 def _reason(error: Exception, path: Path) -> str:
-    """Say of a file why it does not hold; names of files may hold anything."""
+    """Return the reason why a file does not hold; names of files may contain anything."""
     match error:
         case MemoryError():
             return f"{path}: checking it needs more memory than there is"
@@ -121,10 +121,10 @@ def _reason(error: Exception, path: Path) -> str:
 
 
 def _findings(path: Path, instances: list[str], resources: Resources) -> Findings:
-    """Yield what a file or folder proves, each with a name."""
+    """Yield the findings about a file or folder, each with a name."""
     try:
         mode = path.stat().st_mode
-        # To open a pipe that nobody writes to would never end.
+        # Opening a pipe without a writer would block for ever.
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
             raise InputError(
                 "this is neither a file nor a folder",

@@ -1,9 +1,9 @@
-"""The check of a folder of generated instances, to the last byte.
+"""Check of a folder of generated instances, to the last byte.
 
 The folder must hold the files of its index and no others, with the listed hashes; every certificate
-must prove its answer; and every file must be what the instances make of it to the last byte: the
-model files, the answers, and the index itself. Hashes alone would only say that nobody changed one
-file without the others.
+must prove its answer; and every file must be exactly what follows from the instances: the model
+files, the answers, and the index itself. Hashes alone would only show that no file was changed
+without the others.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Claim = tuple[str, str]
 
 
 def read_three_partition(document: Any, path: Path) -> tuple[ThreePartition, str]:
-    """Return the instance of a parsed file, and what its certificate proves.
+    """Return the instance of a parsed file, and the statement that its certificate proves.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def verify_set(folder: Path) -> Iterator[Claim]:
     Raises
     ------
     InputError
-        At the first thing that does not hold.
+        At the first file that does not hold.
     """
     index, written = _read_index(folder / INDEX)
     layout = layout_of(index)
@@ -85,8 +85,7 @@ def verify_set(folder: Path) -> Iterator[Claim]:
         instances.append(instance)
     _check_text(folder / layout.solutions_file, layout.solutions(instances))
     yield layout.solutions_file, f"the answer of each instance ({len(instances)})"
-    # Whatever the index says beyond what was used so far is compared here, and as text: to Python
-    # 3.0 is 3.
+    # The rest of the index is compared here, as text, since 3.0 equals 3 in Python.
     expected = layout.index(
         instances,
         [file_entry(name, _data(folder / name)) for name in layout.names(instances)],
@@ -108,7 +107,7 @@ def _data(path: Path) -> bytes:
 
 def _read_index(path: Path) -> tuple[dict[str, Any], str]:
     if path.exists() and not path.is_file():
-        # A pipe would be waited for.
+        # Reading a pipe would block.
         raise _not_plain(path)
     if not path.exists():
         raise InputError(
@@ -177,7 +176,7 @@ def _check_origin(
 def _check_size(
     layout: SetLayout, instance: ThreePartition, listed: Mapping[str, Any], folder: Path
 ) -> None:
-    """Refuse model files that are too short to be worth writing the model again."""
+    """Refuse model files that are too short for their model, before that is written again."""
     for suffix in layout.models:
         name = layout.model_file(instance.name, suffix)
         least = layout.model.least_bytes(instance.groups)
@@ -191,7 +190,7 @@ def _check_text(path: Path, text: str) -> None:
 
 
 def _derived(layout: SetLayout, instance: ThreePartition, name: str) -> str:
-    """Say what a file is that was made from an instance."""
+    """Describe a file that was made from an instance."""
     if layout.problem is SetProblem.WEIGHT_OFFLOAD and name.endswith(".json"):
         least = shortest_period_ns(instance)
         word = "is" if instance.answer is Answer.YES else "is more than"

@@ -1,4 +1,4 @@
-"""The check of a schedule file: its instance is found by its hash, and the replay judges it."""
+"""Check of a schedule file: its instance is found by its hash, and the replay judges it."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def schedule_kinds() -> dict[str, ProblemKind[Any]]:
 def verify_schedule(
     document: Mapping[str, Any], path: Path, instances: Sequence[str], resources: Resources
 ) -> Finding:
-    """Replay a schedule, and say what it takes.
+    """Replay a schedule, and return its time and peak as a finding.
 
-    Without a memory nothing limits it but the instance; of the resources only those of its problem
-    count.
+    Without a memory only the instance limits it; resources that its problem does not use are
+    ignored.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ def verify_schedule(
     path
         The file.
     instances
-        Names or files of instances that it may be for, beside the bundled ones.
+        Names or files of instances for which it may be, beside the bundled ones.
     resources
-        What it is to be replayed in.
+        The resources of the replay.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""The report of a study: one page that needs no network, with everything that its results say."""
+"""Report of a study: one page that needs no network, with all of its results."""

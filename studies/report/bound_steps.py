@@ -1,4 +1,4 @@
-r"""What the results of a panel prove together, for each class of schedules and each memory.
+r"""Lower bounds that the results of a panel prove together, by class of schedules and memory.
 
 A bound for memory :math:`M` holds for every :math:`M' \le M`: a schedule that fits in less memory
 fits in more. So the best bound at :math:`M` is
@@ -20,7 +20,7 @@ from jettison.studies.report.run import Run
 
 
 class BoundStep(NamedTuple):
-    """No schedule of a class in at most `memory_bytes` is faster than `time_ns`.
+    """Lower bound `time_ns` for the schedules of a class in at most `memory_bytes`.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Which certificates the page leads to."""
+"""Links of the page to certificates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jettison.studies.result_folder import ResultFolder
 
 @dataclass(frozen=True)
 class CertificateLinks:
-    """The files of certificates.
+    """Certificate files that the page links to.
 
     Attributes
     ----------

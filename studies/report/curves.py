@@ -1,4 +1,4 @@
-"""Time against memory: the schedules of each method between what the bounds rule out."""
+"""Figure of time against memory: the schedules of each method, and what bounds rule out."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _method(
     memory: AxisUnit,
     time: AxisUnit,
 ) -> Iterator[Trace]:
-    """Yield the line through the best jobs, and the other ones as points of their own."""
+    """Yield the line through the best jobs, and the other jobs as separate points."""
     best: dict[int, tuple[int, Run]] = {}
     for run in runs:
         place = run.job.memory_bytes
@@ -220,7 +220,7 @@ def _method(
 
 
 def describe(label: str, run: Run) -> str:
-    """Return what a label says of a job with a schedule: every number exactly."""
+    """Return the label of a job with a schedule, with all numbers exact."""
     assert run.time_ns is not None
     assert run.peak_bytes is not None
     over = (
@@ -249,7 +249,7 @@ def _infeasible(
     span: tuple[float, float],
     ranges: Mapping[str, Sequence[float]],
 ) -> tuple[list[Trace], list[dict[str, object]]]:
-    """Mark the memories in which nothing fits, and the least memory that would do."""
+    """Mark the memories in which nothing fits, and the least memory that would suffice."""
     narrow = find_kind(panel.problem).narrow_class
     proofs = {run.job.memory_bytes: run for run in panel.runs if run.is_infeasible}
     if not proofs:

@@ -1,4 +1,4 @@
-"""What figures share: their form, a style for each method, and text that cannot become markup.
+"""Common parts of figures: layout, a style for each method, and escaped text.
 
 A figure is what plotly takes: a dictionary with ``data`` and ``layout``. Colours are names of
 colours of the style sheet (``@blue``), which the page looks up for its theme.
@@ -20,7 +20,7 @@ _DASHES = ("solid", "dash", "dot", "dashdot")
 
 
 class Style(NamedTuple):
-    """How a method looks in every figure of its problem."""
+    """Style of a method in all figures of its problem."""
 
     colour: str
     symbol: str
@@ -28,7 +28,7 @@ class Style(NamedTuple):
 
 
 def styles_of(labels: Sequence[str]) -> dict[str, Style]:
-    """Give each label a colour, and a symbol and a dash for those who cannot rely on colours."""
+    """Give each label a colour, and a symbol and a dash for readers who cannot tell colours."""
     return {
         label: Style(
             COLOURS[place % len(COLOURS)],
@@ -51,7 +51,7 @@ def lines(*parts: str | None) -> str:
 
 
 def figure(data: Sequence[Trace], **layout: Any) -> Figure:
-    """Return a figure whose legend lies below, and names a single line as well."""
+    """Return a figure whose legend is below, even if it has a single line."""
     return {
         "data": list(data),
         "layout": {

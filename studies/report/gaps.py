@@ -1,4 +1,4 @@
-"""The table of gaps: methods against memories."""
+"""Table of gaps: methods against memories."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _cell(runs: Sequence[Run], everything: Sequence[Run]) -> Markup:
 
 
 def bound_distance(runs: Sequence[Run], everything: Sequence[Run]) -> tuple[float, int, str] | None:
-    """Return how far bounds lie below the best schedule that they hold for, at best.
+    """Return the least distance of the bounds from the best schedule for which they hold.
 
     Returns
     -------

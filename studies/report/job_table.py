@@ -1,4 +1,4 @@
-"""All jobs as columns, which the page sorts, filters and shows by pages."""
+"""Table of all jobs as columns, which the page sorts, filters and shows in pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pieces of HTML in which no text can become markup: every text is escaped when a piece is made."""
+"""HTML elements whose texts are escaped when they are made, so that no text becomes markup."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class Markup(str):
-    """Text that is HTML already."""
+    """HTML text, which needs no escaping."""
 
     __slots__ = ()
 
@@ -37,10 +37,10 @@ def element(tag: str, *content: Content, **attributes: str | bool | None) -> Mar
 
 
 def joined(content: Iterable[Content]) -> Markup:
-    """Return pieces one after the other."""
+    """Concatenate pieces of HTML."""
     return Markup("".join(escaped(piece) for piece in content))
 
 
 def escaped(text: Content) -> Markup:
-    """Return a text as HTML; what is HTML already stays."""
+    """Return a text as HTML, escaped unless it is HTML already."""
     return text if isinstance(text, Markup) else Markup(html.escape(text))

@@ -1,4 +1,4 @@
-"""The instances of a study: their hash, their file, and where their numbers come from."""
+"""Section on the instances of a study: hash, file, and the provenance of their numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_BYTES = 2_000_000
 
 @dataclass(frozen=True)
 class Origins:
-    """The section on instances, and the files that the page carries.
+    """Section on instances, and the files that the page contains.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Origins:
 
 
 def describe_origins(panels: Sequence[Panel], folder: ResultFolder, page: Path) -> Origins:
-    """Describe the instances; link their files where the page lies beside them, else carry them.
+    """Describe the instances; link their files if the page is in the folder, else include them.
 
     Of an instance whose file is missing, or was changed, no more is said than what the jobs say.
     """
@@ -83,7 +83,7 @@ def describe_origins(panels: Sequence[Panel], folder: ResultFolder, page: Path) 
 
 
 def lies_within(page: Path, folder: Path) -> bool:
-    """Tell whether a page lies in the folder of the results, and can link to what is there."""
+    """Tell whether a page lies in the folder of the results, so that links to files work."""
     return page.resolve().parent.is_relative_to(folder.resolve())
 
 

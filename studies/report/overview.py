@@ -1,4 +1,4 @@
-"""The head of the page: what was run, what came of it, and what failed."""
+"""Head of the page: the study in numbers, its dates and versions, and its failures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_NAMED = 20
 
 
 def tiles(runs: Sequence[Run]) -> Markup:
-    """Return the numbers that one looks for first."""
+    """Return the most important numbers of the study as tiles."""
     gaps = [run.gap_to_best for run in runs if run.gap_to_best is not None]
     failed = sum(run.failed is not None for run in runs)
     cpu_s = sum(run.cpu_s for run in runs if run.cpu_s is not None)

@@ -1,4 +1,4 @@
-"""The page itself: the pieces put into the template, with plotly, and written whole or not at all.
+"""Page of the report: sections filled into the template, with plotly, written as a whole.
 
 A policy in the head of the page forbids every request to a network, so that a browser would refuse
 one even if a library tried.
@@ -137,11 +137,11 @@ def _template(name: str) -> str:
 
 
 def _filled(template: str, pieces: dict[str, Markup]) -> str:
-    """Put each piece into its slot, in one pass: what a piece holds is never a slot."""
+    """Fill the placeholders in one pass, so that no text of a piece counts as a placeholder."""
     return _SLOT.sub(lambda found: pieces[found[1] or found[2]], template)
 
 
 def _script_json(document: dict[str, Any]) -> str:
-    """Write JSON that can stand in a script element: nothing in it ends the element."""
+    """Write JSON for a script element, with no text in it that would end the element."""
     text = json.dumps(document, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -1,4 +1,4 @@
-"""What belongs on one picture: the jobs of one problem on one instance, over all memories."""
+"""Panel of one picture: the jobs of one problem on one instance, over all memories."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Panel:
 
     @property
     def resources(self) -> str:
-        """What is given beside memory, in words; empty where nothing is."""
+        """The resources beside memory, in words; empty where there are none."""
         job = self.runs[0].job
         parts = [
             job.bandwidth_bytes_per_s and f"link of {words.link(job.bandwidth_bytes_per_s)}",
@@ -59,7 +59,7 @@ class Panel:
 
     @property
     def base_time_ns(self) -> int | None:
-        """The time without recomputation and waiting, as the results say it."""
+        """The time without recomputation and waiting, as stated in the results."""
         return next((run.base_time_ns for run in self.runs if run.base_time_ns is not None), None)
 
     @cached_property
@@ -78,14 +78,14 @@ class Panel:
 
     @cached_property
     def cells(self) -> dict[int, list[Run]]:
-        """The jobs by memory, ascending: each list asks one question."""
+        """The jobs by memory, ascending; those of a list solve the same problem."""
         found: dict[int, list[Run]] = {memory: [] for memory in self.memories}
         for run in self.runs:
             found[run.job.memory_bytes].append(run)
         return found
 
     def memory_text(self, memory_bytes: int) -> str:
-        """Return how the study writes a memory, where that is not an amount; else nothing."""
+        """Return a memory as the study writes it, if that is not an amount; else empty."""
         job = self.cells[memory_bytes][0].job
         if job.resources.alpha is not None:
             return f"α = {job.resources.alpha}"

@@ -1,4 +1,4 @@
-r"""Profiles over all cells of a problem: how near the best schedule, and how soon.
+r"""Performance profiles over all cells of a problem: quality and speed of its methods.
 
 A cell is one question: an instance, a memory, a link. With :math:`t_{m,c}` the time of the schedule
 that a job of method m found for cell c, and :math:`t^*_c` the least of all, the performance profile
@@ -25,7 +25,7 @@ _SHORTEST_S = 1e-3
 
 
 def quality_profile(panels: Sequence[Panel], styles: Mapping[str, Style]) -> Figure | None:
-    """Draw the shares of jobs within a factor of the best; None where there is no schedule."""
+    """Draw the share of jobs within a factor of the best time; None if there is no schedule."""
 
     def factor(run: Run, best_ns: int) -> float | None:
         if run.time_ns is None:
@@ -43,7 +43,7 @@ def quality_profile(panels: Sequence[Panel], styles: Mapping[str, Style]) -> Fig
 
 
 def speed_profile(panels: Sequence[Panel], styles: Mapping[str, Style]) -> Figure | None:
-    """Draw the shares of jobs with a good schedule after some time; None where there is none."""
+    """Draw the share of jobs with a good schedule against time; None if there is none."""
     return _profile(
         panels,
         styles,
@@ -103,7 +103,7 @@ def _profile(
 
 
 def _jobs_of_cells(panels: Sequence[Panel]) -> Iterator[tuple[str, Run, int]]:
-    """Yield label, job, and the best time known of its cell, where any is."""
+    """Yield label, job, and the best known time of its cell, if there is one."""
     for panel in panels:
         for runs in panel.cells.values():
             times = [run.time_ns for run in runs if run.time_ns is not None]

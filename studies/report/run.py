@@ -1,4 +1,4 @@
-"""What became of one job, as the page needs it: a row of the results' table and its record."""
+"""Run of one job for the page, from its row of the results' table and its record."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class ProvedBound(NamedTuple):
 
 
 class CertifiedClaim(NamedTuple):
-    """What the certificate of a job proves; without a time, that nothing fits."""
+    """Claim that a job's certificate proves; without a time, that nothing fits."""
 
     time_ns: int | None
     valid_for: str
 
 
 class TracePoint(NamedTuple):
-    """Where a method stood after some seconds; None is what it did not know."""
+    """Progress of a method after some seconds; values that it did not know are None."""
 
     seconds: float
     time_ns: int | None
@@ -43,7 +43,7 @@ class TracePoint(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One job and its result.
+    """Job with its result.
 
     Attributes
     ----------
@@ -153,7 +153,7 @@ def load_runs(folder: ResultFolder) -> LoadedRuns:
 
 
 class _Said(NamedTuple):
-    """What a record says beyond its row of the table."""
+    """Contents of a record beyond its row of the table."""
 
     job: Job
     infeasible_for: ScheduleClass | None

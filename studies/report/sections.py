@@ -1,4 +1,4 @@
-"""The sections on problems: profiles, and for each instance curves, gaps, traces, schedules."""
+"""Sections on problems: profiles, and for each instance curves, gaps, traces and schedules."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _GAPS = (
 
 @dataclass(frozen=True)
 class Sections:
-    """The sections, their table of contents, and the figures that they hold places for.
+    """Sections, their table of contents, and the figures for their placeholders.
 
     `left_out` says what there was no room for.
     """
@@ -235,7 +235,7 @@ def _memory(panel: Panel, memory_bytes: int) -> str:
 
 
 def place_for(name: str, description: str, *, tall: bool = False) -> Markup:
-    """Return the place where the page draws a figure."""
+    """Return the placeholder in which the page draws a figure."""
     return element(
         "div",
         "",

@@ -1,4 +1,4 @@
-"""What a folder of results is called."""
+"""Title of a folder of results."""
 
 from __future__ import annotations
 

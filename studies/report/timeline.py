@@ -1,4 +1,4 @@
-"""A replayed schedule as columns of integers: memory over time, and bars in lanes.
+"""Timeline of a replayed schedule: memory over time, and bars in lanes, as columns of integers.
 
 Starts are written as differences, and names once, so that thousands of operations take little room
 in the page. Above `MOST_BARS` bars, neighbours of one kind are joined as long as they are short.
@@ -23,7 +23,7 @@ WAITING = "waiting"
 
 
 class Bar(NamedTuple):
-    """Something that goes on for a while: its lane, its kind, and what it is."""
+    """Bar of a timeline: an operation or transfer with its lane, kind and label."""
 
     lane: str
     kind: str
@@ -41,7 +41,7 @@ class Moment(NamedTuple):
 
 @dataclass(frozen=True)
 class Timeline:
-    """What a picture of a replay shows.
+    """Contents of the picture of a replay.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ def _lane_of(kind: str) -> str:
 
 
 def _label(operation: str, names: Sequence[str]) -> str:
-    """Add the name of the stage, which an operation on a chain ends with the number of."""
+    """Return the label of an operation on a chain, with the name of its stage."""
     word, _, number = operation.rpartition(" ")
     if word and number.isdecimal() and 1 <= int(number) <= len(names):
         return f"{operation} ({names[int(number) - 1]})"
@@ -168,13 +168,13 @@ def _label(operation: str, names: Sequence[str]) -> str:
 
 
 def _wrapped(bar: Bar, period_ns: int) -> Iterator[Bar]:
-    """Fold what is under way at the end of the period to its start."""
+    """Fold bars that cross the end of the period to its start."""
     for start_ns, end_ns in folded_span(bar.start_ns, bar.end_ns, period_ns):
         yield bar._replace(start_ns=start_ns, end_ns=end_ns)
 
 
 def _waits(bars: Iterable[Bar], end_ns: int, lane: str) -> Iterator[Bar]:
-    """Yield when nothing is computed."""
+    """Yield the bars of waiting, when nothing is computed."""
     reached_ns = 0
     for bar in sorted(bars, key=lambda bar: bar.start_ns):
         if bar.start_ns > reached_ns:
@@ -209,7 +209,7 @@ def _moments(replay: Replay) -> list[Moment]:
 
 
 def _few(bars: Sequence[Bar], end_ns: int) -> list[Bar]:
-    """Join short neighbours until there are few enough bars, or each would be long."""
+    """Join short neighbouring bars until there are few enough, or all are long."""
     shown = list(bars)
     longest_ns = max(end_ns // 4096, 1)
     while len(shown) > MOST_BARS and longest_ns < end_ns:
@@ -232,7 +232,7 @@ def _joined(bars: Sequence[Bar], longest_ns: int) -> Iterator[Bar]:
 
 
 def _few_moments(memory: Sequence[Moment], end_ns: int) -> list[Moment]:
-    """Join neighbours to the larger of both until there are few enough; the peak stays."""
+    """Join neighbouring moments to the larger memory until there are few enough; keeps the peak."""
     shown = list(memory)
     longest_ns = max(end_ns // 4096, 1)
     while len(shown) > _MOST_MOMENTS and longest_ns < end_ns:

@@ -1,4 +1,4 @@
-"""Which schedules the page shows, replayed from their files."""
+"""Timelines of the page: the schedules that it shows, replayed from their files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_BYTES = 6_000_000
 
 @dataclass(frozen=True)
 class ShownTimelines:
-    """The timelines of a page.
+    """Timelines of a page.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ def show_timelines(
 
 
 def _best_of_cells(panel: Panel) -> Iterator[Run]:
-    """Yield the fastest job of each cell; of equal ones that with the lower peak."""
+    """Yield the fastest job of each cell; on ties, that with the lower peak."""
     for runs in panel.cells.values():
         solved = [run for run in runs if run.time_ns is not None]
         if solved:
@@ -102,7 +102,7 @@ def _best_of_cells(panel: Panel) -> Iterator[Run]:
 
 
 def _replayed(run: Run, folder: ResultFolder, loaded: dict[str, Instance]) -> dict[str, Any]:
-    """Replay the schedule of a job, and compare with what its record says."""
+    """Replay the schedule of a job, and compare the result with its record."""
     sha256 = run.job.instance_sha256
     if sha256 not in loaded:
         loaded[sha256] = folder.instance(sha256)

@@ -1,4 +1,4 @@
-"""How solvers came to their answers: best time and bound over seconds."""
+"""Traces of solvers: best time and bound over seconds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LEAST_POINTS = 2
 
 @dataclass
 class TraceRoom:
-    """How much of the page is left for traces.
+    """Budget of the page for traces.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class TraceRoom:
     left_out: int = 0
 
     def takes(self, drawn: Figure) -> bool:
-        """Tell whether there is room for a figure, and take it."""
+        """Tell whether a figure is within the budget, and charge for it."""
         size = len(json.dumps(drawn, separators=(",", ":")))
         if size > self.left_bytes:
             self.left_out += 1
@@ -46,7 +46,7 @@ class TraceRoom:
 
 
 def trace_figures(panel: Panel, styles: Mapping[str, Style], room: TraceRoom) -> dict[int, Figure]:
-    """Draw the progress of the jobs of each memory, as long as there is room in the page.
+    """Draw the progress of the jobs of each memory, within the budget of the page.
 
     A memory without any progress has no figure.
     """
@@ -112,7 +112,7 @@ def _lines(run: Run, label: str, style: Style, unit: AxisUnit) -> Iterator[Trace
 
 
 def thinned(trace: Sequence[TracePoint]) -> list[TracePoint]:
-    """Return at most so many points of a trace as can be told apart, both ends among them."""
+    """Return the points of a trace that can be told apart, its ends included."""
     if len(trace) <= _MOST_POINTS:
         return list(trace)
     last = len(trace) - 1

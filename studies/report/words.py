@@ -1,4 +1,4 @@
-"""Numbers and names as the page writes them: for a person, and exact beside it."""
+"""Formats of numbers and names on the page: rounded for a person, and exact beside it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def exact_memory(amount_bytes: int) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Write a share as a percentage; a small one keeps two digits that say something."""
+    """Write a share as a percentage; a small one keeps two significant digits."""
     if share is None:
         return NOTHING
     hundredths = 100 * share
