@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 
 # In the order of their levels. Docstrings use the last one for their own headings.
@@ -37,9 +38,15 @@ def toctree(pages: Iterable[tuple[str, str]]) -> str:
     return f".. toctree::\n   :hidden:\n\n{entries}\n"
 
 
+@cache
+def _parsed(path: Path) -> ast.Module:
+    """Parse a file once: the pages of all problems ask for the same ones."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def docstring_of(path: Path) -> tuple[str, str, int]:
     """Return a module's first line without its full stop, the rest, and where the code begins."""
-    module = ast.parse(path.read_text(encoding="utf-8"))
+    module = _parsed(path)
     first, _, rest = (ast.get_docstring(module) or path.stem).partition("\n")
     end = module.body[0].end_lineno if module.body else 0
     return first.rstrip(".").strip(), rest.strip(), (end or 0) + 1
@@ -47,7 +54,7 @@ def docstring_of(path: Path) -> tuple[str, str, int]:
 
 def defined_in(path: Path) -> list[str]:
     """Return the names of the functions and classes of a module."""
-    body = ast.parse(path.read_text(encoding="utf-8")).body
+    body = _parsed(path).body
     return [item.name for item in body if isinstance(item, ast.FunctionDef | ast.ClassDef)]
 
 
@@ -59,7 +66,7 @@ def with_numbers_kept(text: str) -> str:
 def imports_of(path: Path) -> set[str]:
     """Return the modules of jettison that a file imports, without the name of the package."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(_parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.module:
             found.add(node.module)
             found |= {f"{node.module}.{alias.name}" for alias in node.names}

@@ -77,9 +77,9 @@ def test_every_module_that_states_a_model_is_a_formulation() -> None:
     assert {item.name for item in formulation_pages.find_formulations(ROOT)} == stated
 
 
-@pytest.mark.parametrize(
-    ("name", "group"),
-    [
+def test_a_formulation_stands_with_its_paper() -> None:
+    found = {item.name: item.group for item in formulation_pages.find_formulations(ROOT)}
+    for name, group in (
         ("remat_graph.checkmate", "Checkmate"),
         ("remat_chain.cut", "rotor"),
         ("remat_offload.moments", "POFO"),
@@ -89,11 +89,8 @@ def test_every_module_that_states_a_model_is_a_formulation() -> None:
         ("sharding.alpa_ilp", "Alpa"),
         ("multi_model.bound.model", "µ-TWO"),
         ("three_partition.triples", "Hard instances"),
-    ],
-)
-def test_a_formulation_stands_with_its_paper(name: str, group: str) -> None:
-    found = {item.name: item.group for item in formulation_pages.find_formulations(ROOT)}
-    assert found[name].startswith(group)
+    ):
+        assert found[name].startswith(group), name
 
 
 def test_every_problem_has_a_page_with_all_of_its_methods(tmp_path: Path) -> None:
