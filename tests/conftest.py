@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.each import Tier
 from tests.tiers import WITH_OTHER_EXTRAS, SlowTests, quick_tests
 
 _REPOSITORY = Path(__file__).resolve().parent.parent
@@ -41,6 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    Tier.first_only = config.getoption("--quick")
     # Of several processes the one that starts the others hears of every test.
     if config.getoption("--note-slow") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(SlowTests())

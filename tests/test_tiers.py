@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from tests.each import Tier, each
 from tests.tiers import SLOW_TESTS, SlowTests, quick_tests
 
 
@@ -41,3 +45,28 @@ def test_a_test_is_slow_by_its_first_case_and_the_fixtures_of_that(
         noted.pytest_runtest_logreport(report)
     noted.pytest_sessionfinish()
     assert (tmp_path / "slow").read_text(encoding="utf-8") == "a::b\n"
+
+
+def test_each_runs_all_cases_in_one_test_and_names_the_one_that_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Tier, "first_only", False)
+    tried: list[tuple[int, str]] = []
+
+    @each(a=(1, 2), b="xy")
+    def check(fixture: list[tuple[int, str]], a: int, b: str) -> None:
+        fixture.append((a, b))
+        assert (a, b) != (2, "x")
+
+    assert list(inspect.signature(check).parameters) == ["fixture"]
+    with pytest.raises(AssertionError) as caught:
+        check(fixture=tried)
+    assert caught.value.__notes__ == ["a = 2, b = 'x'"]
+    assert tried == [(1, "x"), (1, "y"), (2, "x")]
+
+
+def test_of_each_the_first_case_is_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Tier, "first_only", True)
+    tried = []
+    each(a=range(9))(lambda a: tried.extend([a]))()
+    assert tried == [0]

@@ -22,6 +22,7 @@ from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 from jettison.instances.sharding.problem import Sharding
 from tests.certificates.as_arrays import as_arrays, optimum
+from tests.each import each
 from tests.remat_sharding.oracles.brute_force import best_reduced_plan, best_staged_plan
 from tests.remat_sharding.samples import any_order, training_steps
 from tests.remat_sharding.tiny_sharded import LAYERS, WAITING
@@ -80,7 +81,7 @@ def test_the_fastest_strategies_are_those_of_the_formulation_and_bound_every_pla
         assert plan is None or found <= plan.time_ns + 1e-6
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each(seed=range(20))
 def test_choosing_strategies_has_the_optimum_of_the_brute_force(seed: int) -> None:
     graph = random_graph(seed, most_nodes=5)
     for memory in {least_peak(graph) or 0, graph.usage_sum_bytes}:

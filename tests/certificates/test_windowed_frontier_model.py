@@ -19,6 +19,7 @@ from jettison.solvers.proof.certify import certify
 from jettison.solvers.proof.statement import Statement
 from tests.certificates.as_arrays import as_arrays, optimum
 from tests.drawing.graphs import random_graph
+from tests.each import each
 from tests.remat_graph.order_graphs import THREE
 
 
@@ -29,7 +30,7 @@ def drawn_problem(chance: random.Random) -> RematGraph:
     return RematGraph(graph, chance.randint(max(0, least - 1), max(least, most)))
 
 
-@pytest.mark.parametrize("seed", range(150))
+@each(seed=range(150))
 def test_both_models_of_windows_have_the_same_optimum_and_it_is_certified(seed: int) -> None:
     chance = random.Random(seed)
     problem = drawn_problem(chance)

@@ -17,6 +17,7 @@ from jettison.instances.remat_graph.problem import RematGraph
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.milp.reduced_cost_fixing import tightened_by_reduced_costs
+from tests.each import each
 from tests.remat_graph.oracles.brute_force import least_in_order_time_ns
 
 
@@ -127,7 +128,7 @@ def test_no_point_of_the_wanted_cost_is_ever_cut_off() -> None:
     assert fixed > 300
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each(seed=range(4))
 def test_a_tightened_model_of_a_graph_keeps_the_optimum_of_the_brute_force(seed: int) -> None:
     generator = random.Random(seed)
     fixed = 0

@@ -7,13 +7,13 @@ import random
 import threading
 
 import numpy as np
-import pytest
 
 from jettison.certificates.derived_rows import cover, rounded
 from jettison.certificates.integer_model import IntegerModel, Row
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.proof.covers import useful_covers
 from jettison.solvers.proof.new_rows import NewRow, Rounding
+from tests.each import each
 from tests.proof.proofs import drawn_model
 
 
@@ -45,7 +45,7 @@ def pairs(parts: list[str]) -> list[tuple[int, int]]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each(seed=range(40))
 def test_lifted_covers_hold_at_every_point_of_the_knapsack(seed: int) -> None:
     model, weights, capacity = knapsack(random.Random(seed), 9)
     found = useful_covers(model, (), 0.0, Clock(None), threading.Event())
@@ -70,7 +70,7 @@ def test_a_cover_closes_three_items_of_which_two_fit() -> None:
     assert new.right == -2
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each(seed=range(60))
 def test_a_rounding_is_the_row_that_the_checker_derives(seed: int) -> None:
     chance = random.Random(seed)
     model = drawn_model(chance)

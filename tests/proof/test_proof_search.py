@@ -17,13 +17,14 @@ from jettison.solvers.proof.exact_rows import Floats
 from jettison.solvers.proof.linear_program import LinearProgram, LpAnswer, LpStatus
 from jettison.solvers.proof.proof_lines import Ending
 from jettison.solvers.proof.prove import best_proof, prove
+from tests.each import each
 from tests.proof.proofs import checked, drawn_model, least_objective, least_time_ns
 
 AT_ONCE = Clock(1e-9)
 UNLIMITED = Clock(None)
 
 
-@pytest.mark.parametrize("seed", range(80))
+@each(seed=range(80))
 def test_the_optimum_of_a_small_model_is_proved_and_a_nanosecond_more_is_false(seed: int) -> None:
     model = drawn_model(random.Random(seed))
     optimum = least_objective(model)
@@ -46,7 +47,7 @@ def test_the_optimum_of_a_small_model_is_proved_and_a_nanosecond_more_is_false(s
     assert best_proof(model, None, UNLIMITED).proof is None
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each(seed=range(40))
 def test_when_the_time_is_up_a_smaller_claim_is_left(seed: int) -> None:
     model = drawn_model(random.Random(seed))
     optimum = least_objective(model)
@@ -98,7 +99,7 @@ class LyingProgram(LinearProgram):
         return found
 
 
-@pytest.mark.parametrize("seed", range(80))
+@each(seed=range(80))
 def test_no_lie_of_a_solver_gets_a_false_claim_certified(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,7 +147,7 @@ def test_numbers_beyond_64_bits_are_proved_as_well() -> None:
     assert beyond.proof is None or beyond.proof.time_ns == 2**70
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each(seed=range(5))
 def test_weights_that_need_more_bits_of_multipliers_get_them(seed: int) -> None:
     # A multiplier of the knapsack is some 2^-50 for each unit of weight.
     chance = random.Random(seed)

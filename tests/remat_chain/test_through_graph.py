@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-import pytest
-
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_chain.problem import RematChain
 from jettison.instances.remat_graph.chain_to_graph import chain_to_graph, graph_memory_bytes
@@ -16,6 +14,7 @@ from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import solve
 from tests.drawing.chains import random_chain, stage_of
+from tests.each import each
 from tests.remat_chain.oracles.brute_force import fastest, fastest_persistent
 from tests.remat_chain.oracles.drops_brute_force import fastest_with_drops, trade_off_with_drops
 from tests.remat_chain.oracles.from_graph import chain_schedule_of_graph
@@ -70,7 +69,7 @@ def test_the_best_staged_schedule_of_the_graph_comes_back_to_the_chain() -> None
     assert replay.time_ns == 55
 
 
-@pytest.mark.parametrize("seed", range(3))
+@each(seed=range(3))
 def test_enough_runs_prove_the_optimum_of_all_schedules(seed: int) -> None:
     generator = random.Random(seed)
     solved = 0

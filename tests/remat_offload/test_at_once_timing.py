@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from jettison.instances.core.link import Link, Transfers
 from jettison.instances.remat_chain.chain import Chain
 from jettison.schedules.core.schedule_class import ScheduleClass
@@ -14,6 +12,7 @@ from jettison.solvers.remat_offload.pofo.at_once_timing import AtOnceTiming, tim
 from jettison.solvers.remat_offload.pofo.fluid_schedule import fluid_schedule
 from jettison.solvers.remat_offload.tensor_lifetimes import TensorLifetimes
 from tests.drawing.chains import chain_of
+from tests.each import each
 from tests.remat_offload.cases import BYTE_PER_NS, offload_cases
 from tests.remat_offload.oracles.transfer_referee import Referee
 from tests.remat_offload.sequences import sequence
@@ -81,7 +80,7 @@ def test_without_offloads_it_is_the_sequence_itself() -> None:
     assert timing.time_ns == CHAIN.base_time_ns
 
 
-@pytest.mark.parametrize("seed", range(3))
+@each(seed=range(3))
 def test_a_plan_fits_at_once_where_it_fits_fluid_and_takes_no_less_time(seed: int) -> None:
     timed = 0
     for generator, case in offload_cases(seed, count=100):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from jettison.instances.core.link import Link, Transfers
 from jettison.instances.remat_chain.chain import Chain
 from jettison.schedules.core.replay import Replay
@@ -14,6 +12,7 @@ from jettison.schedules.remat_offload.schedule import OffloadSchedule
 from jettison.solvers.remat_offload.executor import Execution, execute_gaps
 from jettison.solvers.remat_offload.tensor_lifetimes import Gap, TensorLifetimes
 from tests.drawing.chains import stage_of
+from tests.each import each
 from tests.remat_offload.cases import BYTE_PER_NS, CHAIN, offload_cases
 from tests.remat_offload.oracles.transfer_referee import Referee
 from tests.remat_offload.sequences import sequence
@@ -156,7 +155,7 @@ def test_tensors_without_a_size_stay() -> None:
     assert found.schedule.operations == SAVING.computations.operations
 
 
-@pytest.mark.parametrize("seed", range(3))
+@each(seed=range(3))
 def test_the_replay_confirms_every_execution_and_a_referee_its_times(seed: int) -> None:
     executed = 0
     for generator, case in offload_cases(seed, count=100):

@@ -20,6 +20,7 @@ from jettison.solvers.sharding.bounds import lagrangian as sharding_lagrangian
 from jettison.solvers.sharding.exact import method as sharding_exact
 from jettison.solvers.sharding.exact import model_runs as sharding_model_runs
 from jettison.solvers.sharding.exact.model_runs import cover_of
+from tests.each import each
 from tests.sharding.oracles.strategy_brute_force import least_cost, least_peak, random_graph
 
 EXACT = SolveOptions(time_limit_s=20, gap=0)
@@ -31,7 +32,7 @@ def memories(graph: StrategyGraph) -> list[int]:
     return sorted({max(0, least - 1), least, (2 * least + most) // 3, most})
 
 
-@pytest.mark.parametrize("seed", range(120))
+@each(seed=range(120))
 def test_the_optimum_is_that_of_the_brute_force(seed: int) -> None:
     graph = random_graph(seed)
     for memory in memories(graph):
@@ -65,7 +66,7 @@ def no_tightening(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_tightening")
-@pytest.mark.parametrize("seed", range(200, 260))
+@each(seed=range(200, 260))
 def test_what_is_left_to_highs_has_the_same_optimum(seed: int) -> None:
     graph = random_graph(seed)
     for memory in memories(graph):
@@ -96,7 +97,7 @@ def test_a_cover_has_the_largest_usages_that_exceed_a_limit() -> None:
     assert cover_of(limit, strategies) == ((4, 1), (4, 2), (7, 0))
 
 
-@pytest.mark.parametrize("seed", range(300, 320))
+@each(seed=range(300, 320))
 def test_costs_beyond_64_bits_together_are_exact(seed: int) -> None:
     # Up to eighteen units in each of some ten tables: more than 2^63 together.
     unit = 4 * 10**17 + 1

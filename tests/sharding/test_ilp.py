@@ -20,6 +20,7 @@ from jettison.solvers.core.status import Answer
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.milp.solution import ModelSolution
+from tests.each import each
 from tests.sharding.oracles.strategy_brute_force import least_cost, least_peak, random_graph
 
 
@@ -45,7 +46,7 @@ def array_model(problem: Sharding) -> ShardingIlp:
     return sharding_ilp(PairwiseChoice.of(problem))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each(seed=range(40))
 def test_both_models_have_the_optimum_of_the_brute_force(seed: int) -> None:
     graph = random_graph(seed, most_nodes=5)
     for memory in {least_peak(graph) or 0, graph.usage_sum_bytes}:
@@ -133,7 +134,7 @@ def test_a_cover_forbids_strategies_that_are_too_much_together() -> None:
     assert covered.cost_scale.from_model(found.objective) == 5
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each(seed=range(20))
 def test_the_least_peak_is_that_of_the_brute_force(seed: int) -> None:
     graph = random_graph(seed, most_nodes=5)
     # Only rows that can be exceeded are in the model: in one byte all that use anything are.

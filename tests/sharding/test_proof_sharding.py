@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.instances.sharding.problem import Sharding
 from jettison.schedules.core.schedule_class import ScheduleClass
@@ -15,6 +13,7 @@ from jettison.solvers.remat_sharding.certifier import certify_remat_sharding
 from jettison.solvers.remat_sharding.kiwi.reduced import solve_kiwi_reduced
 from jettison.solvers.sharding.certifier import certify_sharding
 from jettison.solvers.sharding.exact.method import solve_sharding_exact
+from tests.each import each
 from tests.remat_sharding.oracles.brute_force import best_reduced_plan
 from tests.remat_sharding.samples import training_steps
 from tests.remat_sharding.tiny_sharded import LAYERS
@@ -79,7 +78,7 @@ def test_without_a_bound_there_is_no_certificate() -> None:
     assert certify_sharding(Sharding(random_graph(0), 9), [], None, OPTIONS) is None
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each(seed=range(12))
 def test_the_cheapest_choice_is_certified_and_so_is_that_nothing_fits(seed: int) -> None:
     graph = random_graph(seed, unit=1000)
     least = least_peak(graph) or 0

@@ -11,6 +11,7 @@ from jettison.schedules.core.replay import Rule
 from jettison.schedules.core.schedule_file import load_schedule, save_schedule
 from jettison.schedules.sharding.choice_plot import plot_choice
 from jettison.schedules.sharding.strategy_choice import StrategyChoice
+from tests.each import each
 from tests.sharding.oracles.strategy_brute_force import all_choices, random_graph
 
 # The example that the contest publishes in its description: a node costs 15 at least, and so on.
@@ -106,7 +107,7 @@ def test_one_strategy_for_each_node_is_needed() -> None:
         StrategyChoice((0, 0)).replay(EXAMPLE)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each(seed=range(30))
 def test_the_replay_agrees_with_the_brute_force(seed: int) -> None:
     graph = random_graph(seed, most_nodes=4)
     for cost, peak, strategies in all_choices(graph):

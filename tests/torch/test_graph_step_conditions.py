@@ -13,6 +13,7 @@ import pytest
 from jettison.instances.core.errors import InputError
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
+from tests.each import each
 from tests.executor_steps import same, twin
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
@@ -152,7 +153,7 @@ def test_parameters_may_be_replaced_and_state_loaded_between_steps() -> None:
         assert same(mine.grad, expected.grad)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@each(seed=range(6))
 def test_a_hook_may_step_an_optimizer_as_soon_as_a_gradient_is_there(seed: int) -> None:
     # The gradient of a weight and that of the layer's input are operations of their own, in any
     # order: the input's still needs the old weight.

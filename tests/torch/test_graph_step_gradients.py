@@ -12,6 +12,7 @@ from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.solve import solve
+from tests.each import each
 from tests.executor_steps import same, twin
 from tests.step_models import STEP_MODELS, build_step
 
@@ -119,7 +120,7 @@ def test_schedules_of_every_method_and_memory_give_the_plain_step(name: str, met
 
 
 @EACH_MODEL
-@pytest.mark.parametrize("seed", range(4))
+@each(seed=range(4))
 def test_random_valid_schedules_give_the_plain_step(name: str, seed: int) -> None:
     program = traced(name)
     computations = random_computations(program.graph, random.Random(seed))
@@ -158,7 +159,7 @@ def test_the_model_of_a_trace_stays_as_it_was() -> None:
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @EACH_MODEL
-@pytest.mark.parametrize("seed", range(2))
+@each(seed=range(2))
 def test_random_valid_schedules_give_the_plain_step_on_a_gpu(name: str, seed: int) -> None:
     model, x, labels = (item.cuda() for item in build_step(name))
     plain_model = twin(model)

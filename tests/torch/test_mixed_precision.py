@@ -10,6 +10,7 @@ import pytest
 from jettison.instances.core.link import Link
 from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.remat_offload.schedule import OffloadSchedule
+from tests.each import each
 from tests.executor_steps import MODELS, Residual, build, same, squares, twin, unit_chain
 from tests.remat_chain.random_sequences import random_sequence
 
@@ -56,7 +57,7 @@ def assert_all_equal(mine: list[Any], other: list[Any]) -> None:
 
 
 @EACH_MODEL
-@pytest.mark.parametrize("seed", range(5))
+@each(seed=range(5))
 def test_random_sequences_under_autocast_give_the_plain_step_under_it(name: str, seed: int) -> None:
     model, x = single(name)
     plain = twin(model)

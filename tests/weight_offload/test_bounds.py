@@ -27,6 +27,7 @@ from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.milp.solution import Progress as ModelProgress
 from jettison.solvers.weight_offload.bounds.closed_form import closed_form_ns, least_sum
 from jettison.solvers.weight_offload.bounds.model import solve_for_bound
+from tests.each import each
 from tests.tiny import EQUAL_LAYERS
 from tests.weight_offload.layers import layers_in
 from tests.weight_offload.oracles.brute_force import least_period_ns
@@ -85,7 +86,7 @@ def test_with_too_many_sums_the_least_sum_is_a_lower_bound() -> None:
     assert least_sum([4, 6], 100) == 100
 
 
-@pytest.mark.parametrize("seed", range(3))
+@each(seed=range(3))
 def test_no_bound_is_above_the_fastest_step(seed: int) -> None:
     chance = random.Random(200 + seed)
     for _ in range(6 if seed == 0 else 12):

@@ -26,6 +26,7 @@ from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.weight_offload.greedy.selection import select_choices
 from jettison.solvers.weight_offload.layer_to_layer import layer_to_layer
 from jettison.solvers.weight_offload.scheduler import schedule_selection
+from tests.each import each
 from tests.tiny import EQUAL_LAYERS, UNEQUAL_LAYERS
 from tests.weight_offload.layers import layers_in
 from tests.weight_offload.oracles.brute_force import fastest_step, least_period_ns
@@ -135,7 +136,7 @@ def test_layer_to_layer_is_a_point_with_all_cuts(problem: WeightOffload) -> None
     assert model.violations(values) == {}
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each(seed=range(4))
 def test_fastest_steps_and_greedy_steps_are_points_with_all_cuts(seed: int) -> None:
     chance = random.Random(seed)
     for _ in range(15):
@@ -153,7 +154,7 @@ def test_fastest_steps_and_greedy_steps_are_points_with_all_cuts(seed: int) -> N
             assert model.violations([point[name] for name in model.column_names]) == {}
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each(seed=range(4))
 def test_no_bound_is_above_the_fastest_step_and_cuts_only_raise_it(seed: int) -> None:
     chance = random.Random(100 + seed)
     for _ in range(10):

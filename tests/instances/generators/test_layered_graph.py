@@ -10,6 +10,7 @@ import pytest
 from jettison.instances.core.errors import InputError
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
 from jettison.instances.remat_graph.graph import Graph
+from tests.each import each
 
 FORWARD, TRAINING = Passes.FORWARD, Passes.TRAINING
 
@@ -33,7 +34,7 @@ def test_seeds_differ() -> None:
 
 
 @pytest.mark.parametrize("nodes", [4, 5, 17, 100])
-@pytest.mark.parametrize("seed", range(5))
+@each(seed=range(5))
 def test_there_is_one_source_and_one_sink(nodes: int, seed: int) -> None:
     graph = LayeredGraphs(nodes=nodes).draw(seed)
     assert len(graph) == nodes

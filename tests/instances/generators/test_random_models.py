@@ -9,11 +9,12 @@ import pytest
 from jettison.instances.core.errors import InputError
 from jettison.instances.generators.random_models import RandomModels
 from jettison.instances.multi_model.instance import MultiModel
+from tests.each import each
 
 SMALL = RandomModels(operators=6, tensors=3, models=3, most_ns=9, most_bytes=9)
 
 
-@pytest.mark.parametrize("seed", range(100))
+@each(seed=range(100))
 def test_small_models_of_any_seed_are_valid(seed: int) -> None:
     # The constructor of the instance checks memory, order and sources.
     drawn = replace(SMALL, operators=2 + seed % 9, tensors=min(2 + seed % 9, seed % 5)).draw(seed)

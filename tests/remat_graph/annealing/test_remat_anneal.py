@@ -26,6 +26,7 @@ from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_graph.annealing.method import annealing_of, solve_anneal
 from jettison.solvers.remat_graph.baselines.simple import recompute_all_schedule
 from tests.drawing.graphs import random_graph
+from tests.each import each
 from tests.remat_graph.mirrored_layers import training_step
 from tests.remat_graph.oracles.brute_force import least_staged_memory_bytes, least_staged_time_ns
 
@@ -120,7 +121,7 @@ def test_units_of_the_excess_make_no_difference_to_sizes_that_are_multiples_of_t
     assert len(found[0]) > len(graph)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@each(seed=range(8))
 def test_what_the_search_believes_of_larger_graphs_is_what_the_replay_finds(seed: int) -> None:
     graph = random_graph(random.Random(seed), 60)
     between = (graph.least_peak_bound_bytes + 3 * graph.store_all_peak_bytes) // 4

@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 from itertools import combinations
 
-import pytest
-
 from jettison.instances.remat_graph.graph import Graph, Node
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
@@ -16,6 +14,7 @@ from jettison.solvers.remat_graph.baselines.checkpoints import (
     computations_of_plan,
     schedule_of_checkpoints,
 )
+from tests.each import each
 from tests.remat_graph.baselines.test_heuristics import tiny_graph
 
 NO_LIMIT = PlanLimit(None, Clock(None))
@@ -67,7 +66,7 @@ def test_kept_values_stay_without_being_asked_for() -> None:
     assert GraphSchedule.from_computations(graph, plan).replay(graph).valid
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each(seed=range(60))
 def test_no_set_of_computations_costs_less_for_the_same_checkpoints(seed: int) -> None:
     # By trial: for each stage the cheapest set that holds the stage, gives what the next stage
     # begins with, and has every input in the set or in memory.
