@@ -9,106 +9,59 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.sharding.strategy_choice import StrategyChoice
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.core.outcome import Infeasibility, Outcome, Progress, SolveOptions
+from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.search import Incumbent
 from jettison.solvers.core.status import Termination
 
 
-class ShardingIncumbent:
-    """Best choice, judged by the replay, and largest bounds, reported to the caller.
+class ShardingIncumbent(Incumbent[StrategyChoice]):
+    """Incumbent of a sharding problem, whose choices and bounds are told as numbers.
 
-    Attributes
+    Parameters
     ----------
-    best
-        The cheapest valid choice; None before the first.
-    cost_ns
-        Its replayed cost.
-    proved_ns, believed_ns
-        Lower bounds in exact arithmetic, and of a solver.
+    problem, options, clock
+        As for the method.
+    method
+        What to call the bounds.
     """
 
     def __init__(self, problem: Sharding, options: SolveOptions, clock: Clock, method: str) -> None:
-        self.best: StrategyChoice | None = None
-        self.cost_ns: int | None = None
-        self.proved_ns = problem.instance.base_time_ns
-        self.believed_ns = self.proved_ns
-        self._problem = problem
-        self._options = options
-        self._clock = clock
+        super().__init__(
+            lambda choice: choice.replay(problem.instance, problem.memory_bytes),
+            problem.instance.base_time_ns,
+            options,
+            clock,
+        )
         self._method = method
+        self._prove(problem.instance.base_time_ns, Evidence.EXACT)
 
     def take(self, strategies: Sequence[int]) -> bool:
-        """Replay a choice and keep it if it is valid and the cheapest; tell whether it is valid."""
-        choice = StrategyChoice(tuple(strategies))
-        replay = choice.replay(self._problem.instance, self._problem.memory_bytes)
-        if replay.valid and (self.cost_ns is None or replay.time_ns < self.cost_ns):
-            self.best, self.cost_ns = choice, replay.time_ns
-            self.report()
-        return replay.valid
+        """Offer a choice; tell whether it is valid."""
+        return self.offer(StrategyChoice(tuple(strategies))).valid
 
-    def prove(self, bound_ns: int) -> None:
-        """Keep a bound from exact arithmetic if it is larger."""
-        self.proved_ns = max(self.proved_ns, bound_ns)
-        self.believe(bound_ns)
+    def prove_cost(self, bound_ns: int) -> None:
+        """Take a bound in exact arithmetic."""
+        self._prove(bound_ns, Evidence.EXACT)
 
-    def believe(self, bound_ns: int) -> None:
-        """Keep a bound of a solver if it is larger; an excess over the best choice is rounding."""
-        if self.cost_ns is not None:
-            bound_ns = min(bound_ns, self.cost_ns)
-        self.believed_ns = max(self.believed_ns, bound_ns)
-        self.report()
-
-    def report(self) -> None:
-        """Report the progress to the caller."""
-        if self._options.on_progress is not None:
-            self._options.on_progress(Progress(self._clock.seconds, self.cost_ns, self.believed_ns))
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether the bound meets the best choice, or is as close to it as was asked for."""
-        if self.cost_ns is None:
-            return False
-        base_ns = self._problem.instance.base_time_ns
-        return self._options.is_close_enough(self.cost_ns, self.believed_ns, base_ns)
+    def believe_cost(self, bound_ns: int) -> None:
+        """Take a bound of a solver; one above the best choice is taken for rounding."""
+        if self.time_ns is not None:
+            bound_ns = min(bound_ns, self.time_ns)
+        self._prove(bound_ns, Evidence.SOLVER)
 
     @property
     def end(self) -> Termination:
-        """The termination of a method that is settled, or else stopped by its clock."""
-        if self.cost_ns is not None and self.cost_ns <= self.believed_ns:
-            return Termination.COMPLETED
-        if self.is_settled:
-            return Termination.GAP_REACHED
-        return Termination.COMPLETED if self._clock.left_s else Termination.TIME_LIMIT
+        """How a method ends that is settled, or else stopped by its clock, or by nothing."""
+        if self.is_settled or not self._clock.left_s:
+            return super().end
+        return Termination.COMPLETED
 
-    def outcome(
-        self,
-        termination: Termination,
-        *,
-        work: dict[str, int],
-        infeasibility: Infeasibility | None = None,
-        note: str | None = None,
-    ) -> Outcome:
-        """Return the best choice and the bounds as an outcome."""
-        bounds = [
+    def _prove(self, time_ns: int, evidence: Evidence) -> None:
+        self.prove(
             Bound(
-                time_ns=value,
+                time_ns=time_ns,
                 valid_for=ScheduleClass.ALL,
                 evidence=evidence,
                 method=self._method,
             )
-            for value, evidence in (
-                (self.proved_ns, Evidence.EXACT),
-                (self.believed_ns, Evidence.SOLVER),
-            )
-        ]
-        if self.believed_ns <= self.proved_ns:
-            bounds.pop()
-        if infeasibility is not None:
-            bounds = []
-        return Outcome(
-            termination=termination,
-            schedule=self.best,
-            bounds=tuple(bounds),
-            infeasibility=infeasibility,
-            work=work,
-            note=note,
         )

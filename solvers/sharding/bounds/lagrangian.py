@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from jettison.instances.sharding.problem import Sharding
@@ -54,8 +55,7 @@ def bound_lagrangian(problem: Sharding, options: SolveOptions) -> Outcome:
         look(state, problem.instance.cost_sum_ns + 1, incumbent, share, work)
         if is_cut_short or not share.left_s:
             ending.termination = Termination.TIME_LIMIT
-    incumbent.best = None
-    return incumbent.outcome(ending.termination, work=work)
+    return replace(incumbent.outcome(ending.termination, work=work), schedule=None)
 
 
 class Look(NamedTuple):
@@ -102,19 +102,19 @@ def look(
     try:
         for _ in range(_MOST_LOOKS):
             before = messages.value
-            target_ns = min(below_ns, incumbent.cost_ns or below_ns)
+            target_ns = min(below_ns, incumbent.time_ns or below_ns)
             messages.improve(_PASSES, float(target_ns - state.offset), clock)
             work["passes"] += _PASSES
             chosen = messages.rounded()
             incumbent.take(
                 state.decode({node: int(state.labels[node][a]) for node, a in chosen.items()})
             )
-            left = min(below_ns, incumbent.cost_ns or below_ns) - state.offset - messages.value
+            left = min(below_ns, incumbent.time_ns or below_ns) - state.offset - messages.value
             least_gain = min(_LEAST_GAIN * left, _LEAST_RISE * abs(messages.value))
             stalled = stalled + 1 if messages.value - before < least_gain else 0
             if stalled == _LOOKS_WITHOUT_GAIN or left <= 0 or not clock.left_s:
                 break
     finally:
         split = messages.exact()
-        incumbent.prove(min(below_ns, split.bound_ns(state.offset)))
+        incumbent.prove_cost(min(below_ns, split.bound_ns(state.offset)))
     return Look(split, chosen)

@@ -74,9 +74,9 @@ def solve_sharding_exact(problem: Sharding, options: SolveOptions) -> Outcome:
             return no_choice(problem, error, options, clock, run.work)
     if not ending.termination.is_regular:
         return incumbent.outcome(ending.termination, work=run.work)
-    if run.is_refuted and incumbent.best is None:
+    if run.is_refuted and incumbent.schedule is None:
         return no_choice(problem, run.error, options, clock, run.work)
-    note = None if incumbent.best else "no choice was found that fits; there may be one"
+    note = None if incumbent.schedule else "no choice was found that fits; there may be one"
     return incumbent.outcome(incumbent.end, work=run.work, note=note)
 
 
@@ -143,12 +143,12 @@ class _Run:
         # A value above the cost of every choice.
         most_ns = self._problem.instance.cost_sum_ns + 1
         is_small = Size.of(state).pairs <= _MOST_PAIRS_RELAXED
-        beyond_ns = 1 + int(_GOOD_TARGET * incumbent.believed_ns)
+        beyond_ns = 1 + int(_GOOD_TARGET * incumbent.lower_bound_ns)
         while not (self._is_over or self.is_refuted):
-            target_ns = incumbent.believed_ns + beyond_ns
-            if is_small or self._has_good_target or target_ns >= (incumbent.cost_ns or most_ns):
-                self._search_below(state, incumbent.cost_ns or most_ns)
-                self.is_refuted = incumbent.believed_ns >= (incumbent.cost_ns or most_ns)
+            target_ns = incumbent.lower_bound_ns + beyond_ns
+            if is_small or self._has_good_target or target_ns >= (incumbent.time_ns or most_ns):
+                self._search_below(state, incumbent.time_ns or most_ns)
+                self.is_refuted = incumbent.lower_bound_ns >= (incumbent.time_ns or most_ns)
                 break
             self._search_below(copy.deepcopy(state), target_ns)
             beyond_ns *= _TARGET_GROWTH
@@ -159,10 +159,10 @@ class _Run:
 
     @property
     def _has_good_target(self) -> bool:
-        cost_ns = self.incumbent.cost_ns
+        cost_ns = self.incumbent.time_ns
         if cost_ns is None:
             return False
-        return cost_ns - self.incumbent.believed_ns <= _GOOD_TARGET * cost_ns
+        return cost_ns - self.incumbent.lower_bound_ns <= _GOOD_TARGET * cost_ns
 
     def _search_below(self, state: ShardingState, below_ns: int) -> None:
         """Find the cheapest choice of a state if it costs less than `below_ns`; change the state.
@@ -174,11 +174,11 @@ class _Run:
             self._tighten(state, below_ns)
         except NoChoiceError as error:
             self.error = error
-            incumbent.prove(below_ns)
+            incumbent.prove_cost(below_ns)
             return
         if not state.alive:
             incumbent.take(state.decode({}))
-            incumbent.prove(min(below_ns, state.offset))
+            incumbent.prove_cost(min(below_ns, state.offset))
         elif not self._is_over:
             solve_rest(state, below_ns, incumbent, self._clock, self._options, self.work)
 
@@ -189,7 +189,7 @@ class _Run:
             split = self._split(state, below_ns)
             if split is None or self._is_over:
                 return
-            self.incumbent.prove(min(below_ns, split.bound_ns(state.offset)))
+            self.incumbent.prove_cost(min(below_ns, split.bound_ns(state.offset)))
             changed = tighten(state, split, below_ns)
             reduce_further(state, self._clock)
             if not changed or Size.of(state).pairs > (1 - _LEAST_REDUCTION) * before:

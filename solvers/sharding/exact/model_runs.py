@@ -68,7 +68,7 @@ def solve_rest(
             progress: Progress, built: ShardingIlp = built, stop: threading.Event = stop
         ) -> None:
             if progress.dual_bound is not None:
-                incumbent.believe(min(below_ns, built.bound_ns(progress.dual_bound)))
+                incumbent.believe_cost(min(below_ns, built.bound_ns(progress.dual_bound)))
             if incumbent.is_settled:
                 stop.set()
 
@@ -88,12 +88,12 @@ def solve_rest(
         if solution.termination is Termination.INTERRUPTED and not stop.is_set():
             raise KeyboardInterrupt
         if solution.answer is Answer.INFEASIBLE:
-            incumbent.believe(below_ns)
+            incumbent.believe_cost(below_ns)
             return
         if solution.values is not None:
             take(solution.values)
         if solution.dual_bound is not None:
-            incumbent.believe(min(below_ns, built.bound_ns(solution.dual_bound)))
+            incumbent.believe_cost(min(below_ns, built.bound_ns(solution.dual_bound)))
         if solution.values is None or not solution.termination.is_regular:
             return
         strategies = built.choice(solution.values)

@@ -91,17 +91,17 @@ def _solve(
         except NoChoiceError as error:
             return no_choice(problem, error, options, run.clock, run.work)
         ending.termination = run.incumbent.end
-    note = None if run.incumbent.best else "no choice was found that fits; there may be one"
+    note = None if run.incumbent.schedule else "no choice was found that fits; there may be one"
     return run.incumbent.outcome(ending.termination, work=run.work, note=note)
 
 
 def start_from(state: ShardingState, incumbent: ShardingIncumbent) -> dict[int, int] | None:
     """Return the best choice as indices among the strategies left; None if one is gone."""
-    if incumbent.best is None:
+    if incumbent.schedule is None:
         return None
     start: dict[int, int] = {}
     for node in state.alive:
-        places = (state.labels[node] == incumbent.best.strategies[node]).nonzero()[0]
+        places = (state.labels[node] == incumbent.schedule.strategies[node]).nonzero()[0]
         if not len(places):
             return None
         start[node] = int(places[0])
@@ -145,7 +145,7 @@ def anneal(
     start = dict(search.chosen)
     without_gain = 0
     while without_gain < rounds_without_gain:
-        before = incumbent.cost_ns
+        before = incumbent.time_ns
         search = ShardingSearch(state, start, seed + work["sweeps"])
         hot = max(search.typical_cost(), 1e-9)
         for number in range(_ROUND_SWEEPS):
@@ -155,7 +155,7 @@ def anneal(
             search.raise_weights()
             work["sweeps"] += 1
         search.descend(_REPAIR_SWEEPS, clock, take)
-        if incumbent.cost_ns != before:
+        if incumbent.time_ns != before:
             start = dict(search.chosen)
             without_gain = 0
         else:
