@@ -46,6 +46,11 @@ class Bound:
     formulation: Mapping[str, object] | None = field(default=None, compare=False)
 
 
+def exact_bound(time_ns: int, valid_for: ScheduleClass, method: str) -> Bound:
+    """Return a bound in exact arithmetic that was found with no model."""
+    return Bound(time_ns=time_ns, valid_for=valid_for, evidence=Evidence.EXACT, method=method)
+
+
 # The less there is to believe, the better.
 _RANK = {Evidence.SOLVER: 0, Evidence.EXACT: 1, Evidence.CERTIFICATE: 2}
 

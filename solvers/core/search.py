@@ -35,6 +35,8 @@ class Incumbent(Generic[S]):
         The time that no schedule goes below.
     options, clock
         Of the method: the gap, and whom to tell of what.
+    known
+        A bound that needs no search, of which nobody is told.
 
     Attributes
     ----------
@@ -47,7 +49,12 @@ class Incumbent(Generic[S]):
     """
 
     def __init__(
-        self, judge: Callable[[S], Replay], base_ns: int, options: SolveOptions, clock: Clock
+        self,
+        judge: Callable[[S], Replay],
+        base_ns: int,
+        options: SolveOptions,
+        clock: Clock,
+        known: Bound | None = None,
     ) -> None:
         self.schedule: S | None = None
         self.replay: Replay | None = None
@@ -57,6 +64,8 @@ class Incumbent(Generic[S]):
         self._options = options
         self._clock = clock
         self._bounds: dict[tuple[Evidence, ScheduleClass], Bound] = {}
+        if known is not None:
+            self._bounds[known.evidence, known.valid_for] = known
 
     @property
     def time_ns(self) -> int | None:

@@ -113,9 +113,9 @@ def solve_autocapper(
     It is no slower than the schedule without transfers that a quarter of the time finds.
     """
     clock = Clock(options.time_limit_s)
-    incumbent = OffloadIncumbent(problem)
+    incumbent = OffloadIncumbent(problem, options, clock)
     offers = offer_autocapper(incumbent, options, clock, params)
-    return incumbent.search(offers, options, clock, "none of the sequences of capper fits")
+    return incumbent.search(offers, "none of the sequences of capper fits")
 
 
 def offer_autocapper(

@@ -79,7 +79,7 @@ def opportunist_plan(
 def solve_opportunist(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
     """Return opportunist's schedule, if it finds one that fits."""
     chain, link, memory_bytes = problem.instance, problem.link, problem.memory_bytes
-    incumbent = OffloadIncumbent(problem)
+    incumbent = OffloadIncumbent(problem, options, Clock(options.time_limit_s))
     plan = None
     with Ending() as ending:
         plan = opportunist_plan(chain, link, memory_bytes, options.time_limit_s)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from jettison.instances.sharding.problem import Sharding
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.sharding.strategy_choice import StrategyChoice
-from jettison.solvers.core.bound import Bound, Evidence
+from jettison.solvers.core.bound import Bound, Evidence, exact_bound
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.search import Incumbent
@@ -31,9 +31,9 @@ class ShardingIncumbent(Incumbent[StrategyChoice]):
             problem.instance.base_time_ns,
             options,
             clock,
+            exact_bound(problem.instance.base_time_ns, ScheduleClass.ALL, method),
         )
         self._method = method
-        self._prove(problem.instance.base_time_ns, Evidence.EXACT)
 
     def take(self, strategies: Sequence[int]) -> bool:
         """Offer a choice; tell whether it is valid."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.remat_chain.contents import Tensor, TensorKind
 from jettison.schedules.remat_offload.plan import OffloadPlan
-from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.result import Result
 from jettison.solvers.core.solve import solve
@@ -40,7 +39,7 @@ class Source:
 
 def _result(source: Source, problem: RematOffloadChain = PROBLEM) -> Result:
     incumbent = OffloadIncumbent(problem)
-    outcome = incumbent.search(offer_plans(incumbent, source), NO_LIMIT, Clock(None), "nothing")
+    outcome = incumbent.search(offer_plans(incumbent, source), "nothing")
     return Result.from_outcome(problem, "pofo", outcome, 0.0)
 
 
@@ -94,7 +93,7 @@ def test_a_source_that_is_out_of_time_ends_the_search_with_the_best_so_far() -> 
         return PLAN
 
     incumbent = OffloadIncumbent(PROBLEM)
-    outcome = incumbent.search(offer_plans(incumbent, plans), NO_LIMIT, Clock(None), "nothing")
+    outcome = incumbent.search(offer_plans(incumbent, plans), "nothing")
     assert outcome.termination is Termination.TIME_LIMIT
     assert outcome.schedule is not None
     assert len(asked) == 2

@@ -50,10 +50,6 @@ class ModelBounds:
         self._valid_for = valid_for
         self._bound_of = bound_of
 
-    def prove_base(self) -> None:
-        """Raise the exact bound to the base time, below which no schedule is."""
-        self._raise(self._incumbent.lower_bound_ns, self._valid_for, Evidence.EXACT)
-
     def prove(self, value: Fraction, scale: IntegerScale) -> int:
         """Raise the exact bound to one on a model's objective; return the time that it proves."""
         found_ns = self.base_ns + max(0, math.ceil(value * scale.factor)) * scale.unit

@@ -53,6 +53,7 @@ from jettison.instances.core.units import format_bytes
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.solvers.core.bound import exact_bound
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
@@ -208,7 +209,11 @@ class CutRounds(Rounds[WindowedModel]):
         self._problem = self._presolved.problem
         self._params = params
         self.incumbent: Incumbent[GraphSchedule] = Incumbent(
-            lambda schedule: schedule.replay(graph, memory_bytes), base_ns, options, clock
+            lambda schedule: schedule.replay(graph, memory_bytes),
+            base_ns,
+            options,
+            clock,
+            exact_bound(base_ns, ScheduleClass.IN_ORDER, method),
         )
         self.annealing = GraphAnnealing(
             self._problem,
@@ -218,7 +223,6 @@ class CutRounds(Rounds[WindowedModel]):
             params.moves_at_once,
         )
         self._bounds = ModelBounds(self.incumbent, base_ns, method, ScheduleClass.IN_ORDER)
-        self._bounds.prove_base()
         self._runs = GraphModelRuns(
             self.incumbent,
             self._bounds,

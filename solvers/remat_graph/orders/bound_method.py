@@ -40,6 +40,7 @@ from jettison.formulations.remat_graph.any_order.milestones import Milestone, Pr
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.solvers.core.bound import exact_bound
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on, run_to_its_end
 from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
@@ -140,13 +141,16 @@ class MilestoneRounds(Rounds[AnyOrderModel]):
         self.schedule: GraphSchedule | None = None
         graph, base_ns = problem.instance, problem.instance.base_time_ns
         self.incumbent: Incumbent[GraphSchedule] = Incumbent(
-            lambda schedule: schedule.replay(graph, problem.memory_bytes), base_ns, options, clock
+            lambda schedule: schedule.replay(graph, problem.memory_bytes),
+            base_ns,
+            options,
+            clock,
+            exact_bound(base_ns, ScheduleClass.ALL, METHOD),
         )
         self._clock = clock
         self._all_moves = moves_of_a_limit(options)
         self._params = params
         self._bounds = ModelBounds(self.incumbent, base_ns, METHOD, ScheduleClass.ALL)
-        self._bounds.prove_base()
         self._share = WorkShare(params.first_moves, times_all=0)
         self._runs = GraphModelRuns(
             self.incumbent,

@@ -27,7 +27,7 @@ from jettison.solvers.core.baselines_first import schedules_of_baselines
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
-from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.baselines import store_all_schedule
 from jettison.solvers.remat_offload.autocapper import offer_capped
@@ -62,9 +62,7 @@ def solve_pofo(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     clock = Clock(options.time_limit_s)
     brackets = PofoBrackets(problem, Recomputation.ALLOWED)
-    incumbent = OffloadIncumbent(problem)
-    # Offloading everything fits: so there is a schedule where no plan fits, and on Ctrl-C.
-    incumbent.offer(offload_everything(problem.instance))
+    incumbent = OffloadIncumbent(problem, options, clock)
     cuts = Outcome(termination=Termination.COMPLETED)
 
     def bound() -> Iterator[None]:
@@ -73,11 +71,16 @@ def solve_pofo(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
         pass_interrupt_on(cuts.termination)
         yield
 
+    def everything() -> Iterator[None]:
+        # Offloading everything fits: so there is a schedule where no plan fits, and on Ctrl-C.
+        incumbent.offer(offload_everything(problem.instance))
+        yield from ()
+
     baselines = _offer_baselines(incumbent, options, clock)
     plans = _offers(incumbent, brackets, options, clock, baselines)
     # On a short chain the bound takes almost no time.
     offers = (bound(), plans) if brackets.is_solved_exactly else (baselines, bound(), plans)
-    outcome = incumbent.search(chain.from_iterable(offers), options, clock, "no schedule fits")
+    outcome = incumbent.search(chain(everything(), *offers), "no schedule fits")
     bounds = cuts.bounds
     if brackets.best.floor_ns is not None:
         bounds = (*bounds, _floor(brackets.best))
@@ -101,10 +104,10 @@ def solve_offload_only(problem: RematOffloadChain, options: SolveOptions) -> Out
     """
     clock = Clock(options.time_limit_s)
     brackets = PofoBrackets(problem, Recomputation.FORBIDDEN)
-    incumbent = OffloadIncumbent(problem)
+    incumbent = OffloadIncumbent(problem, options, clock)
     greedy = _offer_greedy(incumbent)
     offers = _offers(incumbent, brackets, options, clock, greedy)
-    outcome = incumbent.search(offers, options, clock, "no plan without recomputation fits")
+    outcome = incumbent.search(offers, "no plan without recomputation fits")
     return _with_the_reason(outcome, brackets, incumbent, options)
 
 
@@ -207,9 +210,8 @@ def _offer_fluid(
     for found in brackets.refine(options, share):
         if found.plan is not None:
             incumbent.offer_fluid(found.plan)
-        if options.on_progress is not None and found.floor_ns is not None:
-            floor_ns = math.ceil(found.floor_ns)
-            options.on_progress(Progress(clock.seconds, incumbent.time_ns, floor_ns))
+        if found.floor_ns is not None:
+            incumbent.prove(_floor(found))
         yield
 
 

@@ -31,6 +31,7 @@ from jettison.schedules.core.any_schedule import Schedule
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_sharding.schedule import ShardedSchedule
 from jettison.solvers.core.baselines_first import schedules_of_baselines
+from jettison.solvers.core.bound import exact_bound
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
@@ -131,11 +132,13 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
         self.options = options
         self._clock = clock
         self._params = params
+        base_ns = self.problem.instance.base_time_ns
         self.incumbent: Incumbent[ShardedSchedule] = Incumbent(
             lambda plan: plan.replay(problem.instance, problem.memory_bytes),
-            self.problem.instance.base_time_ns,
+            base_ns,
             options,
             clock,
+            exact_bound(base_ns, ScheduleClass.IN_ORDER, method),
         )
         self.annealing = ShardedAnnealing(
             self.problem,
@@ -145,7 +148,6 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
         )
         # The objective of the models is the whole time.
         self._bounds = ModelBounds(self.incumbent, 0, method, ScheduleClass.IN_ORDER)
-        self._bounds.prove_base()
         share = WorkShare(params.least_moves, params.times_all)
         self._runs = GraphModelRuns(self.incumbent, self._bounds, options, clock, share)
         self._rows = CutRows(new_cuts=params.new_cuts, new_slots=params.new_slots)

@@ -140,8 +140,10 @@ class KiwiSearch:
         known
             A plan of the class that fits, to start from.
         """
-        rounds = KiwiRounds(self, problem, options, clock, known)
+        rounds = KiwiRounds(self, problem, options, clock)
         with Ending() as ending:
+            if known is not None:
+                rounds.incumbent.offer(known)
             ending.termination = search_in_rounds(rounds, rounds.incumbent, clock)
         return rounds.outcome(ending.termination)
 
@@ -153,7 +155,7 @@ class KiwiRounds(Rounds[BuiltKiwi]):
     ----------
     search
         The formulation that is solved.
-    problem, options, clock, known
+    problem, options, clock
         As for `KiwiSearch.run`.
 
     Attributes
@@ -170,15 +172,12 @@ class KiwiRounds(Rounds[BuiltKiwi]):
         problem: RematSharding,
         options: SolveOptions,
         clock: Clock,
-        known: ShardedSchedule | None,
     ) -> None:
         self._search = search
         self._problem = problem
         self._options = options
         self._clock = clock
         self.incumbent = self._incumbent(options)
-        if known is not None:
-            self.incumbent.offer(known)
         self._budget = Budget(options.most_moves)
         self._margin_bytes = 0
         # Excess of the plan of the last model's best point; None where it has none.
