@@ -21,7 +21,7 @@ from jettison.solvers.remat_graph.cuts.bound_method import bound_graph_cuts
 from jettison.solvers.remat_graph.cuts.exact_method import EXACT, solve_graph_exact
 from jettison.solvers.remat_graph.cuts.restricted_method import RESTRICTED, solve_restricted
 from jettison.solvers.remat_graph.orders.bound_method import ANY_ORDER, bound_any_order
-from jettison.solvers.remat_graph.orders.method import solve_orders
+from jettison.solvers.remat_graph.orders.method import ORDERS, solve_orders
 
 METHODS: tuple[Method[RematGraph], ...] = (
     Method(
@@ -162,6 +162,6 @@ METHODS: tuple[Method[RematGraph], ...] = (
         Promise.HEURISTIC,
         "simulated annealing: Kirkpatrick et al. 1983; over orders and recomputations",
         "looks for an order of first computations that is better than the one given",
-        solve=solve_orders,
+        solve=Tuned(solve_orders, ORDERS),
     ),
 )

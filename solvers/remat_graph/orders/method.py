@@ -41,6 +41,7 @@ from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on, run_to_its_end
 from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.params import Params
 from jettison.solvers.core.search import Incumbent
 from jettison.solvers.core.status import Termination
 from jettison.solvers.core.work import moves_of_a_limit
@@ -57,24 +58,29 @@ from jettison.solvers.remat_graph.orders.excess import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class OrdersParams:
+class OrdersParams(Params):
     """What the search over orders can be told.
 
     Attributes
     ----------
-    share_of_the_given, share_of_a_start, share_of_a_step
-        Of the time limit, in the work of a usual machine: for the order given, and for each of the
-        other orders at most.
+    share_of_the_given
+        Share of the time limit, in the work of a usual machine, for the order given.
+    share_of_a_start
+        Share of it for each order of little excess: to find it, and then to anneal it.
+    share_of_a_step
+        Share of it for each order that is tried by what it takes.
     rounds_of_a_step
-        Of annealing for an order that is tried.
+        Rounds of annealing for an order that is tried.
     starts
         Orders of little excess from which the search starts.
-    moves_per_node, most_moves
-        Of annealing orders by their excess: for each node, and in all.
+    moves_per_node
+        Moves of annealing orders by their excess, for each node.
+    most_moves
+        Moves of annealing orders by their excess, at most.
     steps
         Orders tried by what they take.
     most_shifts
-        How many nodes of a neighbour have other places at most.
+        Nodes of a neighbour that have other places, at most.
     """
 
     share_of_the_given: float = 0.3
