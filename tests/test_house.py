@@ -32,6 +32,9 @@ ARROWS: dict[str, tuple[str, ...]] = {
 # A folder fits a screen.
 MOST_ENTRIES = 25
 FLOORS = ("certificates", "instances", "schedules", "formulations", "solvers", "studies", "cli")
+# Rooms whose docstrings begin with a noun or a verb, never with a question that one has to decode.
+NAMED = ("certificates", "instances", "schedules", "formulations", "executors", "docs/site_pages")
+QUESTIONS = {"How", "That", "What", "When", "Where", "Which", "Who", "Whom", "Whose", "Why"}
 
 
 def imported_rooms(path: Path) -> set[str]:
@@ -117,6 +120,17 @@ def test_no_module_repeats_the_name_of_its_folder() -> None:
     for floor in FLOORS:
         for path in (ROOT / floor).rglob("*.py"):
             assert path.stem != path.parent.name, path
+
+
+@pytest.mark.parametrize("room", NAMED)
+def test_a_docstring_begins_with_the_thing_and_not_with_a_question(room: str) -> None:
+    files = sorted((ROOT / room).rglob("*.py"))
+    assert files
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                words = (ast.get_docstring(node) or "").split()
+                assert not words or words[0] not in QUESTIONS, f"{path}: {' '.join(words[:12])}"
 
 
 def test_every_public_name_can_be_imported() -> None:

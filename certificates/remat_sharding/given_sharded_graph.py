@@ -119,7 +119,7 @@ class GivenShardedGraph:
 
     @cached_property
     def users(self) -> tuple[tuple[int, ...], ...]:
-        """For each operator, those that read it, ascending."""
+        """For each operator, the operators that read it, ascending."""
         found: list[list[int]] = [[] for _ in self.operators]
         for position, operator in enumerate(self.operators):
             for source in operator.inputs:

@@ -9,7 +9,7 @@ from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 
 
 def allowed_strategies(sharded: ShardedGraph) -> dict[int, tuple[int, ...]]:
-    """For each leader return the strategies that are allowed for it and all of its followers."""
+    """Return, for each leader, the strategies that are allowed for it and all of its followers."""
     return {
         group[0]: tuple(
             k

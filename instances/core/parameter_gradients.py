@@ -16,4 +16,4 @@ class ParameterGradients(StrEnum):
     """None is there when the step begins: ``zero_grad()``, which is PyTorch's default."""
 
     ACCUMULATED = "accumulated"
-    """Those of steps before stay: several backward passes, or ``zero_grad(set_to_none=False)``."""
+    """Gradients of earlier passes stay: accumulation, or ``zero_grad(set_to_none=False)``."""

@@ -35,7 +35,7 @@ class TrainingReplay(Replay):
 
     @property
     def has_whole_profile(self) -> bool:
-        """It has: the profile covers the iteration, operations of no duration included."""
+        """Whether the profile covers the iteration, operations of no duration included: it does."""
         return True
 
     def phase_of(self, step: Step) -> Phase:

@@ -26,7 +26,7 @@ class BoundRows(StrEnum):
     """(memory f), (memory b) and (memory ends), with the time to move what is not kept."""
 
     BESIDE = "beside"
-    """All that knows the order of the passes of a pair: z, h, g, (order), (beside)."""
+    """Columns and rows on the order of the passes of a pair: z, h, g, (order), (beside)."""
 
 
 @dataclass(eq=False)

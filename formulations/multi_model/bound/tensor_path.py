@@ -42,19 +42,19 @@ OF_A_PAIR = tuple(TensorPath)
 OF_ONE = (TensorPath.RECOMPUTE, TensorPath.SWAP, TensorPath.KEEP)
 
 IN_ALL_FORWARD = (TensorPath.LATE, TensorPath.KEEP)
-"""In memory throughout the round of the forward pass, once it is idle."""
+"""Classes in memory throughout the forward pass's round, once the tensor is idle."""
 
 IN_FORWARD_OR_OFFLOADED = (TensorPath.SWAP, TensorPath.LATE, TensorPath.EARLY, TensorPath.KEEP)
-"""There or, at that moment, away after an offload: it is not recomputed."""
+"""Classes in memory then or away after an offload: the tensor is not recomputed."""
 
 AT_THE_BOUNDARY = (TensorPath.REDO, TensorPath.LATE, TensorPath.EARLY, TensorPath.KEEP)
-"""In memory between the two rounds."""
+"""Classes in memory between the two rounds."""
 
 IN_ALL_BACKWARD = (TensorPath.REDO, TensorPath.EARLY, TensorPath.KEEP)
-"""In memory throughout the round of the backward pass, until it is used."""
+"""Classes in memory throughout the backward pass's round, until the tensor is used."""
 
 IN_BACKWARD_OR_PREFETCHED = tuple(path for path in TensorPath if path is not TensorPath.RECOMPUTE)
-"""There or, at that moment, awaiting a prefetch."""
+"""Classes in memory then or waiting for a prefetch."""
 
 OFFLOADED_IN_FORWARD = (TensorPath.SWAP, TensorPath.EARLY)
 OFFLOADED_IN_BACKWARD = (TensorPath.LATE,)

@@ -39,7 +39,7 @@ FUSED_NETWORKS = {
     "mobilenet": FusedNetwork(mobilenet_v3, (3, 224, 224), 128),
     "dlrm": FusedNetwork(recommender, (96 * 8 + 26 + 13,), 1024),
 }
-"""By the name that its instance begins with."""
+"""The networks, by the name with which that of an instance begins."""
 
 
 def fused_network(
