@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -58,7 +57,7 @@ class Link:
 
     def transfer_ns(self, size_bytes: int) -> int:
         """Return the time of one transfer in one direction, rounded up to whole nanoseconds."""
-        return math.ceil(size_bytes / self.bytes_per_ns)
+        return -(-size_bytes * _NS_PER_S // self.bytes_per_s)
 
     def __str__(self) -> str:
         for unit in ("TB", "GB", "MB", "kB"):

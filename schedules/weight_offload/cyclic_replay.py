@@ -91,7 +91,7 @@ class CyclicReplay:
 
     def __init__(self, cycle: WeightCycle, link: Link, memory_bytes: int | None) -> None:
         self._cycle = cycle
-        self._link = link
+        self._transfers_ns = [link.transfer_ns(size) for size in cycle.weight_bytes]
         self._limit_bytes = memory_bytes
         self._findings = Findings()
         self._known: set[tuple[Rule, int, str]] = set()
@@ -118,6 +118,8 @@ class CyclicReplay:
         """Execute the events of a period, which are sorted by start time."""
         self._period_ns = period_ns
         self._set_the_scene(events)
+        texts = [str(event) for event in events]
+        layers = range(1, self._cycle.num_layers + 1)
         for self._period in range(_PERIODS):
             before = [item.state for item in self._weights]
             self._next_operation = 0
@@ -125,8 +127,8 @@ class CyclicReplay:
             self._note_memory()
             for self._position, event in enumerate(events):
                 self._end_what_lasts_until(self._period * period_ns + event.start_ns)
-                self._findings.at(self._position, str(event))
-                if 1 <= event.layer <= self._cycle.num_layers:
+                self._findings.at(self._position, texts[self._position])
+                if event.layer in layers:
                     self._start(event)
                 else:
                     self._broken(Rule.UNKNOWN_OPERATION, f"layer {event.layer}")
@@ -207,7 +209,7 @@ class CyclicReplay:
         self._other_bytes = operation.working_bytes
         self._step_peak_bytes = 0
         self._note_memory()
-        self._expect_room(str(operation))
+        self._expect_room(operation)
         return operation.duration_ns
 
     @property
@@ -218,7 +220,7 @@ class CyclicReplay:
 
     def _transfer(self, event: CyclicEvent, weights: _Weights) -> int:
         size_bytes = self._cycle.weight_bytes[event.layer - 1]
-        duration_ns = self._link.transfer_ns(size_bytes)
+        duration_ns = self._transfers_ns[event.layer - 1]
         to_host = event.kind is CyclicEventKind.UPLOAD
         self._occupy(_TO_HOST if to_host else _FROM_HOST, duration_ns)
         if to_host:
@@ -233,7 +235,7 @@ class CyclicReplay:
             weights.resident = weights.arriving = True
             self._weight_bytes += size_bytes
             self._note_memory()
-            self._expect_room(_name(event.layer))
+            self._expect_room(event.layer)
         if self._period == _SHOWN:
             end_ns = event.start_ns + duration_ns
             self._transfers.append(
@@ -295,8 +297,10 @@ class CyclicReplay:
                 self._profile.pop()
             self._profile.append((when_ns, stored_bytes))
 
-    def _expect_room(self, tensor: str) -> None:
+    def _expect_room(self, needed_by: CycleOperation | int) -> None:
+        """Note what an operation, or the weights of a layer, take above the limit."""
         if self._limit_bytes is not None and self._stored_bytes > self._limit_bytes:
+            tensor = _name(needed_by) if isinstance(needed_by, int) else str(needed_by)
             self._broken(Rule.OUT_OF_MEMORY, tensor, self._stored_bytes - self._limit_bytes)
 
     def _occupy(self, resource: str, duration_ns: int) -> None:
