@@ -13,9 +13,13 @@ from jettison.solvers.remat_chain.baselines import (
 from jettison.solvers.remat_chain.cut_bound import bound_chain_cut
 from jettison.solvers.remat_chain.revolve import solve_revolve
 from jettison.solvers.remat_chain.rotor import ROTOR, solve_rotor, solve_rotor_curve
-from jettison.solvers.remat_chain.rotor_drops import solve_rotor_drops, solve_rotor_drops_curve
+from jettison.solvers.remat_chain.rotor_drops import (
+    DROPS,
+    solve_rotor_drops,
+    solve_rotor_drops_curve,
+)
 from jettison.solvers.remat_chain.rotor_exact import solve_rotor_exact
-from jettison.solvers.remat_chain.unrestricted import solve_unrestricted
+from jettison.solvers.remat_chain.unrestricted import UNRESTRICTED, solve_unrestricted
 
 METHODS: tuple[Method[RematChain], ...] = (
     Method(
@@ -23,7 +27,7 @@ METHODS: tuple[Method[RematChain], ...] = (
         Promise.EXACT,
         "RR-9302, Section 4.1 poses the question; A* over memory contents, values dropped for free",
         "the fastest of all schedules, and its proof; at a limit, the best schedule of any method",
-        solve=solve_unrestricted,
+        solve=Tuned(solve_unrestricted, UNRESTRICTED),
     ),
     Method(
         "rotor-exact",
@@ -45,8 +49,8 @@ METHODS: tuple[Method[RematChain], ...] = (
         Promise.EXACT_PERSISTENT_WITH_DROPS,
         "RR-9302's recurrence, widened here by drops of inputs",
         "the best schedule that is persistent but for inputs dropped while what they led to stays",
-        solve=solve_rotor_drops,
-        solve_curve=solve_rotor_drops_curve,
+        solve=Tuned(solve_rotor_drops, DROPS),
+        solve_curve=Tuned(solve_rotor_drops_curve, DROPS),
     ),
     Method(
         "cut-bound",

@@ -11,8 +11,9 @@ nothing fits. A floor for persistent schedules does not hold for schedules with 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from jettison.instances.remat_chain.problem import RematChain
 from jettison.schedules.core.schedule_class import ScheduleClass
@@ -21,6 +22,7 @@ from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending, pass_interrupt_on
 from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
+from jettison.solvers.core.params import Params
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.baselines import (
     solve_chen_sqrt,
@@ -47,13 +49,35 @@ from jettison.solvers.remat_chain.rotor import (
 )
 from jettison.solvers.remat_chain.rotor_exact import refine
 
-# Up to here the exact program takes less than a second, and a grid would not pay.
-MOST_STAGES_AT_ONCE = 120
-# Beyond, 2 GiB hold no first grid that is fine enough to drop much.
-MOST_EXACT_STAGES = 350
-# Share of the remaining time that each search for a first schedule may take.
-SHARE_OF_STARTS = 0.25
 _NO_TIME_S = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropsParams(Params):
+    """How the program with drops is solved on chains of which lengths.
+
+    Attributes
+    ----------
+    most_stages_at_once
+        Up to here the exact program takes less than a second, and a grid before it would not pay.
+    most_exact_stages
+        On longer chains there is no exact program: 2 GiB hold no first grid for it that is fine
+        enough to drop much.
+    first_slots
+        Slots of the first grid; each that follows has twice as many.
+    share_of_starts
+        Of the time that is left, for each search for a first schedule.
+    """
+
+    at_least: ClassVar[Mapping[str, float]] = {"most_stages_at_once": 0, "most_exact_stages": 0}
+
+    most_stages_at_once: int = 120
+    most_exact_stages: int = 350
+    first_slots: int = ROTOR.first_slots
+    share_of_starts: float = 0.25
+
+
+DROPS = DropsParams()
 
 
 @dataclass
@@ -63,6 +87,7 @@ class _Known:
     problem: RematChain
     schedule: ChainSchedule
     time_ns: int
+    options: SolveOptions
     floor_ns: int = 0
     slots: int = 0
     states: int = 0
@@ -74,6 +99,8 @@ class _Known:
         replay = schedule.replay(self.problem.instance, self.problem.memory_bytes)
         if replay.valid and replay.time_ns < self.time_ns:
             self.schedule, self.time_ns = schedule, replay.time_ns
+            if self.options.on_schedule is not None:
+                self.options.on_schedule(schedule, replay)
 
     def outcome(self, termination: Termination) -> Outcome:
         """Return the best schedule and bound as an outcome."""
@@ -92,7 +119,9 @@ class _Known:
         )
 
 
-def solve_rotor_drops(problem: RematChain, options: SolveOptions) -> Outcome:
+def solve_rotor_drops(
+    problem: RematChain, options: SolveOptions, params: DropsParams = DROPS
+) -> Outcome:
     """Return the fastest persistent schedule with drops, or a bracket around it.
 
     Returns
@@ -101,21 +130,30 @@ def solve_rotor_drops(problem: RematChain, options: SolveOptions) -> Outcome:
         With a bound valid for persistent schedules with drops and the cut bound, which is valid
         for all; or a proof that none fits. All of it in exact integers.
     """
-    return _solve(problem, options, None)
+    return _solve(problem, options, None, params)
 
 
-def solve_rotor_drops_curve(problems: Sequence[RematChain], options: SolveOptions) -> list[Outcome]:
+def solve_rotor_drops_curve(
+    problems: Sequence[RematChain], options: SolveOptions, params: DropsParams = DROPS
+) -> list[Outcome]:
     """Solve for several memories of one chain, whose first grid shares one table.
 
     Memories with an open gap after that grid go on alone, as in `solve_rotor_drops`. On short
     chains, where the exact program takes less than a second, every memory is solved alone. The time
     limit holds for the table, and again for each memory after it.
     """
-    fewest = MOST_STAGES_AT_ONCE + 1
-    return solve_on_one_table(problems, options, curve_with_drops, _solve, fewest)
+
+    def go_on(problem: RematChain, options: SolveOptions, first: Bracket | None) -> Outcome:
+        return _solve(problem, options, first, params)
+
+    fewest = params.most_stages_at_once + 1
+    slots = params.first_slots
+    return solve_on_one_table(problems, options, curve_with_drops, go_on, fewest, slots)
 
 
-def _solve(problem: RematChain, options: SolveOptions, first: Bracket | None) -> Outcome:
+def _solve(
+    problem: RematChain, options: SolveOptions, first: Bracket | None, params: DropsParams
+) -> Outcome:
     clock = Clock(options.time_limit_s)
     chain, memory_bytes = problem.instance, problem.memory_bytes
     least, known_schedule = least_persistent_memory(chain)
@@ -127,15 +165,19 @@ def _solve(problem: RematChain, options: SolveOptions, first: Bracket | None) ->
     if memory_bytes >= chain.store_all_peak_bytes:
         # Rounding up would lose this schedule where the memory barely holds it.
         return Outcome(termination=Termination.COMPLETED, schedule=store_all_schedule(chain))
-    known = _Known(problem, known_schedule, known_schedule.replay(chain).time_ns)
+    known = _Known(problem, known_schedule, known_schedule.replay(chain).time_ns, options)
     with Ending() as ending:
-        for schedule in _starts(problem, options, clock):
+        if isinstance(options.start, ChainSchedule):
+            known.offer(options.start)
+        for schedule in _starts(problem, options, clock, params):
             known.offer(schedule)
-        ending.termination = _search(known, options, clock, first)
+        ending.termination = _search(known, options, clock, first, params)
     return with_cut_bound(known.outcome(ending.termination), problem, options, clock)
 
 
-def _starts(problem: RematChain, options: SolveOptions, clock: Clock) -> Iterator[ChainSchedule]:
+def _starts(
+    problem: RematChain, options: SolveOptions, clock: Clock, params: DropsParams
+) -> Iterator[ChainSchedule]:
     """Yield schedules of other methods whose schedules are all in the class, quick methods first.
 
     Raises
@@ -147,15 +189,15 @@ def _starts(problem: RematChain, options: SolveOptions, clock: Clock) -> Iterato
 
     def hurried() -> SolveOptions:
         """Return options that leave most of the time to the later steps."""
-        limit_s = None if options.time_limit_s is None else SHARE_OF_STARTS * clock.left_s
+        limit_s = None if options.time_limit_s is None else params.share_of_starts * clock.left_s
         limit_s = None if limit_s is None else max(limit_s, _NO_TIME_S)
         return replace(options.quiet(), time_limit_s=limit_s)
 
     # In little time rotor solves its first grid only.
-    if len(chain) > MOST_STAGES_AT_ONCE:
+    if len(chain) > params.most_stages_at_once:
         try:
             of_rotor = persistent_bracket(
-                chain, memory_bytes, ROTOR.first_slots, clock.left_s, options.threads
+                chain, memory_bytes, params.first_slots, clock.left_s, options.threads
             )
         except (TimeoutError, MemoryError):
             of_rotor = Bracket(None, None, is_exact=False)
@@ -167,14 +209,18 @@ def _starts(problem: RematChain, options: SolveOptions, clock: Clock) -> Iterato
             assert isinstance(outcome.schedule, ChainSchedule)
             yield outcome.schedule
         pass_interrupt_on(outcome.termination)
-    if len(chain) <= MOST_EXACT_STAGES and memory_bytes >= least_persistent_memory(chain)[0]:
+    if len(chain) <= params.most_exact_stages and memory_bytes >= least_persistent_memory(chain)[0]:
         search, termination, _ = refine(ChainNeeds(chain), memory_bytes, hurried())
         yield search.schedule
         pass_interrupt_on(termination)
 
 
 def _search(
-    known: _Known, options: SolveOptions, clock: Clock, first: Bracket | None
+    known: _Known,
+    options: SolveOptions,
+    clock: Clock,
+    first: Bracket | None,
+    params: DropsParams,
 ) -> Termination:
     """Close the bracket, by grids and in exact bytes."""
     problem = known.problem
@@ -207,9 +253,9 @@ def _search(
         base_ns = chain.base_time_ns
         return bracket.is_exact or options.is_close_enough(known.time_ns, known.floor_ns, base_ns)
 
-    if len(chain) > MOST_STAGES_AT_ONCE and len(chain) <= MOST_EXACT_STAGES:
+    if len(chain) > params.most_stages_at_once and len(chain) <= params.most_exact_stages:
         try:
-            bracket = first or bracket_at(ROTOR.first_slots, clock.left_s)
+            bracket = first or bracket_at(params.first_slots, clock.left_s)
         except TimeoutError:
             return Termination.TIME_LIMIT
         except MemoryError:
@@ -219,7 +265,7 @@ def _search(
         if is_settled(bracket):
             closed = bracket.is_exact or known.time_ns == known.floor_ns
             return Termination.COMPLETED if closed else Termination.GAP_REACHED
-    if len(chain) <= MOST_EXACT_STAGES:
+    if len(chain) <= params.most_exact_stages:
         found = fastest_with_drops(chain, memory_bytes, remaining(), known.schedule)
         assert found is not None
         search, termination = found
@@ -228,7 +274,9 @@ def _search(
         known.slots, known.states = max(known.slots, search.slots), search.states
         if termination is not Termination.MEMORY_LIMIT:
             return termination
-    refined = refine_on_grids(bracket_at, chain, known.schedule, first, remaining(), clock)
+    refined = refine_on_grids(
+        bracket_at, chain, known.schedule, first, remaining(), clock, params.first_slots
+    )
     known.offer(refined.schedule)
     known.floor_ns = max(known.floor_ns, refined.floor_ns)
     known.slots = max(known.slots, refined.slots)

@@ -24,6 +24,7 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.gap import most_open_ns
 from jettison.solvers.core.outcome import Infeasibility, Outcome, Progress, SolveOptions
+from jettison.solvers.core.params import Params
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.baselines import (
     solve_chen_sqrt,
@@ -33,6 +34,7 @@ from jettison.solvers.remat_chain.baselines import (
 )
 from jettison.solvers.remat_chain.contents_search import (
     MOST_STAGES,
+    MOST_STATES,
     ContentsSearch,
     search_fastest,
     search_smallest,
@@ -42,9 +44,30 @@ from jettison.solvers.remat_chain.least_memory import least_memory_of_any_schedu
 from jettison.solvers.remat_chain.revolve import solve_revolve
 from jettison.solvers.remat_chain.rotor_drops import solve_rotor_drops
 
-# Limits of the search that runs before the program: a second at most, on chains up to this length.
-FEW_STATES = 200_000
-FEW_STAGES = 100
+
+@dataclass(frozen=True, kw_only=True)
+class UnrestrictedParams(Params):
+    """How far the search over all schedules goes.
+
+    Attributes
+    ----------
+    few_states
+        States of the search before the program with drops: a second at most.
+    few_stages
+        On longer chains there is no search before the program.
+    most_states
+        States of the search after the program, where no time limit ends it.
+    most_stages
+        On longer chains there is no search after the program.
+    """
+
+    few_states: int = 200_000
+    few_stages: int = 100
+    most_states: int = MOST_STATES
+    most_stages: int = MOST_STAGES
+
+
+UNRESTRICTED = UnrestrictedParams()
 _BASELINES: tuple[Callable[[RematChain, SolveOptions], Outcome], ...] = (
     solve_store_all,
     solve_periodic,
@@ -102,7 +125,9 @@ class _Known:
         )
 
 
-def solve_unrestricted(problem: RematChain, options: SolveOptions) -> Outcome:
+def solve_unrestricted(
+    problem: RematChain, options: SolveOptions, params: UnrestrictedParams = UNRESTRICTED
+) -> Outcome:
     """Return the fastest of all schedules of a chain, with its proof if the limits allow one.
 
     Returns
@@ -115,26 +140,29 @@ def solve_unrestricted(problem: RematChain, options: SolveOptions) -> Outcome:
     clock = Clock(options.time_limit_s)
     known = _Known(problem, lower_bound_ns=problem.instance.base_time_ns)
     if problem.memory_bytes < least_memory_of_any_schedule(problem.instance):
-        return _refusal(problem, clock)
+        return _refusal(problem, clock, params)
     with Ending() as ending:
+        known = known.with_schedule(options.start)
         for baseline in _BASELINES:
-            known = known.with_schedule(baseline(problem, options).schedule)
-        if len(problem.instance) <= FEW_STAGES:
+            known = known.with_schedule(baseline(problem, options.quiet()).schedule)
+        if len(problem.instance) <= params.few_stages:
             found = search_fastest(
-                problem, known.time_ns, most_states=FEW_STATES, time_limit_s=_left(clock)
+                problem, known.time_ns, most_states=params.few_states, time_limit_s=_left(clock)
             )
             known = known.with_search(found)
             _tell(known, options, clock)
             if found.is_complete or found.termination is Termination.INTERRUPTED:
-                return _ended(known, found, options, clock)
-        return _search_beside_program(known, options, clock)
+                return _ended(known, found, options, clock, params)
+        return _search_beside_program(known, options, clock, params)
     return known.outcome(ending.termination)
 
 
-def _search_beside_program(known: _Known, options: SolveOptions, clock: Clock) -> Outcome:
+def _search_beside_program(
+    known: _Known, options: SolveOptions, clock: Clock, params: UnrestrictedParams
+) -> Outcome:
     """Find the best persistent schedule, then search for one faster by more than the gap."""
     problem = known.problem
-    can_search = len(problem.instance) <= MOST_STAGES
+    can_search = len(problem.instance) <= params.most_stages
     share = 0.5 if can_search else 1.0
     limit_s = None if math.isinf(clock.left_s) else max(share * clock.left_s, 1e-3)
     program_options = replace(options, gap=0, time_limit_s=limit_s)
@@ -154,7 +182,7 @@ def _search_beside_program(known: _Known, options: SolveOptions, clock: Clock) -
         note = "no persistent schedule with drops fits" if refused else None
         return replace(known.outcome(program.termination), note=note)
     if known.schedule is None:
-        smallest = _smallest(problem, clock)
+        smallest = _smallest(problem, clock, params)
         if smallest.lower_bound > problem.memory_bytes:
             return _refused(smallest)
         known = known.with_schedule(smallest.schedule)
@@ -162,16 +190,23 @@ def _search_beside_program(known: _Known, options: SolveOptions, clock: Clock) -
     if known.time_ns is not None:
         base_ns = problem.instance.base_time_ns
         below_ns = known.time_ns - most_open_ns(options.gap, known.time_ns, base_ns)
-    found = search_fastest(problem, below_ns, time_limit_s=_left(clock))
+    most_states = _most_states(params, clock)
+    found = search_fastest(problem, below_ns, most_states=most_states, time_limit_s=_left(clock))
     known = known.with_search(found)
     _tell(known, options, clock)
-    return _ended(known, found, options, clock)
+    return _ended(known, found, options, clock, params)
 
 
-def _ended(known: _Known, found: ContentsSearch, options: SolveOptions, clock: Clock) -> Outcome:
+def _ended(
+    known: _Known,
+    found: ContentsSearch,
+    options: SolveOptions,
+    clock: Clock,
+    params: UnrestrictedParams,
+) -> Outcome:
     """Return the outcome after a search over contents, complete or not."""
     if found.is_complete and known.schedule is None:
-        return _refusal(known.problem, clock)
+        return _refusal(known.problem, clock, params)
     if known.time_ns is not None:
         base_ns = known.problem.instance.base_time_ns
         is_near = options.is_close_enough(known.time_ns, known.lower_bound_ns, base_ns)
@@ -180,9 +215,9 @@ def _ended(known: _Known, found: ContentsSearch, options: SolveOptions, clock: C
     return known.outcome(found.termination)
 
 
-def _refusal(problem: RematChain, clock: Clock) -> Outcome:
+def _refusal(problem: RematChain, clock: Clock, params: UnrestrictedParams) -> Outcome:
     """Return the proof that nothing fits, with the least memory of any schedule if it is found."""
-    return _refused(_smallest(problem, clock), problem.memory_bytes + 1)
+    return _refused(_smallest(problem, clock, params), problem.memory_bytes + 1)
 
 
 def _refused(smallest: ContentsSearch, least_bytes: int = 0) -> Outcome:
@@ -197,16 +232,19 @@ def _refused(smallest: ContentsSearch, least_bytes: int = 0) -> Outcome:
     )
 
 
-def _smallest(problem: RematChain, clock: Clock) -> ContentsSearch:
+def _smallest(problem: RematChain, clock: Clock, params: UnrestrictedParams) -> ContentsSearch:
     """Search for the least memory of any schedule, at most that of a persistent one."""
     chain = problem.instance
     persistent_bytes, schedule = least_memory_with_drops(chain)
     least_bytes = least_memory_of_any_schedule(chain)
     if least_bytes == persistent_bytes:
         return ContentsSearch(least_bytes, schedule, 0, Termination.COMPLETED)
-    if len(chain) > MOST_STAGES:
+    if len(chain) > params.most_stages:
         return ContentsSearch(least_bytes, None, 0, Termination.NODE_LIMIT)
-    found = search_smallest(chain, persistent_bytes, time_limit_s=_left(clock))
+    most_states = _most_states(params, clock)
+    found = search_smallest(
+        chain, persistent_bytes, most_states=most_states, time_limit_s=_left(clock)
+    )
     return found if found.schedule else replace(found, schedule=schedule)
 
 
@@ -217,3 +255,8 @@ def _tell(known: _Known, options: SolveOptions, clock: Clock) -> None:
 
 def _left(clock: Clock) -> float | None:
     return None if math.isinf(clock.left_s) else clock.left_s
+
+
+def _most_states(params: UnrestrictedParams, clock: Clock) -> int | None:
+    """Return the limit of a search without a time limit; None where time and memory end it."""
+    return params.most_states if math.isinf(clock.left_s) else None

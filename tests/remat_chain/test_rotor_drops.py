@@ -19,11 +19,17 @@ from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain import rotor_drops
 from jettison.solvers.remat_chain.drop_search import fastest_with_drops, least_memory_with_drops
 from jettison.solvers.remat_chain.least_memory import least_persistent_memory
-from jettison.solvers.remat_chain.rotor_drops import solve_rotor_drops, solve_rotor_drops_curve
+from jettison.solvers.remat_chain.rotor_drops import (
+    DROPS,
+    solve_rotor_drops,
+    solve_rotor_drops_curve,
+)
 from tests.drawing.chains import random_chain, scaled_chain
 from tests.remat_chain.test_drop_search import LESS_WITH_A_DROP, ONLY_BY_A_DROP
 
 WITHOUT_LIMIT = SolveOptions(time_limit_s=None, gap=0)
+# As if every chain were a long one.
+GRID_FIRST = replace(DROPS, most_stages_at_once=0)
 WITH_DROPS = ScheduleClass.PERSISTENT_WITH_DROPS
 # All of them find persistent schedules.
 WITHIN = ("rotor", "rotor-exact", "revolve", "periodic", "chen-sqrt", "store-all", "recompute-all")
@@ -86,16 +92,13 @@ def test_it_fits_where_rotor_does_not(chain: Chain) -> None:
 
 
 @pytest.mark.parametrize("most_exact", [0, 350])
-def test_long_chains_are_bracketed_on_grids_first(
-    most_exact: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_chains_are_bracketed_on_grids_first(most_exact: int) -> None:
     # As if a chain of 9 stages were a long one, or too long for the exact program.
-    monkeypatch.setattr(rotor_drops, "MOST_STAGES_AT_ONCE", 0)
-    monkeypatch.setattr(rotor_drops, "MOST_EXACT_STAGES", most_exact)
+    params = replace(GRID_FIRST, most_exact_stages=most_exact)
     options = replace(WITHOUT_LIMIT, gap=0.0 if most_exact else 0.01)
     for problem in drawn(5, 3):
         seen: list[Progress] = []
-        outcome = solve_rotor_drops(problem, replace(options, on_progress=seen.append))
+        outcome = solve_rotor_drops(problem, replace(options, on_progress=seen.append), params)
         exact = fastest_with_drops(problem.instance, problem.memory_bytes, WITHOUT_LIMIT)
         assert exact is not None
         (bound,) = (bound for bound in outcome.bounds if bound.method == "rotor-drops")
@@ -107,16 +110,15 @@ def test_long_chains_are_bracketed_on_grids_first(
             assert outcome.termination in {Termination.COMPLETED, Termination.GAP_REACHED}
 
 
-def test_a_curve_is_each_of_its_memories(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rotor_drops, "MOST_STAGES_AT_ONCE", 0)
+def test_a_curve_is_each_of_its_memories() -> None:
     chain = drawn(1, 4)[0].instance
     least, most = least_memory_with_drops(chain)[0], chain.store_all_peak_bytes
     memories = [least - 1, least, (least + most) // 2, most, most + 1]
     problems = [RematChain(chain, memory) for memory in memories]
-    outcomes = solve_rotor_drops_curve(problems, WITHOUT_LIMIT)
+    outcomes = solve_rotor_drops_curve(problems, WITHOUT_LIMIT, GRID_FIRST)
     assert outcomes[0].infeasibility is not None
     for problem, outcome in list(zip(problems, outcomes, strict=True))[1:]:
-        alone = solve_rotor_drops(problem, WITHOUT_LIMIT)
+        alone = solve_rotor_drops(problem, WITHOUT_LIMIT, GRID_FIRST)
         assert time_of(outcome, problem) == time_of(alone, problem)
 
 
@@ -124,14 +126,13 @@ def test_a_curve_is_each_of_its_memories(monkeypatch: pytest.MonkeyPatch) -> Non
     "place",
     ["solve_revolve", "refine", "fastest_with_drops", "solve_periodic", "curve_with_drops"],
 )
-def test_ctrl_c_ends_with_the_best_so_far(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if place == "curve_with_drops":
-        monkeypatch.setattr(rotor_drops, "MOST_STAGES_AT_ONCE", 0)
+def test_ctrl_c_ends_with_the_best_so_far(place: str) -> None:
+    params = GRID_FIRST if place == "curve_with_drops" else DROPS
     for problem in drawn(2, 5):
         with patch(
             f"jettison.solvers.remat_chain.rotor_drops.{place}", side_effect=KeyboardInterrupt
         ):
-            outcome = solve_rotor_drops(problem, WITHOUT_LIMIT)
+            outcome = solve_rotor_drops(problem, WITHOUT_LIMIT, params)
         if (
             problem.memory_bytes >= least_persistent_memory(problem.instance)[0]
             or place != "refine"
@@ -143,7 +144,6 @@ def test_ctrl_c_ends_with_the_best_so_far(place: str, monkeypatch: pytest.Monkey
 def test_where_memory_for_the_exact_program_ends_the_grids_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(rotor_drops, "MOST_STAGES_AT_ONCE", 0)
     real = fastest_with_drops
 
     def stopped(*arguments: object, **more: object) -> object:
@@ -153,6 +153,6 @@ def test_where_memory_for_the_exact_program_ends_the_grids_go_on(
 
     monkeypatch.setattr(rotor_drops, "fastest_with_drops", stopped)
     for problem in drawn(2, 6):
-        outcome = solve_rotor_drops(problem, replace(WITHOUT_LIMIT, gap=0.02))
+        outcome = solve_rotor_drops(problem, replace(WITHOUT_LIMIT, gap=0.02), GRID_FIRST)
         assert outcome.termination in {Termination.COMPLETED, Termination.GAP_REACHED}
         assert outcome.work["slots"] >= 500

@@ -21,7 +21,7 @@ from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain import contents_search, unrestricted
 from jettison.solvers.remat_chain.contents_search import search_fastest, search_smallest
 from jettison.solvers.remat_chain.least_memory import least_memory_of_any_schedule
-from jettison.solvers.remat_chain.unrestricted import solve_unrestricted
+from jettison.solvers.remat_chain.unrestricted import UnrestrictedParams, solve_unrestricted
 from tests.drawing.chains import random_chain, remat_chains, stage_of
 from tests.remat_chain.oracles.brute_force import fastest_in
 from tests.remat_chain.oracles.drops_brute_force import trade_off_with_drops
@@ -153,18 +153,15 @@ def test_a_search_that_is_stopped_brackets_the_optimum() -> None:
     assert bounds[-1] > HARD.base_time_ns
 
 
-def few_states(monkeypatch: pytest.MonkeyPatch, most_states: int, few: int | None = None) -> None:
-    monkeypatch.setattr(contents_search, "MOST_STATES", most_states)
-    monkeypatch.setattr(unrestricted, "FEW_STATES", most_states if few is None else few)
+FEW_STATES = UnrestrictedParams(most_states=10, few_states=10)
+# Next to nothing before the program.
+AFTER_THE_PROGRAM = UnrestrictedParams(most_states=10**6, few_states=1)
 
 
-def test_with_too_few_states_the_program_gives_the_schedule_and_the_search_a_bound(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_with_too_few_states_the_program_gives_the_schedule_and_the_search_a_bound() -> None:
     problem = hard_problem()
     best = search_fastest(problem)
-    few_states(monkeypatch, 10)
-    outcome = solve_unrestricted(problem, SolveOptions(gap=0, time_limit_s=None))
+    outcome = solve_unrestricted(problem, SolveOptions(gap=0, time_limit_s=None), FEW_STATES)
     assert outcome.termination is Termination.NODE_LIMIT
     assert outcome.schedule is not None
     replay = outcome.schedule.replay(problem.instance, problem.memory_bytes)
@@ -175,23 +172,18 @@ def test_with_too_few_states_the_program_gives_the_schedule_and_the_search_a_bou
         assert other is None or replay.time_ns <= other
 
 
-def test_with_a_time_limit_the_search_does_not_stop_at_its_states(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_with_a_time_limit_the_search_does_not_stop_at_its_states() -> None:
     problem = hard_problem()
-    few_states(monkeypatch, 10)
-    outcome = solve_unrestricted(problem, SolveOptions(gap=0, time_limit_s=60))
+    outcome = solve_unrestricted(problem, SolveOptions(gap=0, time_limit_s=60), FEW_STATES)
     assert outcome.termination is Termination.COMPLETED
     assert outcome.bounds[0].time_ns == search_fastest(problem, time_limit_s=60).lower_bound
 
 
-def test_the_program_cuts_the_search_short_and_does_not_change_its_answer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_program_cuts_the_search_short_and_does_not_change_its_answer() -> None:
     problem = hard_problem()
     alone = solve(problem, "unrestricted", gap=0)
-    few_states(monkeypatch, 10**6, few=10)
-    beside = solve(problem, "unrestricted", gap=0)
+    few = {"most_states": 10**6, "few_states": 10}
+    beside = solve(problem, "unrestricted", gap=0, params=few)
     assert (alone.status, beside.status) == ("optimal", "optimal")
     assert alone.time_ns == beside.time_ns
 
@@ -199,9 +191,7 @@ def test_the_program_cuts_the_search_short_and_does_not_change_its_answer(
 @settings(max_examples=60)
 @given(remat_chains(min_stages=2))
 def test_the_search_beside_the_program_agrees_with_the_brute_force(problem: RematChain) -> None:
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        few_states(monkeypatch, 10**6, few=1)
-        result = solve(problem, "unrestricted", gap=0)
+    result = solve(problem, "unrestricted", gap=0, params=AFTER_THE_PROGRAM)
     front = trade_off_with_drops(problem.instance)
     assert result.time_ns == fastest_in(front, problem.memory_bytes)
     assert result.status == ("infeasible" if result.time_ns is None else "optimal")
@@ -221,9 +211,8 @@ def test_ctrl_c_leaves_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyboardInterrupt
 
     problem = hard_problem()
-    few_states(monkeypatch, 10)
     monkeypatch.setattr(unrestricted, "solve_rotor_drops", interrupted)
-    outcome = solve_unrestricted(problem, SolveOptions(gap=0))
+    outcome = solve_unrestricted(problem, SolveOptions(gap=0), FEW_STATES)
     assert outcome.termination is Termination.INTERRUPTED
     # What the first search proved is kept.
     assert outcome.bounds[0].time_ns > HARD.base_time_ns
@@ -240,10 +229,9 @@ def test_ctrl_c_in_the_kernel_ends_the_search_with_its_bound() -> None:
     assert found.lower_bound >= problem.instance.base_time_ns
 
 
-def test_a_gap_that_is_allowed_ends_the_search_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
-    few_states(monkeypatch, 10**6, few=1)
-    exact = solve(hard_problem(), "unrestricted", gap=0)
-    rough = solve(hard_problem(), "unrestricted", gap=0.1)
+def test_a_gap_that_is_allowed_ends_the_search_earlier() -> None:
+    exact = solve(hard_problem(), "unrestricted", gap=0, params=AFTER_THE_PROGRAM)
+    rough = solve(hard_problem(), "unrestricted", gap=0.1, params=AFTER_THE_PROGRAM)
     assert exact.termination is Termination.COMPLETED
     assert rough.termination is Termination.GAP_REACHED
     assert rough.work["states"] < exact.work["states"]
@@ -255,16 +243,15 @@ def test_a_gap_that_is_allowed_ends_the_search_earlier(monkeypatch: pytest.Monke
     assert rough.time_ns - rough.lower_bound_ns <= 0.1 * (rough.time_ns - HARD.base_time_ns) + 1
 
 
-def test_beyond_the_longest_search_there_is_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unrestricted, "MOST_STAGES", 5)
-    monkeypatch.setattr(unrestricted, "FEW_STAGES", 5)
+def test_beyond_the_longest_search_there_is_the_program() -> None:
+    short = UnrestrictedParams(most_stages=5, few_stages=5)
     problem = RematChain(even_chain(8), 12)
-    result = solve(problem, "unrestricted", gap=0)
+    result = solve(problem, "unrestricted", gap=0, params=short)
     assert result.time_ns == solve(problem, "rotor-drops", gap=0).time_ns
     assert {ScheduleClass.ALL, ScheduleClass.PERSISTENT_WITH_DROPS} <= {
         bound.valid_for for bound in result.bounds
     }
-    nothing = solve(RematChain(even_chain(8), 1), "unrestricted")
+    nothing = solve(RematChain(even_chain(8), 1), "unrestricted", params=short)
     assert nothing.infeasibility is not None
     assert nothing.infeasibility.valid_for is ScheduleClass.ALL
 
