@@ -1,4 +1,4 @@
-// What the bindings of all kernels share: arrays that are checked and copied, sequences, the clock.
+// Common parts of the bindings of all kernels: checked copies of arrays, sequences, the clock.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -83,7 +83,7 @@ public:
     explicit Watch(std::optional<double> time_limit_s) {
         const auto now = Clock::now();
         last_ = now;
-        // A limit beyond what the clock can hold, infinity included, is no limit.
+        // A limit that the clock cannot represent, such as infinity, is no limit.
         if (time_limit_s && *time_limit_s < longest_limit_s) {
             deadline_ = now + std::chrono::duration_cast<Clock::duration>(
                                   std::chrono::duration<double>(*time_limit_s));

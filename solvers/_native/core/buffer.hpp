@@ -1,4 +1,4 @@
-// Memory for numbers that are about to be written.
+// Buffer of uninitialized numbers.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ public:
         : data_(static_cast<Number*>(
               ::operator new(static_cast<std::size_t>(size) * sizeof(Number), alignment))) {
 #ifdef __linux__
-        // Large pages are mapped in a fraction of the time. They are a wish, not a need.
+        // Large pages are mapped in a fraction of the time; the buffer works without them, too.
         constexpr std::uintptr_t page = 4096;
         const auto from = reinterpret_cast<std::uintptr_t>(data_.get());
         const std::uintptr_t first = (from + page - 1) / page * page;

@@ -1,4 +1,4 @@
-// How loops over rows are built for several machines at once.
+// Attribute that compiles loops over rows for several vector units at once.
 #pragma once
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)

@@ -79,7 +79,7 @@ Times times_with_drops(int tables, const Arguments&... arguments) {
     return times(solve(Wanted::times, tables_of(tables), arguments...));
 }
 
-// What all of them take; the first one is named where there is one more.
+// Adds the arguments that all functions share; `first` names an additional first one.
 template <typename Function, typename... First>
 void define(nb::module_& m, const char* name, Function function, const First&... first) {
     // No conversions: one that does not fit its type would wrap around in silence.

@@ -1,5 +1,5 @@
-// Schedules from choices: from the root down, those that attain the values of a table, or those that
-// seem to be the fastest.
+// Construction of schedules from the root down, by choices that attain the values of a table or
+// that seem to be the fastest.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace jettison {
 
-// The schedule in so much memory whose sub-problems begin as `choose(sub, m)` says; nothing if that
-// is 0 somewhere. The second part of a choice never depends on how the first one is done.
+// The schedule in memory m whose sub-problems begin with the choice `choose(sub, m)`; nothing if
+// that is 0 somewhere. The second part of a choice does not depend on the schedule of the first.
 template <typename Choose>
 std::optional<Solution> emit(const Grammar& grammar, std::int64_t available, const Choose& choose,
                              const std::function<void()>& poll) {
@@ -67,9 +67,9 @@ std::optional<Solution> emit(const Grammar& grammar, std::int64_t available, con
     return solution;
 }
 
-// Memory is counted in bytes and each part gets no less than its least, so that whatever the
-// estimates are, what comes out fits. Where they are the times of trees, as those of
-// `ExactProgram`, it is no slower than the one of the root. `estimate(sub, m)` is asked for
+// Memory is counted in bytes and each part gets at least its least memory, so that the schedule
+// fits whatever the estimates are. Where these are times of trees, as those of `ExactProgram`, the
+// schedule is no slower than the tree of the root. `estimate(sub, m)` is asked for
 // less than plenty of memory; infinite_ns stands for "not known to be possible". Returns
 // nothing if no choice is left, or the memory is less than the least. O(N) per operation.
 template <typename Estimate>
@@ -84,7 +84,7 @@ std::optional<Solution> descend(const Recurrence& recurrence, std::int64_t avail
     const auto best_choice = [&](const SubProblem& sub, std::int64_t m) {
         std::int64_t best = infinite_ns;
         std::int32_t chosen = 0;
-        // From there on, nothing beats it; a sub-problem of one stage has no other choice.
+        // From that memory on no choice is better; a sub-problem of one stage has no other.
         if (m >= recurrence.plenty(sub) || sub.s == sub.t) return sub.s;
         recurrence.for_each_choice(sub, [&](std::int32_t choice) {
             const Grammar::Rule rule = recurrence.open(sub, choice);

@@ -33,7 +33,7 @@ void ExactProgram::build(const SubProblem& sub) {
     envelope_.clear();
     const std::int64_t plenty = recurrence_.plenty(sub);
     if (sub.s < sub.t) {
-        // No choice is better than saving everything, from where that fits.
+        // Where everything can be saved, no choice is better.
         const Window open{window.first_bytes, std::min(window.last_bytes, plenty - 1)};
         grid_.for_each_choice(
             sub, [&](const PrunedGrid::Choice& choice) { add(sub, choice, open); });

@@ -1,4 +1,4 @@
-// The part of the persistent program that a pruned grid has left, in exact bytes.
+// Exact solution of the part of the persistent program that a pruned grid has left.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace jettison {
 
-// The time of a sub-problem never grows with the memory, so that it is a step function. It is built from those of
-// its parts, for the memory sizes and the choices that the grid has left, and a corner is dropped
-// if its time and the least outside bound of the sizes up to the next corner reach the best time
-// known: no faster tree has it. A function that is asked above its sizes answers with its last
-// time, which is attained there, too. Every value is therefore the time of some tree, and that of
-// the root is the optimum if the optimum is faster than the best time known.
+// The time of a sub-problem never grows with the memory, so that it is a step function. It is built
+// from those of its parts, for the memory sizes and the choices that the grid has left. A corner is
+// dropped if its time plus the least outside bound of the sizes up to the next corner reaches the
+// best time known: no faster tree has it. Above its sizes a function has its last time, which is
+// attained there, too. Every value is therefore the time of some tree, and that of the root is the
+// optimum if the optimum is faster than the best time known.
 class ExactProgram {
 public:
     using Poll = std::function<void()>;  // may throw to stop
@@ -28,7 +28,7 @@ public:
 
     ExactProgram(const Recurrence& recurrence, const PrunedGrid& grid, std::int64_t best_ns);
 
-    // Returns whether it came to the end of the program within the limits.
+    // Returns whether the program was solved within the limits.
     bool solve(const Limits& limits, const Poll& poll);
 
     // After `solve`: the time of a tree of a sub-problem in this memory, or infinite_ns.

@@ -13,8 +13,8 @@
 namespace jettison {
 namespace {
 
-// Bounds that are some slots too high lead to schedules that do not run into a lack of memory, and
-// which number of slots is the best one cannot be told: all of these are tried.
+// Bounds at a memory lowered by some slots lead to schedules that do not run out of memory. The
+// best number of slots cannot be known in advance: all of these are tried.
 constexpr std::int64_t handicaps[] = {0, 1, 2, 3};
 
 // A corner is visited about this many times for each slot that a choice has left (measured: 2 to
@@ -72,13 +72,13 @@ void ExactSearch::improve(const PrunedGrid& grid, const Poll& poll) {
     }
 }
 
-// Solves what is left in exact bytes if that is cheap beside the grids, or if they are of no use.
+// Solves the rest in exact bytes if that is cheap beside the grids, or if the grids drop nothing.
 void ExactSearch::finish(const PrunedGrid& grid, const Poll& poll) {
     const std::int64_t open_work = grid.open_work();
     const bool is_finest = !can_refine(grid);
     const std::int64_t affordable = grid.operations() / sums_per_corner;
-    // The grids are refined while they drop a good part at each step, because that costs less than
-    // to solve this part, down to where the rest is next to nothing.
+    // The grids are refined while each step drops a good part, which costs less than solving that
+    // part exactly, until almost nothing is left.
     const bool is_small = corners_per_slot * open_work <= affordable / 8;
     const bool shrinks = open_work < last_open_work_ - last_open_work_ / 8;
     last_open_work_ = open_work;

@@ -1,4 +1,4 @@
-// The persistent program in exact bytes and nanoseconds, from coarse grids to fine ones.
+// Exact search for the persistent optimum, from coarse grids to fine ones.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ struct SearchLimits {
 //
 //   1. bound the sub-chains in the slots of a grid that are left, from inside (`PrunedGrid`); the
 //      bound of the whole chain is a lower bound;
-//   2. look for a faster schedule, led by these bounds (`descend`);
-//   3. drop what cannot be part of a schedule that is faster than the best one (`PrunedGrid`);
-//   4. when little is left, solve that in exact bytes (`ExactProgram`), and be done.
+//   2. look for a faster schedule, guided by these bounds (`descend`);
+//   3. drop slots and choices that no faster schedule has (`PrunedGrid`);
+//   4. when little is left, solve that in exact bytes (`ExactProgram`), which ends the search.
 //
 // The grids decide how much work there is, never the result. A call that is left by an exception
 // keeps the bracket that it has reached; the next one starts again from the first grid.
@@ -32,12 +32,12 @@ class ExactSearch {
 public:
     using Poll = std::function<void()>;  // may throw to stop
 
-    // `known_time_ns` is the time of some schedule that fits: only faster ones are sought.
+    // `known_time_ns` is the time of some schedule that fits: only faster ones are searched for.
     ExactSearch(ExactChain chain, std::int64_t available_bytes, std::int64_t known_time_ns,
                 const SearchLimits& limits);
 
-    // Throws std::bad_alloc if the next grid is beyond the limits, and what is left in exact bytes
-    // is, too.
+    // Throws std::bad_alloc if the limits allow neither the next grid nor the exact solution of the
+    // rest.
     void refine(const Poll& poll);
 
     std::int64_t lower_bound_ns() const { return lower_bound_ns_; }

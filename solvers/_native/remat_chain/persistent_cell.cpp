@@ -1,4 +1,4 @@
-// The innermost loops of the persistent program, written so that each is a run of vectors.
+// Innermost loops of the persistent program, written so that compilers vectorize them.
 #include "remat_chain/persistent_cell.hpp"
 
 #include <algorithm>
@@ -14,12 +14,12 @@ JETTISON_INLINE Time smaller(Time x, Time y) {
     return x < y ? x : y;
 }
 
-// How many numbers of slots of the chunk at m lie below a threshold.
+// How many entries of the chunk at m are below a threshold.
 JETTISON_INLINE std::int64_t below(std::int64_t threshold, std::int64_t m) {
     return std::clamp<std::int64_t>(threshold - m, 0, chunk);
 }
 
-// The chunk of a row of so many chunks at m - distance; what begins before the row is infinite.
+// The chunk at m - distance of a row; entries before the beginning of the row are infinite.
 template <typename Time>
 JETTISON_INLINE const Time* chunk_before(const Time* row, std::int64_t chunks, std::int64_t m,
                                          std::int64_t distance) {

@@ -14,7 +14,7 @@ constexpr Time infinite = std::numeric_limits<Time>::max() / 2;
 constexpr std::int64_t chunk = 16;
 constexpr std::int64_t block = 16;
 
-// What the splits of a cell combine, first parts or second parts. For each chunk, the values of
+// The first parts, or the second parts, of a cell's splits. For each chunk, the values of
 // all splits lie side by side. A sample is the value at the end of a chunk; for each split, the
 // samples of all chunks lie side by side.
 template <typename Time>
@@ -24,7 +24,7 @@ struct Parts {
     Time* samples;        // [splits][sample_stride]
 };
 
-// First parts and second parts that belong together.
+// First parts and second parts of the same splits.
 template <typename Time>
 struct Splits {
     std::int64_t count;
@@ -32,7 +32,7 @@ struct Splits {
     Parts<Time> right;  // each shifted by its input
 };
 
-// The row takes its place beside those of its parts, so that larger cells find it among theirs.
+// The row is stored beside those of its parts, where larger cells read it.
 template <typename Time>
 struct Cell {
     std::int64_t chunks;
@@ -64,7 +64,7 @@ struct Cell {
 // No row increases with m, and neither does a sum of two. So the best sum at the end of each chunk
 // is found first, from the samples. It bounds the chunk that follows from above; and a block of
 // splits whose best sum at the end of that chunk is no smaller cannot improve on it anywhere in
-// the chunk and is left out. The answer is exact, and most of the work is never done.
+// the chunk and is left out. The answer is exact, and most of the work is avoided.
 void fill_cell(const Cell<std::int32_t>& cell);
 void fill_cell(const Cell<std::int64_t>& cell);
 

@@ -94,8 +94,8 @@ std::vector<std::optional<Solution>> solve(const SlottedChain& chain,
     return solutions;
 }
 
-// In how many slots there is a schedule at all. Without tables of E a bit more may be needed: what
-// is left in doubt is asked again.
+// The least number of slots with a schedule. Without tables of E slightly more may be needed: such
+// budgets are solved again.
 std::int64_t least_slots(const SlottedChain& chain, const std::function<void()>& poll) {
     const Recurrence recurrence(widened(chain), infinite_ns, poll);
     return recurrence.least(recurrence.root());
@@ -104,10 +104,10 @@ std::int64_t least_slots(const SlottedChain& chain, const std::function<void()>&
 }  // namespace
 
 // A table of 32 bits takes half the memory and half the time. Sums that it cannot hold count as
-// infeasible there. On the way to a schedule of time T no entry exceeds T, because
-// what a table holds for a part is no more than what it holds for the whole, and no sum exceeds T plus a forward pass. So an answer of that
-// table is the fastest if it leaves room for a forward pass, and "none" is true where the memory
-// does not suffice for any. What is left in doubt is asked again in 64 bits.
+// infeasible there. On the way to a schedule of time T no entry exceeds T, because the entry of a
+// part is no more than that of the whole, and no sum exceeds T plus a forward pass. So an answer of
+// that table is the fastest if a forward pass can be added to it in 32 bits, and "none" is right
+// where the memory is too small for any schedule. Other budgets are solved again in 64 bits.
 std::vector<std::optional<Solution>> solve_persistent(const SlottedChain& chain,
                                                       const std::vector<std::int32_t>& budgets,
                                                       Wanted wanted,

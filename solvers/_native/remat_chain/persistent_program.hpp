@@ -9,7 +9,7 @@
 
 namespace jettison {
 
-// The operations of Table 1 and the drop, in the order in which the Python side names them.
+// The operations of Table 1 and the drop, in the order that the Python side uses.
 enum class Operation : std::int8_t { forward_all, forward_checkpoint, forward_none, backward, drop };
 
 struct Step {

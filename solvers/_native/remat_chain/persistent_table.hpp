@@ -1,4 +1,4 @@
-// The tables of a persistent program: where their values lie, and in which order they are filled.
+// Tables of a persistent program: the layout of their values, and the order of filling.
 #pragma once
 
 #include <algorithm>
@@ -91,11 +91,11 @@ public:
     }
 
 private:
-    // So many t are filled side by side: what they read of one s is read once, and what they keep
-    // stays in cache while s descends.
+    // Number of t that are filled side by side: their common parts are read once for each s, and
+    // their columns stay in cache while s descends.
     static constexpr std::int64_t strip = 4;
 
-    // What is read of one t, for p = 0 or p = 1.
+    // The rows that cells of one t read, for p = 0 or p = 1.
     struct Column {
         explicit Column(const PersistentTable& table)
             : block_least((2 * units_in(table.stages_, block) + 1) * chunk) {
@@ -117,7 +117,7 @@ private:
     // For p = 0 and p = 1.
     using Columns = std::vector<Column>;
 
-    // A strip needs of the strips before it what they hold of its s.
+    // A strip reads rows of the strips before it with the same s.
     struct Progress {
         Progress(std::int64_t strips, std::int64_t none) : lowest(index(strips)), stopped(false) {
             for (auto& s : lowest) s = none;
@@ -168,7 +168,7 @@ private:
         return rest >= infinite<std::int64_t> ? rest : forward + rest;
     }
 
-    // What F_all takes of the memory that a table counts.
+    // The slots that F_all takes of the memory that a table counts.
     std::int64_t freed_slots(const SubProblem& sub) const {
         const std::size_t stage = index(sub.s - 1);
         const std::int64_t saved = chain_.saved_slots[stage];
@@ -209,7 +209,7 @@ private:
         const std::size_t stage = index(s - 1);
         const std::int64_t all_need = chain_.forward_all_need[at(sub)];
         const std::int64_t size = chunks_ * chunk;
-        // What follows can be saved as well, from its saturation on.
+        // From its saturation on, the following stages can be saved as well.
         const std::int64_t rest = s < t ? freed_slots(sub) + column.saturation : 0;
         const std::int64_t saturation =
             std::clamp<std::int64_t>(std::max(all_need, rest), 0, size);

@@ -33,7 +33,7 @@ PrunedGrid::PrunedGrid(const Recurrence& recurrence, std::int32_t slots, std::in
 
 void PrunedGrid::bound_all(const Poll& poll) {
     const auto slots = static_cast<std::int32_t>(slots_.count);
-    // The rows, and later outside bounds; before, the table that they are copied from.
+    // The rows, and later the outside bounds; at first the table from which rows are copied.
     check_memory(2 * static_cast<std::int64_t>(cells_.size()) * (slots + 1) *
                  std::int64_t{sizeof(std::int32_t)});
     recurrence_.for_each_sub_problem([&](const SubProblem& sub) {
@@ -207,8 +207,8 @@ void PrunedGrid::prune_choice(const SubProblem& sub, const Choice& choice, std::
     kept.push_back({choice.choice, static_cast<std::int32_t>(from), static_cast<std::int32_t>(to)});
     open_work_ += to - from + 1;
 
-    // What is handed on from slots in between that are dropped reaches the limit as well where it
-    // arrives, so that they need not be told apart.
+    // Bounds handed on from dropped slots in between reach the limit at their target as well, so
+    // that these slots need no special treatment.
     const auto hand_on = [&](std::int32_t* out, const std::int32_t* sibling, std::int64_t first,
                              std::int64_t last) {
         if (first > last) return;
@@ -293,7 +293,7 @@ std::int32_t PrunedGrid::own_units(const SubProblem& sub) const {
     return capped(times_.own(sub));
 }
 
-// The first slot whose every size is plenty for a sub-problem.
+// The first slot in which every size suffices to save all stages of a sub-problem.
 std::int64_t PrunedGrid::first_plenty(const SubProblem& sub) const {
     const std::int64_t plenty = recurrence_.plenty(sub);
     return plenty == 0 ? 0 : slots_.rounded_up(plenty) + 1;

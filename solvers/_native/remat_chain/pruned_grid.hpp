@@ -1,4 +1,4 @@
-// A grid over the part of a persistent program that can still hold a faster schedule.
+// Grid of memory slots over the part of a persistent program that may contain a faster schedule.
 #pragma once
 
 #include <cstddef>
@@ -54,23 +54,23 @@ public:
         std::int32_t first, last;
     };
 
-    // Times are counted in units of `unit_ns`. Throws std::bad_alloc when what is kept would need
-    // more than `most_bytes`, here and in all that follows.
+    // Times are counted in units of `unit_ns`. This and the other functions throw std::bad_alloc
+    // when the rows would need more than `most_bytes`.
     PrunedGrid(const Recurrence& recurrence, std::int32_t slots, std::int64_t unit_ns,
                std::int64_t most_bytes);
 
     // The inside bounds of everything: O(N^3 slots) time.
     void bound_all(const Poll& poll);
-    // Halves the slots and bounds what is left.
+    // Halves the slots and computes inside bounds of what is left.
     void refine(const Poll& poll);
     bool can_refine() const;
 
-    // The outside bounds, and what they drop; `best_ns` is the time of some schedule.
+    // Computes outside bounds and drops by them; `best_ns` is the time of some schedule.
     void prune(std::int64_t best_ns, const Poll& poll);
 
     const Slots& slots() const { return slots_; }
-    // A bound on the time of a sub-problem, `handicap` slots below m where there are so many; infinite_ns where
-    // nothing is left. The bounds of a handicap are none: they only guide.
+    // A bound on the time of a sub-problem, taken `handicap` slots below m if possible; infinite_ns
+    // where nothing is left. With a handicap it is no bound and serves only as a guide.
     std::int64_t inside_ns(const SubProblem& sub, std::int64_t memory_bytes,
                            std::int64_t handicap) const;
     // After `prune`: a bound on the time outside of a sub-problem, over the slots of these sizes.

@@ -1,4 +1,4 @@
-// The recurrence of a persistent program in exact bytes and nanoseconds, with and without drops.
+// Recurrence of the persistent program in exact bytes and nanoseconds, with and without drops.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace jettison {
 
-// What is asked of the stages s..t, with their input and the gradient of t in memory. With p = 1,
-// what t saves is there, too, so that F_all^t need not run.
+// The kinds of sub-problems of the stages s..t, with their input and the gradient of t in memory.
+// With p = 1 the saved tensors of t are in memory, too, so that F_all^t need not run.
 //   whole     C_p: the backwards of t..s. The input is there throughout and is not counted.
 //   dropping  E_p: the backwards of t..s+1. F_all^s runs on the way, and its input, which is
 //             counted, is dropped right after it: what s saves and the gradient of s are left.
@@ -67,7 +67,7 @@ public:
     std::int64_t own(std::int32_t s, std::int32_t t) const {
         return own_[index(t)] - own_[index(s - 1)];
     }
-    // Each operation that a sub-problem cannot do without, once.
+    // The sum of one run of each operation that a sub-problem needs.
     std::int64_t own(const SubProblem& sub) const {
         std::int64_t time = own(sub.s, sub.t);
         if (drops_input(sub.kind)) time -= own(sub.s, sub.s) - forward(sub.s);
@@ -82,7 +82,7 @@ private:
     std::vector<std::int64_t> own_;      // and of the forward and backward times
 };
 
-// What the sub-problems are made of. Stages count from 1. With i = input(s) where the input is
+// The choices of a sub-problem. Stages count from 1. With i = input(s) where the input is
 // counted (E), and 0 where it is not (C), the choices of s < t are
 //
 //   s    F_all^s    own(s) + C_p(s+1, t, m - saved(s))   for C, if m >= need_all
@@ -121,7 +121,7 @@ public:
                index(static_cast<int>(sub.kind));
     }
 
-    // All sub-problems, each after those that it is made of.
+    // All sub-problems, each after its parts.
     template <typename Visit>
     void for_each_sub_problem(const Visit& visit) const {
         for (std::int32_t t = 1; t <= chain_.stages; ++t) for_each_above(t, visit);
@@ -135,7 +135,7 @@ public:
             }
         }
     }
-    // The same in the opposite order, each before those that it is made of.
+    // The same in the opposite order, each before its parts.
     template <typename Visit>
     void for_each_below(std::int32_t t, const Visit& visit) const {
         for (std::int32_t s = 1; s <= t; ++s) {
@@ -202,7 +202,7 @@ private:
     StageTimes times_;
 };
 
-// The same, with what each sub-problem needs at least, and what is more than it can use.
+// The same, with two memories of each sub-problem: its least memory, and plenty of memory.
 class Recurrence : public Grammar {
 public:
     Recurrence(ExactChain chain, std::int64_t available_bytes, const std::function<void()>& poll)
@@ -232,8 +232,8 @@ public:
 
     std::int64_t available_bytes() const { return available_bytes_; }
 
-    // The time is finite from the one on, and no more than each stage's own times from the other
-    // on, where all can be saved; amounts above the available memory are only known to be so.
+    // From the least memory on the time is finite; from plenty on all stages can be saved, and the
+    // time is the sum of their own times. Amounts above the available memory are not exact.
     std::int64_t least(const SubProblem& sub) const { return least_[cell(sub)]; }
     std::int64_t plenty(const SubProblem& sub) const { return plenty_[cell(sub)]; }
 

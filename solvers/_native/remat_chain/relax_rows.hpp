@@ -1,4 +1,4 @@
-// The innermost loops of the pruned grids: sums and minima of rows of times.
+// Innermost loops of the pruned grids: sums and minima of rows of times.
 #pragma once
 
 #include <cstddef>

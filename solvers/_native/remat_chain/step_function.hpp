@@ -17,14 +17,14 @@ using StepFunction = std::vector<Corner>;
 
 std::int64_t value_at(const StepFunction& function, std::int64_t memory_bytes);
 
-// Where a sum is taken: from the first to the last of these memory sizes.
+// The window of memory sizes over which a sum is taken, both ends included.
 struct Window {
     std::int64_t first_bytes;
     std::int64_t last_bytes;
 };
 
-// Appends to `out` the corners of m -> time + right(m - size) over a window. The right function is
-// kept as it is above its own window, so that the sum is finite, if perhaps too slow, there too.
+// Appends to `out` the corners of m -> time + right(m - size) over a window. Above its own window
+// the right function keeps its last value, so that the sum is finite there, if perhaps too slow.
 void append_shifted(StepFunction& out, const StepFunction& right, std::int64_t size,
                     std::int64_t time_ns, const Window& window);
 

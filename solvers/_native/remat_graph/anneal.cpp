@@ -7,7 +7,7 @@
 namespace jettison {
 namespace {
 
-// Lengths of rounds in moves for each node, and the least one.
+// Lengths of rounds in moves per node, and the least length.
 constexpr std::int64_t first_moves_per_node = 30;
 constexpr std::int64_t least_moves = 300;
 constexpr std::int64_t longer_each_round = 3;
@@ -15,7 +15,7 @@ constexpr std::int64_t longer_each_round = 3;
 constexpr double first_temperature = 1.0;
 constexpr double first_temperature_from_best = 0.2;
 constexpr double last_temperature = 0.002;
-// The price and the temperature change after so many moves.
+// Number of moves after which price and temperature change.
 constexpr std::int64_t moves_per_price = 200;
 constexpr double price_factor = 1.05;
 constexpr double least_fitting = 0.2;

@@ -13,16 +13,16 @@
 namespace jettison {
 
 // Rounds of annealing, each several times as long as the one before. What a round minimizes is the
-// time plus a price on memory above the limit, and the price is adapted so that a third of the
-// states or so fit. If a round ends in vain, a search for the least peak takes over until something
-// fits.
+// time plus a price on memory above the limit, and the price is adapted so that about a third of
+// the states fit. If a round finds no state that fits, a search for the least peak takes over until
+// one does.
 class RematAnneal {
 public:
     // `floor_ns`: no schedule is faster, and one that is as fast ends the search.
     RematAnneal(RecomputedGraph graph, std::int64_t memory_bytes, std::int64_t floor_ns,
                 std::int32_t rounds, std::uint64_t seed);
 
-    // Abandons the round and begins anew with the shortest one, from a staged schedule, given by
+    // Ends the round and begins again with the shortest one, from a staged schedule, given by
     // the nodes that it computes in order. It need not fit, and counts as any other state if it
     // does. Throws std::invalid_argument if it is no staged schedule of the graph.
     void start_from(const std::vector<std::int32_t>& sequence);
@@ -30,7 +30,7 @@ public:
     std::int64_t floor_ns() const { return floor_ns_; }
     void set_floor_ns(std::int64_t floor_ns) { floor_ns_ = floor_ns; }
 
-    // Tries so many moves, or fewer if the search ends. `poll` may throw between two moves.
+    // Tries a number of moves, or fewer if the search ends. `poll` may throw between two moves.
     void run(std::int64_t moves, const std::function<void()>& poll);
 
     bool is_over() const { return round_ >= rounds_ || (has_best_ && best_ns_ <= floor_ns_); }
@@ -56,7 +56,7 @@ private:
     std::int32_t rounds_;
     std::uint64_t seed_;
     RematMoves moves_;
-    // There while nothing fits.
+    // Exists while no schedule is known that fits.
     std::optional<RematPeak> peak_;
 
     double mean_ns_;
@@ -74,7 +74,7 @@ private:
     bool has_best_ = false;
     std::int64_t best_ns_ = 0;
     std::vector<Recomputation> best_;
-    // Whether the state is a start that was given and no round has begun from it yet.
+    // Whether the state is a given start from which no round has begun yet.
     bool is_started_ = false;
 };
 

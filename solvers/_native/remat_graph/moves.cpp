@@ -135,11 +135,10 @@ void RematMoves::evict() {
     }
 }
 
-// Adds a recomputation and, for up to a random number of inputs in turn that are no longer in
-// memory then, theirs; the lives of the other inputs become longer. Only the first one can free
-// memory, and each takes its time and is one more computation that may be above the limit: that
-// bounds the energy from below while the set grows, and most sets are given up long before they
-// are complete.
+// Adds a recomputation and those of its missing ancestors, up to a random number; the lives of the
+// other inputs become longer. Only the first recomputation can free memory, and each takes its time
+// and is one more computation that may be above the limit: that bounds the energy from below while
+// the set grows, and most sets are given up long before they are complete.
 void RematMoves::plan(Recomputation first) {
     // The smaller of two draws: with more than a thousand nodes, large sets take most of the time.
     const std::int64_t draw = below(most_halvings_ + 1);
@@ -152,7 +151,7 @@ void RematMoves::plan(Recomputation first) {
     const auto put = [&](Recomputation one, const RematState::Computation& before) {
         planned_.push_back(one);
         is_planned_[at(one.node)] = 1;
-        // An earlier recomputation may lose all its reads to this one, and then makes up for it.
+        // An earlier recomputation may lose all its reads to this one; removing it compensates.
         if (before.place >= 0) return;
         left -= per_ns_ * static_cast<double>(graph_.duration_ns[at(one.node)]) +
                 per_excess_ * static_cast<double>(state_.own_excess(one, gone_bytes));
@@ -181,7 +180,7 @@ void RematMoves::plan(Recomputation first) {
         add(one);
     }
     for (const Recomputation one : planned_) {
-        // What was recomputed for these reads only has lost them.
+        // Recomputations that served only these reads have lost them.
         const auto& before = state_.computed_by(one.node, one.stage - 1);
         const Recomputation earlier{one.node, before.stage};
         if (is_unread(earlier.node, earlier.stage)) remove_with_unread(earlier);

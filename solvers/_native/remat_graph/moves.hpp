@@ -39,15 +39,15 @@ public:
 
     // Makes these the recomputations.
     void restore(const std::vector<Recomputation>& wanted);
-    // Takes out what nobody reads.
+    // Removes recomputations that are not read.
     void drop_unread();
 
-    // Each changes the state, or leaves it as it is where the draw makes no sense.
+    // Each changes the state, or leaves it unchanged where the drawn move is impossible.
     void evict();
     void drop();
     void shift();
 
-    // One or two of them, as suits a state above the limit; a number below 100 says which.
+    // Makes one or two moves that suit a state above the limit; a number below 100 selects them.
     void towards_less_memory(std::int64_t percent);
 
     bool has_changed() const { return !changes_.empty(); }

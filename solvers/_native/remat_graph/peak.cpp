@@ -7,12 +7,12 @@
 namespace jettison {
 namespace {
 
-// Length of the first attempt in moves for each node, and what one in vain multiplies it by.
+// Length of the first attempt in moves per node, and its factor after an attempt without success.
 constexpr double moves_per_node = 100;
 constexpr double longer_in_vain = 1.5;
-// The first step as a share of the peak. One in vain halves it; the last one is a byte.
+// The first step as a share of the peak. A failed attempt halves it; the last step is a byte.
 constexpr double first_step = 1.0 / 32;
-// Temperatures in mean sizes of a node, and what one computation of mean duration costs in them.
+// Temperatures, and the cost of a computation of mean duration, in mean sizes of a node.
 constexpr double first_temperature = 1.0;
 constexpr double last_temperature = 0.002;
 constexpr double time_weight = 0.01;

@@ -11,15 +11,15 @@
 namespace jettison {
 
 // Step by step towards less memory. An attempt anneals the memory above a limit that lies one step
-// below the least peak known. The first state that fits ends it, and the next attempt goes on from
-// there; one in vain halves the step, and the next attempt is longer.
+// below the least peak known. The first state that fits ends it, and the next attempt continues
+// from there; a failed attempt halves the step, and the next attempt is longer.
 class RematPeak {
 public:
     // A peak of `stop_at_bytes` or less ends the search.
     RematPeak(std::shared_ptr<const RecomputedGraph> graph, std::int64_t stop_at_bytes,
               std::uint64_t seed);
 
-    // Tries so many moves, or fewer if the search ends. `poll` may throw between two moves.
+    // Tries a number of moves, or fewer if the search ends. `poll` may throw between two moves.
     void run(std::int64_t moves, const std::function<void()>& poll);
     // Tries one move.
     void step();
@@ -32,7 +32,7 @@ public:
     std::int64_t tried() const { return tried_; }
 
 private:
-    // Halvings of the first step, so many that a byte is next.
+    // Number of halvings of the first step after which the step is a byte.
     static constexpr int last_step = 7;
 
     void begin_attempt();

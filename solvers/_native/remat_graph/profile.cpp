@@ -11,7 +11,7 @@ std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 std::ptrdiff_t offset(std::size_t place) { return static_cast<std::ptrdiff_t>(place); }
 
-// What is above the limit, rounded up to a multiple of the unit, in units.
+// The excess over the limit, rounded up to a multiple of the unit, in units.
 JETTISON_INLINE std::int64_t units_above(std::int64_t bytes, std::int64_t limit, int unit_bits) {
     const std::int64_t above = bytes > limit ? bytes - limit : 0;
     const auto rounded_up = static_cast<std::uint64_t>(above) + (std::uint64_t{1} << unit_bits) - 1;
@@ -50,7 +50,7 @@ std::int64_t largest(const std::int64_t* used, std::size_t count) {
     return most;
 }
 
-// What the sum above the limit loses if each is so many bytes less.
+// By how much the sum of excesses falls if each amount is lowered by a number of bytes.
 JETTISON_CLONES
 std::int64_t sum_relieved(const std::int64_t* used, std::size_t count, std::int64_t bytes,
                           std::int64_t limit, int unit_bits) {
@@ -62,7 +62,7 @@ std::int64_t sum_relieved(const std::int64_t* used, std::size_t count, std::int6
     return sum;
 }
 
-// The place of the first one above the limit; `count` if there is none.
+// The index of the first amount above the limit; `count` if there is none.
 JETTISON_CLONES
 std::size_t first_above(const std::int64_t* used, std::size_t count, std::int64_t limit) {
     constexpr std::size_t step = 16;

@@ -1,4 +1,4 @@
-// The memory that each computation of a staged schedule uses.
+// Memory profile of a staged schedule: the memory that each computation uses.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ inline std::int32_t node_of(Moment when) { return static_cast<std::int32_t>(when
 // computations, and an insertion moves no other stage.
 class RematProfile {
 public:
-    // So many computations are never exceeded; the sum of excesses relies on it.
+    // Limit on the number of computations, on which the sum of excesses relies.
     static constexpr std::size_t most_computations = std::size_t{1} << 20;
 
     // Every node once, each in its own stage, with what it uses. The unit of the excess is 2 to the
@@ -37,7 +37,7 @@ public:
     // the unit, in units.
     std::int64_t excess() const { return excess_; }
     std::int64_t unit_bytes() const { return std::int64_t{1} << unit_bits_; }
-    // What a computation that uses so many bytes adds to it.
+    // The part of that sum from a computation that uses a number of bytes.
     std::int64_t excess_of(std::int64_t bytes) const;
     std::int64_t peak_bytes() const;
     std::size_t computations() const { return computations_; }
@@ -51,8 +51,8 @@ public:
     // excess must not be zero.
     Moment above_limit(Moment from) const;
 
-    // How much of the excess would go if the computations from one moment on and before another
-    // used so many bytes less.
+    // By how much the excess would fall if the computations from one moment on and before another
+    // used fewer bytes.
     std::int64_t relief(Moment from, Moment to, std::int64_t bytes) const;
 
     void insert(Moment when, std::int64_t used_bytes);
@@ -75,7 +75,7 @@ private:
     void find_peak(std::size_t stage);
     void change_part(std::size_t stage, std::size_t from, std::size_t to, std::int64_t bytes);
     void change_stages(std::size_t from, std::size_t to, std::int64_t bytes);
-    // Of a stage that has been changed as a whole, and only its peak been counted.
+    // For a stage that was changed as a whole, of which only the peak was updated.
     void change_others(std::size_t stage, std::int64_t bytes);
 
     std::int64_t limit_bytes_;

@@ -19,7 +19,7 @@ int unit_bits(const RecomputedGraph& graph) {
     return bits;
 }
 
-// What each node uses when nothing is computed twice.
+// The memory that each node uses without recomputations.
 std::vector<std::int64_t> used_once_bytes(const RecomputedGraph& graph) {
     std::vector<std::int64_t> change_bytes(at(graph.nodes) + 1, 0);
     for (std::int32_t node = 0; node < graph.nodes; ++node) {
@@ -88,7 +88,7 @@ std::size_t RematState::covering(std::int32_t node, std::int32_t stage) const {
 
 const RematState::Computation* RematState::computed_at(std::int32_t node, Moment when) const {
     const std::int32_t stage = stage_of(when);
-    // In its own stage a node with a larger position has its turn later.
+    // Within a stage nodes run in the order of their positions.
     const std::int32_t by = node > node_of(when) ? stage - 1 : stage;
     if (node > by) return nullptr;
     return &computed_by(node, by);
@@ -124,7 +124,7 @@ std::int32_t RematState::next_read_stage(std::int32_t node, Moment after) const 
     return stage_of(next);
 }
 
-// What crosses a moment is in memory with the next computation, which is not its own.
+// A value that is alive across a moment is in memory during the next computation.
 std::int64_t RematState::crossing_bytes(Moment when) const {
     const std::int32_t next = profile_.node_from(when);
     return profile_.used_bytes_from(when) - graph_.workspace_bytes[at(next)] -

@@ -52,10 +52,10 @@ public:
     void add(Recomputation one);
     void remove(Recomputation one);
 
-    // How much excess goes, at most, because a value no longer waits for this recomputation.
+    // Upper bound on the excess that falls because a value no longer waits for this recomputation.
     std::int64_t relief(Recomputation one) const;
-    // How much excess a recomputation adds in its own moment if a value of so many bytes that is
-    // in memory then goes at the same time, and nothing comes. At least, that is.
+    // Lower bound on the excess that a recomputation adds in its own moment if a value of a number
+    // of bytes leaves memory at the same time, and none is added.
     std::int64_t own_excess(Recomputation one, std::int64_t gone_bytes) const;
 
     std::int64_t time_ns() const { return time_ns_; }

@@ -12,7 +12,7 @@
 // is taken from D - c1. It is nondecreasing in A: where h_B shrinks, the idle time grows by as
 // much as min(D, h_B) shrinks.
 //
-// So C is a curve over D (offload_curve.hpp), computed for all D at once: only av is ever rounded.
+// So C is a curve over D (curve.hpp), computed for all D at once: only av is ever rounded.
 //
 // Grids. The lower grid holds curves at multiples of a slot of av and rounds av up, the upper grid
 // rounds it down. `all` is nondecreasing in its inner value, and `ck` in c1 and c2 together,
@@ -31,7 +31,7 @@
 
 namespace jettison {
 
-// Curves that stay where they are until all of them go.
+// Arena of curves, which are freed all together.
 class CurveStore {
 public:
     explicit CurveStore(Budget& budget) : budget_(budget) {}
@@ -62,7 +62,7 @@ private:
     std::size_t used_ = 0;
 };
 
-// The recurrence. `Table` says how the curves of smaller sub-chains are found:
+// The recurrence. `Table` provides the curves of smaller sub-chains:
 //   curve(i, j, av), rotor(), rotor_slots(av), and how one is simplified before it is kept.
 template <typename Table>
 class BackwardRecurrence {
@@ -127,7 +127,7 @@ private:
         Curve best, other, found;
     };
 
-    // What is known of the choices `ck k` before any of their curves is.
+    // Bounds on the choices `ck k` that need none of their curves.
     struct Splits {
         Splits(BackwardRecurrence& recurrence, std::int32_t first, std::int32_t last,
                std::int64_t available)
@@ -179,7 +179,7 @@ private:
         const std::int64_t backward_room = av - chain.backward_need[at(i)];
         const Splits splits(*this, i, j, av);
         if (backward_room < 0 || splits.rotor.time(i, j, splits.m) >= never) return;
-        // No state asks for more than what fits beside A; on a grid, av can be a slot too small.
+        // No state needs more than what fits beside A; on a grid, av can be a slot too small.
         const std::int64_t limit = av + context_.slot;
         const std::int64_t forward_room = room_for_all(i, j, av);
         if (forward_room >= 0) {
@@ -191,7 +191,7 @@ private:
                            chain.backward[at(i)], backward_room, limit);
             }
         }
-        // The split that is best without transfers goes first: it spares most of the others.
+        // The split that is best without transfers goes first: it rules out most of the others.
         std::int32_t promising = 0;
         std::int64_t least = never;
         for (std::int32_t k = i; k < splits.end; ++k) {
@@ -217,7 +217,7 @@ private:
         const CurveView lower = table().curve(splits.i, k, splits.av);
         if (lower.base >= never) return;
         const std::int64_t run = context_.runs.time(splits.i, k);
-        // What is left of the split once its lower part is known, and the upper part still free.
+        // A bound on the split from its lower part alone, with an upper part that costs nothing.
         CurveView least = lower;
         least.base += run + splits.upper_part(k);
         if (scratch.best.is_finite() && !is_below(least, scratch.best.view(), limit)) return;

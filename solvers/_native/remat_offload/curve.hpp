@@ -1,4 +1,4 @@
-// Times as functions of what the link still has to move.
+// Curves: times as functions of the amount that the link still has to move.
 //
 // Every time in POFO, as a function f(d) of the units d >= 0 that must leave or come back, is
 // continuous, and over d it is flat or grows by 1 tick per unit: more to move means the same
@@ -60,7 +60,7 @@ public:
         limit_ = limit;
         breaks_.clear();
     }
-    // From d on the curve is flat or rising. A second word on the same d replaces the first.
+    // From d on the curve is flat or rising. A second call for the same d replaces the first.
     void turn(std::int64_t d, bool rising) {
         if (is_rising() == rising || d >= limit_) return;
         if (!breaks_.empty() && breaks_.back() == d) {

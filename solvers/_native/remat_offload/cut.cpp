@@ -37,8 +37,8 @@ CutStates undominated(CutStates states) {
     return kept;
 }
 
-// Neighbours become one state that is no worse than each of them in any number: what the states
-// do not allow may seem to be allowed.
+// Neighbours are merged into a state that is no worse than either in any number: a delay that the
+// states do not allow may then seem to be allowed.
 class Merging {
 public:
     explicit Merging(std::size_t most_states) : most_states_(most_states) {}
@@ -63,7 +63,7 @@ private:
     std::size_t most_states_;
 };
 
-// Only the most promising states are kept: what is found is allowed, but not all is found.
+// Only the most promising states are kept: an answer "allowed" is right, the other may be wrong.
 class Beam {
 public:
     explicit Beam(std::size_t most_states) : most_states_(most_states) {}
@@ -112,7 +112,7 @@ bool search(const OffloadCut& cut, const Moves& moves, const Floor<Moves>& floor
     };
     CutStates saved{CutState{}};  // everything so far is saved
     std::vector<Path> paths;
-    CutStates ended;  // a path has ended above: what is below is free
+    CutStates ended;  // a path has ended above: stages below may be held in any way
     for (std::size_t k = count - 1; k > 0; --k) {
         const std::int64_t ns = cut.forward_ns[k];
         CutStates after;

@@ -1,4 +1,4 @@
-// Whether a cut of a chain that may offload allows a time of forward operations after it.
+// Test whether a cut of a chain with offloading allows a delay: a time of reruns after it.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace jettison {
 
-// What has been decided for the stages from some stage up to the cut.
+// State of the decisions for the stages from some stage up to the cut.
 struct CutState {
     std::int64_t device_bytes = 0;  // of tensors on the device; fluid: of all tensors
     std::int64_t link_ns = 0;       // of the copies of tensors on the host; fluid: 0
@@ -42,8 +42,8 @@ struct AtOnceLink {
     std::vector<std::int64_t> path_ns;      // from the cut to B of the stage, at most
 };
 
-// Whether the reruns can take at most delay_ns. A few states that are promising are tried first; if
-// they lead nowhere, all are, where states beyond most_states are merged: that can only allow more.
+// Whether the reruns can take at most delay_ns. First a few promising states are tried; if they do
+// not show it, all are, where states beyond most_states are merged: that can only allow more.
 // Time O(l^2 P log P) for P states.
 bool allows(const OffloadCut& cut, const FluidLink& link, std::size_t most_states,
             const std::function<void()>& poll);

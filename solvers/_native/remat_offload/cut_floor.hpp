@@ -1,4 +1,4 @@
-// What the decisions that are still to be made at a cut of a chain cost at least.
+// Lower bound on the cost of the decisions that are still open at a cut of a chain.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 
 namespace jettison {
 
-// What the stages that are not decided yet cost at least. Each of them is held, in the room of the
-// stages from `lowest_` on, or runs again: for any price p of room that is at least
+// Each open stage is held, in the memory (room) left for the stages from `lowest_` on, or runs
+// again. For any price p of that memory they cost at least
 //     sum of min(ns, p weight) - p (room - taken).
-// The price is that of the linear relaxation before anything is decided.
+// The price is that of the linear relaxation before the first decision.
 template <typename Moves>
 class Floor {
 public:
@@ -32,7 +32,7 @@ public:
             rest_[k + 1] = k < lowest_ ? 0 : (k == lowest_ ? -price_ * room : rest_[k]) + least;
             size += held + ns[k];
         }
-        // Far beyond all that rounding can amount to.
+        // A margin far above all rounding errors.
         margin_ = 1 + 1e-9 * size;
     }
 

@@ -1,4 +1,4 @@
-// The ways to hold one tensor at a cut of a chain that may offload.
+// Ways to hold one tensor at a cut of a chain with offloading.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ public:
         if (k > 0) hold_plain(k, from, to);
     }
 
-    // The room that a tensor needs, that a state has taken, and that the stages from k on have.
+    // The memory that a tensor needs, that a state has taken, and that the stages from k on have.
     double weight(std::size_t k) const { return static_cast<double>(cut_.saved_bytes[k]); }
     double taken(const CutState& state) const { return static_cast<double>(state.device_bytes); }
     double room(std::size_t k) const { return static_cast<double>(link_.held_bytes[k]); }
@@ -116,7 +116,7 @@ public:
         }
     }
 
-    // Time of the link counts as bytes, at any rate: what is on neither side is in no room.
+    // Time of the link is converted into bytes: a tensor on neither side takes no memory.
     double weight(std::size_t k) const {
         return std::min(static_cast<double>(cut_.saved_bytes[k]), on_link(link_.saved_ns[k]));
     }

@@ -1,4 +1,4 @@
-// A chain with a link to the host, in units in which the link moves one unit of size per tick.
+// Chain with a link to the host, in units such that the link moves one unit of size per tick.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct OffloadChain {
     std::int64_t memory = 0;
 };
 
-// What runs of forward operations need beside the input of the run, the gradient not counted.
+// Memory that runs of forward operations need beside the input of the run, without the gradient.
 class ForwardRuns {
 public:
     explicit ForwardRuns(const OffloadChain& chain)

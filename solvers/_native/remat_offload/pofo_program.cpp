@@ -94,7 +94,7 @@ private:
     Table& table_;
 };
 
-// Labels of the first search, whose schedule is what the others must beat.
+// Labels of the first search, whose schedule gives the limit for the later ones.
 constexpr std::size_t first_labels = 16;
 
 // Searches with few labels, then with many. The floor is that of the table.

@@ -1,4 +1,4 @@
-// What the tables of POFO share, and the times of the backward phase without any transfer.
+// Common parts of POFO's tables, and rotor's table: the backward phase without transfers.
 #pragma once
 
 #include <algorithm>

@@ -11,10 +11,10 @@
 // the positive part. After N, DF' + DB' ticks pass.
 //
 // What comes after a label costs at most 1 tick more per unit of DF and of DB, so a label dominates
-// another one of the same (i, x) if it has no more A and is ahead by at least what it has more of
-// DF and of DB. Labels that cannot beat the limit by the bound of offload_bound.hpp are dropped,
+// another one of the same (i, x) if its A is no larger and its lead in time is at least its excess
+// in DF plus that in DB. Labels that cannot beat the limit by the bound of bound.hpp are dropped,
 // and so are the least promising where too many are left; the least bound of those that might have
-// beaten the limit is kept, so that the search always proves something.
+// beaten the limit is kept, so that the search always proves a lower bound.
 #pragma once
 
 #include <algorithm>
@@ -117,7 +117,7 @@ private:
             const std::int64_t room = av - context_.runs.early(i, j);
             const std::int64_t run = context_.runs.time(i, j);
             const std::int64_t early = label.time + run + positive(label.df - room);
-            // Without idle time, and with nothing left to move: a test that costs little.
+            // A cheap test: without idle time, and with nothing left to move.
             const std::int64_t least = early +
                                        table_.rotor().time(i, j, table_.rotor_slots(av)) +
                                        positive(label.db - backward_room);
@@ -130,7 +130,7 @@ private:
         }
     }
 
-    // Keeps the input, and offloads it. `df` may be negative: the link was idle for so long.
+    // Adds two labels: the input kept, and offloaded. `df` is negative if the link was idle.
     void branch(std::int32_t i, std::int32_t x, const Label& label, std::int32_t parent,
                 std::int32_t first, std::int32_t last, std::int64_t input, std::int64_t time,
                 std::int64_t df, std::int64_t db) {

@@ -27,7 +27,7 @@ public:
     }
 
 private:
-    // The first operation's own weights are taken from the room beforehand.
+    // The weights of the first operation are subtracted from the free memory beforehand.
     void extend(std::int32_t layer, Beginning state, std::int64_t room) {
         if (room < 0 || found_.size() > most_) return;
         if (layer == cycle_.layers) {

@@ -8,7 +8,7 @@ namespace {
 
 using Amounts = Vector<std::int64_t>;
 
-// Half of what 64 bits hold, for sums of two.
+// Half of the range of 64 bits, so that sums of two fit.
 constexpr std::int64_t most_ticks = std::int64_t{1} << 61;
 // As many periods as are run, and each may wait for every transfer, an upload beside a prefetch.
 constexpr std::int64_t most_periods = 16;
@@ -25,7 +25,7 @@ std::optional<std::vector<Choice>> select(const Amounts& excess_bytes,
     return select_choices(excess, weight, std::ref(watch));
 }
 
-// Time in nanoseconds on the outside, in ticks on the inside.
+// Time is in nanoseconds in the interface, in ticks internally.
 class WeightScheduler {
 public:
     WeightScheduler(const Amounts& duration_ns, const Amounts& working_bytes,

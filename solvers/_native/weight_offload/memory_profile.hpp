@@ -16,7 +16,7 @@ public:
     MemoryProfile(std::int64_t used_bytes, std::int64_t limit_bytes)
         : limit_bytes_(limit_bytes), levels_{{earliest_time, used_bytes}} {}
 
-    // From `time` on, so much more; negative where memory is freed.
+    // Adds bytes from `time` on; negative where memory is freed.
     void add(std::int64_t time, std::int64_t bytes) {
         if (bytes == 0) return;
         std::size_t place = levels_.size();
@@ -30,8 +30,8 @@ public:
         }
     }
 
-    // The first time, `from` or later, from which on `during` more bytes fit for `duration`, and
-    // `after` more, not above `during`, for ever; nothing if there is none.
+    // The first time, `from` or later, at which `during` more bytes fit for `duration`, and then
+    // `after` more, at most `during`, for ever; nothing if there is none.
     std::optional<std::int64_t> first_fit(std::int64_t from, std::int64_t duration,
                                           std::int64_t during, std::int64_t after) const {
         std::size_t place = levels_.size();

@@ -1,4 +1,4 @@
-// Sets of small numbers, each kept once and named by an index.
+// Interned sets of small numbers: each is stored once and named by an index.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +48,7 @@ public:
         return combine(one, other, 2, [](std::uint64_t a, std::uint64_t b) { return a & ~b; });
     }
 
-    // About what the sets and their index take.
+    // Approximate memory of the sets and their index.
     std::size_t size_bytes() const {
         return data_.size() * sizeof(std::uint64_t) + ids_.size() * index_bytes;
     }

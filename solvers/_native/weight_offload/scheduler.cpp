@@ -43,7 +43,7 @@ std::optional<CutPeriod> best_cut(const WeightChain& chain, const Absences& abse
         poll();
         const auto period = find_period(chain, absences, discount,
                                         order_actions(chain, absences, discount, cut), nullptr);
-        // More prefetches before B_L need more memory there: no later cut is possible either.
+        // More prefetches before B_L need more memory there: no larger cut is possible either.
         if (!period) break;
         if (!best || *period < best->period) best = CutPeriod{*period, cut};
     }

@@ -1,4 +1,4 @@
-// Algorithm 2 of the paper on weight offloading: when everything starts, for every cut.
+// Algorithm 2 of the paper on weight offloading: start times of all actions, for every cut.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ struct CutPeriod {
 Actions order_actions(const WeightChain& chain, const Absences& absences, Discount discount,
                       std::int32_t cut);
 
-// The cut with the least period; the first of them. Nothing if none is possible.
+// The cut with the least period, the first one on ties; nothing if none is possible.
 std::optional<CutPeriod> best_cut(const WeightChain& chain, const Absences& absences,
                                   Discount discount, const std::function<void()>& poll);
 

@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t changes_per_round = 20'000;
 constexpr std::int64_t changes_per_threshold = 400;
 constexpr std::int64_t first_threshold = 400;
-// Most moves within the order go this far at most; the others anywhere.
+// Most moves of a transfer within the order are at most this long; the others are unlimited.
 constexpr std::int64_t near = 12;
 
 using Place = Actions::iterator;
@@ -142,7 +142,7 @@ bool WeightSearch::move_transfer(WeightPlan& plan) {
     return from != to;
 }
 
-// The transfers come where Algorithm 2 has them; moves may put them elsewhere afterwards.
+// Transfers are inserted where Algorithm 2 has them; moves may change that later.
 void WeightSearch::choose(WeightPlan& plan, std::int32_t layer, std::uint8_t absence) {
     auto& bits = plan.absences[static_cast<std::size_t>(layer)];
     Actions& actions = plan.actions;
@@ -151,7 +151,7 @@ void WeightSearch::choose(WeightPlan& plan, std::int32_t layer, std::uint8_t abs
     const Action prefetch{ActionKind::prefetch, layer};
     const Action upload{ActionKind::upload, layer};
     if (absence == after_backward) {
-        // What is absent twice is uploaded once.
+        // Weights with both absences are uploaded once.
         if (bits) actions.erase(find(actions, ActionKind::upload, layer));
         actions.insert(find(actions, ActionKind::compute, forward), prefetch);
         actions.insert(find(actions, ActionKind::compute, backward) + 1, upload);

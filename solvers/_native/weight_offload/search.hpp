@@ -1,4 +1,4 @@
-// Local search over what is absent and the order of transfers.
+// Local search over absences of weights and the order of transfers.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace jettison {
 
-// What is absent, and the actions of a step without fills: uploads stand where they happen.
+// Plan: the absences, and the actions of a step without fills, with uploads where they happen.
 struct WeightPlan {
     Absences absences;
     Actions actions;
@@ -30,7 +30,7 @@ public:
     // The plan has to be possible.
     WeightSearch(const WeightChain& chain, WeightPlan plan, std::uint64_t seed);
 
-    // Tries so many changes, or fewer if no plan can be faster than `floor`, in ticks.
+    // Tries a number of changes, or fewer if the best plan meets `floor`, in ticks.
     void run(std::int64_t changes, std::int64_t floor, const std::function<void()>& poll);
 
     std::int64_t best_period() const { return best_period_; }

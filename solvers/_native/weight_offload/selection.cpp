@@ -30,9 +30,9 @@ struct Profit {
 struct Candidate {
     Profit profit;
     Choice choice;
-    std::size_t age;  // the number of choices made when its profit was right
+    std::size_t age;  // the number of choices made when its profit was computed
 
-    // Of equal profits the larger layer, then d = 1.
+    // On ties the larger layer first, then d = 1.
     bool operator<(const Candidate& other) const {
         if (profit < other.profit) return true;
         if (other.profit < profit) return false;
@@ -40,8 +40,8 @@ struct Candidate {
     }
 };
 
-// Profits fall while choices are made, but for that of a layer's second choice, which is entered
-// again. So one that was right some time ago is a bound, and only the largest have to be computed.
+// Profits fall while choices are made, except that of a layer's second choice, which is entered
+// again. So an outdated profit is an upper bound, and only the largest have to be computed again.
 class Selection {
 public:
     Selection(const std::vector<std::int64_t>& excess_bytes,

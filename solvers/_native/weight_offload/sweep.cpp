@@ -18,7 +18,7 @@ constexpr std::int64_t polled_every = 4096;
 constexpr std::size_t most_set_bytes = std::size_t{1} << 30;
 constexpr std::int32_t no_label = -1;
 
-// How a label was reached: something that started, then what was deleted.
+// How a label was reached: the event that started, then the weights that were deleted.
 struct Arrival {
     std::int32_t from = no_label;
     OriginSets::Id origins = OriginSets::empty;
@@ -109,7 +109,7 @@ private:
         end_what_is_over(place, times, arrival);
     }
 
-    // Ends what lasts until now, in all ways to delete what may be deleted then.
+    // Ends transfers and operations that last until now, with every choice of deletions allowed.
     void end_what_is_over(Place place, const Times& times, Arrival arrival) {
         std::uint32_t may = 0;
         std::uint32_t must = 0;
@@ -133,7 +133,7 @@ private:
         push_deletions(place, times, arrival, may, must);
     }
 
-    // What the end of the last operation that started allows, and what would be useless to keep.
+    // Deletions that the end of the last operation allows, and those that would be useless to omit.
     void leave_after_operation(const Place& place, std::uint32_t& may, std::uint32_t& must) const {
         const std::int32_t layer = cycle_.layer[at(place.started - 1)];
         const std::uint32_t one = bit(layer);
@@ -199,7 +199,7 @@ private:
         waiting_.emplace(times.now, place.started, busy, id);
     }
 
-    // Leaves out the beginnings that another label serves as well.
+    // Leaves out beginnings for which another label serves as well.
     bool keep(std::int32_t id) {
         Label& label = labels_[at(id)];
         for (const std::int32_t other_id : known_[label.place.word()]) {
@@ -212,7 +212,7 @@ private:
     }
 
     void expand(std::int32_t id) {
-        // A copy: the vector grows.
+        // A copy, since the vector grows.
         const Label label = labels_[at(id)];
         start_operation(label, id);
         if (label.place.up == idle_link) start_uploads(label, id);

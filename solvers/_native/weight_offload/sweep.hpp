@@ -1,4 +1,4 @@
-// All steps with offloaded weights that end within a period, from many beginnings at once. The
+// Sweep over all steps with offloaded weights within a period, from many beginnings at once. The
 // Python module solvers/weight_offload/exact/method.py documents the mathematics.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace jettison {
 
-// A set of layers is part of a word that describes a state.
+// A set of layers is a bit mask, part of the machine word that describes a state.
 constexpr std::int32_t most_offloaded_layers = 15;
 
 // The operations from the one at which the cycle is cut, and the link.
@@ -39,8 +39,8 @@ struct Beginning {
     std::int64_t down_ns = 0;
 };
 
-// All states right before the first operation, with nothing left of the transfers; none if there are
-// more than `most`.
+// All states right before the first operation with an idle link; none if there are more than
+// `most`.
 std::vector<Beginning> cycle_beginnings(const OffloadCycle& cycle, std::size_t most);
 
 enum class CycleStart : std::int32_t { operation, prefetch, upload, deletion };
@@ -51,7 +51,7 @@ struct TimedAction {
     std::int64_t start_ns;
 };
 
-// A beginning from which a walk came back with more left of the transfers.
+// A beginning from which a walk came back with more time left of the transfers.
 struct Raised {
     std::int32_t beginning;
     std::int64_t up_ns;
@@ -67,10 +67,10 @@ struct SweepAnswer {
     std::int64_t labels = 0;
 };
 
-// Looks for a walk that closes within `period_ns`. Stops at the first one. `most_labels` bounds
-// memory: about 200 bytes each, and 1 GiB for sets of beginnings. Of the labels with the same operations started and the same weights
-// resident the first `most_alike` are kept; when more are met, the sweep is not complete. `poll`
-// returns false to stop.
+// Searches for a walk that closes within `period_ns`, and stops at the first one. `most_labels`
+// bounds memory: about 200 bytes each, and 1 GiB for sets of beginnings. Of the labels with the
+// same operations started and the same weights resident the first `most_alike` are kept; when more
+// are met, the sweep is not complete. `poll` returns false to stop.
 SweepAnswer sweep_cycle(const OffloadCycle& cycle, const std::vector<Beginning>& beginnings,
                         std::int64_t period_ns, std::int64_t most_labels,
                         std::int64_t most_alike, const std::function<bool()>& poll);

@@ -18,7 +18,7 @@ std::int64_t first_bytes(const WeightChain& chain, const Absences& absences) {
     return used;
 }
 
-// What is deleted at a moment makes room for what starts then.
+// Deletions at a moment free memory for events that start at the same moment.
 bool comes_before(const std::pair<std::int64_t, Event>& one,
                   const std::pair<std::int64_t, Event>& other) {
     return std::make_tuple(one.second.start, one.first, one.second.kind != EventKind::remove) <
@@ -110,7 +110,7 @@ bool WeightTimeline::prefetch(std::int32_t layer) {
 
 bool WeightTimeline::upload(std::int32_t layer) {
     Weights& weights = weights_[static_cast<std::size_t>(layer)];
-    // Uploaded before, in time that was left.
+    // Uploaded before, in idle time of the link.
     if (weights.is_hosted) return true;
     const std::int64_t start = std::max(uploads_free_, weights.last_used);
     events_.push_back({start, EventKind::upload, layer});

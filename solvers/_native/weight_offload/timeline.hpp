@@ -1,5 +1,4 @@
-// A step of computations and transfers of weights, run again and again, each thing as soon as the
-// order allows.
+// Cyclic step of computations and transfers of weights, each started as soon as the order allows.
 #pragma once
 
 #include <algorithm>
@@ -61,8 +60,8 @@ public:
     // Starts with the weights absent that are so between F and B.
     WeightTimeline(const WeightChain& chain, const Absences& absences, Discount discount);
 
-    // Takes the next action in the order of the list; false where it is not possible: for ever out
-    // of memory, or weights that are not where the action needs them.
+    // Takes the next action in the order of the list; false where it is impossible: memory never
+    // suffices, or weights are not where the action needs them.
     bool take(const Action& action);
 
     std::int64_t end_of_all() const {

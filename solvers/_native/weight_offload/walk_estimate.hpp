@@ -11,7 +11,7 @@ namespace jettison {
 inline std::size_t at(std::int32_t value) { return static_cast<std::size_t>(value); }
 inline std::uint32_t bit(std::int32_t layer) { return std::uint32_t{1} << layer; }
 
-// What is where, without times.
+// Contents of a label, without times.
 struct Place {
     std::int32_t started = 0;
     bool running = false;
@@ -33,7 +33,7 @@ struct Place {
     }
 };
 
-// Now, and when the operation and the transfers end; now where there is none.
+// The present time, and the ends of the operation and the transfers; the present where idle.
 struct Times {
     std::int64_t now = 0;
     std::int64_t operation = 0;

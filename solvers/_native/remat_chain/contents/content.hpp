@@ -1,4 +1,4 @@
-// What is in memory at one moment of a chain's step, in a few words.
+// Contents of the memory at one moment of a chain's step, packed into a few machine words.
 #pragma once
 
 #include <array>

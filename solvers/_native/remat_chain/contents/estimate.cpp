@@ -6,7 +6,7 @@
 namespace jettison {
 namespace {
 
-// Of the memory, and of all pairs of stages together: 8 bytes each in three tables.
+// Limits on slots of memory, for one and for all pairs of stages: 8 bytes each in three tables.
 constexpr std::int64_t most_slots = 256;
 constexpr std::int64_t most_entries = std::int64_t{1} << 22;
 constexpr std::size_t most_steps = 400;
@@ -31,7 +31,7 @@ Steps least_of(const Steps& one, const Steps& other, std::int64_t most_bytes) {
     for (const auto& step : all) {
         if (step.first > most_bytes) break;
         if (kept.empty() || step.second < kept.back().second) {
-            // Of steps at the same bytes the merge puts the fastest first.
+            // Among steps at the same bytes the merge puts the fastest first.
             kept.push_back(step);
         }
     }
@@ -90,7 +90,7 @@ ContentsEstimate::ContentsEstimate(const ContentsChain& chain, std::int64_t memo
     open_.assign(size, 0);
     wide_.assign(size, 0);
     closed_.assign(size, 0);
-    // What is not reached in time stays zero: that is a lower bound as well.
+    // Entries that are not reached in time stay zero, which is a lower bound as well.
     for (std::int32_t c = n - 1; c >= 0 && poll(); --c) {
         const std::vector<Steps> knapsacks = knapsacks_from(c);
         for (std::int32_t j = c + 1; j <= n; ++j) {
@@ -107,8 +107,8 @@ ContentsEstimate::ContentsEstimate(const ContentsChain& chain, std::int64_t memo
     }
 }
 
-// Of each stage d above c the least time of the stages c + 1, ..., d that are not saved, if d is
-// held, by the bytes of all that is held of them.
+// For each stage d above c, the least time of those stages c + 1, ..., d that are not saved, if d
+// is held, as a function of the bytes of all that is held of them.
 std::vector<Steps> ContentsEstimate::knapsacks_from(std::int32_t c) const {
     const std::int64_t most_bytes =
         *std::max_element(beside_backward_.begin(), beside_backward_.end());

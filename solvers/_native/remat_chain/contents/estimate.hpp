@@ -1,4 +1,4 @@
-// What is still to be computed twice from some contents of the memory on: a lower bound.
+// Lower bound on the recomputation that some contents of the memory still require.
 #pragma once
 
 #include <algorithm>
@@ -17,13 +17,13 @@ namespace jettison {
 // saved. The docstring of solvers/remat_chain/contents_search.py has the recurrence and the proof.
 class ContentsEstimate {
 public:
-    // Times from `below_ns` on are as good as never: no schedule that slow is sought.
+    // Times from `below_ns` on count as infinite: only faster schedules are searched for.
     // O(N^4 P) time in theory, of which little is left to do; O(N^2 P) memory.
     // Where `poll` returns false, the rest of the tables stays zero.
     ContentsEstimate(const ContentsChain& chain, std::int64_t memory_bytes, std::int64_t below_ns,
                      const std::function<bool()>& poll);
 
-    // What is left at least, or beyond_all where no schedule goes on from there; O(N).
+    // The lower bound, or beyond_all where no schedule continues from these contents; O(N).
     template <typename Contents>
     std::int64_t operator()(const Contents& now) const {
         const std::int32_t gradient = now.gradient();

@@ -1,4 +1,4 @@
-// The operations that lead from some contents of the memory to others.
+// Moves of the search over memory contents: operations that lead from some contents to others.
 #pragma once
 
 #include <algorithm>
@@ -49,8 +49,9 @@ Move<Contents> backward_move(const ContentsChain& chain, Contents now, std::int6
     return {Operation::backward, gradient, false, 0, needed, after};
 }
 
-// Calls `visit` with every move that need be looked at; `fits` tells whether some bytes are no more
-// than may be in use. The docstring of solvers/remat_chain/contents_search.py says why the others need not be.
+// Calls `visit` with every move that has to be tried; `fits` tells whether a number of bytes may be
+// in use. The docstring of solvers/remat_chain/contents_search.py proves that the other moves are
+// not needed.
 template <typename Contents, typename Fits, typename Visit>
 void for_each_move(const ContentsChain& chain, Contents now, Fits fits, Visit visit) {
     const std::int32_t gradient = now.gradient();
@@ -58,7 +59,7 @@ void for_each_move(const ContentsChain& chain, Contents now, Fits fits, Visit vi
     const Held below = gradient == 1 ? Held::plain : now.held(gradient - 1);
     const bool is_saved = now.held(gradient) == Held::whole;
     if (below != Held::nothing) {
-        // The backward makes room, or none that has to be made: it comes first wherever it fits.
+        // The backward leaves no more in memory than it finds: it comes first wherever it fits.
         const std::int64_t given = chain.held_bytes[index(gradient)] +
                                    (is_saved || below == Held::plain
                                         ? chain.saved_bytes[index(gradient - 1)]

@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t polled_every = 4096;
 constexpr std::uint32_t nowhere = ~std::uint32_t{0};
 
-// Cost: time of the forwards that save nothing. What fits the memory is allowed.
+// Cost: time of the forwards that save nothing. Everything that fits in memory is allowed.
 class Rerun {
 public:
     Rerun(const ContentsChain& chain, std::int64_t memory_bytes, std::int64_t below_ns,
@@ -59,7 +59,7 @@ public:
         return std::max(cost, move.needed_bytes);
     }
 
-    // What single operations that are still to come need beside what is saved below them.
+    // The needs of single operations that are still to come, beside the stages saved below them.
     template <typename Contents>
     std::int64_t estimate(std::int64_t cost, const Contents& now) const {
         std::int64_t held = chain_.held_bytes[0];
@@ -164,7 +164,7 @@ std::vector<Step> steps_to(Nodes<Contents>& nodes, std::uint32_t node) {
     return steps;
 }
 
-// A*: the open node with the least estimate comes first, and the one that was met last among those.
+// A*: the open node with the least estimate comes first, on ties the one that was met last.
 // A node is opened again when it is reached at less cost, so that the estimate need not be
 // consistent. It never falls along a path: what holds for a part of a schedule holds for the rest.
 template <typename Contents, typename Cost>
@@ -196,7 +196,7 @@ ContentsAnswer search_words(const ContentsChain& chain, const Cost& objective, s
                 break;
             }
             const Open open = queue.top();
-            // All that waits is no less: whatever stops the search from here on, this is proved.
+            // All open nodes have no less: wherever the search stops from here on, this is proved.
             answer.lower_bound = open.estimate;
             if (nodes.size() > most_states) {
                 answer.end = SearchEnd::states;
@@ -244,7 +244,7 @@ ContentsAnswer search_words(const ContentsChain& chain, const Cost& objective, s
     return answer;
 }
 
-// Few words for short chains: a state takes 24 bytes beside them, and some 20 to be found.
+// Short chains need few words per state, beside 24 bytes and about 20 in the hash table.
 template <typename Cost>
 ContentsAnswer search(const ContentsChain& chain, const Cost& objective, std::int64_t below,
                       std::int64_t most_states, const std::function<bool()>& poll) {
@@ -263,7 +263,7 @@ ContentsAnswer fastest_contents(const ContentsChain& chain, std::int64_t memory_
                                 std::int64_t below_ns, std::int64_t most_states,
                                 const std::function<bool()>& poll) {
     assert(chain.stages >= 1 && chain.stages <= most_stages);
-    // More than all sizes together is as good as that; sums stay in range.
+    // A limit above the sum of all sizes is lowered to it, so that sums stay in range.
     memory_bytes = std::min(memory_bytes, beyond_all);
     std::optional<Rerun> objective;
     try {

@@ -1,5 +1,5 @@
-// The fastest schedule of a chain, and the least memory of one, by search over everything that can
-// be in memory. Nothing is assumed of the schedules: any value may be dropped at any time.
+// Search over memory contents for the fastest schedule of a chain, or for that of least memory.
+// All schedules are searched: any value may be dropped at any time.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,14 @@ struct ContentsAnswer {
     SearchEnd end = SearchEnd::complete;
 };
 
-// Searches a schedule that fits in `memory_bytes` and computes for less than `below_ns` what is
-// computed anyway, the least of those. If there is none, the lower bound is `below_ns`. The search
-// ends early beyond `most_states`, where memory runs out, and where `poll` returns false.
+// Finds the fastest schedule that fits in `memory_bytes` and recomputes for less than `below_ns`.
+// If there is none, the lower bound is `below_ns`. The search ends early beyond `most_states`,
+// where memory runs out, and where `poll` returns false.
 ContentsAnswer fastest_contents(const ContentsChain& chain, std::int64_t memory_bytes,
                                 std::int64_t below_ns, std::int64_t most_states,
                                 const std::function<bool()>& poll);
 
-// Searches a schedule with a peak below `below_bytes`, the least of those, with any time.
+// Finds the schedule of least peak, whatever its time, if that is below `below_bytes`.
 ContentsAnswer smallest_contents(const ContentsChain& chain, std::int64_t below_bytes,
                                  std::int64_t most_states, const std::function<bool()>& poll);
 
