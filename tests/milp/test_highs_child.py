@@ -138,7 +138,7 @@ def test_a_child_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_a_child_prints_does_not_disturb_its_reports(monkeypatch: pytest.MonkeyPatch) -> None:
     chatty = (
         "import os\n"
-        "from jettison.solvers import highs_child as child\n"
+        "from jettison.solvers.milp import highs_child as child\n"
         "read = child.read_message\n"
         "child.read_message = lambda stream: os.write(1, b'hello') and read(stream)\n"
         "child.serve()\n"
