@@ -22,7 +22,7 @@ no search.
 from __future__ import annotations
 
 import random
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from jettison.instances.multi_model.problem import MultiModelTraining
@@ -31,6 +31,7 @@ from jettison.schedules.multi_model.schedule import MultiModelSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import run_to_its_end
 from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
+from jettison.solvers.core.params import Params
 from jettison.solvers.core.status import Termination
 from jettison.solvers.multi_model.baselines import hfta_groups
 from jettison.solvers.multi_model.capuchin import capuchin_unit
@@ -46,11 +47,28 @@ from jettison.solvers.multi_model.units import (
     units_that_fit,
 )
 
-# Changes in a round, rounds without an improvement that end the search of a unit, and the threshold
-# at the start of a round as a share of the iteration's time.
-ROUND = 400
-MOST_ROUNDS_IN_VAIN = 3
-_FIRST_THRESHOLD = 0.01
+
+@dataclass(frozen=True, kw_only=True)
+class UnitSearchParams(Params):
+    """How long the search of each unit goes on.
+
+    Attributes
+    ----------
+    changes
+        Changes that a round tries.
+    most_rounds_in_vain
+        Rounds without an improvement that end the search of a unit.
+    first_threshold
+        By how much a change may be slower at the start of a round, as a share of the iteration's
+        time; it falls to nothing in the round.
+    """
+
+    changes: int = 400
+    most_rounds_in_vain: int = 3
+    first_threshold: float = 0.01
+
+
+UNIT_SEARCH = UnitSearchParams()
 # The strategies by which baselines schedule pairs.
 _WITH_PAIRS = (OutOfMemoryStrategy.HYBRID, OutOfMemoryStrategy.BOTH_WAYS)
 
@@ -68,6 +86,8 @@ class UnitSearch:
         Models in each sub-array, one or two; a schedule exists.
     seed
         Seed of the changes.
+    params
+        As for the method.
 
     Attributes
     ----------
@@ -77,7 +97,14 @@ class UnitSearch:
         How many have been tried.
     """
 
-    def __init__(self, problem: MultiModelTraining, sizes: Sizes, seed: int) -> None:
+    def __init__(
+        self,
+        problem: MultiModelTraining,
+        sizes: Sizes,
+        seed: int,
+        params: UnitSearchParams = UNIT_SEARCH,
+    ) -> None:
+        self._params = params
         self._problem = problem
         self.sizes = sizes
         self._executor = UnitExecutor(problem, sizes)
@@ -105,7 +132,7 @@ class UnitSearch:
     @property
     def is_over(self) -> bool:
         """Whether the search of the unit has ended: optimal, or too many rounds without gain."""
-        return self.time_ns == self._floor_ns or self._in_vain >= MOST_ROUNDS_IN_VAIN
+        return self.time_ns == self._floor_ns or self._in_vain >= self._params.most_rounds_in_vain
 
     def run_round(self, clock: Clock) -> None:
         """Try changes from the best decisions until the threshold is 0 or the time is up."""
@@ -114,7 +141,8 @@ class UnitSearch:
             self._is_widened = True
             self._widen()
         current = self.best
-        for step in range(ROUND):
+        params = self._params
+        for step in range(params.changes):
             if not clock.left_s or self.time_ns == self._floor_ns:
                 break
             self.changes += 1
@@ -122,7 +150,8 @@ class UnitSearch:
             executed = self._executor.execute(decisions)
             if executed is None:
                 continue
-            threshold_ns = int(self.time_ns * _FIRST_THRESHOLD * (1 - step / ROUND) ** 2)
+            left = 1 - step / params.changes
+            threshold_ns = int(self.time_ns * params.first_threshold * left**2)
             if executed.time_ns <= current.executed.time_ns + threshold_ns:
                 current = ScheduledUnit(decisions, executed)
                 if executed.time_ns < self.time_ns:
@@ -226,12 +255,14 @@ def _evenly(backing: SubArray, forwarding: SubArray) -> tuple[int, ...]:
     return tuple(before)
 
 
-def solve_local_search(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
+def solve_local_search(
+    problem: MultiModelTraining, options: SolveOptions, params: UnitSearchParams = UNIT_SEARCH
+) -> Outcome:
     """Return the best schedule found, or the proof that none fits."""
     refused = multi_model_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
-    search = _DivisionSearch(problem, options)
+    search = _DivisionSearch(problem, options, params)
     termination = run_to_its_end(search.run)
     return Outcome(
         termination=termination,
@@ -243,8 +274,11 @@ def solve_local_search(problem: MultiModelTraining, options: SolveOptions) -> Ou
 class _DivisionSearch:
     """Local searches of all units, and the best division by their schedules."""
 
-    def __init__(self, problem: MultiModelTraining, options: SolveOptions) -> None:
+    def __init__(
+        self, problem: MultiModelTraining, options: SolveOptions, params: UnitSearchParams
+    ) -> None:
         self._problem = problem
+        self._params = params
         self._options = options
         self._clock = Clock(options.time_limit_s)
         self.units: dict[Sizes, UnitSearch] = {}
@@ -279,7 +313,8 @@ class _DivisionSearch:
                 if not waiting:
                     return None
             sizes = waiting.pop()
-            self.units[sizes] = UnitSearch(self._problem, sizes, self._options.seed)
+            seed = self._options.seed
+            self.units[sizes] = UnitSearch(self._problem, sizes, seed, self._params)
             self._report()
 
     def run(self) -> Termination:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from jettison.instances.multi_model.problem import MultiModelTraining
-from jettison.solvers.core.method import Method, Promise
+from jettison.solvers.core.method import Method, Promise, Tuned
 from jettison.solvers.multi_model.baselines import solve_hfta
 from jettison.solvers.multi_model.bound.divisions import bound_multi_model
 from jettison.solvers.multi_model.capuchin import solve_capuchin
 from jettison.solvers.multi_model.exact.method import solve_multi_model_exact
-from jettison.solvers.multi_model.local_search import solve_local_search
+from jettison.solvers.multi_model.local_search import UNIT_SEARCH, solve_local_search
 from jettison.solvers.multi_model.mu_two.method import (
     solve_hfta_both_ways,
     solve_hfta_capuchin,
@@ -24,7 +24,7 @@ METHODS: tuple[Method[MultiModelTraining], ...] = (
         Promise.HEURISTIC,
         "changes to the best schedule of the other heuristics, over all divisions into units",
         "random changes of fates of feature maps and of interleavings; starts from all others",
-        solve=solve_local_search,
+        solve=Tuned(solve_local_search, UNIT_SEARCH),
     ),
     Method(
         "mu-two",

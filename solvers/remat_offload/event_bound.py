@@ -11,7 +11,7 @@ relaxation stands; if it breaks down on the relaxation, only the base time is pr
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jettison.formulations.remat_offload.cut import Divisible, Whole
 from jettison.formulations.remat_offload.events import OffloadEvents, OffloadEventsModel
@@ -21,6 +21,7 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
+from jettison.solvers.core.params import Params
 from jettison.solvers.core.status import Answer, SolverError, Termination
 from jettison.solvers.milp.exact_dual_bound import exact_dual_bound
 from jettison.solvers.milp.highs_in_time import solve_in_time
@@ -28,11 +29,6 @@ from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.remat_offload.least_memory import offload_infeasibility
 
-# Longer chains are not solved with binaries: that takes minutes, and cut-bound proves as much.
-MOST_STAGES_WITH_BINARIES = 5
-# Longer chains are declined: their relaxation takes ten seconds at 40 stages, some minutes at 60,
-# and on random chains of ten stages or more cut-bound proves more in a tenth of the time.
-MOST_STAGES = 30
 # HiGHS counts a fraction of a tensor below this as none of it. With its default of 1e-6 its bound
 # was nanoseconds too high where a copy takes millions of them: what is copied meanwhile was lost.
 _FEASIBILITY_TOLERANCE = 1e-9
@@ -41,7 +37,30 @@ _FEASIBILITY_TOLERANCE = 1e-9
 _SOLVER_TOLERANCE = 2e-5
 
 
-def bound_offload_events(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
+@dataclass(frozen=True, kw_only=True)
+class EventParams(Params):
+    """On chains of which lengths the models over all first starts are solved.
+
+    Attributes
+    ----------
+    most_stages_with_binaries
+        Longer chains are not solved with binaries: that takes minutes, and cut-bound proves as
+        much.
+    most_stages
+        Longer chains are declined: their relaxation takes ten seconds at 40 stages, some minutes at
+        60, and on random chains of ten stages or more cut-bound proves more in a tenth of the time.
+    """
+
+    most_stages_with_binaries: int = 5
+    most_stages: int = 30
+
+
+EVENTS = EventParams()
+
+
+def bound_offload_events(
+    problem: RematOffloadChain, options: SolveOptions, params: EventParams = EVENTS
+) -> Outcome:
     """Bound the time of every schedule by the linear program over all first starts.
 
     At the time limit and on Ctrl-C the bounds found by then are returned, which may be none.
@@ -57,11 +76,11 @@ def bound_offload_events(problem: RematOffloadChain, options: SolveOptions) -> O
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     stages = len(problem.instance)
-    if stages > MOST_STAGES:
+    if stages > params.most_stages:
         return Outcome(
             termination=Termination.MEMORY_LIMIT,
-            note=f"the model of {stages} stages is larger than the {MOST_STAGES} that are tried; "
-            "use cut-bound",
+            note=f"the model of {stages} stages is larger than the {params.most_stages} that are "
+            "tried; use cut-bound",
         )
     tensors = Whole() if problem.transfers is Transfers.AT_ONCE else Divisible()
     built = OffloadEvents(tensors).build(problem)
@@ -85,7 +104,7 @@ def bound_offload_events(problem: RematOffloadChain, options: SolveOptions) -> O
     bounds = [_bound(problem, extra_ns, Evidence.EXACT)]
     if options.on_progress is not None:
         options.on_progress(Progress(clock.seconds, None, bounds[0].time_ns))
-    if stages > MOST_STAGES_WITH_BINARIES or not clock.left_s:
+    if stages > params.most_stages_with_binaries or not clock.left_s:
         return Outcome(termination=solution.termination, bounds=tuple(bounds), work=work)
     try:
         strict = replace(

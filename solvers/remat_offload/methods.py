@@ -7,7 +7,7 @@ from jettison.solvers.core.method import Method, Promise, Tuned
 from jettison.solvers.remat_offload.autocapper import AUTOCAPPER, solve_autocapper
 from jettison.solvers.remat_offload.baselines import solve_rotor_alone, solve_store_all
 from jettison.solvers.remat_offload.cut_bound.method import bound_offload_cut
-from jettison.solvers.remat_offload.event_bound import bound_offload_events
+from jettison.solvers.remat_offload.event_bound import EVENTS, bound_offload_events
 from jettison.solvers.remat_offload.offload_everything import solve_offload_everything
 from jettison.solvers.remat_offload.opportunist import solve_opportunist
 from jettison.solvers.remat_offload.pofo.method import solve_offload_only, solve_pofo
@@ -82,6 +82,6 @@ METHODS: tuple[Method[RematOffloadChain], ...] = (
         Promise.BOUND,
         "POFO's problem; a linear program over the first starts of all operations",
         "what is where at every first start, all moments in one model; holds for all schedules",
-        solve=bound_offload_events,
+        solve=Tuned(bound_offload_events, EVENTS),
     ),
 )

@@ -97,7 +97,7 @@ def test_what_no_memory_makes_possible_names_the_operator(terminal: Terminal) ->
 
 
 def test_a_generated_graph_is_compared_by_all_methods(terminal: Terminal) -> None:
-    words = ("--nodes", "12", "--seed", "3", "--limit", "40", "-o", "random.json")
+    words = ("--nodes", "12", "--seed", "3", "--limit-percent", "40", "-o", "random.json")
     assert terminal.run("generate", "strategy-graph", *words)[0] == 0
     status, printed, _ = terminal.run("compare", "sharding", "random.json", "--json")
     assert status == 0

@@ -20,7 +20,7 @@ from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.remat_offload import event_bound as offload_event_bound
-from jettison.solvers.remat_offload.event_bound import bound_offload_events
+from jettison.solvers.remat_offload.event_bound import EventParams, bound_offload_events
 from jettison.solvers.remat_offload.least_memory import least_memory_with_offloading
 from tests.drawing.chains import chain_of, random_chain
 from tests.remat_offload.oracles.judged_offload import judged_offloads
@@ -120,11 +120,9 @@ def test_a_solver_that_denies_a_point_is_not_believed(monkeypatch: pytest.Monkey
     assert outcome.bounds == ()
 
 
-def test_without_binaries_the_bound_of_the_relaxation_stands(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(offload_event_bound, "MOST_STAGES_WITH_BINARIES", 1)
-    outcome = bound_offload_events(RematOffloadChain(TIGHT, 10, 10**9), OPTIONS)
+def test_without_binaries_the_bound_of_the_relaxation_stands() -> None:
+    params = EventParams(most_stages_with_binaries=1)
+    outcome = bound_offload_events(RematOffloadChain(TIGHT, 10, 10**9), OPTIONS, params)
     assert [bound.evidence for bound in outcome.bounds] == [Evidence.EXACT]
     assert outcome.work["nodes"] == 0
 
