@@ -15,6 +15,9 @@ has not. Here their choices are scheduled by Algorithm 2:
    left, and those that are not needed are taken back, the smallest :math:`y` first.
 5. Algorithm 2 schedules it in all of the memory; the best schedule is kept.
 
+A model with integers gets so much work and no more, and without a time limit so does the bound: no
+clock is a part of what is found, unless the time limit ends it.
+
 Source: the paper on weight offloading, Sections 5 and 6, put together.
 """
 
@@ -47,8 +50,11 @@ from jettison.solvers.weight_offload.scheduler import WeightScheduler
 _SHARE_OF_SWEEP, _SHARE_OF_BOUND = 0.2, 0.3
 # Margins that are tried, in steps of half a layer.
 _MARGINS = 9
-# For a model with integers; a good point comes early.
-_SECONDS_PER_MODEL = 2.0
+# For a model with integers, as HiGHS's work is counted: half a second of a large one, and the same
+# on every machine. A good point comes early.
+_WORK_PER_MODEL = 2_000
+# For the bound where no time limit ends it, which could take hours.
+_WORK_OF_BOUND_WITHOUT_LIMIT = 10_000
 # What a byte that moves costs beside a byte's time of waiting.
 _COST_OF_MOVING = 1e-3
 
@@ -148,7 +154,14 @@ class _Search:
     def _bounded(self, built: AggregatedModel) -> tuple[Bound, ...]:
         clock = Clock(self.clock.left_s * _SHARE_OF_BOUND)
         unseen = self.options.quiet()
-        found = bound_by_model(built.model, built.scale, "bound-guided", unseen, clock)
+        found = bound_by_model(
+            built.model,
+            built.scale,
+            "bound-guided",
+            unseen,
+            clock,
+            work_limit=_WORK_OF_BOUND_WITHOUT_LIMIT if math.isinf(clock.left_s) else None,
+        )
         if found.termination is Termination.INTERRUPTED:
             self.bounds = found.bounds
             raise KeyboardInterrupt
@@ -170,10 +183,12 @@ class _Search:
         objective = built.model.objective.copy()
         objective[: 2 * layers] += _COST_OF_MOVING * np.tile(built.scale.weights, 2)
         model = replace(built.model, objective=objective)
-        for wanted in (model.relaxed(), model):
-            seconds = min(self.clock.left_s, _SECONDS_PER_MODEL)
+        for wanted, work_limit in ((model.relaxed(), None), (model, _WORK_PER_MODEL)):
             options = HighsOptions(
-                time_limit_s=seconds, threads=self.options.threads, seed=self.options.seed
+                time_limit_s=self.clock.left_s,
+                work_limit=work_limit,
+                threads=self.options.threads,
+                seed=self.options.seed,
             )
             try:
                 solution = solve_in_time(wanted, options)

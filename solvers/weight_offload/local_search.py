@@ -5,19 +5,18 @@ order of all operations and transfers; its period is that of the steps in which 
 soon as this order allows. A change moves a transfer in the order, which also decides on early
 uploads and the cut, or makes, drops or swaps choices. It is accepted if the period grows by no more
 than a threshold that falls to nothing over a round of changes; each round starts from the best
-plan. The search ends at a lower bound, that of the relaxation of AGG in exact arithmetic, or when
-many changes were in vain and none of the other methods (`baselines_first`) knows a better one; a
-note then says what ended it, for time may be left and a better step may exist.
+plan. The search ends at a lower bound, that of the relaxation of AGG in exact arithmetic. When many
+changes were in vain the other methods are asked (`baselines_first`), and then the search begins
+again and again, from other selections and with other seeds (`exact.starts`), until the time ends,
+or many steps from new starts were no better: a note says so, for a better one may exist. Without a
+limit of time there are a few new starts.
 
-The result is the same for a seed if no time limit ends it, or the models of `bound-guided`. That
-baseline solves models with integers, for so many seconds each, and its bound to the end: its clock
-is a part of what it finds wherever it is asked, with `MOST_FOR_BASELINES_S` at most where there is
-no limit. It is asked last, so what was found before it does not depend on any clock.
+What it does depends on the seed alone, and on the time only where that ends it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
@@ -26,6 +25,7 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.weight_offload.bounds.aggregated import relaxed_fluid_ns
+from jettison.solvers.weight_offload.exact.starts import steps_from_new_starts
 from jettison.solvers.weight_offload.greedy.selection import Choice, select_choices
 from jettison.solvers.weight_offload.incumbent import run_within_kernels
 from jettison.solvers.weight_offload.least_memory import weight_infeasibility
@@ -36,8 +36,8 @@ from jettison.solvers.weight_offload.scheduler import Discount, WeightScheduler
 # and the progress.
 MOST_IN_VAIN = 1_000
 CHANGES = 1_000
-# Without a limit `bound-guided` would solve its models to the end, which can take hours.
-MOST_FOR_BASELINES_S = 20.0
+# Steps from new starts.
+MOST_STEPS_IN_VAIN = 2_000
 # Of the time that is left after the sweep, for a lower bound.
 SHARE_OF_BOUND = 0.2
 
@@ -50,7 +50,9 @@ class WeightSearch:
     sweep
         Its incumbent is the best schedule of all.
     changes
-        How many changes have been tried.
+        How many changes have been tried, in the first search.
+    new_steps
+        How many steps later starts have reached.
     what_ended_it
         Why a search that no limit ended leaves a gap open; None where it does not.
     """
@@ -58,13 +60,42 @@ class WeightSearch:
     def __init__(self, problem: WeightOffload, options: SolveOptions) -> None:
         self.what_ended_it: str | None = None
         self.sweep = MarginSweep(problem)
-        self.changes = 0
+        self.changes = self.new_steps = 0
         self._problem = problem
         self._options = options
         self._clock = Clock(options.time_limit_s)
 
     def run(self) -> None:
-        """Search until nothing more is to be expected.
+        """Search until a bound is met, or for as long as there is time.
+
+        Raises
+        ------
+        TimeoutError, OverflowError
+            As the sweep does.
+        """
+        if self.run_once():
+            return
+        incumbent = self.sweep.incumbent
+        steps = steps_from_new_starts(
+            self._problem, incumbent.floor_ns, self._options.seed, self._clock
+        )
+        in_vain = 0
+        for schedule in steps:
+            self.new_steps += 1
+            in_vain = 0 if schedule.period_ns < incumbent.period_ns else in_vain + 1
+            incumbent.offer(schedule)
+            if self._is_over():
+                return
+            if in_vain == MOST_STEPS_IN_VAIN:
+                break
+        if not self._clock.left_s:
+            raise TimeoutError
+        self.what_ended_it = (
+            f"the last {in_vain:,} steps from new starts were no better; there may be a better one"
+        )
+
+    def run_once(self) -> bool:
+        """Search from the best start until nothing more is to be expected; tell if it is over.
 
         Raises
         ------
@@ -73,31 +104,28 @@ class WeightSearch:
         """
         for _ in self.sweep.run(self._clock):
             if self._is_over():
-                return
+                return True
         self._raise_floor()
         if self._is_over():
-            return
+            return True
         incumbent = self.sweep.incumbent
         scheduler = WeightScheduler(self._problem)
         choices = select_choices(self._problem)
         # In the least memory and more, all choices together are enough.
         assert choices is not None
         incumbent.offer(scheduler.schedule(choices, Discount.NOT_USED, self._clock.left_s))
-        if self._has_changed_in_vain(scheduler, self.sweep.choices or choices):
-            # The cheap ones have been tried above. The one that takes longest to ask, which solves
-            # models, comes when the changes have nothing more to give.
-            clock = Clock(min(self._clock.left_s, MOST_FOR_BASELINES_S))
-            for schedule in schedules_of_baselines(
-                self._problem, "local-search", self._options, clock
-            ):
-                assert isinstance(schedule, CyclicSchedule)
-                incumbent.offer(schedule)
-                if self._is_over():
-                    return
-            self.what_ended_it = (
-                f"{MOST_IN_VAIN:,} changes a layer were in vain, and no baseline was better; "
-                "there may be one"
-            )
+        if not self._has_changed_in_vain(scheduler, self.sweep.choices or choices):
+            return True
+        # The cheap ones have been tried above. The one that takes longest to ask, which solves
+        # models, comes when the changes have nothing more to give.
+        for schedule in schedules_of_baselines(
+            self._problem, "local-search", self._options, self._clock
+        ):
+            assert isinstance(schedule, CyclicSchedule)
+            incumbent.offer(schedule)
+            if self._is_over():
+                return True
+        return False
 
     def _has_changed_in_vain(self, scheduler: WeightScheduler, choices: Sequence[Choice]) -> bool:
         """Search from a selection, until nothing more is to be expected; tell if time is left."""
@@ -136,11 +164,26 @@ class WeightSearch:
 
 def solve_local_search(problem: WeightOffload, options: SolveOptions) -> Outcome:
     """Return the best schedule found, or the proof that none fits."""
+    return _outcome(problem, options, WeightSearch.run)
+
+
+def first_steps(problem: WeightOffload, options: SolveOptions) -> Outcome:
+    """Return the best schedule from one start, for a search that goes on by itself."""
+    return _outcome(problem, options, WeightSearch.run_once)
+
+
+def _outcome(
+    problem: WeightOffload, options: SolveOptions, run: Callable[[WeightSearch], object]
+) -> Outcome:
     refused = weight_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     search = WeightSearch(problem, options)
-    termination = run_within_kernels(search.run)
+
+    def search_steps() -> None:
+        run(search)
+
+    termination = run_within_kernels(search_steps)
     incumbent = search.sweep.incumbent
     is_open = incumbent.period_ns > incumbent.floor_ns
     if termination is Termination.COMPLETED and is_open and incumbent.is_within(options):
@@ -149,6 +192,10 @@ def solve_local_search(problem: WeightOffload, options: SolveOptions) -> Outcome
         termination=termination,
         schedule=incumbent.schedule,
         bounds=(incumbent.floor,),
-        work={"margins": search.sweep.tried, "changes": search.changes},
+        work={
+            "margins": search.sweep.tried,
+            "changes": search.changes,
+            "new_steps": search.new_steps,
+        },
         note=search.what_ended_it,
     )

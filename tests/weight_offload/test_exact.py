@@ -141,7 +141,7 @@ def test_too_many_layers_get_no_worse_than_the_local_search_and_its_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(weight_local_search, "schedules_of_baselines", lambda *_: ())
-    monkeypatch.setattr(weight_exact, "STARTS_WITHOUT_LIMIT", 1)
+    monkeypatch.setattr(weight_starts, "STARTS_WITHOUT_LIMIT", 1)
     for module in (weight_local_search, weight_starts):
         monkeypatch.setattr(module, "MOST_IN_VAIN", 50)
     problem = drawn(random.Random(6), 40)
@@ -178,7 +178,7 @@ def test_a_step_in_too_many_states_ends_with_a_note_and_what_new_starts_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(weight_exact, "best_cut", lambda *_: None)
-    monkeypatch.setattr(weight_exact, "STARTS_WITHOUT_LIMIT", 2)
+    monkeypatch.setattr(weight_starts, "STARTS_WITHOUT_LIMIT", 2)
     problem = drawn(random.Random(5), 5)
     monkeypatch.setattr(weight_exact, "_search_locally", lambda *_: None)
     monkeypatch.setattr(weight_exact, "_improve", lambda *_: None)

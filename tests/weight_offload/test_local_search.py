@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import math
+import time
+
+import pytest
+
+from jettison.formulations.milp.array_model import ArrayModel
 from jettison.instances.generators.published_transformers import PUBLISHED_ROWS, published_chain
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.solvers.core.outcome import Progress, SolveOptions
 from jettison.solvers.core.solve import solve, solve_with
 from jettison.solvers.core.status import Termination
+from jettison.solvers.milp.highs_in_time import solve_in_time
+from jettison.solvers.milp.highs_options import HighsOptions
+from jettison.solvers.milp.solution import ModelSolution
+from jettison.solvers.weight_offload import bound_guided as weight_bound_guided
+from jettison.solvers.weight_offload.exact import starts as weight_starts
 from tests.weight_offload.cases import chain_of, random_problems
 from tests.weight_offload.cyclic_events import layers
 
+WITHOUT_LIMIT = SolveOptions(gap=0, time_limit_s=None)
 OTHERS = ("margin-sweep", "greedy", "greedy-no-discount", "l2l")
 TIGHT = WeightOffload(chain_of(*[(10, 20, 100)] * 12), "40%", "2GB/s")
 
@@ -17,7 +29,7 @@ TIGHT = WeightOffload(chain_of(*[(10, 20, 100)] * 12), "40%", "2GB/s")
 def test_its_schedules_are_valid_and_never_slower_than_those_of_the_others() -> None:
     faster = 0
     for problem in random_problems(40, seed=7):
-        options = SolveOptions(gap=0)
+        options = SolveOptions(gap=0, time_limit_s=None)
         result = solve_with(problem, "local-search", options)
         assert result.replay is not None
         assert result.replay.valid
@@ -48,7 +60,8 @@ def test_it_removes_waiting_that_no_margin_removes() -> None:
     assert (solve(problem, "margin-sweep").time_ns or 0) > 1.1 * problem.instance.base_time_ns
 
 
-def test_a_seed_gives_the_same_schedule_again() -> None:
+def test_a_seed_gives_the_same_schedule_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weight_starts, "STARTS_WITHOUT_LIMIT", 1)
     first, again = (
         solve_with(TIGHT, "local-search", SolveOptions(seed=5, time_limit_s=None)) for _ in range(2)
     )
@@ -74,15 +87,51 @@ def test_progress_is_told_and_interrupts_keep_the_best_so_far() -> None:
 def test_where_it_ends_by_itself_with_an_open_gap_a_note_says_what_ended_it() -> None:
     is_open = 0
     for problem in random_problems(2, seed=2):
-        result = solve_with(problem, "local-search", SolveOptions(gap=0))
+        result = solve_with(problem, "local-search", SolveOptions(gap=0, time_limit_s=None))
         assert result.termination is Termination.COMPLETED
         if result.time_ns == result.lower_bound_ns:
             assert result.note is None
         else:
             is_open += 1
             assert result.note is not None
-            assert result.note.startswith("1,000 changes a layer were in vain")
+            assert result.work["new_steps"] >= weight_starts.STARTS_WITHOUT_LIMIT
+            assert "steps from new starts were no better" in result.note
     assert is_open
+
+
+def test_where_a_bound_is_not_met_it_uses_the_time_that_it_is_given() -> None:
+    # It proves 90 ns, and no step takes less than 95.
+    problem = next(
+        problem
+        for problem in random_problems(9, seed=2)
+        if solve_with(problem, "local-search", WITHOUT_LIMIT).note is not None
+    )
+    started = time.perf_counter()
+    result = solve_with(problem, "local-search", SolveOptions(gap=0, time_limit_s=3))
+    assert result.termination is Termination.TIME_LIMIT
+    assert result.note is None
+    assert result.work["new_steps"] > 0
+    assert 2.9 < time.perf_counter() - started < 4.5
+    known = solve_with(problem, "local-search", SolveOptions(gap=0, time_limit_s=1))
+    assert result.time_ns is not None
+    assert known.time_ns is not None
+    assert result.time_ns <= known.time_ns
+
+
+def test_no_clock_is_a_part_of_what_bound_guided_finds_without_a_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limits: list[tuple[float | None, int | None]] = []
+
+    def noted(model: ArrayModel, options: HighsOptions) -> ModelSolution:
+        limits.append((options.time_limit_s, options.work_limit if model.integer.any() else 0))
+        return solve_in_time(model, options)
+
+    monkeypatch.setattr(weight_bound_guided, "solve_in_time", noted)
+    solve_with(TIGHT, "bound-guided", WITHOUT_LIMIT)
+    assert limits
+    assert {time_s for time_s, _ in limits} == {math.inf}
+    assert None not in {work for _, work in limits}
 
 
 def test_a_gap_that_was_asked_for_is_not_called_the_end_of_the_search() -> None:

@@ -79,6 +79,7 @@ def bound_by_model(
     options: SolveOptions,
     clock: Clock,
     linear_algorithm: LinearAlgorithm = LinearAlgorithm.CHOOSE,
+    work_limit: int | None = None,
 ) -> Outcome:
     """Bound by the relaxation of a model in exact arithmetic, then by the model.
 
@@ -95,6 +96,8 @@ def bound_by_model(
         Options of the method, and the time that is left.
     linear_algorithm
         For the relaxation; if it breaks down, HiGHS chooses another.
+    work_limit
+        For the model with its integers, as `highs_work` counts; None for no end but the time's.
     """
     exact_ns = scale.problem.instance.base_time_ns
     work = {"rows": model.num_rows, "columns": model.num_columns, "nodes": 0}
@@ -106,7 +109,7 @@ def bound_by_model(
         if options.on_progress is not None:
             options.on_progress(Progress(clock.seconds, None, exact_ns))
         if relaxation.row_duals is not None and clock.left_s:
-            found = solve_for_bound(model, scale, options, clock, exact_ns)
+            found = solve_for_bound(model, scale, options, clock, exact_ns, work_limit)
     if not ending.termination.is_regular:
         # Ctrl-C came between two runs of HiGHS, which report it themselves.
         found = replace(found, termination=ending.termination)
@@ -146,6 +149,7 @@ def solve_for_bound(
     options: SolveOptions,
     clock: Clock,
     known_ns: int,
+    work_limit: int | None = None,
 ) -> ModelBound:
     """Solve a model with its integers, and return what its dual bound proves.
 
@@ -153,7 +157,7 @@ def solve_for_bound(
 
     Parameters
     ----------
-    model, scale, options, clock
+    model, scale, options, clock, work_limit
         As in `bound_by_model`.
     known_ns
         A bound that is known already.
@@ -178,7 +182,8 @@ def solve_for_bound(
             stop.set()
 
     try:
-        solution = solve_in_time(model, _highs_options(options, clock), watch, stop=stop)
+        limits = replace(_highs_options(options, clock), work_limit=work_limit)
+        solution = solve_in_time(model, limits, watch, stop=stop)
     except SolverError as failed:
         return ModelBound(known_ns, Termination.ERROR, note=str(failed))
     time_ns = known_ns

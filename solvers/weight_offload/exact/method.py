@@ -70,9 +70,7 @@ method.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.core.schedule_class import ScheduleClass
@@ -95,14 +93,12 @@ from jettison.solvers.weight_offload.exact.starts import steps_from_new_starts
 from jettison.solvers.weight_offload.exact.sweep import Sweep, SweepEnd, seek_step
 from jettison.solvers.weight_offload.layer_to_layer import layer_to_layer
 from jettison.solvers.weight_offload.least_memory import weight_infeasibility
-from jettison.solvers.weight_offload.local_search import solve_local_search
+from jettison.solvers.weight_offload.local_search import first_steps
 
 MOST_BEGINNINGS = 200_000
 # Where no cut has so few, four times as many are tried, and so on; about 300 bytes each.
 MORE_BEGINNINGS = 4
 MOST_BEGINNINGS_OF_ALL = 4_000_000
-# Starts of the search for better steps where no limit of time ends it.
-STARTS_WITHOUT_LIMIT = 20
 FEW_BEGINNINGS = 2_000
 # About 200 bytes each; the first questions get fewer.
 MOST_LABELS = 8_000_000
@@ -237,8 +233,6 @@ def _best_of_many(
 def _start_again(problem: WeightOffload, bracket: _Bracket) -> None:
     """Spend what is left of the time on schedules: nothing else is left that could be proved."""
     steps = steps_from_new_starts(problem, bracket.lower_ns, bracket.options.seed, bracket.clock)
-    if math.isinf(bracket.clock.left_s):
-        steps = islice(steps, STARTS_WITHOUT_LIMIT)
     for schedule in steps:
         if schedule.period_ns < bracket.schedule.period_ns:
             bracket.schedule = schedule
@@ -255,7 +249,7 @@ def _search_locally(problem: WeightOffload, bracket: _Bracket) -> None:
         time_limit_s=None if limit_s is None else limit_s / 4,
         on_progress=None,
     )
-    outcome = solve_local_search(problem, options)
+    outcome = first_steps(problem, options)
     assert isinstance(outcome.schedule, CyclicSchedule)
     if outcome.schedule.period_ns < bracket.schedule.period_ns:
         bracket.schedule = outcome.schedule

@@ -7,6 +7,7 @@ another seed of the random changes (`PlanSearch`). What these reach is cut and s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
@@ -24,12 +25,16 @@ from jettison.solvers.weight_offload.scheduler import WeightScheduler
 # Changes in vain for each layer, and how many come between two looks at the clock.
 MOST_IN_VAIN = 300
 CHANGES = 1_000
+# Where no limit of time ends them.
+STARTS_WITHOUT_LIMIT = 8
 
 
 def steps_from_new_starts(
     problem: WeightOffload, floor_ns: int, seed: int, clock: Clock
 ) -> Iterator[CyclicSchedule]:
-    """Yield one schedule after the other, without end, until the clock has run out.
+    """Yield one schedule after the other, until the clock has run out.
+
+    Without a limit of time there are `STARTS_WITHOUT_LIMIT` starts.
 
     Parameters
     ----------
@@ -64,7 +69,8 @@ def _steps(
     margins = margins_bytes(problem)
     is_swept = problem.cycle.num_layers <= _kernels.MOST_OFFLOADED_LAYERS
     passed_over = 0
-    for number in count(1):
+    starts = range(1, STARTS_WITHOUT_LIMIT + 1) if math.isinf(clock.left_s) else count(1)
+    for number in starts:
         if passed_over == len(margins):
             # No selection fits in the order of Algorithm 2.
             return
