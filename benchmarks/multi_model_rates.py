@@ -4,9 +4,9 @@ The rates of `device.py` are assumptions, and so is every time that follows from
 changed: `rate` multiplies arithmetic and device memory (once and 8 times), launches stay as they
 are; `link_quarters` has the link in fourths of the assumed one (a fourth, 1 and 4 times). Eight
 models of each network, with the paper's batch in 40 GiB and with an eighth of both; and, over the
-fastest link, with an eighth and a sixteenth of the batch in the memory of so many models: `held` is
-how often that of one model with every feature map kept goes into it (1, 1.5, 2 and 4 times), and
-there HFTA is limited to as many models.
+fastest link, with small parts of the batch in the memory of so many models: `held` is how often
+that of one model with every feature map kept goes into it. HFTA is limited to as many models, whole
+ones: below 2 it trains them one by one.
 
 A row has the hash of its instance, the replayed times and peaks of HFTA, of µ-TWO and of µ-TWO with
 copies both ways charged for, and the lower bound of all schedules over the fastest of these links,
@@ -46,9 +46,9 @@ RATES = (1, 8)
 # In quarters of the assumed link.
 LINK_QUARTERS = (16, 4, 1)
 PARTS = (1, 8)
-# How many models the memory holds, in halves, and parts of the batch for it.
-HELD_HALVES = (2, 3, 4, 8)
-PARTS_OF_HELD = (8, 16)
+# How many models the memory holds, in percent, and parts of the batch for it.
+HELD_PERCENT = (100, 150, 175, 195, 200, 400)
+PARTS_OF_HELD = (8, 16, 32)
 METHODS = ("hfta", "mu-two", "mu-two-both-ways")
 COLUMNS = (
     *("network", "batch", "rate", "link_quarters", "held", "memory_bytes", "instance_sha256"),
@@ -71,10 +71,10 @@ def rows(network: str) -> Iterator[dict[str, object]]:
     parts = [part for part in PARTS_OF_HELD if part <= FUSED_NETWORKS[network].batch]
     for part, rate in itertools.product(parts, RATES):
         models = on_device(network, part, rate, LINK_QUARTERS[0])
-        for halves in HELD_HALVES:
-            memory = Amount(models.sub_array(1).store_all_peak_bytes * halves // 2)
+        for percent in HELD_PERCENT:
+            memory = Amount(models.sub_array(1).store_all_peak_bytes * percent // 100)
             row = row_of(MultiModelTraining(models, memory), None)
-            yield {**place_of(network, part, rate, LINK_QUARTERS[0]), "held": halves / 2, **row}
+            yield {**place_of(network, part, rate, LINK_QUARTERS[0]), "held": percent / 100, **row}
 
 
 def on_device(network: str, part: int, rate: int, quarters: int) -> MultiModel:

@@ -50,9 +50,9 @@ from jettison.solvers.weight_offload.scheduler import WeightScheduler
 _SHARE_OF_SWEEP, _SHARE_OF_BOUND = 0.2, 0.3
 # Margins that are tried, in steps of half a layer.
 _MARGINS = 9
-# For a model with integers, as HiGHS's work is counted: half a second of a large one, and the same
+# For a model with integers, as HiGHS's work is counted: a second of a large one, and the same
 # on every machine. A good point comes early.
-_WORK_PER_MODEL = 2_000
+_WORK_PER_MODEL = 4_000
 # For the bound where no time limit ends it, which could take hours.
 _WORK_OF_BOUND_WITHOUT_LIMIT = 10_000
 # What a byte that moves costs beside a byte's time of waiting.
