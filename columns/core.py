@@ -1,4 +1,4 @@
-"""What serves every problem: links, replays and their findings, provenance, errors."""
+"""Public names that serve every problem: links, replays and their verdicts, provenance, errors."""
 
 from jettison.certificates.errors import CertificateError
 from jettison.instances.core.errors import InputError, JettisonError, MissingExtraError

@@ -33,7 +33,15 @@ ARROWS: dict[str, tuple[str, ...]] = {
 MOST_ENTRIES = 25
 FLOORS = ("certificates", "instances", "schedules", "formulations", "solvers", "studies", "cli")
 # Rooms whose docstrings begin with a noun or a verb, never with a question that one has to decode.
-NAMED = ("certificates", "instances", "schedules", "formulations", "executors", "docs/site_pages")
+NAMED = (
+    "certificates",
+    "instances",
+    "schedules",
+    "formulations",
+    "executors",
+    "columns",
+    "docs/site_pages",
+)
 QUESTIONS = {"How", "That", "What", "When", "Where", "Which", "Who", "Whom", "Whose", "Why"}
 
 

@@ -66,7 +66,7 @@ class MeshDimension:
         return self._collective_ns(Fraction(2 * (self.devices - 1), self.devices), partial_bytes)
 
     def all_to_all_ns(self, gathered_bytes: int) -> int:
-        """Return the time to split another dimension of a tensor of `gathered_bytes`."""
+        """Return the time to split a tensor of `gathered_bytes` along another dimension."""
         n = self.devices
         return self._collective_ns(Fraction(n - 1, n * n) * Fraction(n, 2), gathered_bytes)
 
