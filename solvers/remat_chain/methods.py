@@ -18,7 +18,7 @@ from jettison.solvers.remat_chain.rotor_drops import (
     solve_rotor_drops,
     solve_rotor_drops_curve,
 )
-from jettison.solvers.remat_chain.rotor_exact import solve_rotor_exact
+from jettison.solvers.remat_chain.rotor_exact import ROTOR_EXACT, solve_rotor_exact
 from jettison.solvers.remat_chain.unrestricted import UNRESTRICTED, solve_unrestricted
 
 METHODS: tuple[Method[RematChain], ...] = (
@@ -34,7 +34,7 @@ METHODS: tuple[Method[RematChain], ...] = (
         Promise.EXACT_PERSISTENT,
         "RR-9302, Theorem 1",
         "the best persistent schedule to the byte: coarse grids, finer ones, then step functions",
-        solve=solve_rotor_exact,
+        solve=Tuned(solve_rotor_exact, ROTOR_EXACT),
     ),
     Method(
         "rotor",

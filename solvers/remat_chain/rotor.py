@@ -396,7 +396,7 @@ def _refine(
             chain, memory_bytes, slots, left_s, options.threads, params.largest_table_bytes
         ),
         chain,
-        _fastest_known(chain, options),
+        fastest_known(chain, options),
         first,
         options,
         clock,
@@ -419,8 +419,8 @@ def _refine(
     return with_cut_bound(outcome, problem, options, clock)
 
 
-def _fastest_known(chain: Chain, options: SolveOptions) -> ChainSchedule:
-    """Return what is handed out if no grid has anything better."""
+def fastest_known(chain: Chain, options: SolveOptions) -> ChainSchedule:
+    """Return the faster of a start and the schedule of least memory."""
     least = least_persistent_memory(chain)[1]
     if not isinstance(options.start, ChainSchedule):
         return least

@@ -39,6 +39,7 @@ from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
+from jettison.solvers.core.params import Params
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.cut_bound import with_cut_bound
 from jettison.solvers.remat_chain.least_memory import (
@@ -47,11 +48,10 @@ from jettison.solvers.remat_chain.least_memory import (
     persistent_infeasibility,
 )
 from jettison.solvers.remat_chain.needs import ChainNeeds
-from jettison.solvers.remat_chain.rotor import solve_rotor
+from jettison.solvers.remat_chain.rotor import fastest_known, solve_rotor
 
 # Limit on all tables of the search together.
 MOST_BYTES = 2 * 2**30
-MOST_STAGES = 700
 # The most slots that the kernel can count. In practice a few thousand suffice.
 MOST_SLOTS = 2**28
 # The first grid: coarse enough to be cheap, for it is the only one that has to hold everything, and
@@ -59,6 +59,29 @@ MOST_SLOTS = 2**28
 FEWEST_SLOTS = 64
 SLOTS_PER_INPUT = 2
 SLOTS_PER_STAGE = 1.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class RotorExactParams(Params):
+    """Limits of the exact search.
+
+    Attributes
+    ----------
+    most_stages
+        On longer chains the first grid that fits in memory is too coarse to drop anything; `rotor`
+        is asked in its place.
+    most_slots
+        Slots of the finest grid; what is left after it is solved in exact bytes.
+    most_bytes
+        Of all tables together.
+    """
+
+    most_stages: int = 700
+    most_slots: int = MOST_SLOTS
+    most_bytes: int = MOST_BYTES
+
+
+ROTOR_EXACT = RotorExactParams()
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +200,9 @@ def refine(
     return best, termination, best.slots
 
 
-def solve_rotor_exact(problem: RematChain, options: SolveOptions) -> Outcome:
+def solve_rotor_exact(
+    problem: RematChain, options: SolveOptions, params: RotorExactParams = ROTOR_EXACT
+) -> Outcome:
     """Return the fastest persistent schedule, exact to the byte and the nanosecond; see `refine`.
 
     Beyond 700 stages the first grid that fits in memory is too coarse to drop anything. There the
@@ -192,11 +217,15 @@ def solve_rotor_exact(problem: RematChain, options: SolveOptions) -> Outcome:
     refusal = persistent_infeasibility(problem.instance, problem.memory_bytes)
     if refusal is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refusal)
-    if len(problem.instance) > MOST_STAGES:
+    if len(problem.instance) > params.most_stages:
         return solve_rotor(problem, options)
     clock = Clock(options.time_limit_s)
     needs = ChainNeeds(problem.instance)
-    best, termination, slots = refine(needs, problem.memory_bytes, options)
+    effort = Effort(most_slots=params.most_slots, most_bytes=params.most_bytes)
+    known = fastest_known(problem.instance, options)
+    best, termination = search_persistent_optimum(
+        needs, problem.memory_bytes, known, options, effort
+    )
     outcome = Outcome(
         termination=termination,
         schedule=best.schedule,
@@ -208,7 +237,7 @@ def solve_rotor_exact(problem: RematChain, options: SolveOptions) -> Outcome:
                 method="rotor-exact",
             ),
         ),
-        work={"slots": slots, "states": best.states},
+        work={"slots": best.slots, "states": best.states},
     )
     return with_cut_bound(outcome, problem, options, clock)
 
