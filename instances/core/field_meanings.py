@@ -15,11 +15,12 @@ def field_meanings(cls: type) -> dict[str, str]:
     """Return what each field means, from the section Attributes; empty where nothing is said.
 
     Options of commands and the lists of parameters take their texts from here, so that they are
-    written once.
+    written once. A class that inherits fields inherits what is said of them.
     """
-    section = _ATTRIBUTES.search(inspect.getdoc(cls) or "")
     found: dict[str, str] = {}
-    for names, meaning in _ATTRIBUTE.findall("" if section is None else section[1] + "\n"):
-        for name in names.split(","):
-            found[name.strip()] = " ".join(meaning.split())
+    for base in reversed(cls.__mro__):
+        section = _ATTRIBUTES.search(inspect.getdoc(base) or "")
+        for names, meaning in _ATTRIBUTE.findall("" if section is None else section[1] + "\n"):
+            for name in names.split(","):
+                found[name.strip()] = " ".join(meaning.split())
     return {field.name: found.get(field.name, "") for field in fields(cls)}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import inspect
-import re
+from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from math import isfinite
@@ -12,6 +11,7 @@ from typing import ClassVar, Self
 
 from jettison.instances.core.content_hash import content_sha256
 from jettison.instances.core.errors import InputError
+from jettison.instances.core.field_meanings import field_meanings
 
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "int": (int,),
@@ -20,9 +20,6 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "str": (str,),
 }
 _WORDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text"}
-# In the section Attributes of a docstring: names at its margin, their meaning below, indented.
-_ATTRIBUTES = re.compile(r"^Attributes\n-+\n(.*?)(?=^\w[^\n]*\n-+\n|\Z)", re.MULTILINE | re.DOTALL)
-_ATTRIBUTE = re.compile(r"^(\w[\w, ]*)\n((?:[ ]+[^\n]*\n?|\n)+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +28,7 @@ class Params:
 
     Every field has a default, the constant with which the method was tuned, and stands in the
     section Attributes of the docstring, from where `jettison list methods -v` takes its meaning.
+    Parameters of a search that several methods run are a class that those of each method inherit.
     Fields are whole numbers, numbers, texts, or true or false.
 
     Whole numbers are at least 1, and other numbers above 0, unless `at_least` says otherwise.
@@ -48,9 +46,10 @@ class Params:
             self._check(field.name, str(field.type), getattr(self, field.name))
 
     def _check(self, name: str, kind: str, value: object) -> None:
-        least = self.at_least.get(name, 1 if kind == "int" else 0)
+        given = ChainMap(*(dict(vars(base).get("at_least", {})) for base in type(self).__mro__))
+        least = given.get(name, 1 if kind == "int" else 0)
         # A share of nothing, or a division by it, is meant by no method that does not say so.
-        is_open = kind == "float" and name not in self.at_least
+        is_open = kind == "float" and name not in given
         is_number = kind in {"int", "float"}
         fits = isinstance(value, _KINDS[kind]) and isinstance(value, bool) == (kind == "bool")
         if fits and is_number and isinstance(value, int | float):
@@ -87,12 +86,7 @@ class Params:
     @classmethod
     def meanings(cls) -> dict[str, str]:
         """Return what each parameter means, from the docstring of the class."""
-        section = _ATTRIBUTES.search(inspect.getdoc(cls) or "")
-        found: dict[str, str] = {}
-        for names, meaning in _ATTRIBUTE.findall("" if section is None else section[1] + "\n"):
-            for name in names.split(","):
-                found[name.strip()] = " ".join(meaning.split())
-        return {field.name: found.get(field.name, "") for field in fields(cls)}
+        return field_meanings(cls)
 
 
 @dataclass(frozen=True, kw_only=True)

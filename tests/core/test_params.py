@@ -55,6 +55,46 @@ def test_meanings_are_those_of_the_docstring() -> None:
     }
 
 
+@dataclass(frozen=True, kw_only=True)
+class Other(Params):
+    """What another search can be told.
+
+    Attributes
+    ----------
+    depth
+        How deep it goes.
+    """
+
+    at_least: ClassVar[Mapping[str, float]] = {"depth": 5}
+
+    depth: int = 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Both(Other, Some):
+    """What a method of two searches can be told.
+
+    Attributes
+    ----------
+    width
+        How wide it goes.
+    """
+
+    width: int = 2
+
+
+def test_inherited_parameters_keep_their_meaning_and_their_range() -> None:
+    assert Both.meanings() == Some.meanings() | {
+        "depth": "How deep it goes.",
+        "width": "How wide it goes.",
+    }
+    assert Both(depth=5).rest == 0
+    with pytest.raises(InputError, match="depth: 4; write a whole number from 5"):
+        Both(depth=4)
+    with pytest.raises(InputError, match="rest: -1; write a number from 0"):
+        Both(rest=-1)
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [
