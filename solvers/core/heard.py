@@ -1,4 +1,4 @@
-"""What a caller hears of a run: each better schedule and each larger bound, once."""
+"""Callbacks of a run: each better schedule and each larger bound is reported once."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from jettison.solvers.core.outcome import SolveOptions
 
 
 class Heard:
-    """Passes on what a method reports while it runs, and at last what it did not report.
+    """Filter between a method's reports and the caller's callbacks.
 
-    A method need not report anything: what it hands back is told at its end. What is no better
-    than what was told before is not told.
+    A method need not report anything: its outcome is reported at its end. Schedules and bounds that
+    are no better than those before are not passed on.
 
     Parameters
     ----------
     options
-        As they were given; their `on_schedule` and `on_bound` are who hears.
+        The caller's options, with the callbacks `on_schedule` and `on_bound`.
 
     Attributes
     ----------
     options
-        For the method.
+        The options for the method, with this filter as callbacks.
     """
 
     def __init__(self, options: SolveOptions) -> None:
@@ -40,7 +40,7 @@ class Heard:
         )
 
     def schedule(self, schedule: Any, replay: Replay) -> None:
-        """Tell of a schedule, if it is the fastest so far."""
+        """Report a schedule if it is the fastest so far."""
         if self._on_schedule is None or not replay.valid:
             return
         if self._time_ns is None or replay.time_ns < self._time_ns:
@@ -48,7 +48,7 @@ class Heard:
             self._on_schedule(schedule, replay)
 
     def bound(self, bound: Bound) -> None:
-        """Tell of a bound, if none that holds for its class was as large."""
+        """Report a bound if none for its class was as large."""
         if self._on_bound is None:
             return
         known = (ns for known, ns in self._bounds_ns.items() if known.covers(bound.valid_for))
@@ -57,6 +57,6 @@ class Heard:
             self._on_bound(bound)
 
     def bounds(self, bounds: Iterable[Bound]) -> None:
-        """Tell of all that are larger than what was told."""
+        """Report all bounds that are larger than those before."""
         for bound in bounds:
             self.bound(bound)

@@ -38,14 +38,14 @@ class Promise(StrEnum):
 
 @dataclass(frozen=True)
 class Tuned(Generic[A_contra, Q, R_co]):
-    """A function of a method that has parameters, and the values that it gets.
+    """Function of a method with the values of its parameters.
 
     Attributes
     ----------
     function
         Takes the problem, the options, and the parameters.
     params
-        What it gets; in the table of the methods, the defaults.
+        The values; the defaults in the table of methods.
     """
 
     function: Callable[[A_contra, SolveOptions, Q], R_co]
@@ -65,9 +65,9 @@ class Method(Generic[P_contra]):
     name
         Its name on the command line.
     promise
-        What its answer is worth when it ends without hitting a limit.
+        Its promise about the answer when no limit is hit.
     source
-        Where it comes from.
+        Its source in the literature.
     summary
         One line for a person.
     solve
@@ -96,7 +96,7 @@ class Method(Generic[P_contra]):
 
     @property
     def params(self) -> Params:
-        """What it can be told beside the options, with the values that it has."""
+        """The parameters of the method, with their values."""
         return self.solve.params if isinstance(self.solve, Tuned) else NoParams()
 
     def with_params(self, given: ParamsGiven | None) -> Method[P_contra]:
@@ -105,12 +105,12 @@ class Method(Generic[P_contra]):
         Parameters
         ----------
         given
-            All of them, or some by name; None for those that it has.
+            All parameters, or some by name; None leaves them unchanged.
 
         Raises
         ------
         InputError
-            If they are those of another method, there is none of a name, or a value is wrong.
+            If they belong to another method, a name is unknown, or a value is wrong.
         """
         if given is None:
             return self
@@ -134,7 +134,7 @@ class Method(Generic[P_contra]):
     def run(self, problem: P_contra, options: SolveOptions) -> Outcome:
         """Run the method.
 
-        Ctrl-C ends it with what it knows; before it knows anything, with nothing.
+        Ctrl-C ends it with its best answer so far, or with an empty outcome.
         """
         try:
             return self.solve(problem, options)

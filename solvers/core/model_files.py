@@ -1,4 +1,4 @@
-"""Which mathematical programs of a problem can be written to a file, for any solver."""
+"""Formulations of a problem that can be written to files, for any solver."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ P_contra = TypeVar("P_contra", bound=Problem, contravariant=True)
 
 @dataclass(frozen=True, kw_only=True)
 class ModelChoice:
-    """A formulation, and what some of them ask for; None where nothing is said.
+    """Choice of a formulation with its options; None where an option is not given.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class ModelChoice:
     form
         Which of several ways to write its rows.
     cuts
-        Names of nodes at which it looks.
+        Names of the nodes that are its cuts.
     intervals
         Most computations of a node.
     """
@@ -38,16 +38,16 @@ class ModelChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelFiles(Generic[P_contra]):
-    """The formulations of a problem that are written to files.
+    """Formulations of a problem that can be written to files.
 
     Attributes
     ----------
     formulations
         Their names; the first is written where none is named.
     options
-        Which fields of a `ModelChoice` mean something to one of them, beside its name.
+        The fields of `ModelChoice` that some of them use, beside the name.
     build
-        Builds a model; raises `InputError` where the choice does not go with the problem.
+        Builds a model; raises `InputError` where the choice does not fit the problem.
     """
 
     formulations: tuple[str, ...]

@@ -24,7 +24,7 @@ _WORDS = {"int": "a whole number", "float": "a number", "bool": "true or false",
 
 @dataclass(frozen=True, kw_only=True)
 class Params:
-    """What a method can be told beside `SolveOptions`: the base of a frozen dataclass for each.
+    """Base of the frozen dataclasses that hold a method's parameters, beside `SolveOptions`.
 
     Every field has a default, the constant with which the method was tuned, and stands in the
     section Attributes of the docstring, from where `jettison list methods -v` takes its meaning.
@@ -48,7 +48,7 @@ class Params:
     def _check(self, name: str, kind: str, value: object) -> None:
         given = ChainMap(*(dict(vars(base).get("at_least", {})) for base in type(self).__mro__))
         least = given.get(name, 1 if kind == "int" else 0)
-        # A share of nothing, or a division by it, is meant by no method that does not say so.
+        # A share of 0, or a division by 0, makes no sense unless a method allows it explicitly.
         is_open = kind == "float" and name not in given
         is_number = kind in {"int", "float"}
         fits = isinstance(value, _KINDS[kind]) and isinstance(value, bool) == (kind == "bool")
@@ -85,7 +85,7 @@ class Params:
 
     @classmethod
     def meanings(cls) -> dict[str, str]:
-        """Return what each parameter means, from the docstring of the class."""
+        """Return the meaning of each parameter, from the docstring of the class."""
         return field_meanings(cls)
 
 

@@ -1,4 +1,4 @@
-"""What every problem has, whatever is asked."""
+"""Protocol of all problems: an instance with the resources of a training step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jettison.instances.core.link import Link
 
 @runtime_checkable
 class Problem(Protocol):
-    """An instance and the resources of one training step: a frozen dataclass."""
+    """Problem: a frozen dataclass of an instance and the resources of one training step."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
@@ -22,22 +22,22 @@ class Problem(Protocol):
 
     @property
     def instance(self) -> Instance:
-        """What is given."""
+        """The instance."""
         ...
 
     @property
     def memory(self) -> object:
-        """How much memory there is, as it was given; a field, so that it can be replaced."""
+        """The memory as it was given; a field, so that it can be replaced."""
         ...
 
     @property
     def memory_bytes(self) -> int:
-        """How much that comes to."""
+        """The memory in bytes."""
         ...
 
     @property
     def base_time_ns(self) -> int:
-        """The time of a step that does nothing for the sake of memory; no schedule is faster."""
+        """The time of a step without a limit on memory; no schedule is faster."""
         ...
 
     @property

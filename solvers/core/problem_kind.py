@@ -1,4 +1,4 @@
-"""A kind of problem: all that the rooms above its column have to know of it."""
+"""Kind of problem: everything about a problem that is used outside its own column."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ P_contra = TypeVar("P_contra", bound=Problem, contravariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What the times of schedules are compared to.
+    """Reference to which the times of schedules are compared.
 
     Attributes
     ----------
     time_ns
         The time of a step.
     without
-        What that step does without: ``"recomputation"``.
+        What the step does not have, such as ``"recomputation"``.
     """
 
     time_ns: int
@@ -46,16 +46,16 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """How a problem takes an instance of another kind: as one of its own.
+    """Conversion of an instance of another kind into one of the problem's own kind.
 
     Attributes
     ----------
     kind
-        The kind of what is given.
+        The kind of the given instance.
     convert
-        Makes an instance of the problem's own kind of it.
+        Converts it into an instance of the problem's own kind.
     note
-        Says what changes with that.
+        Returns a note on what the conversion changes.
     """
 
     kind: str
@@ -64,7 +64,7 @@ class Conversion:
 
 
 class Certifier(Protocol[P_contra]):
-    """Makes certificates of the lower bounds of a problem."""
+    """Function that makes certificates of the lower bounds of a problem."""
 
     def __call__(
         self,
@@ -73,18 +73,18 @@ class Certifier(Protocol[P_contra]):
         infeasibility: Infeasibility | None,
         options: SolveOptions,
     ) -> Certificate | None:
-        """Return a certificate, checked, of the largest of these bounds, or of the best below.
+        """Return a checked certificate of the largest bound, or of the best claim below it.
 
         Parameters
         ----------
         problem
-            What the bounds are of.
+            The problem.
         bounds
-            What methods found.
+            The bounds that methods found.
         infeasibility
-            Their proof that nothing fits, if they found one; then this is what is certified.
+            Their proof that nothing fits, if there is one; it is then certified instead.
         options
-            Its time limit is that of the certificate alone.
+            Options; the time limit is for the certificate alone.
 
         Returns
         -------
@@ -106,9 +106,9 @@ def _memory_over_time(replay: Replay, title: str) -> Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class ProblemKind(Generic[P]):
-    """One kind of problem, with everything that is asked of it outside its column.
+    """Kind of problem, with all functions that are used outside its column.
 
-    What needs heavy modules is a function that imports them when it is called.
+    Functions that need heavy modules import them when they are called.
 
     Attributes
     ----------
@@ -127,24 +127,24 @@ class ProblemKind(Generic[P]):
     methods
         Returns its methods, the default one first.
     takes
-        Which of ``bandwidth``, ``transfers`` and ``models`` mean something to it.
+        Those of ``bandwidth``, ``transfers`` and ``models`` that it uses.
     needs
-        Which resources have to be given, ``memory`` among them.
+        The resources that must be given, ``memory`` among them.
     narrow_class
         The class of schedules for which methods prove bounds beside those for all schedules. The
         least memory of a proof of infeasibility belongs to it.
     conversion
-        How it takes instances of another kind, if it does.
+        The conversion of instances of another kind, if there is one.
     facts
-        What is shown of an instance beside what its own kind says: what this problem asks of it.
+        Returns the numbers of an instance that only this problem computes, for `jettison show`.
     reference
-        What the times of its schedules are compared to.
+        Returns the reference to which the times of its schedules are compared.
     transfers
         How transfers use memory, where a problem leaves that open.
     in_full
         Returns resources with the defaults of a problem written out.
     spent
-        What a step spends, and on what, by names that end in ``_ns``; of no replay, None.
+        Returns the overheads of a step, by names that end in ``_ns``; None without a replay.
     certify
         Makes certificates; None where there are none.
     model_files
@@ -152,7 +152,7 @@ class ProblemKind(Generic[P]):
     picture
         Draws a replay of a schedule, with a title.
     grid
-        Draws what is done where, of a problem, a schedule and a title; None if there is no such
+        Draws the grid of recomputations of a schedule, with a title; None if there is no such
         picture.
     table
         Returns a table of a schedule, a row for each part; None if there is none.
@@ -181,13 +181,13 @@ class ProblemKind(Generic[P]):
     table: Callable[[P, Any], pd.DataFrame] | None = None
 
     def own(self, instance: Instance) -> Instance:
-        """Return an instance as a problem of this kind has it."""
+        """Return an instance, converted into the problem's own kind if need be."""
         if self.conversion is not None and instance.kind == self.conversion.kind:
             return self.conversion.convert(instance)
         return instance
 
     def note_on(self, instance: Instance) -> str | None:
-        """Say what changes as an instance is converted; None if it is not."""
+        """Return a note on the conversion of an instance; None if it needs none."""
         if self.conversion is not None and instance.kind == self.conversion.kind:
             return self.conversion.note(instance)
         return None

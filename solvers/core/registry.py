@@ -1,6 +1,6 @@
-"""The problems that there are, and their methods: ours, those of others, and those of a test.
+"""Registry of problems and their methods: ours, those of other packages, and those of a test.
 
-No module in this room knows any of them. Ours are entry points of jettison as those of others are.
+No module in this room knows any of them. Ours are entry points of jettison like those of others.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def kind_of(problem: Problem) -> ProblemKind[Any]:
 
 
 def check_problem(problem: object) -> None:
-    """Check that what is to be solved is a problem, and not its instance, say.
+    """Check that an object is a problem, and not an instance, for example.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def _named_by(problem: object) -> list[ProblemKind[Any]]:
 
 
 def registered(kind: ProblemKind[Any]) -> AbstractContextManager[None]:
-    """Register a kind of problem for a while, as a test or a notebook does; see `Registry`."""
+    """Register a kind of problem within a ``with`` block, as tests and notebooks do."""
     return PROBLEM_KINDS.registered(kind.name, kind)
 
 

@@ -1,4 +1,4 @@
-"""What is said of the resources of a step, as somebody typed it."""
+"""Resources of a step as a user typed them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jettison.instances.core.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What is said of memory and of the link, as it was typed; None where nothing is.
+    """Memory and link of a step as a user typed them; None where nothing is given.
 
     Attributes
     ----------
@@ -20,7 +20,7 @@ class Resources:
     bandwidth, transfers
         The link, for problems that have one.
     models
-        How many of the models of an instance are trained.
+        Number of models of an instance that are trained.
     """
 
     memory: str | None
@@ -31,7 +31,7 @@ class Resources:
 
     @property
     def memory_text(self) -> str:
-        """How much memory there is.
+        """The memory as text.
 
         Raises
         ------
@@ -52,11 +52,11 @@ class Resources:
 
     @property
     def says_memory(self) -> bool:
-        """Whether anything says how much memory there is."""
+        """Whether memory is given at all."""
         return self.memory is not None or self.alpha is not None
 
     def each(self) -> Iterator[Resources]:
-        """Take lists apart: one for every memory, and for every bandwidth."""
+        """Yield one set of resources for every memory and every bandwidth of lists."""
         memories = [None] if self.memory is None else self.memory.split(",")
         alphas = [None] if self.alpha is None else self.alpha.split(",")
         bandwidths = [None] if self.bandwidth is None else self.bandwidth.split(",")

@@ -1,8 +1,8 @@
 """Work of a search, counted in a unit that is the same on every machine.
 
-Work is counted in moves of annealing that take about as long, which is what models share a machine
-with. What HiGHS does is counted by `highs_work`: one iteration of the simplex method on a model of
-16 columns is a move.
+Work is counted in moves of annealing that take about as long, since models share a machine with
+annealing. The work of HiGHS is counted by `highs_work`: one iteration of the simplex method on a
+model of 16 columns is a move.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.milp.highs_work import CHECK
 
-# What a core made when this was measured; shares of a time limit are counted by it, and the clock
-# ends them on a slower machine.
+# Moves per second of a core when this was measured. It converts shares of a time limit into moves;
+# on a slower machine the clock ends them.
 MOVES_PER_SECOND = 700_000
 
 
 def moves_of_a_limit(options: SolveOptions) -> float:
-    """Return the moves that a search may make: its own limit, or a usual machine's in its time.
+    """Return the limit on moves, or that of a usual machine within the time limit.
 
-    Infinitely many where there is no limit.
+    Infinite where there is no limit.
     """
     if options.most_moves is not None:
         return options.most_moves
@@ -30,39 +30,39 @@ def moves_of_a_limit(options: SolveOptions) -> float:
 
 
 def share_of_moves(moves: float, share: float) -> int | None:
-    """Return a share of moves as `SolveOptions.most_moves` has them."""
+    """Return a share of moves in the form of `SolveOptions.most_moves`."""
     return None if math.isinf(moves) else max(1, int(share * moves))
 
 
 def moves_of(columns: int, work: int) -> int:
-    """Return what HiGHS does on a model of so many columns as moves."""
+    """Return work of HiGHS on a model with `columns` columns, converted into moves."""
     return work * columns // CHECK
 
 
 def work_limit(columns: int, moves: float) -> int:
-    """Return the moves as `HighsOptions.work_limit` has them, for a model of so many columns."""
+    """Return moves converted into `HighsOptions.work_limit` for a model with `columns` columns."""
     return max(1, int(moves) * CHECK // max(1, columns))
 
 
 class Budget:
-    """Work that is left of what a search may do.
+    """Budget of work of a search.
 
     Parameters
     ----------
     most_moves
-        All of it, in moves of annealing that take as long; None for no end.
+        The whole budget, in moves of annealing that take as long; None for no limit.
 
     Attributes
     ----------
     left_moves
-        What is left; infinite without an end.
+        The rest of the budget; infinite without a limit.
     """
 
     def __init__(self, most_moves: int | None) -> None:
         self.left_moves = math.inf if most_moves is None else most_moves
 
     def limit(self, columns: int) -> int | None:
-        """Return what is left for a run on a model of so many columns, as HiGHS's is counted."""
+        """Return the rest of the budget as a work limit of HiGHS, for a model with `columns`."""
         return None if math.isinf(self.left_moves) else work_limit(columns, self.left_moves)
 
     def add(self, work: int, columns: int) -> int:
@@ -74,14 +74,14 @@ class Budget:
 
 @dataclass
 class WorkShare:
-    """How much work a run of HiGHS may do: some times what was done before it, but not too little.
+    """Limit on the work of each run of HiGHS: a least amount and a multiple of all work before it.
 
     Attributes
     ----------
     least_moves
-        What every run may do.
+        Work that every run may do.
     times_all
-        What it may do beside that, as a multiple of all work before it.
+        Work that a run may do beyond that, as a multiple of all work before it.
     moves
         The work so far.
     """

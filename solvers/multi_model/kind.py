@@ -1,4 +1,4 @@
-"""What the rooms above know of multi-model."""
+"""Registration of multi-model: its problem, methods, replay and pictures."""
 
 from __future__ import annotations
 

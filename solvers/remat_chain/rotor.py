@@ -74,14 +74,14 @@ _NO_TIME_S = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class RotorParams(Params):
-    """How fine the grids of memory are.
+    """Parameters of rotor: the fineness of its grids of memory.
 
     Attributes
     ----------
     first_slots
-        Slots of the first grid; each that follows has twice as many.
+        Slots of the first grid; each further grid has twice as many.
     largest_table_bytes
-        No grid is made whose table would be larger.
+        Limit on the table of a grid.
     """
 
     first_slots: int = 500

@@ -54,19 +54,20 @@ _NO_TIME_S = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class DropsParams(Params):
-    """How the program with drops is solved on chains of which lengths.
+    """Parameters of rotor-drops: lengths of chains for its programs, and its grids.
 
     Attributes
     ----------
     most_stages_at_once
-        Up to here the exact program takes less than a second, and a grid before it would not pay.
+        Longest chain on which the exact program runs at once: it takes less than a second, and a
+        grid before it would not pay.
     most_exact_stages
-        On longer chains there is no exact program: 2 GiB hold no first grid for it that is fine
+        Longest chain with an exact program: for longer ones 2 GiB hold no first grid that is fine
         enough to drop much.
     first_slots
-        Slots of the first grid; each that follows has twice as many.
+        Slots of the first grid; each further grid has twice as many.
     share_of_starts
-        Of the time that is left, for each search for a first schedule.
+        Share of the remaining time for each search for a first schedule.
     """
 
     at_least: ClassVar[Mapping[str, float]] = {"most_stages_at_once": 0, "most_exact_stages": 0}

@@ -47,18 +47,18 @@ from jettison.solvers.remat_chain.rotor_drops import solve_rotor_drops
 
 @dataclass(frozen=True, kw_only=True)
 class UnrestrictedParams(Params):
-    """How far the search over all schedules goes.
+    """Parameters of unrestricted: limits of the search over all schedules.
 
     Attributes
     ----------
     few_states
-        States of the search before the program with drops: a second at most.
+        Most states of the search before the program with drops, about a second.
     few_stages
-        On longer chains there is no search before the program.
+        Longest chain with a search before the program.
     most_states
-        States of the search after the program, where no time limit ends it.
+        Most states of the search after the program, where no time limit ends it.
     most_stages
-        On longer chains there is no search after the program.
+        Longest chain with a search after the program.
     """
 
     few_states: int = 200_000

@@ -1,4 +1,4 @@
-"""What the rooms above know of remat-graph."""
+"""Registration of remat-graph: its problem, methods, replay and pictures."""
 
 from __future__ import annotations
 

@@ -40,18 +40,18 @@ MEMORIES = 40
 
 @dataclass(frozen=True, kw_only=True)
 class AutocapperParams(Params):
-    """What autocapper spends on the schedules of rotor that it starts from.
+    """Parameters of autocapper: time and grid of the rotor schedules from which it starts.
 
     Attributes
     ----------
     share_of_rotor
-        Of the time, for the schedule without transfers.
+        Share of the time for the schedule without transfers.
     least_slots
         Slots of the smallest memory in the one table that serves all memories.
     most_slots
-        Slots of that table at most.
+        Most slots of that table.
     largest_table_bytes
-        The table has fewer slots where it would be larger.
+        Limit on that table, which has fewer slots where it would be larger.
     """
 
     share_of_rotor: float = 0.25

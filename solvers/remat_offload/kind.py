@@ -1,4 +1,4 @@
-"""What the rooms above know of remat-offload-chain."""
+"""Registration of remat-offload-chain: its problem, methods, replay and pictures."""
 
 from __future__ import annotations
 

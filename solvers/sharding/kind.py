@@ -1,4 +1,4 @@
-"""What the rooms above know of sharding."""
+"""Registration of sharding: its problem, methods, replay and pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rooms above know of weight-offload."""
+"""Registration of weight-offload: its problem, methods, replay and pictures."""
 
 from __future__ import annotations
 

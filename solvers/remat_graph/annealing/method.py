@@ -76,12 +76,12 @@ MOVES = 5_000
 
 @dataclass(frozen=True, kw_only=True)
 class AnnealParams(Params):
-    """How long annealing goes on.
+    """Parameters of annealing: the number of its rounds.
 
     Attributes
     ----------
     rounds
-        How often the temperature falls; each round is three times as long as the one before.
+        Rounds, in each of which the temperature falls; each is three times as long as the last.
     moves_at_once
         Moves between two looks at the clock.
     """

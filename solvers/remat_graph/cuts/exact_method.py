@@ -78,7 +78,7 @@ from jettison.solvers.remat_graph.presolve.presolved import fixings_of, presolve
 
 @dataclass(frozen=True, kw_only=True)
 class ExactParams(Params):
-    """What the search by cuts can be told.
+    """Parameters of the search by cuts.
 
     Attributes
     ----------
@@ -87,19 +87,19 @@ class ExactParams(Params):
     most_columns
         Columns R and S of the largest model that is built.
     new_cuts, new_slots
-        How many a round adds at most.
+        Most cuts and slots that a round adds.
     least_moves
         Work that every run of HiGHS may do, in moves of annealing that take as long.
     times_all
-        A run of HiGHS may do so many times the work of all before it.
+        Work that a run of HiGHS may do, as a multiple of the work of all runs before it.
     moves_at_once
         Moves of annealing between two looks at the clock.
     beside
-        Annealing beside HiGHS makes one move in the time that would suffice for this many.
+        Work of HiGHS, in moves of annealing that take as long, for each move made beside it.
     moves_per_baseline
         Moves of annealing, for each node, before the next baseline runs.
     columns_for_a_child
-        A model of more columns is solved in a process of its own.
+        Columns of a model above which it is solved in a process of its own.
     """
 
     stages_looked_at: int = 4

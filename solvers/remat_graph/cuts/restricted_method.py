@@ -48,18 +48,18 @@ from jettison.solvers.remat_graph.memory_floor import memory_for_everything, too
 
 @dataclass(frozen=True, kw_only=True)
 class RestrictedParams(Params):
-    """What the restricted search can be told.
+    """Parameters of the restricted search.
 
     Attributes
     ----------
     most_columns
         Columns R and S of the largest model that is built.
     new_cuts, new_slots
-        How many a round adds at most.
+        Most cuts and slots that a round adds.
     least_moves
         Work that every run of HiGHS may do, in moves of annealing that take as long.
     times_all
-        A run of HiGHS may do so many times the work of all before it.
+        Work that a run of HiGHS may do, as a multiple of the work of all runs before it.
     """
 
     most_columns: int = 50_000

@@ -1,23 +1,25 @@
-r"""A lower bound on the time of a graph's step that holds for schedules of any order.
+r"""any-order: lower bound on the time of a graph's step for schedules of any order.
 
-`cuts.bound_method` holds for schedules whose first computations follow the order of the graph. Here
-the order is a variable of the model (`formulations.any_order_cut`). The method
+The bound of `cuts.bound_method` holds for schedules whose first computations follow the order of
+the graph. Here the order is a variable of the model (`formulations.remat_graph.any_order.cut`). A
+*milestone* is an event that every schedule passes: the first computation of a given node ends, or a
+given number of nodes have been computed. The method
 
-1. looks at the step without recomputation, in the order of the graph, and solves the linear
-   relaxation of one milestone for each of the nodes that need most memory there: the end of its
-   first computation; and for the worst of them that so many nodes have been computed. Any milestone
-   would do; these are the moments at which much is read later. The multipliers, evaluated in exact
+1. takes the step without recomputation, in the order of the graph, and solves the linear relaxation
+   of one milestone for each of the nodes that need most memory there, the end of its first
+   computation; and for the worst of them the number of nodes computed by then. Any milestone would
+   be valid; at these, many values in memory are read later. The multipliers, evaluated in exact
    arithmetic, are a bound that no tolerance of the solver can spoil (`exact_dual_bound`);
-2. solves the best few of them with their integers, and goes on with the best one;
+2. solves the best few of them with their integers, and continues with the best one;
 3. brings the best point to an order and a schedule (`AnyOrderModel.plan`), replays it, and makes
    the moments of its largest excess milestones as well: the first computation of the node that runs
-   then, where it is known to be before and after the others, else the number of nodes computed;
-   then the same again, until the schedule fits or nothing is left to add;
+   then, where its position among the other milestones is known, else the number of nodes computed;
+   this is repeated until the schedule fits or nothing is left to add;
 4. then replaces all milestones by the numbers of nodes computed at them, among which any other can
    be added, and goes on.
 
 A run of HiGHS that does not end within its share of the work gets twice the share, when nothing
-else is left to do. Shares are counted in what HiGHS does (`core.work`), never in seconds.
+else is left to do. Shares are counted in the work of HiGHS (`core.work`), never in seconds.
 
 Each round's bound is valid, and the largest counts. Every bound is rounded up to a multiple of the
 greatest common divisor of the durations, the solver's after it has been lowered by its tolerance
@@ -59,24 +61,24 @@ METHOD = "any-order-bound"
 
 @dataclass(frozen=True, kw_only=True)
 class AnyOrderParams(Params):
-    """What the bound for any order can be told.
+    """Parameters of the bound for any order.
 
     Attributes
     ----------
     nodes_looked_at, counts_looked_at
         Nodes, and numbers of nodes computed, whose relaxations are solved first.
     share_of_relaxations
-        Of the time limit, in the work of a usual machine, for these relaxations.
+        Share of the time limit, in the work of a usual machine, for these relaxations.
     milestones_solved
-        Of these the best, solved with their integers.
+        Number of the best of these milestones that are solved with their integers.
     new_milestones
-        How many a round adds at most.
+        Most milestones that a round adds.
     first_moves
-        The share of the first run of HiGHS, in moves of annealing that take as long.
+        Work of the first run of HiGHS, in moves of annealing that take as long.
     most_columns
-        Of the largest model that is solved.
+        Columns of the largest model that is solved.
     columns_for_a_child
-        A model of more columns is solved in a process of its own.
+        Columns of a model above which it is solved in a process of its own.
     """
 
     nodes_looked_at: int = 16
@@ -115,7 +117,7 @@ def bound_any_order(
 
 
 class MilestoneRounds(Rounds[AnyOrderModel]):
-    """Models of milestones, each of which knows where the schedule of the last one did not fit.
+    """Rounds of models with more and more milestones, from where schedules exceed the memory.
 
     Parameters
     ----------
@@ -127,7 +129,7 @@ class MilestoneRounds(Rounds[AnyOrderModel]):
     incumbent
         The bounds; it is offered no schedule.
     schedule
-        What the last round's point became, if it fits; None before.
+        The schedule of the last round's point if it fits, else None.
     """
 
     def __init__(
@@ -197,18 +199,18 @@ class MilestoneRounds(Rounds[AnyOrderModel]):
         return built
 
     def relax(self, model: AnyOrderModel) -> None:
-        """Prove what the multipliers do, where the model is not one that is tried again."""
+        """Raise the bound by the relaxation's multipliers, unless the model is solved again."""
         if self._start is None:
             self._runs.prove(model, self._runs.relaxation(model).row_duals)
 
     def solve(self, model: AnyOrderModel) -> ModelSolution:
-        """Solve a model with its integers, from its own best point if it is tried again."""
+        """Solve a model with its integers, from its own best point if it is solved again."""
         return self._runs.solve(model, ScheduleClass.ALL, self._start)
 
     def refine(self, model: AnyOrderModel, solution: ModelSolution) -> bool:
         """Add milestones where the plan of a point exceeds the memory; tell if there are new ones.
 
-        Where there are none, a run that was cut short may do twice as much.
+        Where there are none, a run that was cut short gets twice the work.
         """
         self._start = solution.values
         if solution.values is not None:
@@ -224,12 +226,12 @@ class MilestoneRounds(Rounds[AnyOrderModel]):
         return False
 
     def no_point(self, model: AnyOrderModel) -> Termination:
-        """Note that nothing fits."""
+        """Record that nothing fits."""
         self._infeasibility = without_a_point(self.problem.memory_bytes, model, ScheduleClass.ALL)
         return Termination.COMPLETED
 
     def nothing_to_add(self, solution: ModelSolution) -> Termination:
-        """Say how the last run ended."""
+        """End the rounds as the last run ended."""
         return solution.termination
 
     def _refined(self, plan: AnyOrderPlan, milestones: list[Milestone]) -> list[Milestone]:
@@ -255,7 +257,7 @@ class MilestoneRounds(Rounds[AnyOrderModel]):
         return [placed[place] for place in sorted(placed)]
 
     def _fits_between(self, place: int, milestone: Milestone, placed: dict[int, Milestone]) -> bool:
-        """Tell whether the neighbours of a place are before and after a milestone in any order."""
+        """Tell whether the milestones beside a place come before and after one in any order."""
         below = max((other for other in placed if other < place), default=None)
         above = min((other for other in placed if other > place), default=None)
         return (below is None or self._precedence.is_before(placed[below], milestone)) and (
@@ -263,11 +265,11 @@ class MilestoneRounds(Rounds[AnyOrderModel]):
         )
 
     def _count(self, place: int) -> Milestone:
-        """Return the milestone at a place of any order."""
+        """Return the milestone of the number of nodes computed up to a place."""
         return Milestone(frozenset(range(len(self.problem.instance))), place + 1)
 
     def _best_milestone(self, stages: Sequence[int]) -> Milestone:
-        """Return the milestone that proves most, among those of the first of `stages`."""
+        """Return the milestone whose relaxation proves most, among those of the first `stages`."""
         params = self._params
         candidates = [Milestone.of(stage) for stage in stages[: params.nodes_looked_at]]
         candidates += [self._count(stage) for stage in stages[: params.counts_looked_at]]

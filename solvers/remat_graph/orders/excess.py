@@ -1,12 +1,12 @@
-r"""Orders of a graph's nodes in which a step without recomputation exceeds the memory least.
+r"""Search for orders of a graph's nodes whose step without recomputation exceeds memory least.
 
 With :math:`m_q` the memory in use while the node at place :math:`q` of an order runs, each value
 freed after its last user, the search minimizes the *excess* :math:`\sum_q \max(0, m_q - B)`. An
-order without excess needs no recomputation; one with little of it needs little, as a rule.
+order without excess needs no recomputation; one with little excess usually needs little.
 
 A move takes a node to another place between the last of its inputs and the first of its users.
-What is alive changes between the two places only, so a move costs time linear in their distance
-times squared degrees.
+The set of live values changes between the two places only, so a move costs time linear in their
+distance times squared degrees.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from collections.abc import Sequence
 from jettison.instances.remat_graph.graph import Graph
 from jettison.solvers.core.clock import Clock
 
-# Some microseconds each.
+# Moves between two looks at the clock, of some microseconds each.
 MOST_PLACES = 2_000_000
 PLACES_PER_SECOND = 300_000
 
 
 class OrderExcess:
-    """An order, the memory of its step without recomputation, and moves of its nodes.
+    """Order of nodes with the memory of its step without recomputation, changed by moves.
 
     Parameters
     ----------
@@ -36,11 +36,11 @@ class OrderExcess:
     Attributes
     ----------
     order
-        The order now.
+        The present order.
     during_bytes
         For each place, the memory in use while its node runs.
     excess_bytes
-        What the places are above the limit, added up.
+        Sum over all places of the memory above the limit.
     """
 
     def __init__(self, graph: Graph, memory_bytes: int, order: Sequence[int]) -> None:
@@ -48,7 +48,7 @@ class OrderExcess:
         self.memory_bytes = memory_bytes
         self.order = list(order)
         self._place = [0] * len(graph)
-        # What is stored before each place, and after the last one.
+        # The memory stored before each place, and after the last one.
         self._stored = [0] * (len(graph) + 1)
         self.during_bytes = [0] * len(graph)
         self._simulate(0, len(graph) - 1)
@@ -66,7 +66,7 @@ class OrderExcess:
         return self._place[node]
 
     def move(self, node: int, to: int) -> int:
-        """Move a node to a place in its range; return what the excess has gained."""
+        """Move a node to a place in its range; return the growth of the excess."""
         start = self._place[node]
         del self.order[start]
         self.order.insert(to, node)
@@ -85,7 +85,7 @@ class OrderExcess:
         )
 
     def _simulate(self, low: int, high: int) -> None:
-        """Run the places from `low` to `high` anew; what is stored around them does not change."""
+        """Recompute the memory at the places from `low` to `high`, outside which it is the same."""
         nodes, inputs, users = self.graph.nodes, self.graph.inputs, self.graph.users
         place, order = self._place, self.order
         for q in range(low, high + 1):
@@ -105,7 +105,7 @@ class OrderExcess:
 
 
 def greedy_order(graph: Graph) -> list[int]:
-    r"""Return the order that always goes on with the node that stores least more, or frees most.
+    r"""Return the greedy order, in which each next node adds the least memory, or frees most.
 
     Ties go to the first node. :math:`O(n (n + |E|))` at worst.
     """
@@ -135,7 +135,7 @@ def greedy_order(graph: Graph) -> list[int]:
 
 
 def random_move(state: OrderExcess, chance: random.Random) -> tuple[int, int] | None:
-    """Draw a node, every other time one that runs above the limit or near it, and a place for it.
+    """Draw a node and a new place for it, every other time a node above the limit or near it.
 
     Returns None where the node cannot move.
     """
@@ -163,7 +163,7 @@ def anneal_order(
     """Anneal the order; return the best one, and stop early at one without excess.
 
     The temperature falls from the mean size of a value to a hundredth of it, with the share of the
-    moves that are over, or of the places simulated, whichever is more.
+    moves made, or of the places simulated, whichever is larger.
     """
     graph = state.graph
     mean = sum(node.output_bytes for node in graph.nodes) / len(graph) or 1.0

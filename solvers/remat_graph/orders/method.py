@@ -1,4 +1,4 @@
-r"""A search over the orders of a graph's first computations.
+r"""orders: search over the orders of a graph's first computations.
 
 Most methods keep the order in which the graph lists its nodes. Where another one needs less memory,
 less or nothing must be recomputed. The method
@@ -6,21 +6,21 @@ less or nothing must be recomputed. The method
 1. anneals orders, from the one given and from a greedy one, for the least memory above the limit
    in a step without recomputation (`excess`). An order without any is as fast as a schedule
    can be, and the search ends;
-2. anneals the recomputations of the order given, as `anneal` does with the same seed: what follows
-   can only improve on that;
+2. anneals the recomputations of the given order, as `anneal` does with the same seed, so that the
+   result is no worse than that of `anneal`;
 3. anneals the recomputations of each order of 1., in few rounds;
 4. anneals orders by the times of their schedules: a neighbour of an order has one to four nodes in
-   other places, and its time is what few rounds find. An order in which nothing is found that fits
-   counts as the slowest order of 2. and 3. and a step without recomputation, and as half a step
-   more for each time that its excess is that of the given order;
+   other places, and its time is that of the schedule that few rounds find. An order for which no
+   schedule is found that fits counts as the time of the slowest order of 2. and 3. plus that of a
+   step without recomputation, plus half a step for each multiple of the given order's excess;
 5. anneals the recomputations of the best order in all rounds.
 
 Each order is a graph of its own (`ReorderedGraph`), of which the schedules are staged; numbered
 as the graph was given they are schedules of any order, judged by the same replay.
 
 A kept value may have to be computed again after the last first computation, where staged schedules
-have no stage. So the orders, but for that of 2., are those of the graph with one more node, of no
-bytes and no time, that reads all kept values.
+have no stage. So all orders except that of 2. are those of the graph with one more node, without
+bytes and time, that reads all kept values.
 
 Shares of the time limit are counted in moves (`jettison.solvers.core.work`), so the result is the
 same for a seed, on a busy machine too, if no time limit ends the search. Without one a step of 4.
@@ -59,16 +59,16 @@ from jettison.solvers.remat_graph.orders.excess import (
 
 @dataclass(frozen=True, kw_only=True)
 class OrdersParams(Params):
-    """What the search over orders can be told.
+    """Parameters of the search over orders.
 
     Attributes
     ----------
     share_of_the_given
-        Share of the time limit, in the work of a usual machine, for the order given.
+        Share of the time limit, in the work of a usual machine, for the given order.
     share_of_a_start
-        Share of it for each order of little excess: to find it, and then to anneal it.
+        Share of the time limit for each order of little excess: to find it, and then to anneal it.
     share_of_a_step
-        Share of it for each order that is tried by what it takes.
+        Share of the time limit for each order that is tried by the time of its schedule.
     rounds_of_a_step
         Rounds of annealing for an order that is tried.
     starts
@@ -76,11 +76,11 @@ class OrdersParams(Params):
     moves_per_node
         Moves of annealing orders by their excess, for each node.
     most_moves
-        Moves of annealing orders by their excess, at most.
+        Most moves of annealing orders by their excess.
     steps
-        Orders tried by what they take.
+        Number of orders that are tried by the time of their schedules.
     most_shifts
-        Nodes of a neighbour that have other places, at most.
+        Most nodes in which a neighbour of an order differs from it.
     """
 
     share_of_the_given: float = 0.3

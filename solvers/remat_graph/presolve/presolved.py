@@ -1,4 +1,4 @@
-r"""A smaller graph with the same least time, before rematerialization is solved.
+r"""Presolve for rematerialization: a smaller graph with the same least time, and fixings.
 
 Notation of `formulations.remat_graph.windows.frontier`: durations :math:`C_i`, outputs :math:`M_i`,
 workspaces
@@ -7,12 +7,11 @@ it has no users and is not kept. :math:`M(X)` is the memory of a set of values. 
 is one of least time within :math:`B` of its class and, among those, of fewest computations; it
 frees each value right after its last read. So it computes an unread node once.
 
-What is asked of a reduction: the least times before and after are equal, for each class of
-schedules that was named, also where one does not exist; and a schedule of the reduced graph that
-fits becomes one of the graph that fits, in no more time. Then bounds for these classes, and proofs
-that nothing fits, hold for both graphs. A bound for staged schedules of a graph that was reduced
-for in-order ones only says nothing of the original graph. Durations are moved, never lost, so that
-base times are equal as well.
+A reduction must keep the least time, or its absence, for each class of schedules that was named;
+and a schedule of the reduced graph that fits must become one of the graph that fits, in no more
+time. Then bounds for these classes, and proofs that nothing fits, hold for both graphs. A bound for
+staged schedules of a graph that was reduced for in-order ones only does not hold for the original
+graph. Durations are moved, never lost, so that base times are equal as well.
 
 **One reading.** *Call* :math:`p \notin K` *with one user* :math:`k` *and* :math:`M_k \le M_p`
 read-once. *In a fastest schedule of any class* :math:`p` *is computed between two computations of*
@@ -79,7 +78,7 @@ Without these conditions contraction is false: where :math:`k` runs there may be
 
 Fixings
 -------
-What no smaller graph can say (`WindowFixings`):
+Facts on fastest schedules that no smaller graph can express (`WindowFixings`):
 
 **Computed once**: free values, and, if a schedule of the class takes :math:`T`, nodes with
 :math:`\bar C_k > T - \sum_i C_i`: no fastest schedule computes them again.
@@ -129,25 +128,25 @@ _ALLOWED = (ScheduleClass.STAGED, ScheduleClass.IN_ORDER, ScheduleClass.ALL)
 
 @dataclass(frozen=True, eq=False)
 class Presolved:
-    """A reduced problem, and the way back.
+    """Reduced problem, with the steps that restore schedules of the original one.
 
     Attributes
     ----------
     original
         The problem that was given.
     problem
-        The reduced one; the same object if nothing was taken out.
+        The reduced problem; the same object if nothing was taken out.
     classes
-        The schedules for which both have the same least time, or none. With a known time: those
-        of them for which a schedule of that time exists.
+        The classes of schedules for which both have the same least time, or none. With a known
+        time: those of them in which a schedule of that time exists.
     fixings
-        What is known besides of fastest schedules of the reduced problem.
+        Further facts on fastest schedules of the reduced problem.
     positions
-        For each node of the reduced graph, the one of the original graph that it stands for.
+        For each node of the reduced graph, the node of the original graph that it represents.
     steps
-        What was done, in order.
+        The reductions that were made, in order.
     counts
-        How many nodes were taken out by which reduction, how many edges, and how many fixings.
+        Numbers of nodes removed, by reduction, of edges removed, and of fixings.
     """
 
     original: RematGraph
@@ -175,18 +174,18 @@ def presolve(
     classes: Collection[ScheduleClass] = (ScheduleClass.STAGED, ScheduleClass.IN_ORDER),
     known_time_ns: int | None = None,
 ) -> Presolved:
-    """Take out of a graph what no fastest schedule needs to know of.
+    """Reduce a graph by nodes and edges that do not affect its fastest schedules.
 
     Parameters
     ----------
     problem
         The graph and its memory.
     classes
-        The schedules whose least time must stay: some of staged, in-order and all. The fewer, the
-        more can be taken out; staged schedules allow least.
+        The classes of schedules whose least time must stay: some of staged, in-order and all. Fewer
+        classes allow more reductions; staged schedules allow the fewest.
     known_time_ns
-        Time of some schedule within the memory. What is found with it holds for those of `classes`
-        only that have a schedule of that time.
+        Time of some schedule within the memory. Reductions that use it hold only for those of
+        `classes` that have a schedule of that time.
 
     Raises
     ------
@@ -231,9 +230,9 @@ def presolve(
 def fixings_of(
     problem: RematGraph, classes: Collection[ScheduleClass], known_time_ns: int | None
 ) -> WindowFixings:
-    """Return what is known of fastest schedules of the problem as it is.
+    """Return facts on fastest schedules of a problem, without reducing it.
 
-    The parameters are those of `presolve`, which leaves nothing for a second call to take out but
+    The parameters are those of `presolve`. A second call of `presolve` finds more reductions only
     with another known time. :math:`O(n + |E|)`.
     """
     reducer = GraphReducer(problem, frozenset(classes), _slack_ns(problem, known_time_ns))

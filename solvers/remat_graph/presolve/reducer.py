@@ -1,4 +1,4 @@
-"""Where the reductions of `presolved` apply; its docstring has the conditions and proofs."""
+"""Application of the reductions of `presolved`, whose docstring has the conditions and proofs."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ Prefix = dict[int, None]
 
 
 class GraphReducer:
-    """Takes out of a graph what it can, and keeps the steps.
+    """Reducer of a graph, which records the steps that it makes.
 
     Parameters
     ----------
     problem
         The graph and its memory.
     classes
-        The schedules whose least time must stay.
+        The classes of schedules whose least time must stay.
     slack_ns
-        How much longer than the base time a fastest schedule takes at most; it may be infinite.
+        Upper bound on the recomputation of a fastest schedule; it may be infinite.
 
     Attributes
     ----------
     graph
-        What is left.
+        The reduced graph.
     steps
-        What was done, in order.
+        The reductions that were made, in order.
     counts
-        How often, by reduction.
+        Number of applications, by reduction.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ class GraphReducer:
         )
 
     def _can_run_early(self, node: int, reader: int, gone: frozenset[int]) -> bool:
-        """Tell whether a reader can always run just after a node, when `gone` are freed."""
+        """Tell whether a reader can always run just after a node once `gone` are freed."""
         graph = self.graph
         gone_bytes = sum(graph.nodes[source].output_bytes for source in gone)
         return (

@@ -1,4 +1,4 @@
-"""The steps of `presolved`: what each takes from a graph, and how a schedule gets it back.
+"""Reduction steps of `presolved`, each with the way to restore schedules of the graph before it.
 
 Nodes are positions in the graph that is presolved, whatever has been taken from it. A sequence of
 computations stands for the schedule that frees as early as it can
@@ -13,16 +13,16 @@ from typing import Protocol
 
 
 class Step(Protocol):
-    """One reduction that was made."""
+    """Reduction that was made."""
 
     def restore(self, computations: Sequence[int]) -> list[int]:
-        """Return what the graph before the step computes, given what the one after it does."""
+        """Return computations on the graph before the step, given those on the graph after it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FreedEdges:
-    """Edges from a value of zero bytes, which stays once it is there."""
+    """Removal of edges from a value of zero bytes, which stays once it is in memory."""
 
     node: int
 
@@ -39,7 +39,7 @@ class FreedEdges:
 
 @dataclass(frozen=True, slots=True)
 class BesideHost:
-    """A node without a reader, computed just before or just after another one's first time."""
+    """Removal of an unread node, computed just before or after another node's first computation."""
 
     node: int
     host: int
@@ -53,7 +53,7 @@ class BesideHost:
 
 @dataclass(frozen=True, slots=True)
 class InPrefix:
-    """A node without a reader, up to which everything fits at once.
+    """Removal of an unread node up to which everything fits in memory at once.
 
     `earlier` are the nodes before it, in order.
     """
@@ -62,14 +62,14 @@ class InPrefix:
     earlier: tuple[int, ...]
 
     def restore(self, computations: Sequence[int]) -> list[int]:
-        """Compute everything up to the node once, and go on as before."""
+        """Compute everything up to the node once, and continue as before."""
         place = list(computations).index(self.earlier[-1]) + 1 if self.earlier else 0
         return [*self.earlier, self.node, *computations[place:]]
 
 
 @dataclass(frozen=True, slots=True)
 class Contracted:
-    """A node that is computed just before its only reader, whose number both go by.
+    """Contraction of a node with its only reader, under the reader's number.
 
     `read_once` are inputs that are gone when the reader runs.
     """
@@ -79,7 +79,7 @@ class Contracted:
     read_once: frozenset[int]
 
     def restore(self, computations: Sequence[int]) -> list[int]:
-        """Compute both, and hold the reader's value rather than an input read once."""
+        """Compute both nodes, and hold the reader's value rather than an input read once."""
         found: list[int] = []
         # Inputs that have been computed since the reader was.
         fresh: set[int] = set()

@@ -1,4 +1,4 @@
-"""A graph from which nodes and edges are taken, one by one."""
+"""Mutable graph from which presolve removes nodes and edges."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jettison.instances.remat_graph.graph import Graph, Node
 
 
 class WorkingGraph:
-    """A graph from which nodes and edges can be taken; nodes keep their first positions.
+    """Mutable graph for reductions, whose nodes keep their original positions.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class WorkingGraph:
         self._first: int | None = 0
 
     def __iter__(self) -> Iterator[int]:
-        """Iterate over the nodes that are left, in order; the one at hand may be removed."""
+        """Iterate over the nodes that are left, in order; the present one may be removed."""
         node = self._first
         while node is not None:
             following = self._next[node]
@@ -51,7 +51,7 @@ class WorkingGraph:
         return self._previous[node]
 
     def during_bytes(self, node: int) -> int:
-        """Return what computing a node takes besides what is in memory."""
+        """Return the memory that computing a node takes: its value and its workspace."""
         return self.nodes[node].output_bytes + self.nodes[node].workspace_bytes
 
     def is_unread(self, node: int) -> bool:
@@ -69,11 +69,11 @@ class WorkingGraph:
         return self.nodes[reader].output_bytes <= self.nodes[node].output_bytes
 
     def change(self, node: int, **fields: int | bool) -> None:
-        """Give a node other amounts or marks."""
+        """Change amounts or marks of a node."""
         self.nodes[node] = replace(self.nodes[node], **fields)  # type: ignore[arg-type]
 
     def remove_edge(self, source: int, reader: int) -> None:
-        """Take an input from a node."""
+        """Remove the edge from an input to a node."""
         self.inputs[reader].remove(source)
         self.users[source].remove(reader)
 

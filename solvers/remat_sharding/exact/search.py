@@ -55,7 +55,7 @@ from jettison.solvers.remat_sharding.kiwi.reduced import find_reduced
 
 @dataclass(frozen=True, kw_only=True)
 class ShardedParams(Params):
-    """What the search for strategies and recomputation can be told.
+    """Parameters of the exact search over strategies and recomputation.
 
     Attributes
     ----------
@@ -73,11 +73,11 @@ class ShardedParams(Params):
         Gap between plan and bound, as a share of the time, below which HiGHS is to prove the plan
         rather than improve it.
     new_cuts, new_slots
-        How many a round adds at most.
+        Most cuts and slots that a round adds.
     least_moves
         Work that every run of HiGHS may do, in moves of annealing that take as long.
     times_all
-        A run of HiGHS may do so many times the work of all before it.
+        Work that a run of HiGHS may do, as a multiple of the work of all runs before it.
     """
 
     most_columns: int = 200_000
