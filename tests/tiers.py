@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-LONGEST_S = 0.15
+LONGEST_S = 0.1
 SLOW_TESTS = Path(__file__).parent / "slow_tests.txt"
 # Their imports take longer than their tests.
 WITH_OTHER_EXTRAS = {"torch", "jax"}

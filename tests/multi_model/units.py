@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 
+from jettison import Link
 from jettison.instances.generators.random_models import RandomModels
 from jettison.instances.multi_model.feature_map import FeatureMap
 from jettison.instances.multi_model.fused_operator import FusedOperator
@@ -28,7 +29,7 @@ def drawn_units(
             most_ns=12,
             most_bytes=12,
             timed_percent=chance.choice((0, 30)),
-            bandwidth=10**9 // chance.choice((1, 2, 4)),
+            bandwidth=Link(10**9 // chance.choice((1, 2, 4))),
         ).draw(seed)
         problem = MultiModelTraining(models, 10**15, models=sum(sizes))
         arrays = [problem.sub_array(size) for size in sizes]
