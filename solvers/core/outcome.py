@@ -91,6 +91,10 @@ class SolveOptions:
         return time_ns - bound_ns <= most_open_ns(self.gap, time_ns, base_ns)
 
 
+# No limit, and nobody to tell.
+SILENT = SolveOptions(time_limit_s=None)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Infeasibility:
     """Proof that no schedule of the class `valid_for` fits in the given memory.

@@ -12,12 +12,10 @@ from jettison.schedules.remat_offload.schedule import OffloadSchedule
 from jettison.solvers.core.bound import exact_bound
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
-from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.outcome import SILENT, Outcome, SolveOptions
 from jettison.solvers.core.result import replay_schedule
 from jettison.solvers.core.search import Incumbent
 from jettison.solvers.remat_offload.pofo.fluid_schedule import fluid_schedule
-
-SILENT = SolveOptions(time_limit_s=None)
 
 
 class OffloadIncumbent(Incumbent[OffloadSchedule]):

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.outcome import SILENT, Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.weight_offload.greedy.selection import Choice, select_choices
 from jettison.solvers.weight_offload.incumbent import WeightIncumbent, run_within_kernels
@@ -40,6 +40,11 @@ def margins_bytes(problem: WeightOffload) -> range:
 class MarginSweep:
     """One run of the method: margins tried in ascending order.
 
+    Parameters
+    ----------
+    problem, options, clock
+        As `WeightIncumbent` takes them.
+
     Attributes
     ----------
     incumbent
@@ -50,8 +55,13 @@ class MarginSweep:
         Number of margins that have been tried.
     """
 
-    def __init__(self, problem: WeightOffload) -> None:
-        self.incumbent = WeightIncumbent(problem)
+    def __init__(
+        self,
+        problem: WeightOffload,
+        options: SolveOptions = SILENT,
+        clock: Clock | None = None,
+    ) -> None:
+        self.incumbent = WeightIncumbent(problem, options, clock)
         self.choices: tuple[Choice, ...] = ()
         self.tried = 0
 
@@ -84,16 +94,15 @@ def solve_margin_sweep(problem: WeightOffload, options: SolveOptions) -> Outcome
     refused = weight_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
-    clock, sweep = Clock(options.time_limit_s), MarginSweep(problem)
+    clock = Clock(options.time_limit_s)
+    sweep = MarginSweep(problem, options, clock)
 
     def search() -> None:
         for _ in sweep.run(clock):
-            if options.on_progress is not None:
-                options.on_progress(sweep.incumbent.progress(clock))
-            if sweep.incumbent.is_within(options):
+            sweep.incumbent.report()
+            if sweep.incumbent.is_settled:
                 return
-            if not clock.left_s:
-                raise TimeoutError
+            clock.require_time()
 
     termination = run_within_kernels(search)
     return Outcome(
