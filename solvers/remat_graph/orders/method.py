@@ -37,6 +37,7 @@ from dataclasses import dataclass
 from jettison.instances.remat_graph.graph import Graph, Node
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.instances.remat_graph.reordered_graph import ReorderedGraph
+from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on, run_to_its_end
@@ -160,6 +161,7 @@ class OrderSearch:
         KeyboardInterrupt
             On Ctrl-C.
         """
+        self.incumbent.begin_from(self.options.start, GraphSchedule, ScheduleClass.ALL)
         given = self.order
         starts = self._starts()
         if not starts[0].excess_bytes:

@@ -142,6 +142,7 @@ class KiwiSearch:
         """
         rounds = KiwiRounds(self, problem, options, clock)
         with Ending() as ending:
+            rounds.incumbent.begin_from(options.start, ShardedSchedule, self.valid_for)
             if known is not None:
                 rounds.incumbent.offer(known)
             ending.termination = search_in_rounds(rounds, rounds.incumbent, clock)

@@ -124,6 +124,15 @@ def test_the_time_limit_and_ctrl_c_keep_the_best_so_far() -> None:
     assert times == sorted(times, reverse=True)
 
 
+def test_it_begins_from_the_schedule_of_a_caller() -> None:
+    problem = tight(random.Random(28), 12)
+    best = solve_orders(problem, EXACT).schedule
+    assert best is not None
+    # There is time for nothing else.
+    options = SolveOptions(time_limit_s=1e-9, start=best)
+    assert solve_orders(problem, options).schedule == best
+
+
 def test_where_nothing_is_found_a_note_says_so() -> None:
     chance = random.Random(14)
     while True:
