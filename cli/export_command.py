@@ -51,8 +51,8 @@ def export(
         list[str] | None,
         typer.Option(
             metavar="NODE",
-            help="For cut-closure, single-cut and windowed-frontier: a node at whose first "
-            "computation memory is limited; may be given several times.",
+            help="For cut-closure, single-cut and windowed-frontier: a node after whose first "
+            "computation memory is counted; may be given several times.",
         ),
     ] = None,
     intervals: Annotated[

@@ -1,6 +1,6 @@
 """Registry of problems and their methods: ours, those of other packages, and those of a test.
 
-No module in this room knows any of them. Ours are entry points of jettison like those of others.
+No module in this folder knows any of them. Ours are entry points of jettison like those of others.
 """
 
 from __future__ import annotations

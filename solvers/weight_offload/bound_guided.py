@@ -1,8 +1,8 @@
-r"""Schedules of weight offloading whose selection comes from a bound.
+r"""bound-guided: weights to offload are chosen by the model of a bound, then scheduled greedily.
 
 The models AGG and AGGINT (`jettison.formulations.weight_offload.aggregated`) choose which weights
-are absent when, :math:`y^0` and :math:`y^1`, with the link in view, which Algorithm 1 of the paper
-has not. Here their choices are scheduled by Algorithm 2:
+are absent when, :math:`y^0` and :math:`y^1`. Unlike Algorithm 1 of the paper they take the link
+into account. Their choices are scheduled by Algorithm 2:
 
 1. Greedy with a margin (`margin_sweep`) finds the first schedule.
 2. AGG bounds the time.
@@ -18,7 +18,7 @@ has not. Here their choices are scheduled by Algorithm 2:
 A model with integers gets so much work and no more, and without a time limit so does the bound: no
 clock is a part of what is found, unless the time limit ends it.
 
-Source: the paper on weight offloading, Sections 5 and 6, put together.
+Source: the paper on weight offloading, Sections 5 and 6, combined.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ from jettison.solvers.weight_offload.least_memory import weight_infeasibility
 from jettison.solvers.weight_offload.margin_sweep import MarginSweep
 from jettison.solvers.weight_offload.scheduler import WeightScheduler
 
-# Of the time that is left: for the first schedule, and then for the bound.
+# Shares of the time that is left: for the first schedule, and then for the bound.
 _SHARE_OF_SWEEP, _SHARE_OF_BOUND = 0.2, 0.3
-# Margins that are tried, in steps of half a layer.
+# Number of margins that are tried, in steps of half a layer.
 _MARGINS = 9
-# For a model with integers, as HiGHS's work is counted: a second of a large one, and the same
-# on every machine. A good point comes early.
+# Limit on a model with integers, in the work of HiGHS, the same on every machine: about a second
+# of a large one. A good point comes early.
 _WORK_PER_MODEL = 4_000
-# For the bound where no time limit ends it, which could take hours.
+# Time for the bound where no time limit ends it, which could take hours.
 _WORK_OF_BOUND_WITHOUT_LIMIT = 10_000
-# What a byte that moves costs beside a byte's time of waiting.
+# Cost of moving a byte, in units of waiting for the transfer of one.
 _COST_OF_MOVING = 1e-3
 
 
@@ -78,7 +78,7 @@ def solve_bound_guided(problem: WeightOffload, options: SolveOptions) -> Outcome
 
 
 class _Search:
-    """The steps of the method, and what they have found."""
+    """One run of the method: its steps, the best schedule and the bounds so far."""
 
     def __init__(self, problem: WeightOffload, options: SolveOptions) -> None:
         self.problem = problem
@@ -102,7 +102,7 @@ class _Search:
         return self.options.is_close_enough(period_ns, self.bound_ns, base_ns)
 
     def report(self) -> None:
-        """Say where the search stands."""
+        """Report the progress of the search to the caller."""
         if self.options.on_progress is not None:
             period_ns = self.sweep.incumbent.period_ns
             self.options.on_progress(Progress(self.clock.seconds, period_ns, self.bound_ns))
@@ -123,13 +123,13 @@ class _Search:
                 raise TimeoutError
 
     def run(self) -> Iterator[None]:
-        """Yield after each step."""
+        """Run the method; yield after each step."""
         try:
             yield from self.sweep.run(Clock(self.clock.left_s * _SHARE_OF_SWEEP))
         except TimeoutError:
             yield
         except OverflowError:
-            # The times do not fit the kernel of the algorithms: L2L is what is left.
+            # The times do not fit the kernel of the algorithms: only L2L can be used.
             return
         if self.problem.memory_bytes >= self.problem.cycle.no_offload_peak_bytes:
             return
@@ -178,7 +178,7 @@ class _Search:
             yield replace(self.problem, memory=memory_bytes)
 
     def _points(self, built: AggregatedModel) -> Iterator[Floats]:
-        """Yield an optimum of the relaxation, and the best point of the model within its time."""
+        """Yield an optimum of the relaxation, then the best integer point found in time."""
         layers = self.problem.cycle.num_layers
         objective = built.model.objective.copy()
         objective[: 2 * layers] += _COST_OF_MOVING * np.tile(built.scale.weights, 2)
@@ -193,7 +193,7 @@ class _Search:
             try:
                 solution = solve_in_time(wanted, options)
             except SolverError:
-                # A model less is a selection less; the others remain.
+                # Without this model there is one selection fewer; the others remain.
                 continue
             pass_interrupt_on(solution.termination)
             if solution.values is not None:
@@ -201,18 +201,18 @@ class _Search:
 
 
 def _rounded(problem: WeightOffload, y0: Floats, y1: Floats) -> Iterator[frozenset[Choice]]:
-    """Yield selections that cover all excess, close to a point of a model."""
+    """Yield selections that cover all excess, rounded from a point of a model."""
     for at_least in (0.5, 2.0):
         yield _Repair(problem, y0, y1).run(at_least)
 
 
 class _Repair:
-    """Completes a selection by the choices with the largest values, and takes back needless ones.
+    """Rounding of a model's point: adds the choices of largest value, takes back needless ones.
 
     Parameters
     ----------
     problem
-        In whose memory no operation is to be in excess.
+        The problem whose memory no operation may exceed.
     y0, y1
         Values of the choices by layer, each shape (L,).
     """
@@ -230,7 +230,7 @@ class _Repair:
         self.layers = np.arange(layers)
 
     def run(self, at_least: float) -> frozenset[Choice]:
-        """Return a selection with all choices of a value of at least so much, if needed."""
+        """Return a selection that begins with all choices of at least this value."""
         for absence, layer in np.argwhere(self.values >= at_least).tolist():
             self._flip(absence, layer)
         while (self.excess > 0).any():

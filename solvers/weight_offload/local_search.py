@@ -1,17 +1,17 @@
-"""Local search for weight offloading, from the best schedule of the other methods.
+"""Local search for weight offloading: changes to selections and to the order of transfers.
 
-It starts with the best of L2L, Greedy, Greedy* and all margins. A plan is what is absent, and the
-order of all operations and transfers; its period is that of the steps in which everything starts as
-soon as this order allows. A change moves a transfer in the order, which also decides on early
-uploads and the cut, or makes, drops or swaps choices. It is accepted if the period grows by no more
-than a threshold that falls to nothing over a round of changes; each round starts from the best
+It starts with the best of L2L, Greedy, Greedy* and all margins. A plan is a selection of absences
+and an order of all operations and transfers; its period is that of the steps in which everything
+starts as soon as this order allows. A change moves a transfer in the order, which also decides on
+early uploads and the cut, or makes, drops or swaps choices. It is accepted if the period grows by
+no more than a threshold that falls to 0 over a round of changes; each round starts from the best
 plan. The search ends at a lower bound, that of the relaxation of AGG in exact arithmetic. When many
-changes were in vain the other methods are asked (`baselines_first`), and then the search begins
-again and again, from other selections and with other seeds (`exact.starts`), until the time ends,
-or many steps from new starts were no better: a note says so, for a better one may exist. Without a
-limit of time there are a few new starts.
+changes bring no gain, the other methods run (`baselines_first`), and then the search begins again
+and again, from other selections and with other seeds (`exact.starts`), until the time ends, or
+until many steps from new starts are no better: a note says so, since a better one may exist.
+Without a time limit there are a few new starts.
 
-What it does depends on the seed alone, and on the time only where that ends it.
+The result depends on the seed alone, and on the time only where the limit ends the search.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from jettison.solvers.weight_offload.least_memory import weight_infeasibility
 from jettison.solvers.weight_offload.margin_sweep import MarginSweep
 from jettison.solvers.weight_offload.scheduler import Discount, WeightScheduler
 
-# How many changes may be in vain for each layer, and how many come between two looks at the clock
-# and the progress.
+# How many changes without gain are made for each layer, and how many between two looks at the
+# clock and two reports.
 MOST_IN_VAIN = 1_000
 CHANGES = 1_000
-# Steps from new starts.
+# Steps from new starts without gain that end the search.
 MOST_STEPS_IN_VAIN = 2_000
-# Of the time that is left after the sweep, for a lower bound.
+# Share of the time left after the sweep for a lower bound.
 SHARE_OF_BOUND = 0.2
 
 
 class WeightSearch:
-    """The sweep over margins, and the local search from where it ends.
+    """One run of the method: the sweep over margins, then local search from its best schedule.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class WeightSearch:
         )
 
     def run_once(self) -> bool:
-        """Search from the best start until nothing more is to be expected; tell if it is over.
+        """Search from the best start until changes bring no more gain; tell if it is over.
 
         Raises
         ------
@@ -111,13 +111,13 @@ class WeightSearch:
         incumbent = self.sweep.incumbent
         scheduler = WeightScheduler(self._problem)
         choices = select_choices(self._problem)
-        # In the least memory and more, all choices together are enough.
+        # With the least memory or more, the choices taken together always suffice.
         assert choices is not None
         incumbent.offer(scheduler.schedule(choices, Discount.NOT_USED, self._clock.left_s))
         if not self._has_changed_in_vain(scheduler, self.sweep.choices or choices):
             return True
-        # The cheap ones have been tried above. The one that takes longest to ask, which solves
-        # models, comes when the changes have nothing more to give.
+        # The quick baselines have been tried above. The slowest one, which solves models, runs when
+        # the changes bring no more gain.
         for schedule in schedules_of_baselines(
             self._problem, "local-search", self._options, self._clock
         ):
@@ -128,7 +128,7 @@ class WeightSearch:
         return False
 
     def _has_changed_in_vain(self, scheduler: WeightScheduler, choices: Sequence[Choice]) -> bool:
-        """Search from a selection, until nothing more is to be expected; tell if time is left."""
+        """Search from a selection until changes bring no more gain; tell if time is left."""
         incumbent = self.sweep.incumbent
         search = scheduler.search(choices, incumbent.floor_ns, self._options.seed)
         tried_before = self.changes
@@ -145,7 +145,7 @@ class WeightSearch:
         return True
 
     def _raise_floor(self) -> None:
-        """Prove how good the best schedule can be: the search ends there, and reports it."""
+        """Raise the lower bound, at which the search ends."""
         clock = Clock(self._clock.left_s * SHARE_OF_BOUND)
         unseen = self._options.quiet()
         floor_ns = relaxed_fluid_ns(self._problem, unseen, clock)

@@ -1,7 +1,7 @@
 r"""exact: the least recomputation of a graph, by models of cuts added where they are needed.
 
-A *cut* is a node at whose first computation a model limits the memory; a *slot* is a stage and a
-node at whose recomputation in that stage it does. A model of few cuts
+A *cut* is the end of a node's first computation, at which a model counts memory; a *slot* is the
+turn of a node in a stage, in which it counts the memory of a recomputation. A model of few cuts
 (`formulations.remat_graph.windows.frontier`) is solved, its point becomes a schedule, and the
 stages at which that exceeds the memory become cuts as well. Without slots a model relaxes the
 problem for every schedule whose first computations follow the order of the graph, whatever is

@@ -1,4 +1,4 @@
-r"""The least period of a short step with offloaded weights: sweeps over events, period by period.
+r"""exact: the least period of a short step with offloaded weights, by sweeps over events.
 
 For a period :math:`T` the question is whether a schedule :math:`\le T` exists. It is answered for
 ascending :math:`T`, with steps that double, and by halving once there is a schedule. Each "no"
@@ -30,10 +30,11 @@ If there is a valid schedule of integer period :math:`T`, there is one with thes
    No time is later than before, so the walk still ends by T, with no more left of the transfers.
    With integer durations all times are integers.
 
-A *label* is a state: what has started, who is on the links, which weights are resident, of which
-the host has the newest copy, and which have been uploaded and still owe their deletion; with the
-times now and at which the operation and the transfers end. A sweep makes all labels in the order of
-time. One with the same contents and no later times serves in place of another one.
+A *label* is a state: what has started, which transfers are under way, which weights are resident,
+of which the host has the newest copy, and which have been uploaded and are still to be deleted;
+with the present time and the times at which the operation and the transfers end. A sweep makes all
+labels in the order of time. A label replaces another one with the same contents and no earlier
+times.
 
 Closing the walk
 ----------------
@@ -52,8 +53,8 @@ Where sizes share no divisor a walk that takes a nanosecond more than T can rais
 time. After `MOST_ROUNDS` the question is asked at other cuts, where another transfer is under way
 or none; if none has an answer it stays open. A "no" for a longer period answers it as well.
 
-Where nothing is left that could be proved, the rest of the time goes into better steps
-(`starts`), and the note says what was left open.
+Where nothing more can be proved, the rest of the time goes into better steps (`starts`), and the
+note says what was left open.
 
 Estimate
 --------
@@ -62,7 +63,7 @@ after the other before their first use; an operation that does not fit beside wh
 for uploads of as many bytes as have to leave, less those that a forward leaves copied on the host.
 
 The problem is NP-hard in the strong sense (Theorem 1 of the paper); time and memory are exponential
-in L. All of it is exact in integers. The kernel is `_native/weight_sweep.cpp`.
+in L. All of it is exact in integers. The kernel is `_native/weight_offload/sweep.cpp`.
 
 Source: the problem is OFF(L, M, beta) of the paper on weight offloading, which gives no exact
 method.
@@ -96,11 +97,11 @@ from jettison.solvers.weight_offload.least_memory import weight_infeasibility
 from jettison.solvers.weight_offload.local_search import first_steps
 
 MOST_BEGINNINGS = 200_000
-# Where no cut has so few, four times as many are tried, and so on; about 300 bytes each.
+# Where no cut has as few states, four times as many are tried, and so on; about 300 bytes each.
 MORE_BEGINNINGS = 4
 MOST_BEGINNINGS_OF_ALL = 4_000_000
 FEW_BEGINNINGS = 2_000
-# About 200 bytes each; the first questions get fewer.
+# Limit on the labels of a sweep, about 200 bytes each; the first questions get fewer.
 MOST_LABELS = 8_000_000
 FEW_LABELS = 125_000
 MOST_ROUNDS = 20
@@ -108,7 +109,7 @@ MOST_ROUNDS = 20
 
 @dataclass
 class _Bracket:
-    """What is known so far, and reported."""
+    """Best schedule and bound so far, with the callback for progress."""
 
     options: SolveOptions
     clock: Clock
@@ -167,7 +168,7 @@ def solve_weight_exact(problem: WeightOffload, options: SolveOptions) -> Outcome
 
 
 def _why_it_ended(bracket: _Bracket, termination: Termination) -> str | None:
-    """Say what kept the bracket open, and what the time went into after that."""
+    """Return the note on what kept the bracket open, and how the rest of the time was used."""
     if bracket.why_open is None:
         return None
     if termination is Termination.TIME_LIMIT and not bracket.why_open.startswith("the time"):
@@ -206,18 +207,18 @@ def _close(problem: WeightOffload, bracket: _Bracket) -> Termination:
 def _best_of_many(
     problem: WeightOffload, bracket: _Bracket, listing_s: float
 ) -> tuple[CutCycle, list[Beginning]] | None:
-    """Look for a cut with more states than are tried at first, as far as there is time to.
+    """Return a cut whose states can be listed, with higher and higher limits, if time allows.
 
     Parameters
     ----------
     problem, bracket
-        What is sought, and what is known.
+        The problem, and the best schedule and bound so far.
     listing_s
-        How long it took to list the states up to the first limit, at every cut.
+        Seconds that it took to list the states up to the first limit, at every cut.
     """
     most = MOST_BEGINNINGS
     while most < MOST_BEGINNINGS_OF_ALL:
-        # Nothing ends the listing.
+        # A listing cannot be interrupted: it starts only if it is likely to end in time.
         if bracket.clock.left_s < 2 * MORE_BEGINNINGS * listing_s:
             break
         most = min(most * MORE_BEGINNINGS, MOST_BEGINNINGS_OF_ALL)
@@ -231,7 +232,7 @@ def _best_of_many(
 
 
 def _start_again(problem: WeightOffload, bracket: _Bracket) -> None:
-    """Spend what is left of the time on schedules: nothing else is left that could be proved."""
+    """Spend the rest of the time on better schedules, where nothing more can be proved."""
     steps = steps_from_new_starts(problem, bracket.lower_ns, bracket.options.seed, bracket.clock)
     for schedule in steps:
         if schedule.period_ns < bracket.schedule.period_ns:
@@ -253,7 +254,7 @@ def _search_locally(problem: WeightOffload, bracket: _Bracket) -> None:
     assert isinstance(outcome.schedule, CyclicSchedule)
     if outcome.schedule.period_ns < bracket.schedule.period_ns:
         bracket.schedule = outcome.schedule
-    # Its bounds come from exact arithmetic as well.
+    # The bounds of the local search come from exact arithmetic as well.
     bracket.lower_ns = max(bracket.lower_ns, *(bound.time_ns for bound in outcome.bounds))
     bracket.report()
     pass_interrupt_on(outcome.termination)
@@ -275,11 +276,11 @@ def _improve(problem: WeightOffload, bracket: _Bracket) -> None:
 def _ask_for_periods(bracket: _Bracket, cut: CutCycle, beginnings: list[Beginning]) -> None:
     """Ask for one period after the other, until the bracket is closed or a limit is hit.
 
-    A longer period is a larger search. So a question that takes many labels is put off: a shorter
-    period is tried, and only the shortest one of all with more labels.
+    A longer period is a larger search. So a question that takes too many labels is put off in
+    favour of a shorter period, and only the shortest one of all is asked again with more labels.
     """
     stride_ns, most_labels = 0, FEW_LABELS
-    # Periods from the second on up to the first one have no answer.
+    # Periods from `open_ns` up to `lowest_ns` have no answer.
     lowest_ns = open_ns = bracket.lower_ns
     while not bracket.is_closed:
         upper_ns = bracket.schedule.period_ns
@@ -297,7 +298,7 @@ def _ask_for_periods(bracket: _Bracket, cut: CutCycle, beginnings: list[Beginnin
             bracket.schedule = sweep.schedule
             stride_ns //= 2
         elif sweep.end is SweepEnd.REFUTED:
-            # Nor is there a shorter one, whatever questions stayed open: it could be idle longer.
+            # Nor is there a shorter step, whatever was left open: a step can always idle longer.
             bracket.lower_ns = min(sweep.next_ns, upper_ns)
             lowest_ns = max(lowest_ns, bracket.lower_ns)
             open_ns = max(open_ns, bracket.lower_ns)
@@ -338,7 +339,7 @@ def _ask(
 
 
 def _ask_elsewhere(bracket: _Bracket, cut: CutCycle, period_ns: int, most_labels: int) -> Sweep:
-    """Ask at the other cuts, until one has an answer: what is left of transfers differs there."""
+    """Ask the same question at the other cuts, where other transfers are under way."""
     for other in cuts_by_room(cut.problem):
         beginnings = None if other == cut else other.beginnings(FEW_BEGINNINGS)
         if beginnings is not None:

@@ -1,7 +1,7 @@
-"""Steps with offloaded weights from ever new starts, for as long as there is time.
+"""Restarts of local search and cutting for weight offloading, for as long as there is time.
 
 Each start is the selection of Algorithm 1 for another margin of memory (`margin_sweep`), and
-another seed of the random changes (`PlanSearch`). What these reach is cut and swept
+another seed of the random changes (`PlanSearch`). The resulting schedule is improved by cuts
 (`recut`).
 """
 
@@ -22,10 +22,10 @@ from jettison.solvers.weight_offload.greedy.selection import select_choices
 from jettison.solvers.weight_offload.margin_sweep import margins_bytes
 from jettison.solvers.weight_offload.scheduler import WeightScheduler
 
-# Changes in vain for each layer, and how many come between two looks at the clock.
+# Limit on changes without gain for each layer, and how many come between two looks at the clock.
 MOST_IN_VAIN = 300
 CHANGES = 1_000
-# Where no limit of time ends them.
+# Number of starts where no time limit ends them.
 STARTS_WITHOUT_LIMIT = 8
 
 
@@ -34,18 +34,18 @@ def steps_from_new_starts(
 ) -> Iterator[CyclicSchedule]:
     """Yield one schedule after the other, until the clock has run out.
 
-    Without a limit of time there are `STARTS_WITHOUT_LIMIT` starts.
+    Without a time limit there are `STARTS_WITHOUT_LIMIT` starts.
 
     Parameters
     ----------
     problem
-        In no less than its least memory.
+        A problem with at least its least memory.
     floor_ns
-        No step is shorter.
+        Lower bound on the period.
     seed
-        Of the first start; it rises by one with each.
+        Seed of the first start; each start has the next one.
     clock
-        When to stop. How far a start gets depends on it only where it stops it.
+        The time limit. The result of a start depends on it only where it cuts the start short.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def _steps(
             return
         margin_bytes = margins[number % len(margins)]
         choices = select_choices(problem, memory_bytes - margin_bytes, clock.left_s)
-        # In the least memory and more, all choices together are enough.
+        # With the least memory or more, the choices taken together always suffice.
         assert choices is not None
         if scheduler.period_ns(choices, time_limit_s=clock.left_s) is None:
             passed_over += 1
