@@ -77,7 +77,7 @@ def show_reductions(problem: Sharding) -> None:
                 f"{size.strategies:7} strategies {size.pairs:8} pairs {size.rows:5} rows"
             )
 
-    presolve(problem, Clock(None), show)
+    presolve(problem, Clock(None), on_step=show)
 
 
 def show_exact(problem: Sharding, limit_s: float, runs: int) -> None:

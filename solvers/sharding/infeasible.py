@@ -12,12 +12,10 @@ from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
 from jettison.solvers.core.status import Answer, SolverError, Termination
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_of_a_method import highs_options
+from jettison.solvers.sharding.params import ShardingParams
 from jettison.solvers.sharding.presolve.reductions import keep_consistent
 from jettison.solvers.sharding.presolve.state import NoChoiceError, ShardingState
 from jettison.solvers.sharding.reduced_choice import choice_of, decoded
-
-# Time limit of the search for the least memory that would suffice.
-_SECONDS_AFTER_A_PROOF = 10.0
 
 
 def no_choice(
@@ -25,16 +23,17 @@ def no_choice(
     error: NoChoiceError | None,
     options: SolveOptions,
     clock: Clock,
+    params: ShardingParams,
     work: dict[str, int] | None = None,
 ) -> Outcome:
     """Return the proof that nothing fits, with the least memory that would suffice, if found.
 
-    HiGHS searches for the least peak for ten seconds at most. Without an answer the least memory is
-    one byte more than there is, or the peak of the least usages.
+    HiGHS searches for the least peak for some seconds at most. Without an answer the least memory
+    is one byte more than there is, or the peak of the least usages.
 
     Parameters
     ----------
-    problem, options, clock
+    problem, options, clock, params
         Those of the method.
     error
         The error by which exact arithmetic proved it; None if the proof is HiGHS's.
@@ -67,7 +66,7 @@ def no_choice(
     built = sharding_peak(data, everything)
     termination = Termination.COMPLETED
     try:
-        share = Clock(min(clock.left_s, _SECONDS_AFTER_A_PROOF))
+        share = Clock(min(clock.left_s, params.seconds_after_a_proof))
         solution = solve_in_time(built.model, highs_options(options, share, gap=0))
     except SolverError:
         solution = None

@@ -14,16 +14,18 @@ from jettison.instances.sharding.problem import Sharding
 from jettison.instances.sharding.strategy_graph import StrategyEdge, StrategyGraph, StrategyNode
 from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.outcome import Progress, SolveOptions
+from jettison.solvers.core.registry import find_method
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.core.status import Termination
-from jettison.solvers.sharding.bounds import lagrangian as sharding_lagrangian
 from jettison.solvers.sharding.exact import method as sharding_exact
-from jettison.solvers.sharding.exact import model_runs as sharding_model_runs
+from jettison.solvers.sharding.exact.method import ShardingExactParams
 from jettison.solvers.sharding.exact.model_runs import cover_of
 from tests.each import each
 from tests.sharding.oracles.strategy_brute_force import least_cost, least_peak, random_graph
 
 EXACT = SolveOptions(time_limit_s=20, gap=0)
+# Messages prove next to nothing.
+ONE_PASS = ShardingExactParams(most_looks=1, passes_at_once=1)
 
 
 def memories(graph: StrategyGraph) -> list[int]:
@@ -59,9 +61,7 @@ def test_the_optimum_is_that_of_the_brute_force(seed: int) -> None:
 
 @pytest.fixture
 def no_tightening(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave as much as possible to HiGHS: messages prove nothing, and nothing is tightened."""
-    monkeypatch.setattr(sharding_lagrangian, "_MOST_LOOKS", 1)
-    monkeypatch.setattr(sharding_lagrangian, "_PASSES", 1)
+    """Tighten nothing, so that more is left to HiGHS."""
     monkeypatch.setattr(sharding_exact, "tighten", lambda *_: False)
 
 
@@ -70,21 +70,19 @@ def no_tightening(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_left_to_highs_has_the_same_optimum(seed: int) -> None:
     graph = random_graph(seed)
     for memory in memories(graph):
-        result = solve_with(Sharding(graph, memory), "exact", EXACT)
+        result = solve_with(Sharding(graph, memory), "exact", EXACT, ONE_PASS)
         assert result.time_ns == least_cost(graph, memory)
         assert result.status in {"optimal", "infeasible"}
 
 
 @pytest.mark.usefixtures("no_tightening")
-def test_rows_of_memory_are_added_where_a_point_exceeds_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(sharding_model_runs, "_FIRST_ROWS", 0)
+def test_rows_of_memory_are_added_where_a_point_exceeds_them() -> None:
+    params = replace(ONE_PASS, first_rows=0)
     most_models = 0
     for seed in range(400, 460):
         graph = random_graph(seed)
         for memory in memories(graph):
-            result = solve_with(Sharding(graph, memory), "exact", EXACT)
+            result = solve_with(Sharding(graph, memory), "exact", EXACT, params)
             assert result.time_ns == least_cost(graph, memory)
             most_models = max(most_models, result.work.get("models", 0))
     assert most_models > 1
@@ -197,3 +195,25 @@ def test_the_bound_of_a_run_that_its_clock_cut_short_holds_and_says_so() -> None
     assert short.lower_bound_ns is not None
     assert whole.lower_bound_ns is not None
     assert graph.base_time_ns <= short.lower_bound_ns <= whole.lower_bound_ns
+
+
+@pytest.mark.parametrize("method", ["exact", "local-search", "greedy"])
+def test_a_cheapest_choice_to_begin_from_is_kept_however_little_is_searched(method: str) -> None:
+    for seed in range(20):
+        graph = random_graph(seed)
+        problem = Sharding(graph, least_peak(graph) or 0)
+        best = solve_with(problem, "exact", EXACT)
+        if best.schedule is None:
+            continue
+        heard: list[int] = []
+        options = SolveOptions(
+            time_limit_s=1e-9,
+            start=best.schedule,
+            on_schedule=lambda _, replay, heard=heard: heard.append(replay.time_ns),
+        )
+        result = solve_with(problem, method, options)
+        assert result.time_ns == best.time_ns, seed
+        # The search itself knew it, or else only the caller would put it in at the end.
+        outcome = find_method("sharding", method).run(problem, options)
+        assert outcome.schedule == best.schedule, seed
+        assert heard[0] == best.time_ns, seed

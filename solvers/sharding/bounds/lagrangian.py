@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from jettison.instances.sharding.problem import Sharding
@@ -13,24 +13,33 @@ from jettison.solvers.core.status import Termination
 from jettison.solvers.sharding.bounds.messages import ExactSplit, Messages
 from jettison.solvers.sharding.incumbent import ShardingIncumbent
 from jettison.solvers.sharding.infeasible import no_choice
+from jettison.solvers.sharding.params import LookParams
 from jettison.solvers.sharding.presolve.presolved import presolve
 from jettison.solvers.sharding.presolve.state import NoChoiceError, ShardingState
 
-# Passes between two looks at the bound, and how many looks at most for one state.
-_PASSES = 10
-_MOST_LOOKS = 40
-# After a look that closes a smaller share of the gap than this, and raises the bound by a smaller
-# share than that, only two more follow.
-_LEAST_GAIN = 0.02
-_LEAST_RISE = 1e-4
-_LOOKS_WITHOUT_GAIN = 3
-# Shares of the time that is left: for the reductions, and then for messages. The bound is evaluated
-# in exact arithmetic after that.
-_SHARE_OF_REDUCTIONS = 0.6
-SHARE_OF_MESSAGES = 0.9
+
+@dataclass(frozen=True, kw_only=True)
+class LagrangianParams(LookParams):
+    """Shares of the time; the bound is evaluated in exact arithmetic after that.
+
+    Attributes
+    ----------
+    share_of_reductions
+        Share of the time for the reductions.
+    share_of_messages
+        Share of the time that is left then for messages.
+    """
+
+    share_of_reductions: float = 0.6
+    share_of_messages: float = 0.9
 
 
-def bound_lagrangian(problem: Sharding, options: SolveOptions) -> Outcome:
+LAGRANGIAN = LagrangianParams()
+
+
+def bound_lagrangian(
+    problem: Sharding, options: SolveOptions, params: LagrangianParams = LAGRANGIAN
+) -> Outcome:
     """Return a bound in exact arithmetic, for graphs that are too large for a model.
 
     See `messages`. At the time limit and on Ctrl-C it is the largest so far. No choice is
@@ -39,20 +48,20 @@ def bound_lagrangian(problem: Sharding, options: SolveOptions) -> Outcome:
     Notes
     -----
     Each pass takes time linear in the pairs of all edges after the reduction; there are at most
-    400 of them.
+    400 of them, unless the parameters say otherwise.
     """
     clock = Clock(options.time_limit_s)
     incumbent = ShardingIncumbent(problem, options, clock, "lagrangian")
     work = {"passes": 0}
     with Ending() as ending:
-        share = Clock(_SHARE_OF_REDUCTIONS * clock.left_s)
+        share = Clock(params.share_of_reductions * clock.left_s)
         try:
-            state = presolve(problem, share)
+            state = presolve(problem, share, params)
         except NoChoiceError as error:
-            return no_choice(problem, error, options, clock, work)
+            return no_choice(problem, error, options, clock, params, work)
         is_cut_short = not share.left_s
-        share = Clock(SHARE_OF_MESSAGES * clock.left_s)
-        look(state, problem.instance.cost_sum_ns + 1, incumbent, share, work)
+        share = Clock(params.share_of_messages * clock.left_s)
+        look(state, problem.instance.cost_sum_ns + 1, incumbent, share, params, work)
         if is_cut_short or not share.left_s:
             ending.termination = Termination.TIME_LIMIT
     return replace(incumbent.outcome(ending.termination, work=work), schedule=None)
@@ -74,6 +83,7 @@ def look(
     below_ns: int,
     incumbent: ShardingIncumbent,
     clock: Clock,
+    params: LookParams,
     work: dict[str, int],
 ) -> Look:
     """Pass messages until the bound hardly rises, and evaluate it in exact arithmetic.
@@ -88,6 +98,8 @@ def look(
         Receives the bound, and the choices rounded from messages.
     clock
         The time limit.
+    params
+        How many passes there are, and of which steps.
     work
         Counts of the effort; that of passes is raised.
 
@@ -96,23 +108,23 @@ def look(
     KeyboardInterrupt
         On Ctrl-C; the incumbent has the bound so far.
     """
-    messages = Messages(state)
+    messages = Messages(state, params)
     chosen: dict[int, int] = {}
     stalled = 0
     try:
-        for _ in range(_MOST_LOOKS):
+        for _ in range(params.most_looks):
             before = messages.value
             target_ns = min(below_ns, incumbent.time_ns or below_ns)
-            messages.improve(_PASSES, float(target_ns - state.offset), clock)
-            work["passes"] += _PASSES
+            messages.improve(params.passes_at_once, float(target_ns - state.offset), clock)
+            work["passes"] += params.passes_at_once
             chosen = messages.rounded()
             incumbent.take(
                 state.decode({node: int(state.labels[node][a]) for node, a in chosen.items()})
             )
             left = min(below_ns, incumbent.time_ns or below_ns) - state.offset - messages.value
-            least_gain = min(_LEAST_GAIN * left, _LEAST_RISE * abs(messages.value))
+            least_gain = min(params.least_gain * left, params.least_rise * abs(messages.value))
             stalled = stalled + 1 if messages.value - before < least_gain else 0
-            if stalled == _LOOKS_WITHOUT_GAIN or left <= 0 or not clock.left_s:
+            if stalled == params.looks_without_gain or left <= 0 or not clock.left_s:
                 break
     finally:
         split = messages.exact()

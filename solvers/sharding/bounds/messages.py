@@ -34,16 +34,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jettison.solvers.core.clock import Clock
+from jettison.solvers.sharding.params import MESSAGES, MessageParams
 from jettison.solvers.sharding.presolve.state import Array, ShardingState
 
 Floats = NDArray[np.float64]
 
 _MULTIPLIER_BITS = 80
-_PASSES_BEFORE_STEPS = 4
-_FIRST_STEP = 1.0
-_TARGET_BEYOND = 0.05
-_SHRINK_STEP = 0.7
-_PASSES_WITHOUT_GAIN = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +69,22 @@ class ExactSplit:
 class Messages:
     """Messages and multipliers for one reduced problem, which must not change meanwhile.
 
+    Parameters
+    ----------
+    state
+        The reduced problem.
+    params
+        The steps of the multipliers.
+
     Attributes
     ----------
     value
         The bound at the best messages so far, without the constant, in floating point.
     """
 
-    def __init__(self, state: ShardingState) -> None:
+    def __init__(self, state: ShardingState, params: MessageParams = MESSAGES) -> None:
         self._state = state
+        self._params = params
         self._order = sorted(state.alive)
         self._costs = {node: self._floats(state.costs[node]) for node in self._order}
         self._tables = {ends: self._floats(table) for ends, table in state.tables.items()}
@@ -96,7 +100,7 @@ class Messages:
         self._capacity = np.array(state.capacity, dtype=float)
         self._multipliers = np.zeros(len(self._capacity))
         self._weighted = {node: self._costs[node] for node in self._order}
-        self._step = _FIRST_STEP
+        self._step = params.first_step
         self._without_gain = 0
         self.value = -np.inf
         self._best = (dict(self._messages), self._multipliers)
@@ -129,10 +133,10 @@ class Messages:
                 self._without_gain = 0
             else:
                 self._without_gain += 1
-                if self._without_gain >= _PASSES_WITHOUT_GAIN:
-                    self._step *= _SHRINK_STEP
+                if self._without_gain >= self._params.passes_without_gain:
+                    self._step *= self._params.shrink_step
                     self._without_gain = 0
-            if len(self._capacity) and number >= _PASSES_BEFORE_STEPS:
+            if len(self._capacity) and number >= self._params.passes_before_steps:
                 self._take_step(value, known)
 
     def _split(self) -> dict[tuple[int, int], Floats]:
@@ -215,7 +219,7 @@ class Messages:
         if norm == 0:
             return
         # A choice that is far from the best one would make steps too long.
-        target = value + _TARGET_BEYOND * abs(value) + 1
+        target = value + self._params.target_beyond * abs(value) + 1
         if known is not None:
             target = min(target, known)
         length = self._step * max(target - value, 1e-6 * abs(value)) / norm

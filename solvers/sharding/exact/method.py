@@ -22,41 +22,84 @@ Source: the integer program is Alpa's (Zheng et al., OSDI 2022); the contest is 
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
 
 from jettison.instances.sharding.problem import Sharding
+from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.sharding.strategy_choice import StrategyChoice
 from jettison.solvers.core.baselines_first import schedules_of_baselines
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, SolveOptions
-from jettison.solvers.sharding.bounds.lagrangian import SHARE_OF_MESSAGES, look
+from jettison.solvers.sharding.bounds.lagrangian import look
 from jettison.solvers.sharding.bounds.messages import ExactSplit, tighten
 from jettison.solvers.sharding.bounds.relaxation import relaxed_split
 from jettison.solvers.sharding.exact.model_runs import solve_rest
 from jettison.solvers.sharding.incumbent import ShardingIncumbent
 from jettison.solvers.sharding.infeasible import no_choice
+from jettison.solvers.sharding.params import LookParams
 from jettison.solvers.sharding.presolve.presolved import Size, presolve, reduce_further
 from jettison.solvers.sharding.presolve.state import NoChoiceError, ShardingState
 
-# A best choice further above the bound than this is no good target: the first target is this far.
-_GOOD_TARGET = 0.02
-_TARGET_GROWTH = 4
-# Up to this many pairs the linear relaxation is faster than messages, and HiGHS gets the whole
-# problem without targets.
-_MOST_PAIRS_RELAXED = 20_000
-# Tightening goes on while it removes this share of all pairs.
-_LEAST_REDUCTION = 0.1
-# The first reduction, and then the first bound, have this much of the time that is left.
-_SHARE = 0.4
-# Share of the time left for the model, where the best choice is a good target: if the model leaves
-# the answer open, the baselines run after it.
-_SHARE_OF_THE_MODEL = 0.7
+
+@dataclass(frozen=True, kw_only=True)
+class ShardingExactParams(LookParams):
+    """What the search for the cheapest choice can be told.
+
+    Attributes
+    ----------
+    good_target
+        A best choice further above the bound than this share is no good target, and the first
+        target is so far above it.
+    target_growth
+        Factor by which the distance of the next target is larger.
+    most_pairs_relaxed
+        Up to so many pairs the linear relaxation takes the place of messages, and HiGHS gets the
+        whole problem without targets.
+    least_reduction
+        Tightening goes on while it removes this share of all pairs.
+    share_of_reductions
+        Share of the time for the first reduction.
+    share_of_the_bound
+        Share of the time that is left then for the first bound.
+    share_of_messages
+        Share of the time that is left for each later bound by messages.
+    share_of_the_model
+        Share of the time that is left for the model where the best choice is a good target: if the
+        model leaves the answer open, the baselines run after it.
+    first_rows
+        Rows of memory in the first model; the others only where a point exceeds them.
+    """
+
+    at_least: ClassVar[Mapping[str, float]] = {
+        **LookParams.at_least,
+        "most_pairs_relaxed": 0,
+        "first_rows": 0,
+    }
+
+    good_target: float = 0.02
+    target_growth: int = 4
+    most_pairs_relaxed: int = 20_000
+    least_reduction: float = 0.1
+    share_of_reductions: float = 0.4
+    share_of_the_bound: float = 0.4
+    share_of_messages: float = 0.9
+    share_of_the_model: float = 0.7
+    first_rows: int = 64
 
 
-def solve_sharding_exact(problem: Sharding, options: SolveOptions) -> Outcome:
+SHARDING_EXACT = ShardingExactParams()
+
+
+def solve_sharding_exact(
+    problem: Sharding, options: SolveOptions, params: ShardingExactParams = SHARDING_EXACT
+) -> Outcome:
     """Return the cheapest choice, proved, or the best one with its bound when the time is up.
 
-    At the time limit and on Ctrl-C it is the best so far.
+    A given start is the best choice until a cheaper one is found. At the time limit and on Ctrl-C
+    it is the best so far.
 
     Returns
     -------
@@ -65,17 +108,17 @@ def solve_sharding_exact(problem: Sharding, options: SolveOptions) -> Outcome:
         nothing fits, with the least memory that suffices, or the node that has no choice.
     """
     clock = Clock(options.time_limit_s)
-    run = _Run(problem, options, clock)
+    run = _Run(problem, options, clock, params)
     incumbent = run.incumbent
     with Ending() as ending:
         try:
             run.solve()
         except NoChoiceError as error:
-            return no_choice(problem, error, options, clock, run.work)
+            return no_choice(problem, error, options, clock, params, run.work)
     if not ending.termination.is_regular:
         return incumbent.outcome(ending.termination, work=run.work)
     if run.is_refuted and incumbent.schedule is None:
-        return no_choice(problem, run.error, options, clock, run.work)
+        return no_choice(problem, run.error, options, clock, params, run.work)
     note = None if incumbent.schedule else "no choice was found that fits; there may be one"
     return incumbent.outcome(incumbent.end, work=run.work, note=note)
 
@@ -93,8 +136,11 @@ class _Run:
         The error by which exact arithmetic proved that; None if HiGHS proved it.
     """
 
-    def __init__(self, problem: Sharding, options: SolveOptions, clock: Clock) -> None:
+    def __init__(
+        self, problem: Sharding, options: SolveOptions, clock: Clock, params: ShardingExactParams
+    ) -> None:
         self.incumbent = ShardingIncumbent(problem, options, clock, "exact")
+        self.incumbent.begin_from(options.start, StrategyChoice, ScheduleClass.ALL)
         self.work = dict.fromkeys(
             ("nodes_left", "pairs_left", "passes", "sweeps", "models", "columns", "branches"), 0
         )
@@ -103,6 +149,7 @@ class _Run:
         self._problem = problem
         self._options = options
         self._clock = clock
+        self._params = params
 
     def solve(self) -> None:
         """Search until the problem is settled or the time is up.
@@ -112,12 +159,13 @@ class _Run:
         NoChoiceError
             If the first reduction finds that there is no choice.
         """
-        incumbent, clock = self.incumbent, self._clock
-        state = presolve(self._problem, Clock(_SHARE * clock.left_s))
+        incumbent, clock, params = self.incumbent, self._clock, self._params
+        state = presolve(self._problem, Clock(params.share_of_reductions * clock.left_s), params)
         size = Size.of(state)
         self.work["nodes_left"], self.work["pairs_left"] = size.nodes, size.pairs
         most_ns = self._problem.instance.cost_sum_ns + 1
-        look(state, most_ns, incumbent, Clock(_SHARE * clock.left_s), self.work)
+        share = Clock(params.share_of_the_bound * clock.left_s)
+        look(state, most_ns, incumbent, share, params, self.work)
         if self._is_over:
             return
         if not self._has_good_target:
@@ -125,7 +173,7 @@ class _Run:
             self._search_for_the_best(state)
             return
         # The model of a small remaining problem is usually solved at its root.
-        whole, self._clock = clock, Clock(_SHARE_OF_THE_MODEL * clock.left_s)
+        whole, self._clock = clock, Clock(params.share_of_the_model * clock.left_s)
         self._search_for_the_best(state)
         self._clock = whole
         if not (self._is_over or self.is_refuted):
@@ -139,11 +187,11 @@ class _Run:
                 return
 
     def _search_for_the_best(self, state: ShardingState) -> None:
-        incumbent = self.incumbent
+        incumbent, params = self.incumbent, self._params
         # A value above the cost of every choice.
         most_ns = self._problem.instance.cost_sum_ns + 1
-        is_small = Size.of(state).pairs <= _MOST_PAIRS_RELAXED
-        beyond_ns = 1 + int(_GOOD_TARGET * incumbent.lower_bound_ns)
+        is_small = Size.of(state).pairs <= params.most_pairs_relaxed
+        beyond_ns = 1 + int(params.good_target * incumbent.lower_bound_ns)
         while not (self._is_over or self.is_refuted):
             target_ns = incumbent.lower_bound_ns + beyond_ns
             if is_small or self._has_good_target or target_ns >= (incumbent.time_ns or most_ns):
@@ -151,7 +199,7 @@ class _Run:
                 self.is_refuted = incumbent.lower_bound_ns >= (incumbent.time_ns or most_ns)
                 break
             self._search_below(copy.deepcopy(state), target_ns)
-            beyond_ns *= _TARGET_GROWTH
+            beyond_ns *= params.target_growth
 
     @property
     def _is_over(self) -> bool:
@@ -162,7 +210,7 @@ class _Run:
         cost_ns = self.incumbent.time_ns
         if cost_ns is None:
             return False
-        return cost_ns - self.incumbent.lower_bound_ns <= _GOOD_TARGET * cost_ns
+        return cost_ns - self.incumbent.lower_bound_ns <= self._params.good_target * cost_ns
 
     def _search_below(self, state: ShardingState, below_ns: int) -> None:
         """Find the cheapest choice of a state if it costs less than `below_ns`; change the state.
@@ -180,7 +228,10 @@ class _Run:
             incumbent.take(state.decode({}))
             incumbent.prove_cost(min(below_ns, state.offset))
         elif not self._is_over:
-            solve_rest(state, below_ns, incumbent, self._clock, self._options, self.work)
+            first_rows = self._params.first_rows
+            solve_rest(
+                state, below_ns, incumbent, self._clock, self._options, first_rows, self.work
+            )
 
     def _tighten(self, state: ShardingState, below_ns: int) -> None:
         """Alternate between bounds, forbidding what costs `below_ns` or more, and reductions."""
@@ -191,12 +242,12 @@ class _Run:
                 return
             self.incumbent.prove_cost(min(below_ns, split.bound_ns(state.offset)))
             changed = tighten(state, split, below_ns)
-            reduce_further(state, self._clock)
-            if not changed or Size.of(state).pairs > (1 - _LEAST_REDUCTION) * before:
+            reduce_further(state, self._clock, self._params)
+            if not changed or Size.of(state).pairs > (1 - self._params.least_reduction) * before:
                 return
 
     def _split(self, state: ShardingState, below_ns: int) -> ExactSplit | None:
-        if Size.of(state).pairs <= _MOST_PAIRS_RELAXED:
+        if Size.of(state).pairs <= self._params.most_pairs_relaxed:
             return relaxed_split(state, self._clock, self._options)
-        share = Clock(SHARE_OF_MESSAGES * self._clock.left_s)
-        return look(state, below_ns, self.incumbent, share, self.work).split
+        share = Clock(self._params.share_of_messages * self._clock.left_s)
+        return look(state, below_ns, self.incumbent, share, self._params, self.work).split

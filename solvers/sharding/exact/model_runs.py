@@ -19,9 +19,6 @@ from jettison.solvers.sharding.incumbent import ShardingIncumbent
 from jettison.solvers.sharding.presolve.state import ShardingState
 from jettison.solvers.sharding.reduced_choice import choice_of, decoded
 
-# Rows of memory that stand in the first model; the others only where a point exceeds them.
-_FIRST_ROWS = 64
-
 
 def solve_rest(
     state: ShardingState,
@@ -29,6 +26,7 @@ def solve_rest(
     incumbent: ShardingIncumbent,
     clock: Clock,
     options: SolveOptions,
+    first_rows: int,
     work: dict[str, int],
 ) -> None:
     """Find the cheapest choice of a state if it costs less than `below_ns`.
@@ -46,6 +44,8 @@ def solve_rest(
         Receives choices and bounds.
     clock, options
         Those of the method.
+    first_rows
+        Rows of memory in the first model, the tightest ones.
     work
         Counts of the effort; those of models, columns and branches are raised.
 
@@ -56,7 +56,7 @@ def solve_rest(
     """
     data, nodes = choice_of(state)
     tightest = sorted(range(len(data.limits)), key=lambda row: _slack(data.limits[row]))
-    rows = set(tightest[:_FIRST_ROWS])
+    rows = set(tightest[:first_rows])
     covers: list[tuple[tuple[int, int], ...]] = []
     while not incumbent.is_settled and clock.left_s:
         built = sharding_ilp(

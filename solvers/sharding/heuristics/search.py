@@ -16,15 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jettison.solvers.core.clock import Clock
+from jettison.solvers.sharding.params import DescentParams
 from jettison.solvers.sharding.presolve.state import Array, ShardingState
 
 Floats = NDArray[np.float64]
 
-_WEIGHT_GROWTH = 2.0
-
 
 class ShardingSearch:
     """Choice of strategies under local moves; the reduced problem must not change meanwhile.
+
+    Parameters
+    ----------
+    state, chosen
+        The reduced problem, and the choice to begin with.
+    seed
+        Seed of the random moves.
+    params
+        How fast the weights of broken rules grow.
 
     Attributes
     ----------
@@ -32,8 +40,11 @@ class ShardingSearch:
         The strategy of each node that is left, as its index among those left.
     """
 
-    def __init__(self, state: ShardingState, chosen: Mapping[int, int], seed: int) -> None:
+    def __init__(
+        self, state: ShardingState, chosen: Mapping[int, int], seed: int, params: DescentParams
+    ) -> None:
         self._state = state
+        self._params = params
         self._random = np.random.default_rng(seed)
         self.chosen = dict(chosen)
         self._nodes = sorted(state.alive)
@@ -123,12 +134,13 @@ class ShardingSearch:
 
     def raise_weights(self) -> None:
         """Raise the weights of broken rules; where none is, lower that of memory a little."""
+        growth = self._params.weight_growth
         if self.is_over_memory:
-            self._memory_weight *= _WEIGHT_GROWTH
+            self._memory_weight *= growth
         elif not self.has_forbidden_pair:
-            self._memory_weight /= _WEIGHT_GROWTH**0.25
+            self._memory_weight /= growth**0.25
         if self.has_forbidden_pair:
-            self._forbidden_weight *= _WEIGHT_GROWTH
+            self._forbidden_weight *= growth
 
     def typical_cost(self) -> float:
         """Return the mean spread of the costs of a node's strategies, other nodes fixed."""
@@ -139,11 +151,9 @@ class ShardingSearch:
             spreads.append(float(np.median(energy) - energy.min()))
         return sum(spreads) / max(1, len(spreads))
 
-    def descend(
-        self, most_sweeps: int, clock: Clock, take: Callable[[dict[int, int]], bool]
-    ) -> None:
+    def descend(self, clock: Clock, take: Callable[[dict[int, int]], bool]) -> None:
         """Make best moves until none is left; while a rule is broken, raise weights and go on."""
-        for _ in range(most_sweeps):
+        for _ in range(self._params.repair_sweeps):
             if not clock.left_s:
                 break
             if self.sweep(0.0):

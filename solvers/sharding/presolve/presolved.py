@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from jettison.instances.sharding.problem import Sharding
 from jettison.solvers.core.clock import Clock
+from jettison.solvers.sharding.params import AS_TUNED, ShardingParams
 from jettison.solvers.sharding.presolve.reductions import (
     drop_dominated,
     drop_rows,
@@ -19,17 +21,17 @@ from jettison.solvers.sharding.presolve.state import ShardingState
 
 Reduction = Callable[[ShardingState, Clock], bool]
 
-REDUCTIONS: tuple[Reduction, ...] = (
-    keep_consistent,
-    drop_rows,
-    fold_separable,
-    merge_followers,
-    eliminate_free,
-    drop_dominated,
-)
 
-# A round of reductions that leaves more than this share of the pairs is the last.
-_WORTHWHILE = 0.99
+def reductions(params: ShardingParams = AS_TUNED) -> dict[str, Reduction]:
+    """Return all reductions by name, in the order in which a round runs them."""
+    return {
+        "keep_consistent": keep_consistent,
+        "drop_rows": drop_rows,
+        "fold_separable": fold_separable,
+        "merge_followers": merge_followers,
+        "eliminate_free": partial(eliminate_free, most_more_pairs=params.most_more_pairs),
+        "drop_dominated": drop_dominated,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,10 @@ class Size:
 
 
 def presolve(
-    problem: Sharding, clock: Clock, on_step: Callable[[str, Size], None] | None = None
+    problem: Sharding,
+    clock: Clock,
+    params: ShardingParams = AS_TUNED,
+    on_step: Callable[[str, Size], None] | None = None,
 ) -> ShardingState:
     """Return the problem reduced as far as the reductions, or the time, allow.
 
@@ -73,6 +78,8 @@ def presolve(
         The instance and its memory.
     clock
         The time limit.
+    params
+        When reductions end.
     on_step
         Called after each reduction with its name and the size of what is left.
 
@@ -84,20 +91,26 @@ def presolve(
     state = ShardingState(problem.instance, problem.memory_bytes)
     if on_step is not None:
         on_step("as given", Size.of(state))
-    reduce_further(state, clock, on_step)
+    reduce_further(state, clock, params, on_step)
     return state
 
 
 def reduce_further(
-    state: ShardingState, clock: Clock, on_step: Callable[[str, Size], None] | None = None
+    state: ShardingState,
+    clock: Clock,
+    params: ShardingParams = AS_TUNED,
+    on_step: Callable[[str, Size], None] | None = None,
 ) -> None:
-    """Reduce a state until a round removes less than 1% of its pairs, or the time is up."""
+    """Reduce a state until a round removes hardly any of its pairs, or the time is up.
+
+    Afterwards every strategy has an allowed partner at each of its edges, as messages need it.
+    """
     pairs = None
-    while pairs is None or Size.of(state).pairs < _WORTHWHILE * pairs:
+    while pairs is None or Size.of(state).pairs < params.most_pairs_left * pairs:
         pairs = Size.of(state).pairs
-        for reduction in REDUCTIONS:
-            if not clock.left_s:
+        for name, reduction in reductions(params).items():
+            if name != "keep_consistent" and not clock.left_s:
                 return
             reduction(state, clock)
             if on_step is not None:
-                on_step(reduction.__name__, Size.of(state))
+                on_step(name, Size.of(state))

@@ -40,10 +40,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jettison.solvers.core.clock import Clock
+from jettison.solvers.sharding.params import AS_TUNED
 from jettison.solvers.sharding.presolve.state import Array, NoChoiceError, Part, ShardingState
 
-# An edge that replaces two may have this many pairs more than both together.
-_MOST_MORE_PAIRS = 16
 _UNLIMITED = Clock(None)
 
 
@@ -266,7 +265,11 @@ def _merge(state: ShardingState, node: int, leader: int, follows: NDArray[np.int
     state.parts[leader] = [Part(*column) for column in state.usage_columns(leader)]
 
 
-def eliminate_free(state: ShardingState, clock: Clock = _UNLIMITED) -> bool:
+def eliminate_free(
+    state: ShardingState,
+    clock: Clock = _UNLIMITED,
+    most_more_pairs: int = AS_TUNED.most_more_pairs,
+) -> bool:
     """Minimise out the nodes of at most two edges that use no memory beyond their least."""
     changed = False
     for node in sorted(state.alive):
@@ -289,7 +292,7 @@ def eliminate_free(state: ShardingState, clock: Clock = _UNLIMITED) -> bool:
             first, second = neighbours
             left, right = state.table(first, node), state.table(second, node)
             before = left.size + right.size
-            if len(left) * len(right) > before + _MOST_MORE_PAIRS:
+            if len(left) * len(right) > before + most_more_pairs:
                 continue
             costs = state.plus(
                 state.plus(left, state.costs[node][None, :])[:, None, :], right[None, :, :]
