@@ -48,11 +48,7 @@ class MessageParams(ShardingParams):
         Passes in a row without a larger bound after which steps become shorter.
     """
 
-    at_least: ClassVar[Mapping[str, float]] = {
-        **ShardingParams.at_least,
-        "passes_before_steps": 0,
-        "target_beyond": 0,
-    }
+    at_least: ClassVar[Mapping[str, float]] = {"passes_before_steps": 0, "target_beyond": 0}
 
     passes_before_steps: int = 4
     first_step: float = 1.0
@@ -79,11 +75,7 @@ class LookParams(MessageParams):
         Looks in a row without a gain after which messages end.
     """
 
-    at_least: ClassVar[Mapping[str, float]] = {
-        **MessageParams.at_least,
-        "least_gain": 0,
-        "least_rise": 0,
-    }
+    at_least: ClassVar[Mapping[str, float]] = {"least_gain": 0, "least_rise": 0}
 
     passes_at_once: int = 10
     most_looks: int = 40

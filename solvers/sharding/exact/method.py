@@ -73,11 +73,7 @@ class ShardingExactParams(LookParams):
         Rows of memory in the first model; the others only where a point exceeds them.
     """
 
-    at_least: ClassVar[Mapping[str, float]] = {
-        **LookParams.at_least,
-        "most_pairs_relaxed": 0,
-        "first_rows": 0,
-    }
+    at_least: ClassVar[Mapping[str, float]] = {"most_pairs_relaxed": 0, "first_rows": 0}
 
     good_target: float = 0.02
     target_growth: int = 4
