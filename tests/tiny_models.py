@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from jettison import MultiModel
 from jettison.instances.generators.random_models import RandomModels
-from jettison.instances.multi_model.feature_map import FeatureMap
-from jettison.instances.multi_model.fused_operator import FusedOperator
-from jettison.instances.multi_model.instance import MultiModel
+from jettison.multi_model import FeatureMap, FusedOperator
 
 
 def operator(

@@ -17,13 +17,9 @@ from typing import Any
 
 import pytest
 
-from jettison.certificates.checker import check_certificate
+from jettison import Chain, Graph, RematChain, ScheduleClass, check_certificate
 from jettison.certificates.claim import Claim, instance_sha256
-from jettison.certificates.errors import CertificateError
-from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.instances.remat_graph.graph import Graph
-from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.core import CertificateError
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.result import base_time_bound

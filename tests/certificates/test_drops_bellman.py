@@ -8,14 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from jettison.certificates.checker import check_certificate
-from jettison.certificates.errors import CertificateError
-from jettison.instances.catalog import load
-from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison import Chain, RematChain, ScheduleClass, bound, check_certificate, load, solve
+from jettison.core import CertificateError
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.core.solve import bound, solve
 from jettison.solvers.remat_chain.proof.drop_steps import DropSteps
 from tests.certificates.written_certificate import Header, header_of, written
 from tests.drawing.chains import chain_of, random_chain

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from jettison.certificates.checker import check_certificate
+from jettison import Chain, check_certificate
 from jettison.certificates.claim import instance_sha256
-from jettison.certificates.errors import CertificateError
 from jettison.certificates.remat_chain.persistent_chain import PersistentChain
-from jettison.instances.remat_chain.chain import Chain
+from jettison.core import CertificateError
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.remat_chain.least_memory import least_persistent_memory
 from jettison.solvers.remat_chain.proof.persistent_steps import PersistentSteps

@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from jettison.certificates.checker import check_certificate
+from jettison import RematChain, check_certificate
 from jettison.certificates.claim import instance_sha256
-from jettison.certificates.errors import CertificateError
-from jettison.instances.remat_chain.problem import RematChain
+from jettison.core import CertificateError
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.proof.certify import certify

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from jettison.certificates.errors import CertificateError
+from jettison import RematSharding, ShardedGraph, Sharding
 from jettison.certificates.remat_sharding.kiwi_reduced_compact import kiwi_reduced_compact
 from jettison.certificates.remat_sharding.strategies_only import sharding_only
 from jettison.certificates.sharding.strategy_choice import strategy_choice
+from jettison.core import CertificateError
 from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.remat_sharding.kiwi.compact import KiwiReducedCompact
 from jettison.formulations.remat_sharding.strategies_only import (
@@ -18,9 +19,6 @@ from jettison.formulations.remat_sharding.strategies_only import (
 )
 from jettison.formulations.sharding.ilp import sharding_ilp
 from jettison.formulations.sharding.pairwise_choice import PairwiseChoice
-from jettison.instances.remat_sharding.problem import RematSharding
-from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
-from jettison.instances.sharding.problem import Sharding
 from tests.certificates.as_arrays import as_arrays, optimum
 from tests.each import each
 from tests.remat_sharding.oracles.brute_force import best_reduced_plan, best_staged_plan

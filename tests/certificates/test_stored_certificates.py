@@ -9,11 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from jettison.certificates.checker import check_certificate
-from jettison.instances.catalog import bundled_instances, load
-from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_graph.chain_to_graph import chain_to_graph
-from jettison.instances.three_partition.instance import ThreePartition
+from jettison import Chain, ThreePartition, bundled_instances, check_certificate, load
+from jettison.remat_graph import chain_to_graph
 
 DATA = Path(__file__).parent / "data"
 FILES = sorted(DATA.glob("*.gz"))

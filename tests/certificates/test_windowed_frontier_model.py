@@ -9,11 +9,10 @@ import random
 
 import pytest
 
-from jettison.certificates.errors import CertificateError
+from jettison import RematGraph, ScheduleClass
 from jettison.certificates.remat_graph.windowed_frontier import windowed_frontier
+from jettison.core import CertificateError
 from jettison.formulations.remat_graph.windows.frontier import WindowedFrontier
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.proof.certify import certify
 from jettison.solvers.proof.statement import Statement

@@ -7,12 +7,11 @@ import json
 import pytest
 
 import jettison as jt
+from jettison import Bound, Result, ScheduleClass
 from jettison.cli.describe import duration
 from jettison.cli.main import main
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.solvers.core.bound import Bound, Evidence
+from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.outcome import Outcome
-from jettison.solvers.core.result import Result
 from jettison.solvers.core.status import Termination
 from tests.tiny import UNIFORM
 

@@ -9,14 +9,11 @@ from pathlib import Path
 import pytest
 
 import jettison as jt
+from jettison import Bound, RematChain, ScheduleClass, Verdict
 from jettison.cli.certificate_output import certificate_rows, write_certificate
 from jettison.cli.main import main
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core import certified
-from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.core.verdict import Verdict
 from jettison.solvers.remat_chain.proof.programs import certify_program
 from tests.cli.terminal import Terminal
 

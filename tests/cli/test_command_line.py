@@ -7,8 +7,7 @@ from importlib import metadata
 
 import pytest
 
-from jettison.instances.catalog import bundled_instances, save
-from jettison.instances.remat_chain.chain import Chain
+from jettison import Chain, bundled_instances, save
 from jettison.solvers.core.registry import methods_of
 from tests.cli.terminal import Terminal
 

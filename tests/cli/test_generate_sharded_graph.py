@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from jettison import ShardedGraph, load
 from jettison.cli.main import main
-from jettison.instances.catalog import load
 from jettison.instances.generators.perceptron_program import perceptron
-from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 from jettison.instances.tensor_programs.program_file import save_program
 
 Run = Callable[..., tuple[int, str]]

@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from jettison.instances.catalog import save
-from jettison.schedules.core.schedule_file import save_schedule
+from jettison import save, save_schedule
 from jettison.solvers.core.registry import methods_of
 from tests.cli.terminal import Terminal
 from tests.multi_model.unit_text import twins

@@ -6,12 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from jettison import Link, MultiModel, MultiModelTraining, load, save
 from jettison.cli.posed_problem import make_problem
-from jettison.instances.catalog import load, save
-from jettison.instances.core.link import Link
 from jettison.instances.generators.random_models import RandomModels
-from jettison.instances.multi_model.instance import MultiModel
-from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.solvers.core.resources import Resources
 from tests.cli.terminal import Terminal
 

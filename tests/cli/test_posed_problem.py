@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from jettison import InputError, RematChain, save
 from jettison.cli.posed_problem import make_problem
-from jettison.instances.catalog import save
-from jettison.instances.core.errors import InputError
 from jettison.instances.core.memory import Alpha
-from jettison.instances.remat_chain.problem import RematChain
 from jettison.solvers.core.resources import Resources
 from tests.tiny import UNEVEN
 

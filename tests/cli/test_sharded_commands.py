@@ -10,11 +10,8 @@ from typing import Any, cast
 import highspy
 import pytest
 
-from jettison.instances.catalog import save
-from jettison.instances.remat_sharding.operator import Role
-from jettison.instances.remat_sharding.sharded_graph import Resharding, ShardedGraph
-from jettison.schedules.core.schedule_file import load_schedule
-from jettison.schedules.remat_sharding.schedule import ShardedSchedule
+from jettison import ShardedGraph, load_schedule, save
+from jettison.remat_sharding import Resharding, Role, ShardedSchedule
 from tests.cli.terminal import Terminal
 from tests.remat_sharding.oracles.brute_force import best_reduced_plan, best_staged_plan
 from tests.remat_sharding.tiny_sharded import LAYERS, TWO_LAYERS, operator

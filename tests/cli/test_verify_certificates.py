@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from jettison import Chain, load, save
 from jettison.cli.time_limit import TimeLimitError, time_limit
 from jettison.cli.verify import command as verify_command
-from jettison.instances.catalog import load, save
-from jettison.instances.remat_chain.chain import Chain
 from tests.certificates.written_certificate import header_of, written
 from tests.cli.terminal import Terminal
 

@@ -7,13 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from jettison.instances.catalog import save
-from jettison.instances.core.link import Link
-from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison import Chain, Link, save, save_schedule
 from jettison.instances.weight_offload.cycle import WeightCycle
-from jettison.schedules.core.schedule_file import save_schedule
-from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
+from jettison.remat_chain import Stage
 from jettison.solvers.core.registry import methods_of
+from jettison.weight_offload import CyclicSchedule
 from tests.cli.terminal import Terminal
 from tests.weight_offload.cyclic_events import cyclic
 

@@ -12,15 +12,11 @@ import numpy as np
 import pytest
 
 import jettison as jt
-from jettison.instances.core.link import Transfers
+from jettison import Chain, RematOffloadChain, RematSharding, ShardedGraph, Sharding, WeightOffload
 from jettison.instances.generators.strategy_graphs import StrategyGraphs
-from jettison.instances.remat_chain.chain import Chain, Stage
-from jettison.instances.remat_offload.problem import RematOffloadChain
-from jettison.instances.remat_sharding.problem import RematSharding
-from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
-from jettison.instances.sharding.problem import Sharding
-from jettison.instances.weight_offload.problem import WeightOffload
-from jettison.schedules.remat_sharding.schedule import ShardedSchedule
+from jettison.remat_chain import Stage
+from jettison.remat_offload import Transfers
+from jettison.remat_sharding import ShardedSchedule
 from jettison.solvers.core.baselines_first import schedules_of_baselines
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.method import Promise

@@ -9,13 +9,11 @@ from unittest.mock import Mock, patch
 
 import pytest
 
-from jettison.instances.core.errors import InputError
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.instances.remat_offload.problem import RematOffloadChain
+from jettison import InputError, RematChain, RematOffloadChain, bound, compare, solve
 from jettison.solvers import _kernels
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.registry import find_method
-from jettison.solvers.core.solve import bound, bound_with, compare, compare_all, solve, solve_with
+from jettison.solvers.core.solve import bound_with, compare_all, solve_with
 from jettison.solvers.core.status import Termination
 from tests.tiny import UNEVEN, UNIFORM
 

@@ -9,12 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import StepPatch
 
-from jettison.instances.core.link import Link
-from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison import Chain, Link
+from jettison.core import Replay
+from jettison.remat_chain import ChainSchedule, Stage
+from jettison.remat_graph import GraphSchedule
 from jettison.schedules.core.memory_plot import plot_memory
-from jettison.schedules.core.replay import Replay
-from jettison.schedules.remat_chain.schedule import ChainSchedule
-from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.remat_chain.baselines import (
     periodic_schedule,
     recompute_all_schedule,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from jettison.instances.multi_model.problem import MultiModelTraining
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.instances.weight_offload.problem import WeightOffload
+from jettison import MultiModelTraining, RematChain, WeightOffload
 from jettison.solvers.core.registry import kind_of
 from jettison.solvers.remat_chain.baselines import store_all_schedule
 from jettison.solvers.weight_offload.layer_to_layer import layer_to_layer

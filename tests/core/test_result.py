@@ -6,23 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from jettison.instances.core.errors import InputError
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.instances.remat_graph.graph import Graph, Node
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_chain.schedule import ChainSchedule
-from jettison.schedules.remat_graph.schedule import GraphSchedule
-from jettison.solvers.core.bound import Bound, Evidence, best_bound
+from jettison import Bound, Graph, InputError, RematChain, RematGraph, Result, ScheduleClass, solve
+from jettison.remat_chain import ChainSchedule
+from jettison.remat_graph import GraphSchedule, Node
+from jettison.solvers.core.bound import Evidence, best_bound
 from jettison.solvers.core.method import Method
 from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
-from jettison.solvers.core.result import (
-    ContradictionError,
-    InvalidScheduleError,
-    Result,
-    replay_schedule,
-)
-from jettison.solvers.core.solve import compare_with, solve, solve_with
+from jettison.solvers.core.result import ContradictionError, InvalidScheduleError, replay_schedule
+from jettison.solvers.core.solve import compare_with, solve_with
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.baselines import recompute_all_schedule, store_all_schedule
 from tests.tiny import LADDER, UNIFORM

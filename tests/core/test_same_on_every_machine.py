@@ -12,13 +12,9 @@ from unittest.mock import patch
 
 import pytest
 
-from jettison.instances.catalog import load
+from jettison import RematGraph, RematSharding, Result, ShardedGraph, load
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.instances.remat_sharding.problem import RematSharding
-from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 from jettison.solvers.core.outcome import Outcome, SolveOptions
-from jettison.solvers.core.result import Result
 from jettison.solvers.remat_graph.cuts.restricted_method import RestrictedParams, solve_restricted
 from jettison.solvers.remat_graph.orders.bound_method import AnyOrderParams, bound_any_order
 from jettison.solvers.remat_graph.orders.method import solve_orders

@@ -8,14 +8,9 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.core.errors import InputError
-from jettison.schedules.core.schedule_file import load_schedule, save_schedule
-from jettison.schedules.remat_chain.schedule import (
-    ChainOperation,
-    ChainOperationKind,
-    ChainSchedule,
-)
-from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison import InputError, load_schedule, save_schedule
+from jettison.remat_chain import ChainOperation, ChainOperationKind, ChainSchedule
+from jettison.remat_graph import GraphSchedule
 from tests.remat_offload.sequences import sequence
 from tests.tiny import LADDER, UNEVEN, UNIFORM
 from tests.weight_offload.cyclic_events import cyclic

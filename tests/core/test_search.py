@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from jettison.instances.remat_graph.graph import Graph, Node
-from jettison.schedules.core.replay import Replay
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_graph.schedule import GraphSchedule
-from jettison.solvers.core.bound import Bound, Evidence
+from jettison import Bound, Graph, ScheduleClass
+from jettison.core import Replay
+from jettison.remat_graph import GraphSchedule, Node
+from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Progress, SolveOptions
 from jettison.solvers.core.search import Incumbent, Rounds, search_in_rounds

@@ -7,10 +7,8 @@ from collections.abc import Callable
 import pytest
 
 import jettison as jt
-from jettison.instances.core.errors import InputError
-from jettison.schedules.core.replay import Replay
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.solvers.core.bound import Bound
+from jettison import Bound, InputError, ScheduleClass
+from jettison.core import Replay
 from jettison.solvers.core.method import Promise
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.problem import Problem

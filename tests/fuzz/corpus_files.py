@@ -6,13 +6,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from jettison.certificates.checker import check_certificate
+from jettison import check_certificate, load, load_schedule
 from jettison.cli.verify.instance_set_check import verify_set
-from jettison.instances.catalog import load
 from jettison.instances.importers.iopddl import import_iopddl
 from jettison.instances.importers.networkx import import_networkx_graph
 from jettison.instances.importers.pipedream import import_pipedream_chain, import_pipedream_graph
-from jettison.schedules.core.schedule_file import load_schedule
 from jettison.solvers.core.pose import pose_problem
 from jettison.solvers.core.resources import Resources
 from jettison.solvers.core.result import replay_schedule

@@ -12,12 +12,10 @@ import shutil
 from pathlib import Path
 
 import jettison as jt
+from jettison import RematSharding, Sharding, save_schedule
 from jettison.certificates.certificate_file import MAGIC
 from jettison.certificates.claim import instance_sha256
 from jettison.cli.main import main
-from jettison.instances.remat_sharding.problem import RematSharding
-from jettison.instances.sharding.problem import Sharding
-from jettison.schedules.core.schedule_file import save_schedule
 from jettison.solvers.core.problem import Problem
 from jettison.studies.result_folder import ResultFolder
 from tests.remat_graph.result_graphs import graph_with_results

@@ -6,13 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from jettison import Chain, Graph, MultiModel, ShardedGraph, bundled_instances, load
 from jettison.instances import catalog
-from jettison.instances.catalog import CatalogEntry, bundled_instances, load
+from jettison.instances.catalog import CatalogEntry
 from jettison.instances.core.json_file import check_schema
-from jettison.instances.multi_model.instance import MultiModel
-from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_graph.graph import Graph
-from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 
 DATA = Path(catalog.__file__).parent / "data"
 LARGEST_FILE_BYTES = 65_000

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.catalog import load
-from jettison.instances.remat_graph.graph import Graph
+from jettison import Graph, load
 from tests.cli.terminal import Terminal
 
 jax = pytest.importorskip("jax", reason="JAX is not installed (jettison[jax])")

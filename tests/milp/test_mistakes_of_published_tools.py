@@ -10,12 +10,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from jettison import Graph, RematGraph
 from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.from_pulp import from_pulp
 from jettison.formulations.remat_graph.checkmate import Checkmate
-from jettison.instances.remat_graph.graph import Graph, Node
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.remat_graph import GraphSchedule, Node
 from jettison.solvers.core.method import Promise
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.registry import methods_of

@@ -8,13 +8,12 @@ import highspy
 import numpy as np
 import pytest
 
+from jettison import InputError, ThreePartition
 from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.builder import ArrayModelBuilder
 from jettison.formulations.milp.from_pulp import from_pulp
 from jettison.formulations.milp.model_text import TEXT_FORMATS
 from jettison.formulations.three_partition.assignment import ThreePartitionAssignment
-from jettison.instances.core.errors import InputError
-from jettison.instances.three_partition.instance import ThreePartition
 
 FORMATS = ("lp", "mps")
 

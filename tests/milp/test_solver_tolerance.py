@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from jettison.instances.remat_graph.graph import Graph, Node
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.instances.remat_sharding.operator import Role
-from jettison.instances.remat_sharding.problem import RematSharding
-from jettison.instances.remat_sharding.sharded_graph import Resharding, ShardedGraph
+from jettison import Graph, RematGraph, RematSharding, ShardedGraph
+from jettison.remat_graph import Node
+from jettison.remat_sharding import Resharding, Role
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.core.status import Termination

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from jettison import MultiModelTraining, solve
 from jettison.instances.generators.random_models import RandomModels
-from jettison.instances.multi_model.problem import MultiModelTraining
-from jettison.schedules.multi_model.schedule import MultiModelSchedule
+from jettison.multi_model import MultiModelSchedule
 from jettison.solvers.core.outcome import SolveOptions
-from jettison.solvers.core.solve import solve
 from jettison.solvers.multi_model.baselines import largest_first, solve_hfta
 from tests.tiny_models import mirrored_models
 

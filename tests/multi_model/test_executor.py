@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jettison.instances.core.errors import InputError
+from jettison import InputError, MultiModelTraining
 from jettison.instances.generators.random_models import RandomModels
-from jettison.instances.multi_model.problem import MultiModelTraining
-from jettison.schedules.multi_model.operation import MultiModelAction
-from jettison.schedules.multi_model.schedule import MultiModelSchedule
+from jettison.multi_model import MultiModelAction, MultiModelSchedule
 from jettison.schedules.multi_model.training_replay import TrainingReplay
 from jettison.solvers.multi_model.decisions import Fate, UnitDecisions, least_memory_decisions
 from jettison.solvers.multi_model.executor.executed_units import ExecutedUnit, UnitExecutor

@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jettison.instances.core.errors import InputError
-from jettison.instances.multi_model.fused_profile import fused_profile
-from jettison.instances.multi_model.instance import MultiModel
-from jettison.instances.remat_graph.graph import Graph, Node
-from jettison.schedules.remat_graph.schedule import GraphOperationKind, GraphSchedule
+from jettison import Graph, InputError, MultiModel
+from jettison.multi_model import fused_profile
+from jettison.remat_graph import GraphOperationKind, GraphSchedule, Node
 from tests.drawing.graphs import graphs
 
 SECOND = 10**9

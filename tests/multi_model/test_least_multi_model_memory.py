@@ -5,9 +5,8 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from jettison.instances.multi_model.instance import MultiModel
-from jettison.instances.multi_model.problem import MultiModelTraining
-from jettison.schedules.multi_model.schedule import MultiModelSchedule
+from jettison import MultiModel, MultiModelTraining
+from jettison.multi_model import MultiModelSchedule
 from jettison.solvers.multi_model.decisions import least_memory_decisions
 from jettison.solvers.multi_model.executor.executed_units import UnitExecutor
 from jettison.solvers.multi_model.least_memory import (

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from jettison.instances.multi_model.instance import MultiModel
-from jettison.instances.multi_model.problem import MultiModelTraining
-from jettison.schedules.multi_model.schedule import MultiModelSchedule
+from jettison import MultiModel, MultiModelTraining
+from jettison.multi_model import MultiModelSchedule
 from jettison.schedules.multi_model.training_replay import TrainingReplay
 from jettison.solvers.core.method import Method
 from jettison.solvers.core.outcome import SolveOptions

@@ -14,9 +14,8 @@ from dataclasses import replace
 import pytest
 
 import jettison as jt
-from jettison.instances.multi_model.instance import MultiModel
-from jettison.instances.multi_model.problem import MultiModelTraining
-from jettison.schedules.multi_model.schedule import MultiModelSchedule
+from jettison import MultiModel, MultiModelTraining
+from jettison.multi_model import MultiModelSchedule
 from jettison.solvers.multi_model.executor.executed_units import UnitExecutor
 from jettison.solvers.multi_model.mu_two.policy import OutOfMemoryStrategy, unit_decisions
 from tests.multi_model.random_units import random_problem

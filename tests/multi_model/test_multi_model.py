@@ -13,14 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jettison.instances.catalog import Instance, load, save
-from jettison.instances.core.errors import InputError
+from jettison import InputError, MultiModel, MultiModelTraining, load, save
+from jettison.core import Provenance
+from jettison.instances.catalog import Instance
 from jettison.instances.core.json_file import check_schema, rows_text
-from jettison.instances.core.provenance import Provenance
-from jettison.instances.multi_model.feature_map import FeatureMap
-from jettison.instances.multi_model.fused_operator import FusedOperator
-from jettison.instances.multi_model.instance import MultiModel
-from jettison.instances.multi_model.problem import MultiModelTraining
+from jettison.multi_model import FeatureMap, FusedOperator
 
 
 def operator(name: str, run_ns: int, peak_bytes: int, active_bytes: int) -> FusedOperator:

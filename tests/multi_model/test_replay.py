@@ -11,11 +11,9 @@ from dataclasses import replace
 
 import pytest
 
-from jettison.instances.multi_model.feature_map import FeatureMap
-from jettison.instances.multi_model.instance import MultiModel
-from jettison.instances.multi_model.problem import MultiModelTraining
+from jettison import MultiModel, MultiModelTraining
+from jettison.multi_model import FeatureMap, MultiModelSchedule, TrainingUnit
 from jettison.schedules.core.replay import Rule
-from jettison.schedules.multi_model.schedule import MultiModelSchedule, TrainingUnit
 from jettison.schedules.multi_model.training_replay import TrainingReplay
 from tests.multi_model.unit_text import alone, twins, unit_of
 from tests.tiny_models import mirrored_models, operator, random_models

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jettison.instances.core.errors import InputError
-from jettison.schedules.core.schedule_file import load_schedule, save_schedule
+from jettison import InputError, load_schedule, save_schedule
 from tests.multi_model.unit_text import alone, twins
 from tests.tiny import UNIFORM
 from tests.tiny_models import mirrored_models

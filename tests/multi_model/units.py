@@ -5,12 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 
-from jettison import Link
+from jettison import Link, MultiModel, MultiModelTraining
 from jettison.instances.generators.random_models import RandomModels
-from jettison.instances.multi_model.feature_map import FeatureMap
-from jettison.instances.multi_model.fused_operator import FusedOperator
-from jettison.instances.multi_model.instance import MultiModel
-from jettison.instances.multi_model.problem import MultiModelTraining
+from jettison.multi_model import FeatureMap, FusedOperator
 from jettison.solvers.multi_model.units import Sizes, unit_need_bytes
 
 

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from jettison.schedules.remat_chain.schedule import (
-    ChainOperation,
-    ChainOperationKind,
-    ChainSchedule,
-)
+from jettison.remat_chain import ChainOperation, ChainOperationKind, ChainSchedule
 from tests.drawing.chains import stage_of
 
 layer = partial(stage_of, forward_ns=1, backward_ns=10, output_bytes=2, saved_bytes=3)

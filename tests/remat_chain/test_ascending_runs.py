@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from jettison.instances.core.errors import InputError
-from jettison.instances.remat_graph.graph import Graph, Node
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison import Graph, InputError, RematGraph
+from jettison.remat_graph import GraphSchedule, Node
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.status import Answer

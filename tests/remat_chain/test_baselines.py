@@ -9,11 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jettison.instances.core.errors import InputError
-from jettison.instances.remat_chain.chain import Chain, Stage
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_chain.schedule import ChainSchedule
+from jettison import Chain, InputError, RematChain, ScheduleClass
+from jettison.remat_chain import ChainSchedule, Stage
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain import baselines as chain_baselines

@@ -8,14 +8,9 @@ from functools import partial
 import pytest
 from hypothesis import given
 
-from jettison.instances.core.errors import InputError
-from jettison.instances.core.provenance import Provenance
-from jettison.instances.remat_chain.chain import Chain
-from jettison.schedules.remat_chain.schedule import (
-    ChainOperation,
-    ChainOperationKind,
-    ChainSchedule,
-)
+from jettison import Chain, InputError
+from jettison.core import Provenance
+from jettison.remat_chain import ChainOperation, ChainOperationKind, ChainSchedule
 from tests.drawing.chains import chains, stage_of
 
 _stage = partial(stage_of, forward_ns=1, backward_ns=1)

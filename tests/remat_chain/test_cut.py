@@ -7,11 +7,10 @@ from itertools import product
 
 import pytest
 
+from jettison import Chain, InputError, RematChain
 from jettison.formulations.remat_chain import cut as chain_cut
 from jettison.formulations.remat_chain.cut import ChainCut, bytes_beside_stage
-from jettison.instances.core.errors import InputError
-from jettison.instances.remat_chain.chain import Chain, Stage
-from jettison.instances.remat_chain.problem import RematChain
+from jettison.remat_chain import Stage
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.remat_chain.cut_bound import ChainCuts

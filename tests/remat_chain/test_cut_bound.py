@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from jettison.instances.catalog import load
-from jettison.instances.remat_chain.chain import Chain, Stage
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison import Chain, RematChain, ScheduleClass, load
+from jettison.remat_chain import Stage
 from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.solve import compare_with

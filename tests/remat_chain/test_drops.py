@@ -9,14 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jettison.instances.remat_chain.chain import Chain
-from jettison.schedules.core.replay import Replay, Rule
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_chain.schedule import (
-    ChainOperation,
-    ChainOperationKind,
-    ChainSchedule,
-)
+from jettison import Chain, ScheduleClass
+from jettison.core import Replay
+from jettison.remat_chain import ChainOperation, ChainOperationKind, ChainSchedule
+from jettison.schedules.core.replay import Rule
 from jettison.solvers.remat_chain.least_memory import chain_schedule
 from tests.drawing.chains import chain_of, chains, random_chain
 from tests.remat_chain.oracles.drop_referee import Referee

@@ -7,15 +7,10 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_graph.chain_to_graph import chain_to_graph, graph_memory_bytes
+from jettison import Chain, ScheduleClass
+from jettison.instances.remat_graph.chain_to_graph import graph_memory_bytes
+from jettison.remat_graph import GraphOperation, GraphOperationKind, GraphSchedule, chain_to_graph
 from jettison.schedules.core.replay import Rule
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_graph.schedule import (
-    GraphOperation,
-    GraphOperationKind,
-    GraphSchedule,
-)
 from tests.drawing.chains import chain_of, chains, random_chain
 from tests.remat_chain.oracles.from_graph import chain_schedule_of_graph
 

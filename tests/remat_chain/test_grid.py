@@ -9,15 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
 
-from jettison.instances.remat_chain.chain import Chain
+from jettison import Chain
+from jettison.remat_chain import ChainOperation, ChainOperationKind, ChainSchedule
+from jettison.remat_offload import OffloadSchedule
 from jettison.schedules.remat_chain.grid import Stored, plot_chain_grid, stored_values
-from jettison.schedules.remat_chain.schedule import (
-    ChainOperation,
-    ChainOperationKind,
-    ChainSchedule,
-)
 from jettison.schedules.remat_offload.grid import plot_offload_grid
-from jettison.schedules.remat_offload.schedule import OffloadSchedule
 from jettison.solvers.remat_chain.baselines import (
     periodic_schedule,
     recompute_all_schedule,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison import RematChain, ScheduleClass
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.remat_chain.cut_bound import ChainCuts
 from jettison.solvers.remat_chain.proof.certifier import certify_cut

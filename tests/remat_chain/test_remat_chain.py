@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from jettison.instances.core.errors import InputError
+from jettison import Chain, Graph, InputError, RematChain
 from jettison.instances.core.memory import Amount
-from jettison.instances.remat_chain.chain import Chain, Stage
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.instances.remat_graph.graph import Graph, Node
+from jettison.remat_chain import Stage
+from jettison.remat_graph import Node
 
 # Store-all: F1 1+9+0 = 10, F2 10+0 = 10, B2 10+4+2 = 16, B1 10+4+1+0 = 15; its peak is 16.
 # Recompute-all: for B2 F1 1+4 = 5, F2 1+4 = 5, B2 1+4+4+2 = 11; for B1, beside a gradient of 4,

@@ -7,10 +7,8 @@ from random import Random
 
 import pytest
 
-from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.schedules.remat_chain.schedule import ChainOperation, ChainOperationKind
-from jettison.solvers.core.solve import solve
+from jettison import Chain, RematChain, solve
+from jettison.remat_chain import ChainOperation, ChainOperationKind
 from jettison.solvers.remat_chain.least_memory import least_memory, least_persistent_memory
 from jettison.solvers.remat_chain.needs import ChainNeeds, InputsOnlyNeeds
 from tests.drawing.chains import random_chain

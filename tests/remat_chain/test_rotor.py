@@ -10,11 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jettison.instances.remat_chain.chain import Chain, Stage
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison import Chain, RematChain, Result, ScheduleClass
+from jettison.remat_chain import Stage
 from jettison.solvers.core.outcome import SolveOptions
-from jettison.solvers.core.result import Result
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.baselines import store_all_schedule
 from jettison.solvers.remat_chain.least_memory import least_persistent_memory

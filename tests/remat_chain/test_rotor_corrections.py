@@ -10,13 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.schedules.remat_chain.schedule import (
-    ChainOperation,
-    ChainOperationKind,
-    ChainSchedule,
-)
+from jettison import Chain, RematChain
+from jettison.remat_chain import ChainOperation, ChainOperationKind, ChainSchedule
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.remat_chain.rotor import solve_rotor
 from tests.drawing.chains import unit_chain

@@ -8,10 +8,8 @@ from unittest.mock import patch
 
 import pytest
 
-from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_chain.schedule import ChainSchedule
+from jettison import Chain, RematChain, ScheduleClass
+from jettison.remat_chain import ChainSchedule
 from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.registry import methods_of
 from jettison.solvers.core.solve import solve_with

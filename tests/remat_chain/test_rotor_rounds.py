@@ -6,13 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from jettison.instances.core.errors import InputError
-from jettison.instances.remat_chain.chain import Chain, Stage
-from jettison.instances.remat_chain.problem import RematChain
+from jettison import Chain, InputError, RematChain, Result
+from jettison.remat_chain import Stage
 from jettison.solvers.core.method import Tuned
 from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.problem import Problem
-from jettison.solvers.core.result import Result
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain import cut_bound as chain_cut_bound
 from jettison.solvers.remat_chain import rotor

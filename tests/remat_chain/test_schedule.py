@@ -9,14 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jettison.instances.remat_chain.chain import Chain
+from jettison import Chain, ScheduleClass
+from jettison.remat_chain import ChainOperation, ChainOperationKind, ChainSchedule
 from jettison.schedules.core.replay import Rule
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_chain.schedule import (
-    ChainOperation,
-    ChainOperationKind,
-    ChainSchedule,
-)
 from tests.drawing.chains import chains, random_chain
 from tests.remat_chain.oracles.brute_force import ANYTHING, Held, Move, moves, start
 from tests.remat_chain.sequences import LOSS, layer, sequence

@@ -5,14 +5,10 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.instances.remat_graph.chain_to_graph import chain_to_graph, graph_memory_bytes
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison import Chain, RematChain, RematGraph, ScheduleClass, solve
+from jettison.instances.remat_graph.chain_to_graph import graph_memory_bytes
+from jettison.remat_graph import GraphSchedule, chain_to_graph
 from jettison.solvers.core.outcome import SolveOptions
-from jettison.solvers.core.solve import solve
 from tests.drawing.chains import random_chain, stage_of
 from tests.each import each
 from tests.remat_chain.oracles.brute_force import fastest, fastest_persistent

@@ -11,12 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison import Chain, RematChain, ScheduleClass, solve
 from jettison.solvers import _kernels
 from jettison.solvers.core.outcome import SolveOptions
-from jettison.solvers.core.solve import solve
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain import contents_search, unrestricted
 from jettison.solvers.remat_chain.contents_search import search_fastest, search_smallest

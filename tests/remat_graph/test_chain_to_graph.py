@@ -13,17 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jettison.instances.core.errors import InputError
-from jettison.instances.core.provenance import Provenance
-from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_graph.chain_to_graph import chain_to_graph, graph_memory_bytes
-from jettison.instances.remat_graph.graph import Graph
-from jettison.schedules.remat_chain.schedule import ChainSchedule
-from jettison.schedules.remat_graph.schedule import (
-    GraphOperation,
-    GraphOperationKind,
-    GraphSchedule,
-)
+from jettison import Chain, Graph, InputError
+from jettison.core import Provenance
+from jettison.instances.remat_graph.chain_to_graph import graph_memory_bytes
+from jettison.remat_chain import ChainSchedule
+from jettison.remat_graph import GraphOperation, GraphOperationKind, GraphSchedule, chain_to_graph
 from tests.drawing.chains import chain_of, chains
 from tests.remat_chain.random_sequences import random_sequence_with_drops
 

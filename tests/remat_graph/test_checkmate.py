@@ -14,14 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jettison import Graph, RematGraph, Result, ScheduleClass
 from jettison.formulations.milp.array_model import ArrayModel
 from jettison.instances.importers.networkx import import_networkx_graph
-from jettison.instances.remat_graph.graph import Graph, Node
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.remat_graph import Node
 from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
-from jettison.solvers.core.result import Result
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.core.status import Answer, Termination
 from jettison.solvers.milp.highs import solve_model

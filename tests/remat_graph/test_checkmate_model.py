@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given, settings
 
 import jettison.formulations.remat_graph.checkmate as module
+from jettison import Graph, RematGraph
 from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.from_pulp import from_pulp
 from jettison.formulations.remat_graph.checkmate import Aggregated, Checkmate, Disaggregated, Peak
-from jettison.instances.remat_graph.graph import Graph, Node
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.remat_graph import GraphSchedule, Node
 from jettison.solvers.core.status import Answer
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jettison.instances.core.errors import InputError
-from jettison.instances.core.provenance import Provenance
-from jettison.instances.remat_graph.graph import Graph, Node
-from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison import Graph, InputError
+from jettison.core import Provenance
+from jettison.remat_graph import GraphSchedule, Node
 
 
 def _node(name: str, *inputs: str, duration_ns: int = 1, output_bytes: int = 1) -> Node:

@@ -7,16 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jettison.instances.remat_graph.graph import Graph, Node
+from jettison import Graph
+from jettison.remat_graph import GraphOperation, GraphOperationKind, GraphSchedule, Node
 from jettison.schedules.remat_graph.recomputation_grid import (
     Cell,
     plot_recomputation_grid,
     recomputation_cells,
-)
-from jettison.schedules.remat_graph.schedule import (
-    GraphOperation,
-    GraphOperationKind,
-    GraphSchedule,
 )
 from jettison.solvers.remat_graph.baselines.simple import recompute_all_schedule, store_all_schedule
 from tests.drawing.graphs import graphs

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from jettison.instances.core.errors import InputError
+from jettison import Chain, Graph, InputError, RematGraph
 from jettison.instances.core.memory import Amount
-from jettison.instances.remat_chain.chain import Chain, Stage
-from jettison.instances.remat_graph.graph import Graph, Node
-from jettison.instances.remat_graph.problem import RematGraph
+from jettison.remat_chain import Stage
+from jettison.remat_graph import Node
 
 # The peak without recomputation is a beside b, 7 + 4 = 11.
 GRAPH = Graph(

@@ -18,6 +18,7 @@ from typing import Protocol
 
 import pytest
 
+from jettison import Graph, InputError, RematGraph, ScheduleClass
 from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.from_pulp import from_pulp
 from jettison.formulations.milp.integer_scale import IntegerScale
@@ -42,11 +43,7 @@ from jettison.formulations.remat_graph.windows.presets import (
     SingleCut,
     WindowPreset,
 )
-from jettison.instances.core.errors import InputError
-from jettison.instances.remat_graph.graph import Graph, Node
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.remat_graph import GraphSchedule, Node
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
 from tests.drawing.graphs import random_graph

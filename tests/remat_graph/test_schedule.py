@@ -10,13 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jettison.instances.remat_graph.graph import Graph, Node
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_graph.schedule import (
-    GraphOperation,
-    GraphOperationKind,
-    GraphSchedule,
-)
+from jettison import Graph, ScheduleClass
+from jettison.remat_graph import GraphOperation, GraphOperationKind, GraphSchedule, Node
 from tests.drawing.graphs import graphs
 
 COMPUTE, FREE = GraphOperationKind.COMPUTE, GraphOperationKind.FREE

@@ -6,8 +6,7 @@ import random
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from jettison.instances.core.link import Link
-from jettison.instances.remat_chain.chain import Chain
+from jettison import Chain, Link
 from jettison.solvers.remat_chain.least_memory import least_persistent_memory
 from jettison.solvers.remat_chain.rotor import persistent_bracket
 from jettison.solvers.remat_offload.tensor_lifetimes import TensorLifetimes

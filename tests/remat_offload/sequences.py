@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from jettison.schedules.remat_chain.schedule import ChainOperation, ChainOperationKind
-from jettison.schedules.remat_offload.schedule import OffloadSchedule
-from jettison.schedules.remat_offload.transfer_operation import (
-    TransferOperation,
-    TransferOperationKind,
-)
+from jettison.remat_chain import ChainOperation, ChainOperationKind
+from jettison.remat_offload import OffloadSchedule, TransferOperation, TransferOperationKind
 
 
 def sequence(text: str) -> OffloadSchedule:

@@ -8,16 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jettison.instances.core.link import Link, Transfers
-from jettison.instances.remat_chain.chain import Chain
-from jettison.schedules.core.replay import Replay
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_chain.schedule import (
-    ChainOperation,
-    ChainOperationKind,
-    ChainSchedule,
-)
-from jettison.schedules.remat_offload.schedule import OffloadSchedule
+from jettison import Chain, Link, ScheduleClass
+from jettison.core import Replay
+from jettison.remat_chain import ChainOperation, ChainOperationKind, ChainSchedule
+from jettison.remat_offload import OffloadSchedule, Transfers
 from tests.drawing.chains import chains
 from tests.remat_offload.cases import BYTE_PER_NS, CHAIN
 from tests.remat_offload.sequences import sequence

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from jettison.instances.core.link import Link, Transfers
-from jettison.instances.remat_chain.chain import Chain
-from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison import Chain, Link, ScheduleClass
+from jettison.remat_offload import Transfers
 from jettison.schedules.remat_chain.contents import Tensor, TensorKind
 from jettison.schedules.remat_offload.fluid_replay import has_two_phases
 from jettison.schedules.remat_offload.plan import OffloadPlan

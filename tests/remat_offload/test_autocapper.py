@@ -9,14 +9,11 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.core.link import Link, Transfers
-from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_offload.problem import RematOffloadChain
+from jettison import Chain, Link, RematOffloadChain, solve
+from jettison.remat_offload import OffloadSchedule, Transfers
 from jettison.schedules.remat_chain.contents import Tensor, TensorKind
-from jettison.schedules.remat_offload.schedule import OffloadSchedule
 from jettison.solvers.core.outcome import Progress, SolveOptions
 from jettison.solvers.core.result import replay_schedule
-from jettison.solvers.core.solve import solve
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.rotor import Bracket, persistent_curve
 from jettison.solvers.remat_offload import autocapper

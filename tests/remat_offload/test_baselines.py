@@ -6,10 +6,8 @@ import random
 
 import pytest
 
-from jettison.instances.core.link import Transfers
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.instances.remat_offload.problem import RematOffloadChain
-from jettison.solvers.core.solve import solve
+from jettison import RematChain, RematOffloadChain, solve
+from jettison.remat_offload import Transfers
 from tests.drawing.chains import random_chain
 from tests.tiny import UNIFORM
 

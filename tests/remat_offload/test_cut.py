@@ -8,14 +8,11 @@ import re
 import pytest
 
 import jettison.formulations.remat_offload.cut as module
+from jettison import Chain, InputError, RematChain, RematOffloadChain
 from jettison.formulations.remat_chain.cut import ChainCut
 from jettison.formulations.remat_offload.cut import Divisible, OffloadCut, Whole
 from jettison.formulations.remat_offload.moments import Moment, Places
-from jettison.instances.core.errors import InputError
-from jettison.instances.core.link import Transfers
-from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.instances.remat_offload.problem import RematOffloadChain
+from jettison.remat_offload import Transfers
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions

@@ -8,17 +8,11 @@ from functools import cache
 
 import pytest
 
-from jettison.instances.catalog import load
-from jettison.instances.core.link import Link, Transfers
-from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.instances.remat_offload.problem import RematOffloadChain
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_offload.schedule import OffloadSchedule
+from jettison import Chain, Link, RematChain, RematOffloadChain, ScheduleClass, load, solve
+from jettison.remat_offload import OffloadSchedule, Transfers
 from jettison.schedules.remat_offload.transfer_operation import drops_without_copy
 from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
-from jettison.solvers.core.solve import solve
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.cut_bound import bound_chain_cut
 from jettison.solvers.remat_chain.rotor_exact import solve_rotor_exact

@@ -7,18 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from jettison.instances.core.link import Link, Transfers
-from jettison.schedules.core.replay import Replay, Step
-from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison import Link, ScheduleClass
+from jettison.core import Replay
+from jettison.remat_chain import ChainOperation, ChainOperationKind, ChainSchedule
+from jettison.remat_offload import OffloadSchedule, TransferOperation, Transfers
+from jettison.schedules.core.replay import Step
 from jettison.schedules.remat_chain.contents import Tensor, TensorKind
-from jettison.schedules.remat_chain.schedule import (
-    ChainOperation,
-    ChainOperationKind,
-    ChainSchedule,
-)
 from jettison.schedules.remat_offload.fluid_replay import has_two_phases
-from jettison.schedules.remat_offload.schedule import OffloadSchedule
-from jettison.schedules.remat_offload.transfer_operation import TransferOperation
 from tests.drawing.chains import random_chain
 from tests.remat_chain.random_sequences import random_sequence, random_sequence_with_drops
 from tests.remat_offload.cases import BYTE_PER_NS, CHAIN

@@ -6,12 +6,9 @@ import random
 
 import pytest
 
+from jettison import Chain, RematOffloadChain, ScheduleClass, load
 from jettison.formulations.milp.array_model import ArrayModel
-from jettison.instances.catalog import load
-from jettison.instances.core.link import Transfers
-from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_offload.problem import RematOffloadChain
-from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.remat_offload import Transfers
 from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import solve_with

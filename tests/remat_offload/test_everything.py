@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 
-from jettison.instances.remat_offload.problem import RematOffloadChain
+from jettison import RematOffloadChain, solve
 from jettison.schedules.core.replay import Rule
 from jettison.solvers.core.result import replay_schedule
-from jettison.solvers.core.solve import solve
 from jettison.solvers.remat_offload.least_memory import least_memory_with_offloading
 from jettison.solvers.remat_offload.offload_everything import offload_everything
 from tests.drawing.chains import chain_of, random_chain

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jettison.instances.core.link import Link, Transfers
-from jettison.instances.remat_chain.chain import Chain
-from jettison.schedules.core.replay import Replay
+from jettison import Chain, Link
+from jettison.core import Replay
+from jettison.remat_offload import OffloadSchedule, Transfers
 from jettison.schedules.remat_chain.contents import Tensor, TensorKind
-from jettison.schedules.remat_offload.schedule import OffloadSchedule
 from jettison.solvers.remat_offload.executor import Execution, execute_gaps
 from jettison.solvers.remat_offload.tensor_lifetimes import Gap, TensorLifetimes
 from tests.drawing.chains import stage_of

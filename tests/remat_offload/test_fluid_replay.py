@@ -7,12 +7,11 @@ from fractions import Fraction
 
 import pytest
 
-from jettison.instances.core.link import Link, Transfers
-from jettison.instances.remat_chain.chain import Chain, Stage
-from jettison.schedules.core.replay import Replay
-from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison import Chain, Link, ScheduleClass
+from jettison.core import Replay
+from jettison.remat_chain import Stage
+from jettison.remat_offload import OffloadSchedule, Transfers
 from jettison.schedules.remat_offload.fluid_replay import has_two_phases
-from jettison.schedules.remat_offload.schedule import OffloadSchedule
 from tests.drawing.chains import stage_of
 from tests.remat_offload.sequences import sequence
 

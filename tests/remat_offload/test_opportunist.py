@@ -6,11 +6,10 @@ import random
 
 import pytest
 
-from jettison.instances.core.link import Link, Transfers
-from jettison.instances.remat_chain.chain import Chain, Stage
-from jettison.instances.remat_offload.problem import RematOffloadChain
+from jettison import Chain, Link, RematOffloadChain, solve
+from jettison.remat_chain import Stage
+from jettison.remat_offload import Transfers
 from jettison.schedules.remat_chain.contents import Tensor, TensorKind
-from jettison.solvers.core.solve import solve
 from jettison.solvers.remat_offload.opportunist import opportunist_plan
 from tests.drawing.chains import chain_of, random_chain
 from tests.remat_offload.cases import BYTE_PER_NS, LINKS

@@ -10,14 +10,11 @@ from unittest.mock import patch
 
 import pytest
 
-from jettison.instances.core.link import Transfers
-from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_offload.problem import RematOffloadChain
-from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison import Chain, RematOffloadChain, Result, ScheduleClass, solve
+from jettison.remat_offload import Transfers
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Outcome, SolveOptions
-from jettison.solvers.core.result import Result
-from jettison.solvers.core.solve import solve, solve_with
+from jettison.solvers.core.solve import solve_with
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_offload.least_memory import least_memory_with_offloading
 from jettison.solvers.remat_offload.pofo.brackets import PofoBrackets

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from jettison.instances.remat_offload.problem import RematOffloadChain
+from jettison import RematOffloadChain, Result, solve
 from jettison.schedules.remat_chain.contents import Tensor, TensorKind
 from jettison.schedules.remat_offload.plan import OffloadPlan
 from jettison.solvers.core.outcome import SolveOptions
-from jettison.solvers.core.result import Result
-from jettison.solvers.core.solve import solve
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.baselines import store_all_schedule
 from jettison.solvers.remat_offload.incumbent import OffloadIncumbent

@@ -11,11 +11,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from jettison.instances.core.errors import InputError
-from jettison.instances.remat_chain.chain import Chain, Stage
-from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison import Chain, InputError, ScheduleClass
+from jettison.remat_chain import ChainOperationKind, Stage
 from jettison.schedules.remat_chain.contents import Tensor, TensorKind
-from jettison.schedules.remat_chain.schedule import ChainOperationKind
 from jettison.schedules.remat_offload.plan import OffloadPlan
 from jettison.solvers import _kernels
 from jettison.solvers.remat_chain.least_memory import least_persistent_memory

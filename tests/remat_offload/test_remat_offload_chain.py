@@ -2,10 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from jettison.instances.core.errors import InputError
-from jettison.instances.core.link import Link, Transfers
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.instances.remat_offload.problem import RematOffloadChain
+from jettison import InputError, Link, RematChain, RematOffloadChain
+from jettison.remat_offload import Transfers
 from tests.tiny import LADDER, UNEVEN
 
 

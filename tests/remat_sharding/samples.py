@@ -6,11 +6,9 @@ import random
 from collections.abc import Iterator
 from contextlib import suppress
 
-from jettison.instances.core.errors import InputError
+from jettison import InputError, RematSharding, ShardedGraph
 from jettison.instances.remat_sharding.chosen_strategies import with_strategies
-from jettison.instances.remat_sharding.operator import Operator, Role, Strategy
-from jettison.instances.remat_sharding.problem import RematSharding
-from jettison.instances.remat_sharding.sharded_graph import Resharding, ShardedGraph
+from jettison.remat_sharding import Operator, Resharding, Role, Strategy
 
 
 def training_steps(seed: int, count: int, most_operators: int = 7) -> Iterator[RematSharding]:

@@ -6,11 +6,8 @@ from itertools import product
 
 import pytest
 
-from jettison.instances.core.errors import InputError
-from jettison.instances.remat_sharding.operator import Operator, Role
-from jettison.instances.remat_sharding.problem import RematSharding
-from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
-from jettison.schedules.remat_sharding.schedule import ShardedSchedule
+from jettison import InputError, RematSharding, ShardedGraph
+from jettison.remat_sharding import Operator, Role, ShardedSchedule
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.remat_sharding.baselines import recomputing

@@ -7,12 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from jettison import RematSharding, ScheduleClass, ShardedGraph
 from jettison.formulations.remat_sharding.windows import WindowedSharding
-from jettison.instances.remat_sharding.operator import Operator, Role
-from jettison.instances.remat_sharding.problem import RematSharding
-from jettison.instances.remat_sharding.sharded_graph import Resharding, ShardedGraph
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_sharding.schedule import ShardedSchedule
+from jettison.remat_sharding import Operator, Resharding, Role, ShardedSchedule
 from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.outcome import Progress, SolveOptions
 from jettison.solvers.core.solve import solve_with

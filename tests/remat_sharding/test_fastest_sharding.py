@@ -4,13 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from jettison import InputError, RematSharding, ShardedGraph, solve
 from jettison.formulations.milp.array_model import ArrayModel
-from jettison.instances.core.errors import InputError
 from jettison.instances.remat_sharding.chosen_strategies import with_strategies
-from jettison.instances.remat_sharding.operator import Role
-from jettison.instances.remat_sharding.problem import RematSharding
-from jettison.instances.remat_sharding.sharded_graph import Resharding, ShardedGraph
-from jettison.solvers.core.solve import solve
+from jettison.remat_sharding import Resharding, Role
 from jettison.solvers.core.status import Answer, Termination
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_options import HighsOptions

@@ -5,15 +5,14 @@ from itertools import product
 
 import pytest
 
-from jettison.instances.catalog import load
-from jettison.instances.core.errors import InputError
+from jettison import InputError, ShardedGraph, load
 from jettison.instances.generators.perceptron_program import perceptron
 from jettison.instances.remat_sharding.chosen_strategies import with_strategies
 from jettison.instances.remat_sharding.merged_choices import merged_choices
-from jettison.instances.remat_sharding.operator import Operator, Role, Strategy
-from jettison.instances.remat_sharding.sharded_graph import Resharding, ShardedGraph, Table
+from jettison.instances.remat_sharding.sharded_graph import Table
 from jettison.instances.tensor_programs.device_mesh import v100_mesh
 from jettison.instances.tensor_programs.shard_program import shard_program
+from jettison.remat_sharding import Operator, Resharding, Role, Strategy
 from jettison.solvers.core.status import SolverError
 from jettison.solvers.milp.highs import HighsOptions
 from jettison.solvers.remat_sharding.fastest_plan import fastest_sharding, with_fastest

@@ -7,12 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from jettison.instances.catalog import load, save
-from jettison.instances.core.errors import InputError
+from jettison import InputError, RematSharding, ShardedGraph, load, save
 from jettison.instances.remat_sharding.chosen_strategies import reading_cost_ns, with_strategies
-from jettison.instances.remat_sharding.operator import Operator, Role, Strategy
-from jettison.instances.remat_sharding.problem import RematSharding
-from jettison.instances.remat_sharding.sharded_graph import Resharding, ShardedGraph
+from jettison.remat_sharding import Operator, Resharding, Role, Strategy
 from tests.remat_sharding.tiny_sharded import LONE_OPERATOR, TWO_LAYERS, strategies_of
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from jettison import InputError, RematSharding, ShardedGraph
 from jettison.formulations.milp.from_pyomo import from_pyomo
 from jettison.formulations.remat_sharding.kiwi import reduced as kiwi_reduced
 from jettison.formulations.remat_sharding.kiwi.compact import KiwiReducedCompact
@@ -16,10 +17,7 @@ from jettison.formulations.remat_sharding.kiwi.full import KiwiFull
 from jettison.formulations.remat_sharding.kiwi.products import Linearised
 from jettison.formulations.remat_sharding.kiwi.reduced import KiwiReduced
 from jettison.formulations.remat_sharding.kiwi.rows import KiwiModel, PrintedRow
-from jettison.instances.core.errors import InputError
-from jettison.instances.remat_sharding.operator import Role
-from jettison.instances.remat_sharding.problem import RematSharding
-from jettison.instances.remat_sharding.sharded_graph import Resharding, ShardedGraph
+from jettison.remat_sharding import Resharding, Role
 from jettison.solvers.milp.highs import solve_model
 from tests.remat_sharding.oracles.brute_force import best_reduced_plan, best_staged_plan
 from tests.remat_sharding.tiny_sharded import WAITING, operator

@@ -4,12 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from jettison.instances.remat_sharding.operator import Role
-from jettison.instances.remat_sharding.problem import RematSharding
-from jettison.instances.remat_sharding.sharded_graph import Resharding, ShardedGraph
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_sharding.schedule import ShardedSchedule
-from jettison.solvers.core.bound import Bound, Evidence, best_bound
+from jettison import Bound, RematSharding, ScheduleClass, ShardedGraph
+from jettison.remat_sharding import Resharding, Role, ShardedSchedule
+from jettison.solvers.core.bound import Evidence, best_bound
 from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.core.solve import compare_with, solve_with
 from jettison.solvers.core.status import Termination

@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
+from jettison import RematSharding, ScheduleClass
 from jettison.formulations.milp.from_pyomo import from_pyomo
 from jettison.formulations.remat_sharding.kiwi.compact import KiwiReducedCompact
 from jettison.formulations.remat_sharding.kiwi.full import KiwiFull, KiwiFullModel
 from jettison.formulations.remat_sharding.kiwi.products import Linearised
 from jettison.formulations.remat_sharding.kiwi.reduced import KiwiReduced
-from jettison.instances.remat_sharding.operator import Role
-from jettison.instances.remat_sharding.problem import RematSharding
-from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.remat_sharding import Role
 from jettison.solvers.milp.highs import solve_model
 from tests.milp.scip import solve_quadratic
 from tests.remat_sharding.oracles.brute_force import (

@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from jettison.instances.remat_sharding.operator import Operator, Role, Strategy
-from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
+from jettison import ShardedGraph
+from jettison.remat_sharding import Operator, Role, ShardedSchedule, Strategy
 from jettison.schedules.remat_sharding.plan_plot import plot_sharded_plan
 from jettison.schedules.remat_sharding.plan_table import plan_table, planned_operators
-from jettison.schedules.remat_sharding.schedule import ShardedSchedule
 from tests.remat_sharding.tiny_sharded import TWO_LAYERS
 
 # As in test_sharded_schedule: a1 is gathered for h2 and for g2, and h2 is computed again for b1.

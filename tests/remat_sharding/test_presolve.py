@@ -6,10 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from jettison.instances.remat_sharding.operator import Operator, Role, Strategy
-from jettison.instances.remat_sharding.problem import RematSharding
-from jettison.instances.remat_sharding.sharded_graph import Resharding, ShardedGraph
-from jettison.schedules.remat_sharding.schedule import ShardedSchedule
+from jettison import RematSharding, ShardedGraph
+from jettison.remat_sharding import Operator, Resharding, Role, ShardedSchedule, Strategy
 from jettison.solvers.remat_sharding.exact.presolved import presolve_sharding
 from tests.remat_sharding.oracles.brute_force import best_staged_plan, priced_choices
 from tests.remat_sharding.samples import any_order, training_steps

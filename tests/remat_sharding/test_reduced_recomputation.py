@@ -4,17 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from jettison.instances.core.errors import InputError
-from jettison.instances.remat_sharding.operator import Role
-from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_graph.schedule import GraphOperation, GraphOperationKind
+from jettison import InputError, ScheduleClass, ShardedGraph
+from jettison.remat_graph import GraphOperation, GraphOperationKind
+from jettison.remat_sharding import Role, ShardedSchedule
 from jettison.schedules.remat_sharding.reduced_recomputation import (
     ReducedRecomputation,
     has_reduced_problem,
     is_reduced,
 )
-from jettison.schedules.remat_sharding.schedule import ShardedSchedule
 from tests.remat_sharding.oracles.brute_force import lifetimes_of, recomputable_sets, shape_of
 from tests.remat_sharding.samples import training_steps
 from tests.remat_sharding.tiny_sharded import LAYERS, WAITING, operator

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from jettison.instances.core.errors import InputError
+from jettison import InputError, ScheduleClass, load_schedule, save_schedule
+from jettison.remat_graph import GraphOperation, GraphOperationKind
+from jettison.remat_sharding import ShardedSchedule
 from jettison.schedules.core.replay import Rule
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.core.schedule_file import load_schedule, save_schedule
-from jettison.schedules.remat_graph.schedule import GraphOperation, GraphOperationKind
-from jettison.schedules.remat_sharding.schedule import ShardedSchedule
 from tests.remat_sharding.tiny_sharded import LONE_OPERATOR, TWO_LAYERS
 
 # x halved, weights whole, h1 and a1 halved, the others whole: see test_sharded_graph.

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from jettison.instances.remat_sharding.operator import Role
-from jettison.instances.remat_sharding.problem import RematSharding
-from jettison.instances.remat_sharding.sharded_graph import Resharding, ShardedGraph
+from jettison import RematSharding, ShardedGraph
+from jettison.remat_sharding import Resharding, Role
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.remat_sharding.sizes_that_matter import with_sizes_that_matter

@@ -8,13 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from jettison import InputError, RematSharding, ScheduleClass
 from jettison.formulations.remat_sharding import windows as windowed_sharding
 from jettison.formulations.remat_sharding.windows import WindowedSharding
-from jettison.instances.core.errors import InputError
-from jettison.instances.remat_sharding.operator import Role
-from jettison.instances.remat_sharding.problem import RematSharding
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_sharding.schedule import ShardedSchedule
+from jettison.remat_sharding import Role, ShardedSchedule
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
 from tests.remat_sharding.oracles.brute_force import best_staged_plan

@@ -7,15 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from jettison import Sharding, StrategyGraph
 from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.from_pulp import from_pulp
 from jettison.formulations.sharding.alpa_ilp import alpa_ilp
 from jettison.formulations.sharding.ilp import ShardingIlp, sharding_ilp
 from jettison.formulations.sharding.pairwise_choice import Limit, PairwiseChoice
 from jettison.formulations.sharding.peak import sharding_peak
-from jettison.instances.sharding.problem import Sharding
-from jettison.instances.sharding.strategy_graph import StrategyEdge, StrategyGraph, StrategyNode
-from jettison.schedules.sharding.strategy_choice import StrategyChoice
+from jettison.sharding import StrategyChoice, StrategyEdge, StrategyNode
 from jettison.solvers.core.status import Answer
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions

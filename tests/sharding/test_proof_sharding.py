@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jettison.instances.remat_sharding.problem import RematSharding
-from jettison.instances.sharding.problem import Sharding
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.solvers.core.bound import Bound, Evidence
+from jettison import Bound, RematSharding, ScheduleClass, Sharding
+from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.remat_sharding.certifier import certify_remat_sharding
 from jettison.solvers.remat_sharding.kiwi.reduced import solve_kiwi_reduced

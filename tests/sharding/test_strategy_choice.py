@@ -4,13 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from jettison.instances.core.errors import InputError
-from jettison.instances.sharding.strategy_graph import StrategyEdge, StrategyGraph, StrategyNode
+from jettison import InputError, StrategyGraph, load_schedule, save_schedule
 from jettison.schedules.core.picture_file import save_figure
 from jettison.schedules.core.replay import Rule
-from jettison.schedules.core.schedule_file import load_schedule, save_schedule
 from jettison.schedules.sharding.choice_plot import plot_choice
-from jettison.schedules.sharding.strategy_choice import StrategyChoice
+from jettison.sharding import StrategyChoice, StrategyEdge, StrategyNode
 from tests.each import each
 from tests.sharding.oracles.strategy_brute_force import all_choices, random_graph
 

@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.catalog import load, save
-from jettison.instances.core.errors import InputError
+from jettison import InputError, Sharding, StrategyGraph, load, save
 from jettison.instances.core.live_sets import maximal_live_times, usage_over_time
-from jettison.instances.sharding.problem import Sharding
-from jettison.instances.sharding.strategy_graph import StrategyEdge, StrategyGraph, StrategyNode
+from jettison.sharding import StrategyEdge, StrategyNode
 from tests.sharding.oracles.strategy_brute_force import random_graph
 
 A = StrategyNode(name="a", interval=(0, 3), costs_ns=(4, 2, None), usages_bytes=(1, 6, 0))

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from jettison.schedules.core.schedule_file import load_schedule, save_schedule
-from jettison.solvers.core.solve import solve
+from jettison import load_schedule, save_schedule, solve
 from jettison.studies.result_folder import ResultFolder
 from tests.studies.test_result_folder import failure
 from tests.studies.tiny_study import job_of, small_chain

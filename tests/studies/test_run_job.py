@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jettison.instances.catalog import load
-from jettison.instances.core.errors import InputError
-from jettison.schedules.core.schedule_file import load_schedule
+from jettison import InputError, load, load_schedule
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.resources import Resources
 from jettison.studies import child

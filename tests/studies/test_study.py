@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jettison.instances.catalog import save
-from jettison.instances.core.errors import InputError
-from jettison.instances.core.link import Transfers
+from jettison import InputError, save
+from jettison.remat_offload import Transfers
 from jettison.solvers.core.registry import methods_of
 from jettison.studies.study import Cell, Study
 from tests.studies.tiny_study import small_chain, write_study

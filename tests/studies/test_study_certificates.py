@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jettison.certificates.checker import check_certificate
-from jettison.instances.core.errors import InputError
+from jettison import InputError, check_certificate
 from jettison.studies.job import Job
 from jettison.studies.report.page import write_report
 from jettison.studies.report.run import load_runs

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jettison.instances.core.errors import InputError
-from jettison.instances.three_partition.instance import ThreePartition
+from jettison import InputError, ThreePartition
 from jettison.instances.three_partition.offload_chain import shortest_period_ns, weight_offload_of
 
 

@@ -5,22 +5,20 @@ from dataclasses import replace
 
 import pytest
 
-from jettison.instances.core.errors import InputError
+from jettison import Chain, InputError, ThreePartition, WeightOffload
 from jettison.instances.generators.three_partition_family import (
     FAMILIES,
     generate_three_partition,
 )
-from jettison.instances.remat_chain.chain import Chain, Stage
 from jettison.instances.three_partition.certificate import PlantedTriples
-from jettison.instances.three_partition.instance import Partition, ThreePartition
+from jettison.instances.three_partition.instance import Partition
 from jettison.instances.three_partition.offload_chain import weight_offload_of
-from jettison.instances.weight_offload.problem import WeightOffload
+from jettison.remat_chain import Stage
 from jettison.schedules.three_partition.partition_schedule import (
     partition_of_schedule,
     schedule_of_partition,
 )
-from jettison.schedules.weight_offload.cyclic_event import CyclicEvent, CyclicEventKind
-from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
+from jettison.weight_offload import CyclicEvent, CyclicEventKind, CyclicSchedule
 from tests.three_partition.oracles.brute_force import has_three_partition
 
 

@@ -5,14 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from jettison.instances.catalog import load, save
-from jettison.instances.core.errors import InputError
+from jettison import InputError, ThreePartition, load, save
 from jettison.instances.generators.three_partition_family import (
     FAMILIES,
     generate_three_partition,
 )
 from jettison.instances.three_partition.certificate import PlantedTriples
-from jettison.instances.three_partition.instance import ThreePartition
 from tests.three_partition.oracles.brute_force import has_group_partition, has_three_partition
 
 ITEMS = (26, 33, 41, 30, 34, 36)

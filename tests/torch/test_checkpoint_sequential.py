@@ -5,11 +5,9 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.core.errors import InputError
+from jettison import Chain, InputError, RematChain
 from jettison.instances.core.parameter_gradients import ParameterGradients
 from jettison.instances.profilers.torch_chains.profile import profile_chain
-from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_chain.problem import RematChain
 from jettison.instances.zoo.catalogue import build
 from tests.remat_chain.sequences import sequence
 

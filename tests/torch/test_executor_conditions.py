@@ -9,12 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jettison.instances.core.errors import InputError
-from jettison.instances.core.link import Link
+from jettison import InputError, Link, RematChain, RematOffloadChain, solve
 from jettison.instances.profilers.torch_chains.profile import profile_chain
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.instances.remat_offload.problem import RematOffloadChain
-from jettison.solvers.core.solve import solve
 from tests.executor_steps import Step, same, squares, twin, unit_chain
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")

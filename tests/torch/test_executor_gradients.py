@@ -7,14 +7,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from jettison.instances.core.link import Link
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.instances.remat_offload.problem import RematOffloadChain
-from jettison.schedules.remat_chain.schedule import (
-    ChainSchedule,
-)
-from jettison.schedules.remat_offload.schedule import OffloadSchedule
-from jettison.solvers.core.solve import solve
+from jettison import Link, RematChain, RematOffloadChain, solve
+from jettison.remat_chain import ChainSchedule
+from jettison.remat_offload import OffloadSchedule
 from tests.executor_steps import MODELS, Step, build, squares, twin, unit_chain
 from tests.remat_chain.random_sequences import random_sequence, random_sequence_with_drops
 from tests.remat_chain.sequences import sequence

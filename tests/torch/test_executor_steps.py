@@ -8,17 +8,10 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.core.errors import InputError, MissingExtraError
-from jettison.instances.core.link import Link
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.instances.remat_offload.problem import RematOffloadChain
-from jettison.schedules.remat_chain.schedule import (
-    ChainOperation,
-    ChainOperationKind,
-    ChainSchedule,
-)
-from jettison.schedules.remat_offload.schedule import OffloadSchedule
-from jettison.solvers.core.solve import solve
+from jettison import InputError, Link, RematChain, RematOffloadChain, solve
+from jettison.core import MissingExtraError
+from jettison.remat_chain import ChainOperation, ChainOperationKind, ChainSchedule
+from jettison.remat_offload import OffloadSchedule
 from tests.executor_steps import Residual, Step, build, same, squares, twin, unit_chain
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")

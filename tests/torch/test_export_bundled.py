@@ -8,14 +8,9 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.catalog import load
-from jettison.instances.core.errors import InputError
-from jettison.instances.multi_model.instance import MultiModel
+from jettison import Chain, Graph, InputError, MultiModel, ShardedGraph, load
 from jettison.instances.profilers.device.processor_name import short_device_name
 from jettison.instances.profilers.settings import ProfileSettings
-from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_graph.graph import Graph
-from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 from jettison.instances.zoo.models import MODEL_NAMES
 from tools.export_sharded import add_fastest
 

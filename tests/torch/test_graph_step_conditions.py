@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.core.errors import InputError
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison import InputError, RematGraph
+from jettison.remat_graph import GraphSchedule
 from tests.each import each
 from tests.executor_steps import same, twin
 

@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.remat_graph.graph import Graph
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.schedules.remat_graph.schedule import GraphSchedule
-from jettison.solvers.core.solve import solve
+from jettison import Graph, RematGraph, solve
+from jettison.remat_graph import GraphSchedule
 from tests.each import each
 from tests.executor_steps import same, twin
 from tests.step_models import STEP_MODELS, build_step

@@ -6,14 +6,8 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.core.errors import InputError
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.schedules.remat_graph.schedule import (
-    GraphOperation,
-    GraphOperationKind,
-    GraphSchedule,
-)
-from jettison.solvers.core.solve import solve
+from jettison import InputError, RematGraph, solve
+from jettison.remat_graph import GraphOperation, GraphOperationKind, GraphSchedule
 from tests.executor_steps import same, twin
 from tests.step_models import build_step
 

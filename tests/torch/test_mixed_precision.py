@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.core.link import Link
-from jettison.instances.remat_offload.problem import RematOffloadChain
-from jettison.schedules.remat_offload.schedule import OffloadSchedule
+from jettison import Link, RematOffloadChain
+from jettison.remat_offload import OffloadSchedule
 from tests.each import each
 from tests.executor_steps import MODELS, Residual, build, same, squares, twin, unit_chain
 from tests.remat_chain.random_sequences import random_sequence

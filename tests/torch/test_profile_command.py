@@ -15,9 +15,7 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.catalog import load
-from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_graph.graph import Graph
+from jettison import Chain, Graph, load
 from tests.cli.terminal import Terminal
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")

@@ -9,17 +9,15 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.catalog import load
-from jettison.instances.core.errors import InputError
+from jettison import InputError, ShardedGraph, load
 from jettison.instances.generators.perceptron_program import perceptron
-from jettison.instances.remat_sharding.operator import Role
-from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 from jettison.instances.tensor_programs.device_mesh import v100_mesh
 from jettison.instances.tensor_programs.program_file import save_program
 from jettison.instances.tensor_programs.program_on_mesh import ProgramOnMesh
 from jettison.instances.tensor_programs.shard_cost import KnownShards, LocalWork, share_name
 from jettison.instances.tensor_programs.shard_program import shard_program
 from jettison.instances.tensor_programs.tensor_program import TensorOperation
+from jettison.remat_sharding import Role
 from tests.cli.terminal import Terminal
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.catalog import load, save
-from jettison.instances.core.errors import InputError, MissingExtraError
+from jettison import Chain, InputError, load, save
+from jettison.core import MissingExtraError
 from jettison.instances.core.parameter_gradients import ParameterGradients
 from jettison.instances.profilers.torch_chains import profile as torch_chain
 from jettison.instances.profilers.torch_chains.profile import profile_chain
-from jettison.instances.remat_chain.chain import Chain
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 nn = torch.nn

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.core.errors import InputError
+from jettison import Graph, InputError
 from jettison.instances.profilers.torch_graphs.profile import profile_graph
-from jettison.instances.remat_graph.graph import Graph
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 nn = torch.nn

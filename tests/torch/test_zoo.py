@@ -5,15 +5,13 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.core.errors import InputError, MissingExtraError
+from jettison import Chain, InputError, RematChain, solve
+from jettison.core import MissingExtraError
 from jettison.instances.core.parameter_gradients import ParameterGradients
 from jettison.instances.profilers.torch_chains.profile import profile_chain
-from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_chain.problem import RematChain
 from jettison.instances.zoo import catalogue
 from jettison.instances.zoo.catalogue import build
 from jettison.instances.zoo.models import MODEL_NAMES
-from jettison.solvers.core.solve import solve
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from jettison.instances.weight_offload.cycle import WeightCycle
-from jettison.schedules.weight_offload.cyclic_event import CyclicEvent, CyclicEventKind
-from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
+from jettison.weight_offload import CyclicEvent, CyclicEventKind, CyclicSchedule
 from tests.weight_offload.layers import weight_chain
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from jettison import WeightOffload
 from jettison.formulations.weight_offload.scale import WeightOffloadScale
-from jettison.instances.weight_offload.problem import WeightOffload
-from jettison.schedules.weight_offload.cyclic_event import CyclicEvent, CyclicEventKind
-from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
+from jettison.weight_offload import CyclicEvent, CyclicEventKind, CyclicSchedule
 
 # The first periods warm up; what is read starts in period 2 and reaches into the next ones.
 PERIODS, READ = 6, 2

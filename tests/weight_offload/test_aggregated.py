@@ -10,14 +10,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from jettison import Chain, InputError, WeightOffload
 from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.weight_offload import aggregated as weight_offload_aggregated
 from jettison.formulations.weight_offload.aggregated import Aggregated, AggregatedModel, Layers
 from jettison.formulations.weight_offload.covers import Covers
-from jettison.instances.core.errors import InputError
 from jettison.instances.generators.published_transformers import PUBLISHED_ROWS, published_chain
-from jettison.instances.remat_chain.chain import Chain, Stage
-from jettison.instances.weight_offload.problem import WeightOffload
+from jettison.remat_chain import Stage
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.weight_offload.bounds.model import relaxed_bound_ns

@@ -6,9 +6,8 @@ import random
 
 import pytest
 
-from jettison.instances.catalog import load
-from jettison.instances.remat_chain.chain import Chain, Stage
-from jettison.instances.weight_offload.problem import WeightOffload
+from jettison import Chain, WeightOffload, load
+from jettison.remat_chain import Stage
 from jettison.solvers.core.outcome import Progress, SolveOptions
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.core.status import Termination

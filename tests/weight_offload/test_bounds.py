@@ -10,13 +10,11 @@ from unittest.mock import patch
 
 import pytest
 
+from jettison import Chain, ScheduleClass, WeightOffload, load
 from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.weight_offload.aggregated import Aggregated, Layers
-from jettison.instances.catalog import load
 from jettison.instances.generators.published_transformers import PUBLISHED_ROWS, PublishedRow
-from jettison.instances.remat_chain.chain import Chain, Stage
-from jettison.instances.weight_offload.problem import WeightOffload
-from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.remat_chain import Stage
 from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions

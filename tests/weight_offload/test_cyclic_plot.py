@@ -6,9 +6,8 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from jettison.instances.core.link import Link
-from jettison.instances.weight_offload.problem import WeightOffload
-from jettison.schedules.core.replay import Replay
+from jettison import Link, WeightOffload
+from jettison.core import Replay
 from jettison.schedules.weight_offload.cyclic_plot import plot_cycle
 from jettison.solvers.weight_offload.layer_to_layer import layer_to_layer
 from tests.weight_offload.cyclic_events import cyclic, layers

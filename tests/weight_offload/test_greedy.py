@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from jettison.instances.core.errors import InputError
+from jettison import InputError, WeightOffload, solve
 from jettison.instances.generators.published_transformers import PUBLISHED_ROWS, published_chain
-from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.solvers.core.outcome import SolveOptions
-from jettison.solvers.core.solve import solve, solve_with
+from jettison.solvers.core.solve import solve_with
 from jettison.solvers.core.status import Termination
 from tests.weight_offload.cases import chain_of, random_problems
 

@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from jettison import ScheduleClass, WeightOffload
 from jettison.certificates.derived_rows import rounded
 from jettison.certificates.weight_offload.paper import weight_offload_milp
 from jettison.instances.generators.published_transformers import PUBLISHED_ROWS, published_chain
-from jettison.instances.weight_offload.problem import WeightOffload
-from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.weight_offload.bounds.aggregated import bound_weight_fluid, bound_weight_whole
 from jettison.solvers.weight_offload.bounds.closed_form import bound_weight_closed_form

@@ -6,21 +6,20 @@ from dataclasses import replace
 
 import pytest
 
+from jettison import WeightOffload
 from jettison.instances.generators.published_transformers import (
     PUBLISHED_ROWS,
     PublishedRow,
     published_chain,
 )
-from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.core.replay import Rule
-from jettison.schedules.weight_offload.cyclic_event import CyclicEvent, CyclicEventKind
-from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
 from jettison.solvers.weight_offload.greedy.selection import Absence, Choice, select_choices
 from jettison.solvers.weight_offload.scheduler import (
     Discount,
     WeightScheduler,
     schedule_selection,
 )
+from jettison.weight_offload import CyclicEvent, CyclicEventKind, CyclicSchedule
 from tests.weight_offload.cases import chain_of, random_problems
 
 NS_PER_MS = 10**6

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jettison import InputError, MultiModel, load, save
 from jettison.instances import catalog
-from jettison.instances.catalog import load, save
-from jettison.instances.core.errors import InputError
 from jettison.instances.generators.fused_networks.device import Kernel, elementwise, product
 from jettison.instances.generators.fused_networks.fused_step import FusedStep, Gradient
 from jettison.instances.generators.fused_networks.layers import (
@@ -23,7 +22,6 @@ from jettison.instances.generators.fused_networks.layers import (
     rectified,
 )
 from jettison.instances.generators.fused_networks.networks import FUSED_NETWORKS, fused_network
-from jettison.instances.multi_model.instance import MultiModel
 
 DATA = Path(catalog.__file__).parent / "data"
 GIB = 2**30

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.core.errors import InputError
+from jettison import Graph, InputError
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
-from jettison.instances.remat_graph.graph import Graph
 from tests.each import each
 
 FORWARD, TRAINING = Passes.FORWARD, Passes.TRAINING

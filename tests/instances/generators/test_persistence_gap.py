@@ -6,16 +6,9 @@ from fractions import Fraction
 
 import pytest
 
-from jettison.instances.core.errors import InputError
+from jettison import InputError, RematChain, ScheduleClass, solve
 from jettison.instances.generators.persistence_gap import PersistenceGap, persistence_gap
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_chain.schedule import (
-    ChainOperation,
-    ChainOperationKind,
-    ChainSchedule,
-)
-from jettison.solvers.core.solve import solve
+from jettison.remat_chain import ChainOperation, ChainOperationKind, ChainSchedule
 from tests.remat_chain.oracles.brute_force import fastest, fastest_persistent
 
 ALL, CHECKPOINT, NONE, BACKWARD, _ = ChainOperationKind

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from jettison.instances.core.errors import InputError
+from jettison import InputError, MultiModel
 from jettison.instances.generators.random_models import RandomModels
-from jettison.instances.multi_model.instance import MultiModel
 from tests.each import each
 
 SMALL = RandomModels(operators=6, tensors=3, models=3, most_ns=9, most_bytes=9)

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from jettison.instances.core.errors import InputError
+from jettison import InputError, ThreePartition
 from jettison.instances.core.json_file import json_text
 from jettison.instances.generators.three_partition_family import (
     FAMILIES,
@@ -13,7 +13,6 @@ from jettison.instances.generators.three_partition_family import (
     generate_three_partition,
 )
 from jettison.instances.three_partition.certificate import Answer
-from jettison.instances.three_partition.instance import ThreePartition
 from jettison.instances.three_partition.triple_relaxation import farkas_vector
 from tests.three_partition.oracles.brute_force import has_three_partition
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.core.errors import InputError
+from jettison import Graph, InputError
 from jettison.instances.importers.networkx import import_networkx_graph
-from jettison.instances.remat_graph.graph import Graph
 
 SAMPLES = Path(__file__).parent / "samples"
 CHECKMATE = SAMPLES / "checkmate.json"

@@ -4,8 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from jettison.instances.core.errors import InputError
-from jettison.instances.core.link import Link
+from jettison import InputError, Link
 from jettison.instances.tensor_programs.device_mesh import DeviceMesh, MeshDimension, v100_mesh
 
 # One byte in two nanoseconds, between four devices.

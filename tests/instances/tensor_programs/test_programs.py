@@ -4,18 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from jettison.instances.catalog import bundled_instances, load
-from jettison.instances.core.errors import InputError
+from jettison import InputError, ShardedGraph, bundled_instances, load
 from jettison.instances.core.json_file import write_json
 from jettison.instances.generators.perceptron_program import (
     perceptron,
     perceptron_without_parameters,
 )
-from jettison.instances.remat_sharding.operator import Role
-from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 from jettison.instances.tensor_programs.program_names import named_program, program_of
 from jettison.instances.tensor_programs.program_on_mesh import ProgramOnMesh, on_v100_mesh
 from jettison.instances.tensor_programs.repeated_layers import with_layers
+from jettison.remat_sharding import Role
 
 # Forward and backward operations, parameters and inputs of a program with its views folded. An
 # encoder layer has 160 operations, but the first 151 with the inputs, the loss and no gradient

@@ -60,12 +60,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from jettison import Graph, InputError, RematGraph
 from jettison.formulations.milp.array_model import ArrayModel, Floats
 from jettison.formulations.milp.builder import ArrayModelBuilder
 from jettison.formulations.milp.integer_scale import IntegerScale
-from jettison.instances.core.errors import InputError
-from jettison.instances.remat_graph.graph import Graph
-from jettison.instances.remat_graph.problem import RematGraph
 
 
 @dataclass(frozen=True)

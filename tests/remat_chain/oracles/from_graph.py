@@ -32,17 +32,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from jettison.instances.remat_chain.chain import Chain
-from jettison.schedules.remat_chain.schedule import (
-    ChainOperation,
-    ChainOperationKind,
-    ChainSchedule,
-)
-from jettison.schedules.remat_graph.schedule import (
-    GraphOperation,
-    GraphOperationKind,
-    GraphSchedule,
-)
+from jettison import Chain
+from jettison.remat_chain import ChainOperation, ChainOperationKind, ChainSchedule
+from jettison.remat_graph import GraphOperation, GraphOperationKind, GraphSchedule
 
 _ALL = ChainOperationKind.FORWARD_ALL
 _CHECKPOINT = ChainOperationKind.FORWARD_CHECKPOINT

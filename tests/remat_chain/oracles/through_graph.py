@@ -29,12 +29,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jettison.instances.remat_chain.problem import RematChain
-from jettison.instances.remat_graph.chain_to_graph import chain_to_graph, graph_memory_bytes
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_graph.schedule import GraphSchedule
-from jettison.solvers.core.bound import Bound, Evidence
+from jettison import Bound, RematChain, RematGraph, ScheduleClass
+from jettison.instances.remat_graph.chain_to_graph import graph_memory_bytes
+from jettison.remat_graph import GraphSchedule, chain_to_graph
+from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Answer

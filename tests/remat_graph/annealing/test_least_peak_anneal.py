@@ -10,10 +10,9 @@ import threading
 import numpy as np
 import pytest
 
+from jettison import Graph, ScheduleClass
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
-from jettison.instances.remat_graph.graph import Graph
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.remat_graph import GraphSchedule
 from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.status import Termination

@@ -12,16 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jettison import Graph, RematGraph, Result, ScheduleClass, solve
+from jettison.core import Replay
 from jettison.instances.generators.layered_graph import LayeredGraphs
-from jettison.instances.remat_graph.graph import Graph, Node
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.schedules.core.replay import Replay
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.remat_graph import GraphSchedule, Node
 from jettison.solvers import _kernels
 from jettison.solvers.core.outcome import Progress, SolveOptions
-from jettison.solvers.core.result import Result
-from jettison.solvers.core.solve import solve, solve_with
+from jettison.solvers.core.solve import solve_with
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_graph.annealing.method import annealing_of, solve_anneal
 from jettison.solvers.remat_graph.baselines.simple import recompute_all_schedule

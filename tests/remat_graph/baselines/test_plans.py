@@ -8,10 +8,9 @@ from fractions import Fraction
 
 import pytest
 
+from jettison import Graph, RematGraph
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
-from jettison.instances.remat_graph.graph import Graph
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.remat_graph import GraphSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination

@@ -10,18 +10,12 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given, settings
 
-from jettison.instances.catalog import load
+from jettison import Chain, Graph, RematGraph, Result, ScheduleClass, load
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
-from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_graph.chain_to_graph import chain_to_graph
-from jettison.instances.remat_graph.graph import Graph, Node
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.remat_graph import GraphSchedule, Node, chain_to_graph
 from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Infeasibility, SolveOptions
-from jettison.solvers.core.result import Result
 from jettison.solvers.core.search import Incumbent, search_in_rounds
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.core.status import Answer, Termination

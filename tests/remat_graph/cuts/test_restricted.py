@@ -7,10 +7,9 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jettison import Graph, RematGraph
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
-from jettison.instances.remat_graph.graph import Graph, Node
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.remat_graph import GraphSchedule, Node
 from jettison.solvers.core.outcome import Progress, SolveOptions
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.core.status import Termination

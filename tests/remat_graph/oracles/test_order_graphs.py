@@ -6,9 +6,8 @@ from itertools import product
 
 import pytest
 
-from jettison.instances.remat_graph.graph import Graph, Node
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison import Graph, ScheduleClass
+from jettison.remat_graph import GraphSchedule, Node
 from tests.remat_graph.oracles.brute_force import (
     least_in_order_time_ns,
     least_staged_time_ns,

@@ -8,13 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jettison import Graph, InputError, RematGraph
 from jettison.formulations.remat_graph.any_order.cut import AnyOrderCut, AnyOrderModel
 from jettison.formulations.remat_graph.any_order.milestones import Milestone
 from jettison.formulations.remat_graph.windows.frontier import WindowedFrontier
-from jettison.instances.core.errors import InputError
-from jettison.instances.remat_graph.graph import Graph, Node
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.remat_graph import GraphSchedule, Node
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
 from tests.drawing.graphs import graphs, tight, tight_remat_graphs

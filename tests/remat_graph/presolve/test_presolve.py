@@ -9,12 +9,9 @@ from dataclasses import replace
 
 import pytest
 
+from jettison import Graph, InputError, RematGraph, ScheduleClass
 from jettison.formulations.remat_graph.windows.frontier import WindowedFrontier
-from jettison.instances.core.errors import InputError
-from jettison.instances.remat_graph.graph import Graph, Node
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.remat_graph import GraphSchedule, Node
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.milp.highs import solve_model

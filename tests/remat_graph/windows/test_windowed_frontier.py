@@ -9,17 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jettison import Graph, InputError, RematGraph, ScheduleClass
 from jettison.formulations.milp.from_pulp import from_pulp
 from jettison.formulations.remat_graph.checkmate import Checkmate
 from jettison.formulations.remat_graph.windows.built import WindowedModel
 from jettison.formulations.remat_graph.windows.frontier import WindowedFrontier
 from jettison.formulations.remat_graph.windows.needed_sets import needed_sets
 from jettison.formulations.remat_graph.windows.presets import Frontier, Residency
-from jettison.instances.core.errors import InputError
-from jettison.instances.remat_graph.graph import Graph, Node
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.remat_graph import GraphSchedule, Node
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
 from tests.drawing.graphs import graphs, tight_remat_graphs

@@ -8,11 +8,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jettison import Graph, RematGraph, ScheduleClass
 from jettison.formulations.remat_graph.windows.frontier import WindowedFrontier
-from jettison.instances.remat_graph.graph import Graph, Node
-from jettison.instances.remat_graph.problem import RematGraph
-from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.schedules.remat_graph.schedule import GraphSchedule
+from jettison.remat_graph import GraphSchedule, Node
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
 from tests.drawing.graphs import graphs

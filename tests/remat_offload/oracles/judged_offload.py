@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from jettison.instances.core.link import Link, Transfers
-from jettison.instances.remat_chain.chain import Chain
-from jettison.instances.remat_offload.problem import RematOffloadChain
+from jettison import Chain, Link, RematOffloadChain
+from jettison.remat_offload import Transfers
 from jettison.solvers.remat_offload.least_memory import least_memory_with_offloading
 from tests.drawing.chains import random_chain
 from tests.remat_offload.oracles.unrestricted import OffloadSearch

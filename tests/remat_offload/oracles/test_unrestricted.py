@@ -5,9 +5,8 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 
-from jettison.instances.core.link import Link
-from jettison.instances.remat_chain.chain import Chain
-from jettison.schedules.remat_offload.schedule import OffloadSchedule
+from jettison import Chain, Link
+from jettison.remat_offload import OffloadSchedule
 from jettison.solvers.remat_offload.least_memory import least_memory_with_offloading
 from tests.drawing.chains import chain_of, random_chain
 from tests.remat_chain.oracles.brute_force import fastest

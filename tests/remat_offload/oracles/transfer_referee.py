@@ -10,11 +10,10 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from jettison.instances.core.link import Link
-from jettison.instances.remat_chain.chain import Chain
-from jettison.schedules.core.replay import Replay
-from jettison.schedules.remat_chain.schedule import ChainOperation
-from jettison.schedules.remat_offload.schedule import OffloadSchedule
+from jettison import Chain, Link
+from jettison.core import Replay
+from jettison.remat_chain import ChainOperation
+from jettison.remat_offload import OffloadSchedule
 
 
 @dataclass

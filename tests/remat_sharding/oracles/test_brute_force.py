@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jettison.instances.remat_sharding.operator import Operator, Role, Strategy
-from jettison.instances.remat_sharding.sharded_graph import Resharding, ShardedGraph
-from jettison.schedules.remat_sharding.schedule import ShardedSchedule
+from jettison import ShardedGraph
+from jettison.remat_sharding import Operator, Resharding, Role, ShardedSchedule, Strategy
 from tests.remat_sharding.oracles.brute_force import Plan, best_reduced_plan, best_staged_plan
 from tests.remat_sharding.samples import training_steps
 

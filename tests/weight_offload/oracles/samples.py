@@ -5,10 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from jettison.instances.remat_chain.chain import Chain, Stage
-from jettison.instances.weight_offload.problem import WeightOffload
-from jettison.schedules.weight_offload.cyclic_event import CyclicEvent, CyclicEventKind
-from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
+from jettison import Chain, WeightOffload
+from jettison.remat_chain import Stage
+from jettison.weight_offload import CyclicEvent, CyclicEventKind, CyclicSchedule
 from tests.weight_offload.oracles.brute_force import TimedStart
 
 # A byte per 2 ns, 1 ns, and 2 bytes per ns; the last one rounds.

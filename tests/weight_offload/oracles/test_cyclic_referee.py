@@ -8,10 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from jettison.instances.weight_offload.problem import WeightOffload
-from jettison.schedules.weight_offload.cyclic_event import CyclicEvent, CyclicEventKind
-from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
+from jettison import WeightOffload
 from jettison.solvers.weight_offload.layer_to_layer import layer_to_layer
+from jettison.weight_offload import CyclicEvent, CyclicEventKind, CyclicSchedule
 from tests.weight_offload.oracles.brute_force import fastest_step
 from tests.weight_offload.oracles.cyclic_referee import CyclicReferee
 from tests.weight_offload.oracles.samples import as_schedule, sample
