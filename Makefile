@@ -73,8 +73,9 @@ test-jax: install
 
 test-cluster: install
 	$(BIN)/python -m pip install --quiet $(or $(DASK),"distributed>=2024.8") "duckdb>=1.0" "pyarrow>=16"
-	$(BIN)/python -m pytest tests/studies/test_dask_sweep.py tests/studies/test_results_table.py \
-	  tests/cli/test_sweep_command.py tests/studies/test_example_study.py
+	$(BIN)/python -m pytest -m "minutes or not minutes" tests/studies/test_dask_sweep.py \
+	  tests/studies/test_results_table.py tests/cli/test_sweep_command.py \
+	  tests/studies/test_example_study.py
 
 bench: install
 	$(BIN)/python benchmarks/chain_dp.py

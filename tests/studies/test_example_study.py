@@ -21,10 +21,12 @@ JOBS = 232
 # Of one sweep, on a machine that does other work as well.
 PATIENCE_S = 1500.0
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("distributed") is None,
-    reason="takes minutes, and needs Dask: make test-cluster",
-)
+pytestmark = [
+    pytest.mark.minutes,
+    pytest.mark.skipif(
+        importlib.util.find_spec("distributed") is None, reason="needs Dask: make test-cluster"
+    ),
+]
 
 
 @pytest.fixture(scope="module")
