@@ -63,7 +63,8 @@ def limit_rows(
     """
     if infeasibility is not None:
         if infeasibility.least_memory_bytes is None:
-            rows = [("least memory", "none would do: what is forbidden leaves no choice")]
+            none = "none suffices: forbidden strategies and pairs leave no choice"
+            rows = [("least memory", none)]
             if infeasibility.needed_by is not None:
                 rows.append(("without a choice", infeasibility.needed_by))
             return rows

@@ -44,7 +44,7 @@ def check_options(kind: ProblemKind[Any], resources: Resources) -> None:
     twice = resources.memory is not None and resources.alpha is not None
     if twice or ("memory" in kind.needs and not resources.says_memory):
         raise InputError(
-            "--memory and --alpha both say" if twice else "nothing says how much",
+            "--memory and --alpha are both given" if twice else "no amount is given",
             field="memory",
             expected="write --memory 40% or --alpha 0.2",
         )

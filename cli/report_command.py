@@ -65,7 +65,7 @@ def report(
     """
     if output is None and table is None:
         raise InputError(
-            "nothing says what to write",
+            "no output is named",
             field="output",
             expected="write -o report.html, or --table results.csv",
         )

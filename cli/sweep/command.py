@@ -76,7 +76,7 @@ def sweep(
         )
     if workers is not None and scheduler is not None:
         raise InputError(
-            "the workers of a cluster are its own",
+            "a cluster has its own number of workers",
             field="workers",
             expected="leave out --workers, or --scheduler",
         )

@@ -150,7 +150,7 @@ def _compare_resources(
     for option, given in (("transfers", resources.transfers), ("models", resources.models)):
         if given is not None:
             raise InputError(
-                f"certificates of {claim.problem} say nothing of it",
+                f"certificates of {claim.problem} have no such field",
                 field=option,
                 source=source,
                 expected="leave it out",

@@ -43,9 +43,9 @@ class Resources:
         if self.alpha is not None and self.memory is None:
             return f"alpha={self.alpha}"
         if self.memory is not None:
-            raise InputError("alpha says how much as well", field="memory", expected="keep one")
+            raise InputError("alpha is given as well", field="memory", expected="keep one of them")
         raise InputError(
-            "nothing says how much",
+            "no amount is given",
             field="memory",
             expected="give an amount (4GiB), a share (40%), or a ratio alpha",
         )

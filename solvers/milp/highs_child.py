@@ -92,7 +92,7 @@ def solve_in_child(
         )
     if memory_limit_bytes is not None and sys.platform == "win32":
         raise InputError(
-            "a limit on Windows",
+            "a memory limit on Windows",
             field="memory_limit_bytes",
             expected="leave it out: Windows has no RLIMIT_AS",
         )

@@ -105,7 +105,7 @@ def test_what_is_typed_becomes_the_problem(models_file: str) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["solve", "multi-model", "models.json"], "memory: nothing says how much; write --memory"),
+        (["solve", "multi-model", "models.json"], "memory: no amount is given; write --memory"),
         (
             ["solve", "multi-model", "models.json", "--alpha", "0.5"],
             "memory: alpha=0.5 is defined for chains only; write an amount (40GiB) or a share",

@@ -114,7 +114,7 @@ def test_forbidden_pairs_that_leave_no_choice_are_infeasible_in_any_memory(
     words = ("solve", "remat-sharding", "apart.json", "--memory", "1GiB", "--method", method)
     status, printed, _ = terminal.run(*words)
     assert status == 3
-    assert "none would do: what is forbidden leaves no choice" in printed
+    assert "none suffices: forbidden strategies and pairs leave no choice" in printed
     assert "without a choice" in printed
 
 
