@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from tests.each import Tier
 from tests.tiers import WITH_OTHER_EXTRAS, SlowTests, quick_tests
+
+if TYPE_CHECKING:
+    from tests.cli.terminal import Terminal
 
 _REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -28,6 +32,14 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no published instances in {folder}; set JETTISON_SHARED_DATA to their folder")
     return folder
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Terminal:
+    """The command line in this process."""
+    from tests.cli.terminal import Terminal
+
+    return Terminal(tmp_path, capsys)
 
 
 @pytest.fixture(scope="session", autouse=True)

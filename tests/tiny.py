@@ -123,6 +123,18 @@ ONLY_OUT_OF_ORDER = Graph(
     ),
 )
 
+# One order. a and b wait for d while c runs, which reads b: 8 bytes, of 3, 4, 1 and 1. In 7, a
+# (2 ns) must be computed again for d.
+SKIP = Graph(
+    "skip",
+    (
+        Node(name="a", duration_ns=2, output_bytes=3),
+        Node(name="b", duration_ns=1, output_bytes=4, inputs=("a",)),
+        Node(name="c", duration_ns=1, output_bytes=1, inputs=("b",)),
+        Node(name="d", duration_ns=1, output_bytes=1, inputs=("a", "c")),
+    ),
+)
+
 GRAPHS = (ONE_NODE, LADDER, DIAMOND)
 
 

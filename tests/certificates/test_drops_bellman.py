@@ -10,9 +10,9 @@ import pytest
 
 from jettison import Chain, RematChain, ScheduleClass, bound, check_certificate, load, solve
 from jettison.core import CertificateError
-from jettison.solvers.core.clock import Clock
 from jettison.solvers.remat_chain.proof.drop_steps import DropSteps
-from tests.certificates.written_certificate import Header, header_of, written
+from tests.certificates.chain_claims import ChainClaims
+from tests.certificates.written_certificate import written
 from tests.drawing.chains import chain_of, random_chain
 from tests.remat_chain.oracles.drop_recurrence import Reading, time_by_recurrence
 from tests.remat_chain.oracles.drops_brute_force import persistent_trade_off_with_drops
@@ -24,31 +24,8 @@ WITH_DROPS = ScheduleClass.PERSISTENT_WITH_DROPS
 # F_all^3 D^2 F_all^1 F_all^2 and the backwards.
 DROP_AT_THE_END = chain_of(0, (1, 10, 12, 13, 0), (1, 1, 5, 14, 0), (1, 0, 0, 30, 0))
 
-
-def header(chain: Chain, memory_bytes: int, time_ns: int | None) -> Header:
-    return header_of(
-        "remat-chain",
-        chain.to_json(),
-        memory_bytes=memory_bytes,
-        formulation={"name": "drops-bellman", "version": 1},
-        time_ns=time_ns,
-        valid_for=str(WITH_DROPS),
-    )
-
-
-def proof(chain: Chain, memory_bytes: int, time_ns: int | None) -> list[str] | None:
-    extra_ns = None if time_ns is None else time_ns - chain.base_time_ns
-    steps = DropSteps(chain, memory_bytes, extra_ns, Clock(None))
-    return list(steps.records()) if steps.is_true else None
-
-
-def holds(path: Path, chain: Chain, memory_bytes: int, time_ns: int | None) -> bool:
-    """Tell whether a claim has a proof that is accepted."""
-    lines = proof(chain, memory_bytes, time_ns)
-    if lines is None:
-        return False
-    check_certificate(written(path / "c", header(chain, memory_bytes, time_ns), lines))
-    return True
+CLAIMS = ChainClaims("drops-bellman", str(WITH_DROPS), DropSteps)
+header, proof, holds = CLAIMS.header, CLAIMS.proof, CLAIMS.holds
 
 
 def test_the_optimum_of_the_class_is_certified_in_every_memory_and_nothing_above_it(

@@ -11,10 +11,10 @@ from jettison import Chain, check_certificate
 from jettison.certificates.claim import instance_sha256
 from jettison.certificates.remat_chain.persistent_chain import PersistentChain
 from jettison.core import CertificateError
-from jettison.solvers.core.clock import Clock
 from jettison.solvers.remat_chain.least_memory import least_persistent_memory
 from jettison.solvers.remat_chain.proof.persistent_steps import PersistentSteps
-from tests.certificates.written_certificate import Header, header_of, written
+from tests.certificates.chain_claims import ChainClaims
+from tests.certificates.written_certificate import written
 from tests.drawing.chains import chain_of, random_chain
 from tests.remat_chain.oracles import recurrence as chain_recurrence
 from tests.remat_chain.oracles.brute_force import Front, fastest_in, persistent_front
@@ -30,31 +30,8 @@ THREE = chain_of(4, (2, 4, 6, 0, 0), (3, 4, 6, 0, 0), (5, 4, 6, 0, 0), (1, 0, 0,
 # One stage of a file: the loss, of which 1 byte is saved.
 LOSS = {"forward_ns": 1, "backward_ns": 1, "output_bytes": 0, "saved_bytes": 1}
 
-
-def header(chain: Chain, memory_bytes: int, time_ns: int | None) -> Header:
-    return header_of(
-        "remat-chain",
-        chain.to_json(),
-        memory_bytes=memory_bytes,
-        formulation=FORMULATION,
-        time_ns=time_ns,
-        valid_for="persistent",
-    )
-
-
-def proof(chain: Chain, memory_bytes: int, time_ns: int | None) -> list[str] | None:
-    extra_ns = None if time_ns is None else time_ns - chain.base_time_ns
-    steps = PersistentSteps(chain, memory_bytes, extra_ns, Clock(None))
-    return list(steps.records()) if steps.is_true else None
-
-
-def holds(path: Path, chain: Chain, memory_bytes: int, time_ns: int | None) -> bool:
-    """Tell whether a claim has a proof that is accepted."""
-    lines = proof(chain, memory_bytes, time_ns)
-    if lines is None:
-        return False
-    check_certificate(written(path / "c", header(chain, memory_bytes, time_ns), lines))
-    return True
+CLAIMS = ChainClaims("persistent-bellman", "persistent", PersistentSteps)
+header, proof, holds = CLAIMS.header, CLAIMS.proof, CLAIMS.holds
 
 
 def refusal(path: Path, lines: list[str], **changes: object) -> str:

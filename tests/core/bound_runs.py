@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from jettison.formulations.milp.array_model import ArrayModel
-from jettison.instances.remat_graph.graph import Graph, Node
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
@@ -16,16 +15,6 @@ from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.remat_graph.cuts import model_runs as graph_model_runs
 
 EXACT = SolveOptions(time_limit_s=None, gap=0)
-# a, b and c together take 8 bytes; in 7, a (2 ns) must be computed again for d. There is one order.
-SKIP = Graph(
-    "skip",
-    (
-        Node(name="a", duration_ns=2, output_bytes=3),
-        Node(name="b", duration_ns=1, output_bytes=4, inputs=("a",)),
-        Node(name="c", duration_ns=1, output_bytes=1, inputs=("b",)),
-        Node(name="d", duration_ns=1, output_bytes=1, inputs=("a", "c")),
-    ),
-)
 
 
 def watched(

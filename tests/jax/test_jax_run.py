@@ -45,11 +45,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Terminal:
-    return Terminal(tmp_path, capsys)
-
-
 def graph_in(path: Path) -> Graph:
     graph = load(path)
     assert isinstance(graph, Graph)

@@ -24,7 +24,7 @@ from jettison.solvers.core.solve import bound
 from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.remat_graph.certifier import certify_graph
 from jettison.solvers.remat_graph.cuts.bound_method import bound_graph_cuts
-from tests.core.bound_runs import EXACT, SKIP
+from tests.core.bound_runs import EXACT
 from tests.drawing.graphs import tight, tight_remat_graphs
 from tests.remat_graph.oracles.brute_force import (
     least_in_order_time_ns,
@@ -32,6 +32,7 @@ from tests.remat_graph.oracles.brute_force import (
     least_staged_time_ns,
     least_time_ns,
 )
+from tests.tiny import SKIP
 
 
 @settings(max_examples=80)

@@ -61,11 +61,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Terminal:
-    return Terminal(tmp_path, capsys)
-
-
 def chain_in(path: Path) -> Chain:
     chain = load(path)
     assert isinstance(chain, Chain)

@@ -40,11 +40,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Terminal:
-    return Terminal(tmp_path, capsys)
-
-
 def sharded(path: Path) -> ShardedGraph:
     graph = load(path)
     assert isinstance(graph, ShardedGraph)

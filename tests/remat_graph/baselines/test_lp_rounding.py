@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from jettison.formulations.remat_graph.checkmate import Checkmate
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
-from jettison.instances.remat_graph.graph import Graph, Node
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import solve_with
@@ -14,17 +13,7 @@ from jettison.solvers.remat_graph.baselines.lp_rounding import (
     round_by_thresholds,
     solve_lp_rounding,
 )
-
-# 0 -> 1 -> 2 -> 3, and 3 reads 0 too.
-SKIP = Graph(
-    "skip",
-    (
-        Node(name="a", duration_ns=2, output_bytes=3),
-        Node(name="b", duration_ns=1, output_bytes=4, inputs=("a",)),
-        Node(name="c", duration_ns=1, output_bytes=1, inputs=("b",)),
-        Node(name="d", duration_ns=1, output_bytes=1, inputs=("a", "c")),
-    ),
-)
+from tests.tiny import SKIP
 
 
 def test_a_threshold_stores_what_is_above_it() -> None:

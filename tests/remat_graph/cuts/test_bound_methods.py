@@ -20,7 +20,8 @@ from jettison.solvers.remat_graph.cuts import model_runs as graph_model_runs
 from jettison.solvers.remat_graph.cuts.bound_method import bound_graph_cuts
 from jettison.solvers.remat_graph.cuts.exact_method import ExactParams
 from jettison.solvers.remat_graph.orders.bound_method import AnyOrderParams, bound_any_order
-from tests.core.bound_runs import EXACT, SKIP, largest_ns, watched
+from tests.core.bound_runs import EXACT, largest_ns, watched
+from tests.tiny import SKIP
 
 Method = Callable[[Problem, SolveOptions], Outcome]
 both = pytest.mark.parametrize("bound", [bound_graph_cuts, bound_any_order])

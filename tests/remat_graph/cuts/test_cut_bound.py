@@ -17,9 +17,10 @@ from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.remat_graph.cuts import model_runs as graph_model_runs
 from jettison.solvers.remat_graph.cuts.bound_method import bound_graph_cuts
 from jettison.solvers.remat_graph.cuts.exact_method import ExactParams
-from tests.core.bound_runs import EXACT, SKIP, largest_ns, watched
+from tests.core.bound_runs import EXACT, largest_ns, watched
 from tests.drawing.graphs import graphs, tight_remat_graphs
 from tests.remat_graph.oracles.brute_force import least_in_order_time_ns, least_staged_time_ns
+from tests.tiny import SKIP
 
 # In 6 bytes d and c must be computed again before e, d first; staged schedules cannot do that, and
 # need 7. See tests/remat_graph/oracles/test_brute_force.py.

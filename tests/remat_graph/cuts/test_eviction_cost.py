@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jettison.formulations.remat_graph.windows.presets import SingleCut
 from jettison.instances.generators.training_networks import NETWORKS
-from jettison.instances.remat_graph.graph import Graph, Node
+from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.solvers.core.status import Answer
 from jettison.solvers.milp.highs import solve_model
@@ -18,17 +18,7 @@ from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.remat_graph.cuts.eviction_cost import StageCost, eviction_costs
 from jettison.solvers.remat_graph.cuts.stage_excess import StageExcess
 from tests.drawing.graphs import graphs
-
-# a and b wait for d while c runs, which reads b: 3, 4, 1 and 1 bytes.
-SKIP = Graph(
-    "skip",
-    (
-        Node(name="a", duration_ns=2, output_bytes=3),
-        Node(name="b", duration_ns=1, output_bytes=4, inputs=("a",)),
-        Node(name="c", duration_ns=1, output_bytes=1, inputs=("b",)),
-        Node(name="d", duration_ns=1, output_bytes=1, inputs=("a", "c")),
-    ),
-)
+from tests.tiny import SKIP
 
 
 def test_a_part_of_the_cheapest_value_is_charged_where_a_part_is_too_much() -> None:

@@ -23,11 +23,12 @@ from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.milp.tolerance import BELOW_TOLERANCE
 from jettison.solvers.remat_graph.baselines.dtr import solve_dtr
 from jettison.solvers.remat_graph.cuts.exact_method import CutRounds, ExactParams, solve_graph_exact
-from tests.core.bound_runs import EXACT, SKIP
+from tests.core.bound_runs import EXACT
 from tests.core.other_machines import MACHINES, without_seconds
 from tests.drawing.graphs import tight_remat_graphs
 from tests.remat_graph.cuts.test_cut_bound import BACKWARDS
 from tests.remat_graph.oracles.brute_force import least_in_order_time_ns, least_staged_time_ns
+from tests.tiny import SKIP
 
 BASELINES = (
     *("store-all", "recompute-all", "dtr", "ap-chen-greedy", "chen-greedy", "ap-chen-sqrt"),

@@ -23,7 +23,8 @@ from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.milp.solution import ModelSolution, Progress
 from jettison.solvers.remat_graph.cuts.bounds import ModelBounds
 from jettison.solvers.remat_graph.cuts.model_runs import GraphModelRuns
-from tests.core.bound_runs import EXACT, SKIP
+from tests.core.bound_runs import EXACT
+from tests.tiny import SKIP
 
 PROBLEM = RematGraph(SKIP, 7)
 

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from jettison.instances.remat_graph.graph import Graph, Node
 from jettison.solvers.remat_graph.cuts.stage_excess import StageExcess
-
-# 3, 4, 1 and 1 bytes.
-SKIP = Graph(
-    "skip",
-    (
-        Node(name="a", duration_ns=2, output_bytes=3),
-        Node(name="b", duration_ns=1, output_bytes=4, inputs=("a",)),
-        Node(name="c", duration_ns=1, output_bytes=1, inputs=("b",)),
-        Node(name="d", duration_ns=1, output_bytes=1, inputs=("a", "c")),
-    ),
-)
+from tests.tiny import SKIP
 
 
 def test_first_computations_above_the_limit_are_named_worst_first() -> None:

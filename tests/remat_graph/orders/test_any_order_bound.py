@@ -20,10 +20,11 @@ from jettison.solvers.remat_graph.orders.bound_method import (
     MilestoneRounds,
     bound_any_order,
 )
-from tests.core.bound_runs import EXACT, SKIP, largest_ns, watched
+from tests.core.bound_runs import EXACT, largest_ns, watched
 from tests.drawing.graphs import graphs, tight
 from tests.remat_graph.oracles.brute_force import least_time_ns
 from tests.remat_graph.order_graphs import ONE_RESULT, THREE, TWO, interleaved
+from tests.tiny import SKIP
 
 
 @settings(max_examples=60)
