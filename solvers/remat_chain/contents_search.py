@@ -119,13 +119,10 @@ from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_chain.problem import RematChain
 from jettison.schedules.remat_chain.schedule import ChainSchedule
 from jettison.solvers import _kernels
+from jettison.solvers.core.params import Params
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.least_memory import chain_schedule
 
-# Without a time limit. About 80 bytes each on chains of at most 60 stages, and twice that on the
-# longest, what waits in the queue included.
-MOST_STATES = 20_000_000
-_BYTES_PER_STATE = 160
 # Their numbers have 32 bits.
 _MOST_NUMBERED = 2**32 - 2
 MOST_STAGES = _kernels.MOST_STAGES
@@ -139,6 +136,29 @@ _TERMINATIONS = {
 }
 
 Amounts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContentsParams(Params):
+    """Parameters of the search over contents: its memory.
+
+    Attributes
+    ----------
+    most_states
+        Most states of the search where no time limit ends it.
+    bytes_per_state
+        Memory of a state, counted where a time limit ends the search: about 80 bytes on chains of
+        at most 60 stages, and twice that on the longest, the queue included.
+    share_of_free_memory
+        Share of the free memory for the states, where a time limit ends the search.
+    """
+
+    most_states: int = 20_000_000
+    bytes_per_state: int = 160
+    share_of_free_memory: float = 0.5
+
+
+CONTENTS = ContentsParams()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +194,14 @@ def search_fastest(
     *,
     most_states: int | None = None,
     time_limit_s: float | None = None,
+    params: ContentsParams = CONTENTS,
 ) -> ContentsSearch:
     """Search for the fastest of all schedules that fit, or that fit and take less than a time.
 
     If there is none, the lower bound is that time; where no time was given, a value above the time
     of every schedule. Where no number of states is given, a time limit is used up to its end;
-    without one there are `MOST_STATES`. The time limit and Ctrl-C end the search with what is
-    proved by then.
+    without one `params` says how many there are. The time limit and Ctrl-C end the search with
+    what is proved by then.
 
     Raises
     ------
@@ -194,7 +215,7 @@ def search_fastest(
         *_sizes(chain),
         problem.memory_bytes,
         None if below_ns is None else below_ns - base_ns,
-        _budget(most_states, time_limit_s),
+        _budget(most_states, time_limit_s, params),
         time_limit_s,
     )
     return ContentsSearch(base_ns + lower, _schedule(sequence), states, _TERMINATIONS[end])
@@ -206,6 +227,7 @@ def search_smallest(
     *,
     most_states: int | None = None,
     time_limit_s: float | None = None,
+    params: ContentsParams = CONTENTS,
 ) -> ContentsSearch:
     """Search for the schedule of least peak, whatever its time, among peaks below `below_bytes`.
 
@@ -218,19 +240,20 @@ def search_smallest(
         If the chain has more than `MOST_STAGES` stages.
     """
     lower, _, sequence, states, end = _kernels.smallest_schedule(
-        *_sizes(chain), below_bytes, _budget(most_states, time_limit_s), time_limit_s
+        *_sizes(chain), below_bytes, _budget(most_states, time_limit_s, params), time_limit_s
     )
     return ContentsSearch(lower, _schedule(sequence), states, _TERMINATIONS[end])
 
 
-def _budget(most_states: int | None, time_limit_s: float | None) -> int:
+def _budget(most_states: int | None, time_limit_s: float | None, params: ContentsParams) -> int:
     """Return how many states a search may meet."""
     if most_states is not None:
         return most_states
     if time_limit_s is None or "SC_AVPHYS_PAGES" not in os.sysconf_names:
-        return MOST_STATES
+        return min(params.most_states, _MOST_NUMBERED)
     free_bytes = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return min(max(MOST_STATES, free_bytes // 2 // _BYTES_PER_STATE), _MOST_NUMBERED)
+    fitting = int(free_bytes * params.share_of_free_memory) // params.bytes_per_state
+    return min(max(params.most_states, fitting), _MOST_NUMBERED)
 
 
 def _sizes(chain: Chain) -> tuple[Amounts, Amounts, Amounts, Amounts]:

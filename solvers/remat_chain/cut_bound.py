@@ -42,21 +42,47 @@ from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
+from jettison.solvers.core.params import Params
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.least_memory import (
     least_memory_of_any_schedule,
     persistent_infeasibility,
 )
 
-# Steps of one knapsack function, 16 bytes each. Stages of a network are of few kinds, and their
-# sums of few sizes: step functions seldom get this long.
-MOST_STEPS = 20_000
-# The first, rough solution of the cut at the loss is to be quick.
-FEW_STEPS = 500
-# Share of its time that a search for schedules leaves for this bound.
-SHARE_OF_CUTS = 0.2
-
 Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CutBoundParams(Params):
+    """Parameters of cut-bound: the accuracy of its knapsacks.
+
+    Attributes
+    ----------
+    most_cut_steps
+        Most steps of a knapsack function of the cut bound, 16 bytes each; beyond, neighbours are
+        merged. Stages of a network are of few kinds: few functions get so long.
+    rough_cut_steps
+        Most steps in the first solution of the cut at the loss, which is to be quick.
+    """
+
+    most_cut_steps: int = 20_000
+    rough_cut_steps: int = 500
+
+
+@dataclass(frozen=True, kw_only=True)
+class BesideCutBoundParams(CutBoundParams):
+    """Parameters of the cut bound that a search for schedules adds to its own bounds.
+
+    Attributes
+    ----------
+    share_of_cuts
+        Least share of the time limit for the cut bound, which has all that is left over.
+    """
+
+    share_of_cuts: float = 0.2
+
+
+CUT_BOUND = CutBoundParams()
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +146,7 @@ class ChainCuts:
         self,
         chain: Chain,
         memory_bytes: int,
-        most_steps: int = MOST_STEPS,
+        most_steps: int = CUT_BOUND.most_cut_steps,
         poll: Callable[[], None] = lambda: None,
     ) -> None:
         count = len(chain)
@@ -186,7 +212,9 @@ class ChainCuts:
             self._knapsack = saved.or_else(dropped, self._most_bytes, self._most_steps)
 
 
-def bound_chain_cut(problem: RematChain, options: SolveOptions) -> Outcome:
+def bound_chain_cut(
+    problem: RematChain, options: SolveOptions, params: CutBoundParams = CUT_BOUND
+) -> Outcome:
     """Bound the time of every schedule by what each cut of the chain forces it to recompute.
 
     The cut at the last stage, which forces most, is solved first, without the bounds of the stages
@@ -208,35 +236,49 @@ def bound_chain_cut(problem: RematChain, options: SolveOptions) -> Outcome:
         )
     best_ns = 0
     below_ns = [0]
+
+    def proved() -> Bound:
+        return Bound(
+            time_ns=chain.base_time_ns + best_ns,
+            valid_for=ScheduleClass.ALL,
+            evidence=Evidence.EXACT,
+            method="cut-bound",
+        )
+
+    def tell() -> None:
+        if options.on_bound is not None:
+            options.on_bound(proved())
+
     with Ending() as ending:
         unknown_ns = [0] * len(chain)
-        rough = ChainCuts(chain, memory_bytes, FEW_STEPS)
+        rough = ChainCuts(chain, memory_bytes, params.rough_cut_steps)
         best_ns = rough.rerun_ns(len(chain), unknown_ns) or 0
-        cuts = ChainCuts(chain, memory_bytes, poll=clock.require_time)
+        tell()
+        cuts = ChainCuts(chain, memory_bytes, params.most_cut_steps, clock.require_time)
         best_ns = max(best_ns, cuts.rerun_ns(len(chain), unknown_ns) or 0)
         for number in range(1, len(chain) + 1):
             clock.require_time()
             below_ns.append(cuts.rerun_ns(number, below_ns) or 0)
-            best_ns = max(best_ns, below_ns[-1])
+            if below_ns[-1] > best_ns:
+                best_ns = below_ns[-1]
+                tell()
             if options.on_progress is not None:
                 options.on_progress(Progress(clock.seconds, None, chain.base_time_ns + best_ns))
-    bound = Bound(
-        time_ns=chain.base_time_ns + best_ns,
-        valid_for=ScheduleClass.ALL,
-        evidence=Evidence.EXACT,
-        method="cut-bound",
-    )
     return Outcome(
-        termination=ending.termination, bounds=(bound,), work={"cuts": len(below_ns) - 1}
+        termination=ending.termination, bounds=(proved(),), work={"cuts": len(below_ns) - 1}
     )
 
 
 def with_cut_bound(
-    outcome: Outcome, problem: RematChain, options: SolveOptions, clock: Clock
+    outcome: Outcome,
+    problem: RematChain,
+    options: SolveOptions,
+    clock: Clock,
+    params: BesideCutBoundParams,
 ) -> Outcome:
     """Add the cut bound to the outcome of a search.
 
-    It takes the time that the search has left over, or a fixed share of the limit if that is more.
+    It takes the time that the search has left over, or its share of the limit if that is more.
 
     Parameters
     ----------
@@ -246,12 +288,14 @@ def with_cut_bound(
         Those of the search.
     clock
         The clock that was started with the search.
+    params
+        The share, and the accuracy.
     """
     time_limit_s = options.time_limit_s
     if time_limit_s is not None:
-        time_limit_s = max(clock.left_s, SHARE_OF_CUTS * time_limit_s)
+        time_limit_s = max(clock.left_s, params.share_of_cuts * time_limit_s)
     options = replace(options.quiet(), time_limit_s=time_limit_s)
-    cuts = bound_chain_cut(problem, options)
+    cuts = bound_chain_cut(problem, options, params)
     interrupted = cuts.termination is Termination.INTERRUPTED
     return replace(
         outcome,

@@ -14,17 +14,32 @@ fits and is in the class, but need not be the best of the class: its value is no
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from jettison.instances.remat_chain.chain import Chain
 from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.params import Params
 from jettison.solvers.remat_chain.drop_needs import DropNeeds
 from jettison.solvers.remat_chain.rotor import ENTRY_BYTES, AskedMemories, Bracket
 
-# Limit on all tables of one program together.
-LARGEST_TABLES_BYTES = 4 * 2**30
+
+@dataclass(frozen=True, kw_only=True)
+class DropGridParams(Params):
+    """Parameters of the programs with drops on a grid: their memory.
+
+    Attributes
+    ----------
+    largest_drop_tables_bytes
+        Largest size of all tables of one program with drops together. Where four tables are larger
+        there are two, and where two are larger there is no such grid.
+    """
+
+    largest_drop_tables_bytes: int = 4 * 2**30
+
+
+DROP_GRID = DropGridParams()
 
 
 class Form(IntEnum):
@@ -40,11 +55,12 @@ def curve_with_drops(
     slots: int,
     time_limit_s: float | None = None,
     threads: int = 1,
+    params: DropGridParams = DROP_GRID,
 ) -> list[Bracket]:
     """Bracket the optimum with drops in several memories: two programs serve all of them.
 
-    Where four tables of so many slots take more than 4 GiB, the ceiling comes from two, and the
-    floor from four tables of as many slots as fit.
+    Where four tables of so many slots take more memory than they may, the ceiling comes from two,
+    and the floor from four tables of as many slots as fit.
 
     Parameters
     ----------
@@ -58,6 +74,8 @@ def curve_with_drops(
         Wall-clock seconds for both programs together.
     threads
         Threads that fill the tables; the answers do not depend on their number.
+    params
+        How much memory the tables may take.
 
     Returns
     -------
@@ -71,7 +89,7 @@ def curve_with_drops(
     TimeoutError
         If the time limit is reached.
     MemoryError
-        If the tables do not fit in memory, or two of them would take more than 4 GiB.
+        If the tables do not fit in memory, or two of them would take more than they may.
 
     Notes
     -----
@@ -81,19 +99,19 @@ def curve_with_drops(
     """
     clock = Clock(time_limit_s)
     asked = AskedMemories.of(chain, memories_bytes, slots)
-    if asked.slots > most_slots(chain, Form.TWO):
+    if asked.slots > most_slots(chain, Form.TWO, params):
         raise MemoryError
-    form = Form.FOUR if asked.slots <= most_slots(chain, Form.FOUR) else Form.TWO
+    form = Form.FOUR if asked.slots <= most_slots(chain, Form.FOUR, params) else Form.TWO
     asked = replace(asked, is_exact=asked.is_exact and form is Form.FOUR)
     return asked.bracketed(
         DropNeeds(chain),
-        min(asked.slots, most_slots(chain, Form.FOUR)),
+        min(asked.slots, most_slots(chain, Form.FOUR, params)),
         lambda down: _kernels.times_with_drops(Form.FOUR, *down, clock.left_s, threads),
         lambda given: _kernels.program_with_drops(form, *given, clock.left_s, threads),
     )
 
 
-def most_slots(chain: Chain, form: Form) -> int:
+def most_slots(chain: Chain, form: Form, params: DropGridParams = DROP_GRID) -> int:
     """Return the largest number of slots for which the tables of a chain are small enough."""
     rows = len(chain) * (len(chain) + 1) // 2
-    return LARGEST_TABLES_BYTES // (form * ENTRY_BYTES * rows) - 1
+    return params.largest_drop_tables_bytes // (form * ENTRY_BYTES * rows) - 1

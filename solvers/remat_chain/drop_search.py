@@ -56,6 +56,7 @@ The tables are bounded on grids and solved in exact bytes as those of rotor are;
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -64,6 +65,7 @@ from jettison.instances.remat_chain.chain import Chain
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_chain.schedule import ChainSchedule
 from jettison.solvers import _kernels
+from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.drop_needs import DropNeeds
@@ -72,7 +74,12 @@ from jettison.solvers.remat_chain.least_memory import (
     infeasibility_below,
     least_persistent_memory,
 )
-from jettison.solvers.remat_chain.rotor_exact import Effort, Search, search_persistent_optimum
+from jettison.solvers.remat_chain.rotor_exact import (
+    EXACT_SEARCH,
+    ExactSearchParams,
+    Search,
+    search_persistent_optimum,
+)
 
 
 @lru_cache(maxsize=8)
@@ -105,7 +112,8 @@ def fastest_with_drops(
     memory_bytes: int,
     options: SolveOptions,
     known: ChainSchedule | None = None,
-    effort: Effort | None = None,
+    params: ExactSearchParams = EXACT_SEARCH,
+    bound_of: Callable[[int], Bound] | None = None,
 ) -> tuple[Search, Termination] | None:
     """Return the fastest persistent schedule with drops, proved so unless a limit is reached.
 
@@ -116,11 +124,13 @@ def fastest_with_drops(
     memory_bytes
         The limit, the input included.
     options
-        Gap, time limit, and the callback for progress.
+        Gap, time limit, and the callbacks.
     known
         A schedule that fits; only faster ones are sought. None starts from one of least memory.
-    effort
+    params
         The first grid, and the memory that the tables may use.
+    bound_of
+        Makes a bound of its time, to be told; None where nobody is told of bounds.
 
     Returns
     -------
@@ -134,4 +144,6 @@ def fastest_with_drops(
         of_rotor, persistent = least_persistent_memory(chain)
         candidates = [sparing, persistent] if memory_bytes >= of_rotor else [sparing]
         known = min(candidates, key=lambda schedule: schedule.replay(chain).time_ns)
-    return search_persistent_optimum(DropNeeds(chain), memory_bytes, known, options, effort)
+    return search_persistent_optimum(
+        DropNeeds(chain), memory_bytes, known, options, params, bound_of
+    )

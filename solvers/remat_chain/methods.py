@@ -10,7 +10,7 @@ from jettison.solvers.remat_chain.baselines import (
     solve_recompute_all,
     solve_store_all,
 )
-from jettison.solvers.remat_chain.cut_bound import bound_chain_cut
+from jettison.solvers.remat_chain.cut_bound import CUT_BOUND, bound_chain_cut
 from jettison.solvers.remat_chain.revolve import solve_revolve
 from jettison.solvers.remat_chain.rotor import ROTOR, solve_rotor, solve_rotor_curve
 from jettison.solvers.remat_chain.rotor_drops import (
@@ -18,7 +18,7 @@ from jettison.solvers.remat_chain.rotor_drops import (
     solve_rotor_drops,
     solve_rotor_drops_curve,
 )
-from jettison.solvers.remat_chain.rotor_exact import ROTOR_EXACT, solve_rotor_exact
+from jettison.solvers.remat_chain.rotor_exact import EXACT_SEARCH, ROTOR_EXACT, solve_rotor_exact
 from jettison.solvers.remat_chain.unrestricted import UNRESTRICTED, solve_unrestricted
 
 METHODS: tuple[Method[RematChain], ...] = (
@@ -57,7 +57,7 @@ METHODS: tuple[Method[RematChain], ...] = (
         Promise.BOUND,
         "POFO's cut bound without offloading, carried on from cut to cut",
         "what each backward's memory forces to be computed again; holds for all schedules",
-        solve=bound_chain_cut,
+        solve=Tuned(bound_chain_cut, CUT_BOUND),
     ),
     Method(
         "store-all",
@@ -71,7 +71,7 @@ METHODS: tuple[Method[RematChain], ...] = (
         Promise.HEURISTIC,
         "Griewank and Walther 2008; RR-9302, Section 5.3",
         "the best schedule that checkpoints inputs of stages only",
-        solve=solve_revolve,
+        solve=Tuned(solve_revolve, EXACT_SEARCH),
     ),
     Method(
         "periodic",

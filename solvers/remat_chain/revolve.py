@@ -15,10 +15,12 @@ from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.least_memory import least_memory
 from jettison.solvers.remat_chain.needs import InputsOnlyNeeds
-from jettison.solvers.remat_chain.rotor_exact import refine
+from jettison.solvers.remat_chain.rotor_exact import EXACT_SEARCH, ExactSearchParams, refine
 
 
-def solve_revolve(problem: RematChain, options: SolveOptions) -> Outcome:
+def solve_revolve(
+    problem: RematChain, options: SolveOptions, params: ExactSearchParams = EXACT_SEARCH
+) -> Outcome:
     """Return the fastest schedule that checkpoints inputs only, if one fits."""
     needs = InputsOnlyNeeds(problem.instance)
     least = least_memory(needs)[0]
@@ -27,7 +29,7 @@ def solve_revolve(problem: RematChain, options: SolveOptions) -> Outcome:
             termination=Termination.COMPLETED,
             note=f"revolve needs {format_bytes(least)} ({least} bytes) on this instance",
         )
-    best, termination, slots = refine(needs, problem.memory_bytes, options)
+    best, termination, slots = refine(needs, problem.memory_bytes, options, params)
     return Outcome(
         termination=termination,
         schedule=best.schedule,

@@ -56,10 +56,9 @@ from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
-from jettison.solvers.core.params import Params
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.baselines import store_all_schedule
-from jettison.solvers.remat_chain.cut_bound import with_cut_bound
+from jettison.solvers.remat_chain.cut_bound import BesideCutBoundParams, with_cut_bound
 from jettison.solvers.remat_chain.least_memory import (
     chain_schedule,
     least_persistent_memory,
@@ -73,8 +72,8 @@ _NO_TIME_S = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class RotorParams(Params):
-    """Parameters of rotor: the fineness of its grids of memory.
+class RotorParams(BesideCutBoundParams):
+    """Parameters of rotor: the fineness of its grids of memory, and the cut bound beside them.
 
     Attributes
     ----------
@@ -416,7 +415,7 @@ def _refine(
         bounds=bounds if found.floor_ns else (),
         work={"slots": found.slots},
     )
-    return with_cut_bound(outcome, problem, options, clock)
+    return with_cut_bound(outcome, problem, options, clock, params)
 
 
 def fastest_known(chain: Chain, options: SolveOptions) -> ChainSchedule:

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
+from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_chain.problem import RematChain
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_chain.schedule import ChainSchedule
@@ -22,7 +24,6 @@ from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending, pass_interrupt_on
 from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
-from jettison.solvers.core.params import Params
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.baselines import (
     solve_chen_sqrt,
@@ -31,7 +32,7 @@ from jettison.solvers.remat_chain.baselines import (
     store_all_schedule,
 )
 from jettison.solvers.remat_chain.cut_bound import with_cut_bound
-from jettison.solvers.remat_chain.drop_grid import curve_with_drops
+from jettison.solvers.remat_chain.drop_grid import DropGridParams, curve_with_drops
 from jettison.solvers.remat_chain.drop_search import (
     fastest_with_drops,
     infeasibility_with_drops,
@@ -41,20 +42,20 @@ from jettison.solvers.remat_chain.least_memory import least_persistent_memory
 from jettison.solvers.remat_chain.needs import ChainNeeds
 from jettison.solvers.remat_chain.revolve import solve_revolve
 from jettison.solvers.remat_chain.rotor import (
-    ROTOR,
     Bracket,
+    RotorParams,
     persistent_bracket,
     refine_on_grids,
     solve_on_one_table,
 )
-from jettison.solvers.remat_chain.rotor_exact import refine
+from jettison.solvers.remat_chain.rotor_exact import ExactSearchParams, refine
 
 _NO_TIME_S = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class DropsParams(Params):
-    """Parameters of rotor-drops: lengths of chains for its programs, and its grids.
+class DropsParams(ExactSearchParams, DropGridParams, RotorParams):
+    """Parameters of rotor-drops: lengths of chains for its programs, and their grids.
 
     Attributes
     ----------
@@ -64,8 +65,6 @@ class DropsParams(Params):
     most_exact_stages
         Longest chain with an exact program: for longer ones 2 GiB hold no first grid that is fine
         enough to drop much.
-    first_slots
-        Slots of the first grid; each further grid has twice as many.
     share_of_starts
         Share of the remaining time for each search for a first schedule.
     """
@@ -74,7 +73,6 @@ class DropsParams(Params):
 
     most_stages_at_once: int = 120
     most_exact_stages: int = 350
-    first_slots: int = ROTOR.first_slots
     share_of_starts: float = 0.25
 
 
@@ -103,21 +101,31 @@ class _Known:
             if self.options.on_schedule is not None:
                 self.options.on_schedule(schedule, replay)
 
+    def prove(self, floor_ns: int) -> None:
+        """Keep a bound if it is larger."""
+        if floor_ns > self.floor_ns:
+            self.floor_ns = floor_ns
+            if self.options.on_bound is not None:
+                self.options.on_bound(_bound(floor_ns))
+
     def outcome(self, termination: Termination) -> Outcome:
         """Return the best schedule and bound as an outcome."""
-        bound = Bound(
-            time_ns=self.floor_ns,
-            valid_for=ScheduleClass.PERSISTENT_WITH_DROPS,
-            evidence=Evidence.EXACT,
-            method="rotor-drops",
-        )
         work = {"slots": self.slots, "states": self.states}
         return Outcome(
             termination=termination,
             schedule=self.schedule,
-            bounds=(bound,) if self.floor_ns else (),
+            bounds=(_bound(self.floor_ns),) if self.floor_ns else (),
             work={name: count for name, count in work.items() if count},
         )
+
+
+def _bound(time_ns: int) -> Bound:
+    return Bound(
+        time_ns=time_ns,
+        valid_for=ScheduleClass.PERSISTENT_WITH_DROPS,
+        evidence=Evidence.EXACT,
+        method="rotor-drops",
+    )
 
 
 def solve_rotor_drops(
@@ -144,12 +152,17 @@ def solve_rotor_drops_curve(
     limit holds for the table, and again for each memory after it.
     """
 
+    def table(
+        chain: Chain, memories: Sequence[int], slots: int, limit_s: float | None, threads: int
+    ) -> list[Bracket]:
+        return curve_with_drops(chain, memories, slots, limit_s, threads, params)
+
     def go_on(problem: RematChain, options: SolveOptions, first: Bracket | None) -> Outcome:
         return _solve(problem, options, first, params)
 
     fewest = params.most_stages_at_once + 1
     slots = params.first_slots
-    return solve_on_one_table(problems, options, curve_with_drops, go_on, fewest, slots)
+    return solve_on_one_table(problems, options, table, go_on, fewest, slots)
 
 
 def _solve(
@@ -173,7 +186,7 @@ def _solve(
         for schedule in _starts(problem, options, clock, params):
             known.offer(schedule)
         ending.termination = _search(known, options, clock, first, params)
-    return with_cut_bound(known.outcome(ending.termination), problem, options, clock)
+    return with_cut_bound(known.outcome(ending.termination), problem, options, clock, params)
 
 
 def _starts(
@@ -198,20 +211,26 @@ def _starts(
     if len(chain) > params.most_stages_at_once:
         try:
             of_rotor = persistent_bracket(
-                chain, memory_bytes, params.first_slots, clock.left_s, options.threads
+                chain,
+                memory_bytes,
+                params.first_slots,
+                clock.left_s,
+                options.threads,
+                params.largest_table_bytes,
             )
         except (TimeoutError, MemoryError):
             of_rotor = Bracket(None, None, is_exact=False)
         if of_rotor.schedule is not None:
             yield of_rotor.schedule
-    for start in (solve_recompute_all, solve_chen_sqrt, solve_periodic, solve_revolve):
+    revolve = partial(solve_revolve, params=params)
+    for start in (solve_recompute_all, solve_chen_sqrt, solve_periodic, revolve):
         outcome = start(problem, hurried())
         if outcome.schedule is not None:
             assert isinstance(outcome.schedule, ChainSchedule)
             yield outcome.schedule
         pass_interrupt_on(outcome.termination)
     if len(chain) <= params.most_exact_stages and memory_bytes >= least_persistent_memory(chain)[0]:
-        search, termination, _ = refine(ChainNeeds(chain), memory_bytes, hurried())
+        search, termination, _ = refine(ChainNeeds(chain), memory_bytes, hurried(), params)
         yield search.schedule
         pass_interrupt_on(termination)
 
@@ -234,17 +253,29 @@ def _search(
 
     def remaining() -> SolveOptions:
         limit_s = None if options.time_limit_s is None else max(clock.left_s, _NO_TIME_S)
-        return replace(options, time_limit_s=limit_s, on_progress=tell)
+        return replace(
+            options,
+            time_limit_s=limit_s,
+            on_progress=tell,
+            on_schedule=lambda schedule, _: known.offer(schedule),
+        )
 
     def bracket_at(slots: int, left_s: float) -> Bracket:
         """Solve with drops, and without them on a grid twice as fine, which costs a quarter."""
-        bracket = curve_with_drops(chain, [memory_bytes], slots, left_s, options.threads)[0]
-        known.floor_ns = max(known.floor_ns, bracket.floor_ns or 0)
+        bracket = curve_with_drops(chain, [memory_bytes], slots, left_s, options.threads, params)[0]
+        known.prove(bracket.floor_ns or 0)
         known.offer(bracket.schedule)
         known.slots = slots
         if not bracket.is_exact:
             left_s = max(clock.left_s, _NO_TIME_S)
-            finer = persistent_bracket(chain, memory_bytes, 2 * slots, left_s, options.threads)
+            finer = persistent_bracket(
+                chain,
+                memory_bytes,
+                2 * slots,
+                left_s,
+                options.threads,
+                params.largest_table_bytes,
+            )
             known.offer(finer.schedule)
         return replace(bracket, schedule=known.schedule)
 
@@ -261,17 +292,17 @@ def _search(
             return Termination.TIME_LIMIT
         except MemoryError:
             bracket = Bracket(None, None, is_exact=False)
-        known.floor_ns = max(known.floor_ns, bracket.floor_ns or 0)
+        known.prove(bracket.floor_ns or 0)
         known.offer(bracket.schedule)
         if is_settled(bracket):
             closed = bracket.is_exact or known.time_ns == known.floor_ns
             return Termination.COMPLETED if closed else Termination.GAP_REACHED
     if len(chain) <= params.most_exact_stages:
-        found = fastest_with_drops(chain, memory_bytes, remaining(), known.schedule)
+        found = fastest_with_drops(chain, memory_bytes, remaining(), known.schedule, params, _bound)
         assert found is not None
         search, termination = found
         known.offer(search.schedule)
-        known.floor_ns = max(known.floor_ns, search.lower_bound_ns)
+        known.prove(search.lower_bound_ns)
         known.slots, known.states = max(known.slots, search.slots), search.states
         if termination is not Termination.MEMORY_LIMIT:
             return termination
@@ -279,6 +310,6 @@ def _search(
         bracket_at, chain, known.schedule, first, remaining(), clock, params.first_slots
     )
     known.offer(refined.schedule)
-    known.floor_ns = max(known.floor_ns, refined.floor_ns)
+    known.prove(refined.floor_ns)
     known.slots = max(known.slots, refined.slots)
     return refined.termination

@@ -27,7 +27,9 @@ reachable memory sizes is known; ``benchmarks/exact_search.py`` measures it. Bey
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -48,37 +50,69 @@ from jettison.solvers.remat_chain.least_memory import (
     persistent_infeasibility,
 )
 from jettison.solvers.remat_chain.needs import ChainNeeds
-from jettison.solvers.remat_chain.rotor import fastest_known, solve_rotor
-
-# Limit on all tables of the search together.
-MOST_BYTES = 2 * 2**30
-# The most slots that the kernel can count. In practice a few thousand suffice.
-MOST_SLOTS = 2**28
-# The first grid: coarse enough to be cheap, for it is the only one that has to hold everything, and
-# fine enough to drop most of it. Where inputs take less than a slot, almost nothing is dropped.
-FEWEST_SLOTS = 64
-SLOTS_PER_INPUT = 2
-SLOTS_PER_STAGE = 1.5
+from jettison.solvers.remat_chain.rotor import RotorParams, fastest_known, solve_rotor
 
 
 @dataclass(frozen=True, kw_only=True)
-class RotorExactParams(Params):
-    """Limits of the exact search.
+class SearchGridParams(Params):
+    """Parameters of the exact search: its first grid and its limits; its optimum is the same.
+
+    The first grid should be coarse enough to be cheap, for it is the only one that has to hold
+    everything, and fine enough to drop most of it.
+
+    Attributes
+    ----------
+    first_search_slots
+        Slots of the first grid of the exact search; 0 for as many as suit sizes and memory.
+    fewest_search_slots
+        Fewest slots of that grid, where they are to suit.
+    search_slots_per_stage
+        Most slots of that grid for each stage of the chain, where they are to suit.
+    most_search_slots
+        Slots of the finest grid of the exact search; what is left after it is solved in exact
+        bytes. In practice a few thousand suffice.
+    most_search_bytes
+        Largest size of all tables of the exact search together.
+    """
+
+    at_least: ClassVar[Mapping[str, float]] = {"first_search_slots": 0}
+
+    first_search_slots: int = 0
+    fewest_search_slots: int = 64
+    search_slots_per_stage: float = 1.5
+    most_search_slots: int = 2**28
+    most_search_bytes: int = 2 * 2**30
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExactSearchParams(SearchGridParams):
+    """Parameters of the exact search of a whole chain.
+
+    Attributes
+    ----------
+    search_slots_per_input
+        Slots of that grid that an input of mean size takes. Where inputs take less than a slot,
+        almost nothing is dropped.
+    """
+
+    search_slots_per_input: int = 2
+
+
+EXACT_SEARCH = ExactSearchParams()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RotorExactParams(ExactSearchParams, RotorParams):
+    """Parameters of rotor-exact: its search, and grids of rotor on the longest chains.
 
     Attributes
     ----------
     most_stages
         On longer chains the first grid that fits in memory is too coarse to drop anything; `rotor`
         is asked in its place.
-    most_slots
-        Slots of the finest grid; what is left after it is solved in exact bytes.
-    most_bytes
-        Of all tables together.
     """
 
     most_stages: int = 700
-    most_slots: int = MOST_SLOTS
-    most_bytes: int = MOST_BYTES
 
 
 ROTOR_EXACT = RotorExactParams()
@@ -112,31 +146,13 @@ class Search:
     is_complete: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """First grid and limits of a search; the optimum does not depend on them.
-
-    Attributes
-    ----------
-    first_slots
-        Slots of the first grid; None for as many as suit the sizes and the memory.
-    most_slots
-        Slots of the finest grid; what is left after it is solved in exact bytes.
-    most_bytes
-        Limit on all tables together.
-    """
-
-    first_slots: int | None = None
-    most_slots: int = MOST_SLOTS
-    most_bytes: int = MOST_BYTES
-
-
 def search_persistent_optimum(
     needs: ChainNeeds,
     memory_bytes: int,
     known: ChainSchedule,
     options: SolveOptions,
-    effort: Effort | None = None,
+    params: ExactSearchParams = EXACT_SEARCH,
+    bound_of: Callable[[int], Bound] | None = None,
 ) -> tuple[Search, Termination]:
     """Narrow the bracket around the optimum, grid after grid; return it and why the search ended.
 
@@ -149,12 +165,13 @@ def search_persistent_optimum(
     known
         A schedule that fits; only faster ones are sought.
     options
-        Gap, time limit, and the callback for progress.
-    effort
+        Gap, time limit, and the callbacks.
+    params
         The first grid, and the memory that the tables may use.
+    bound_of
+        Makes a bound of its time, to be told; None where nobody is told of bounds.
     """
     clock = Clock(options.time_limit_s)
-    effort = effort or Effort()
     chain = needs.chain
     best = Search(
         lower_bound_ns=chain.base_time_ns,
@@ -165,11 +182,15 @@ def search_persistent_optimum(
         is_complete=False,
     )
     with Ending() as ending:
-        search = _start(needs, memory_bytes, best.time_ns, effort)
+        search = _start(needs, memory_bytes, best.time_ns, params)
         while True:
             with Ending() as refining:
                 search.refine(None if options.time_limit_s is None else clock.left_s)
-            best = _bracket(search, best)
+            before, best = best, _bracket(search, best)
+            if options.on_schedule is not None and best.time_ns < before.time_ns:
+                options.on_schedule(best.schedule, best.schedule.replay(chain, memory_bytes))
+            if options.on_bound is not None and bound_of is not None:
+                options.on_bound(bound_of(best.lower_bound_ns))
             if options.on_progress is not None:
                 options.on_progress(Progress(clock.seconds, best.time_ns, best.lower_bound_ns))
             if best.is_complete:
@@ -182,7 +203,10 @@ def search_persistent_optimum(
 
 
 def refine(
-    needs: ChainNeeds, memory_bytes: int, options: SolveOptions
+    needs: ChainNeeds,
+    memory_bytes: int,
+    options: SolveOptions,
+    params: ExactSearchParams = EXACT_SEARCH,
 ) -> tuple[Search, Termination, int]:
     """Search from the schedule of least memory; return the result, why it ended, and the slots.
 
@@ -193,10 +217,12 @@ def refine(
     memory_bytes
         The limit, the input included; at least the least memory that meets the thresholds.
     options
-        Gap, time limit, and the callback for progress.
+        Gap, time limit, and the callbacks.
+    params
+        The first grid, and the memory that the tables may use.
     """
     known = least_memory(needs)[1]
-    best, termination = search_persistent_optimum(needs, memory_bytes, known, options)
+    best, termination = search_persistent_optimum(needs, memory_bytes, known, options, params)
     return best, termination, best.slots
 
 
@@ -218,32 +244,33 @@ def solve_rotor_exact(
     if refusal is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refusal)
     if len(problem.instance) > params.most_stages:
-        return solve_rotor(problem, options)
+        return solve_rotor(problem, options, params)
     clock = Clock(options.time_limit_s)
     needs = ChainNeeds(problem.instance)
-    effort = Effort(most_slots=params.most_slots, most_bytes=params.most_bytes)
     known = fastest_known(problem.instance, options)
     best, termination = search_persistent_optimum(
-        needs, problem.memory_bytes, known, options, effort
+        needs, problem.memory_bytes, known, options, params, _bound
     )
     outcome = Outcome(
         termination=termination,
         schedule=best.schedule,
-        bounds=(
-            Bound(
-                time_ns=best.lower_bound_ns,
-                valid_for=ScheduleClass.PERSISTENT,
-                evidence=Evidence.EXACT,
-                method="rotor-exact",
-            ),
-        ),
+        bounds=(_bound(best.lower_bound_ns),),
         work={"slots": best.slots, "states": best.states},
     )
-    return with_cut_bound(outcome, problem, options, clock)
+    return with_cut_bound(outcome, problem, options, clock, params)
+
+
+def _bound(time_ns: int) -> Bound:
+    return Bound(
+        time_ns=time_ns,
+        valid_for=ScheduleClass.PERSISTENT,
+        evidence=Evidence.EXACT,
+        method="rotor-exact",
+    )
 
 
 def _start(
-    needs: ChainNeeds, memory_bytes: int, known_ns: int, effort: Effort
+    needs: ChainNeeds, memory_bytes: int, known_ns: int, params: ExactSearchParams
 ) -> _kernels.PersistentSearch:
     chain = needs.chain
     available = memory_bytes - chain.input_bytes
@@ -252,9 +279,7 @@ def _start(
     scale = 1
     if available == 0:
         available, scale = 1, 2
-    first_slots = effort.first_slots
-    if first_slots is None:
-        first_slots = _first_slots(needs, available, effort.most_bytes)
+    first_slots = params.first_search_slots or _first_slots(needs, available, params)
     times = np.array([(stage.forward_ns, stage.backward_ns) for stage in chain], dtype=np.int64)
     return _kernels.PersistentSearch(
         np.ascontiguousarray(times[:, 0]),
@@ -266,12 +291,12 @@ def _start(
         available,
         known_ns,
         first_slots,
-        effort.most_slots,
-        effort.most_bytes,
+        params.most_search_slots,
+        params.most_search_bytes,
     )
 
 
-def _first_slots(needs: ChainNeeds, available: int, most_bytes: int) -> int:
+def _first_slots(needs: ChainNeeds, available: int, params: ExactSearchParams) -> int:
     """Return the first number of slots: an input of mean size takes two, where limits allow it.
 
     Two tables with that many, at 4 bytes an entry, take at most three quarters of the memory; so do
@@ -280,9 +305,11 @@ def _first_slots(needs: ChainNeeds, available: int, most_bytes: int) -> int:
     count = len(needs.chain)
     kinds = needs.forward_all.size // count**2
     total = int(needs.input_bytes.sum(dtype=object))
-    wanted = SLOTS_PER_INPUT * count * available // max(total, 1)
-    wanted = max(FEWEST_SLOTS, min(wanted, int(SLOTS_PER_STAGE * count)))
-    return max(1, min(wanted, 3 * most_bytes // (16 * kinds * count * (count + 1))))
+    wanted = params.search_slots_per_input * count * available // max(total, 1)
+    wanted = max(
+        params.fewest_search_slots, min(wanted, int(params.search_slots_per_stage * count))
+    )
+    return max(1, min(wanted, 3 * params.most_search_bytes // (16 * kinds * count * (count + 1))))
 
 
 def _bracket(search: _kernels.PersistentSearch, before: Search) -> Search:

@@ -18,12 +18,7 @@ from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.remat_chain.least_memory import chain_schedule
 from jettison.solvers.remat_chain.needs import ChainNeeds
-from jettison.solvers.remat_chain.rotor_exact import (
-    FEWEST_SLOTS,
-    MOST_BYTES,
-    MOST_SLOTS,
-    SLOTS_PER_STAGE,
-)
+from jettison.solvers.remat_chain.rotor_exact import EXACT_SEARCH, SearchGridParams
 
 
 def subchain_operations(
@@ -32,6 +27,7 @@ def subchain_operations(
     last: int,
     available_bytes: int,
     time_limit_s: float | None = None,
+    params: SearchGridParams = EXACT_SEARCH,
 ) -> tuple[ChainOperation, ...] | None:
     r"""Return the operations from the first forward to the last backward of some stages.
 
@@ -45,6 +41,8 @@ def subchain_operations(
         The memory for all but the input of stage `first`; the gradient of stage `last` counts.
     time_limit_s
         Wall-clock seconds for the search.
+    params
+        The first grid, and the memory that the tables may use.
 
     Returns
     -------
@@ -74,9 +72,10 @@ def subchain_operations(
             *thresholds,
             available_bytes,
             sum(_duration_ns(operation, stages) for operation in known),
-            max(FEWEST_SLOTS, int(SLOTS_PER_STAGE * len(stages))),
-            MOST_SLOTS,
-            MOST_BYTES,
+            params.first_search_slots
+            or max(params.fewest_search_slots, int(params.search_slots_per_stage * len(stages))),
+            params.most_search_slots,
+            params.most_search_bytes,
         )
         faster = _sequence(search, time_limit_s)
     return tuple(

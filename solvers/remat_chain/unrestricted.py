@@ -24,7 +24,6 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.gap import most_open_ns
 from jettison.solvers.core.outcome import Infeasibility, Outcome, Progress, SolveOptions
-from jettison.solvers.core.params import Params
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.baselines import (
     solve_chen_sqrt,
@@ -34,7 +33,7 @@ from jettison.solvers.remat_chain.baselines import (
 )
 from jettison.solvers.remat_chain.contents_search import (
     MOST_STAGES,
-    MOST_STATES,
+    ContentsParams,
     ContentsSearch,
     search_fastest,
     search_smallest,
@@ -42,12 +41,12 @@ from jettison.solvers.remat_chain.contents_search import (
 from jettison.solvers.remat_chain.drop_search import least_memory_with_drops
 from jettison.solvers.remat_chain.least_memory import least_memory_of_any_schedule
 from jettison.solvers.remat_chain.revolve import solve_revolve
-from jettison.solvers.remat_chain.rotor_drops import solve_rotor_drops
+from jettison.solvers.remat_chain.rotor_drops import DropsParams, solve_rotor_drops
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnrestrictedParams(Params):
-    """Parameters of unrestricted: limits of the search over all schedules.
+class UnrestrictedParams(ContentsParams, DropsParams):
+    """Parameters of unrestricted: limits of the search over all schedules, and its program.
 
     Attributes
     ----------
@@ -55,15 +54,15 @@ class UnrestrictedParams(Params):
         Most states of the search before the program with drops, about a second.
     few_stages
         Longest chain with a search before the program.
-    most_states
-        Most states of the search after the program, where no time limit ends it.
+    share_of_program
+        Share of the remaining time for the program, where a search comes after it.
     most_stages
         Longest chain with a search after the program.
     """
 
     few_states: int = 200_000
     few_stages: int = 100
-    most_states: int = MOST_STATES
+    share_of_program: float = 0.5
     most_stages: int = MOST_STAGES
 
 
@@ -108,18 +107,22 @@ class _Known:
         """Whether the bound for all schedules meets the time."""
         return self.time_ns is not None and self.lower_bound_ns >= self.time_ns
 
-    def outcome(self, termination: Termination) -> Outcome:
-        """Return all that is known as an outcome."""
-        bound = Bound(
+    @property
+    def bound(self) -> Bound:
+        """The bound for all schedules."""
+        return Bound(
             time_ns=self.lower_bound_ns,
             valid_for=ScheduleClass.ALL,
             evidence=Evidence.EXACT,
             method="unrestricted",
         )
+
+    def outcome(self, termination: Termination) -> Outcome:
+        """Return all that is known as an outcome."""
         return Outcome(
             termination=Termination.COMPLETED if self.is_optimal else termination,
             schedule=self.schedule,
-            bounds=(bound, *self.bounds),
+            bounds=(self.bound, *self.bounds),
             work={"states": self.states},
             note=None if self.schedule else "no schedule was found before the end of the search",
         )
@@ -163,17 +166,17 @@ def _search_beside_program(
     """Find the best persistent schedule, then search for one faster by more than the gap."""
     problem = known.problem
     can_search = len(problem.instance) <= params.most_stages
-    share = 0.5 if can_search else 1.0
+    share = params.share_of_program if can_search else 1.0
     limit_s = None if math.isinf(clock.left_s) else max(share * clock.left_s, 1e-3)
     program_options = replace(options, gap=0, time_limit_s=limit_s)
-    program = solve_rotor_drops(problem, program_options)
+    program = solve_rotor_drops(problem, program_options, params)
     known = known.with_schedule(program.schedule)
     known = replace(known, bounds=program.bounds)
     if program.termination is Termination.INTERRUPTED:
         return known.outcome(Termination.INTERRUPTED)
     if not program.termination.is_regular:
         # A program that stopped early may be behind the baselines.
-        known = known.with_schedule(solve_revolve(problem, program_options).schedule)
+        known = known.with_schedule(solve_revolve(problem, program_options, params).schedule)
     lower_ns = [item.time_ns for item in program.bounds if item.valid_for is ScheduleClass.ALL]
     known = replace(known, lower_bound_ns=max([known.lower_bound_ns, *lower_ns]))
     _tell(known, options, clock)
@@ -190,8 +193,7 @@ def _search_beside_program(
     if known.time_ns is not None:
         base_ns = problem.instance.base_time_ns
         below_ns = known.time_ns - most_open_ns(options.gap, known.time_ns, base_ns)
-    most_states = _most_states(params, clock)
-    found = search_fastest(problem, below_ns, most_states=most_states, time_limit_s=_left(clock))
+    found = search_fastest(problem, below_ns, time_limit_s=_left(clock), params=params)
     known = known.with_search(found)
     _tell(known, options, clock)
     return _ended(known, found, options, clock, params)
@@ -241,22 +243,18 @@ def _smallest(problem: RematChain, clock: Clock, params: UnrestrictedParams) -> 
         return ContentsSearch(least_bytes, schedule, 0, Termination.COMPLETED)
     if len(chain) > params.most_stages:
         return ContentsSearch(least_bytes, None, 0, Termination.NODE_LIMIT)
-    most_states = _most_states(params, clock)
-    found = search_smallest(
-        chain, persistent_bytes, most_states=most_states, time_limit_s=_left(clock)
-    )
+    found = search_smallest(chain, persistent_bytes, time_limit_s=_left(clock), params=params)
     return found if found.schedule else replace(found, schedule=schedule)
 
 
 def _tell(known: _Known, options: SolveOptions, clock: Clock) -> None:
+    if options.on_schedule is not None and known.schedule is not None:
+        options.on_schedule(known.schedule, known.schedule.replay(known.problem.instance))
+    if options.on_bound is not None:
+        options.on_bound(known.bound)
     if options.on_progress is not None:
         options.on_progress(Progress(clock.seconds, known.time_ns, known.lower_bound_ns))
 
 
 def _left(clock: Clock) -> float | None:
     return None if math.isinf(clock.left_s) else clock.left_s
-
-
-def _most_states(params: UnrestrictedParams, clock: Clock) -> int | None:
-    """Return the limit of a search without a time limit; None where time and memory end it."""
-    return params.most_states if math.isinf(clock.left_s) else None

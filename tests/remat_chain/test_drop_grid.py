@@ -13,8 +13,13 @@ from jettison.instances.remat_chain.chain import Chain
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers import _kernels
 from jettison.solvers.core.outcome import SolveOptions
-from jettison.solvers.remat_chain import drop_grid
-from jettison.solvers.remat_chain.drop_grid import Form, curve_with_drops, most_slots
+from jettison.solvers.remat_chain.drop_grid import (
+    DROP_GRID,
+    DropGridParams,
+    Form,
+    curve_with_drops,
+    most_slots,
+)
 from jettison.solvers.remat_chain.drop_needs import DropNeeds
 from jettison.solvers.remat_chain.drop_search import fastest_with_drops, least_memory_with_drops
 from jettison.solvers.remat_chain.rotor import (
@@ -49,18 +54,18 @@ def exact_ns(chain: Chain, memory_bytes: int) -> int | None:
 
 
 @pytest.mark.parametrize("form", list(Form))
-def test_floor_exact_and_ceiling_stand_in_this_order(
-    form: Form, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_floor_exact_and_ceiling_stand_in_this_order(form: Form) -> None:
     generator = random.Random(form)
     ceilings = apart = 0
     for chain, memories in drawn(25, 5):
         slots = generator.choice((1, 3, 10, 50, 500))
+        params = DROP_GRID
         if form is Form.TWO:
             # Four tables of half as many slots fit, of which the floor then comes.
             rows = len(chain) * (len(chain) + 1) // 2
-            monkeypatch.setattr(drop_grid, "LARGEST_TABLES_BYTES", 32 * rows * (slots // 2 + 2))
-        brackets = curve_with_drops(chain, memories, slots, threads=generator.randint(1, 3))
+            params = DropGridParams(largest_drop_tables_bytes=32 * rows * (slots // 2 + 2))
+        threads = generator.randint(1, 3)
+        brackets = curve_with_drops(chain, memories, slots, threads=threads, params=params)
         for memory_bytes, bracket in zip(memories, brackets, strict=True):
             best = exact_ns(chain, memory_bytes)
             if best is None:

@@ -19,7 +19,7 @@ from jettison.solvers.remat_chain.drop_search import (
 )
 from jettison.solvers.remat_chain.least_memory import least_persistent_memory
 from jettison.solvers.remat_chain.rotor import persistent_bracket
-from jettison.solvers.remat_chain.rotor_exact import Effort, Search
+from jettison.solvers.remat_chain.rotor_exact import EXACT_SEARCH, ExactSearchParams, Search
 from tests.drawing.chains import random_chain
 from tests.remat_chain.oracles.brute_force import fastest_in, fastest_persistent, persistent_front
 from tests.remat_chain.oracles.drop_recurrence import Reading, time_by_recurrence
@@ -78,9 +78,11 @@ EARLY_RETURN = chain_of(
 )
 
 
-def optimum(chain: Chain, memory_bytes: int, effort: Effort | None = None) -> Search | None:
+def optimum(
+    chain: Chain, memory_bytes: int, params: ExactSearchParams = EXACT_SEARCH
+) -> Search | None:
     """Solve, and have the schedule judged."""
-    found = fastest_with_drops(chain, memory_bytes, WITHOUT_LIMIT, effort=effort)
+    found = fastest_with_drops(chain, memory_bytes, WITHOUT_LIMIT, params=params)
     if found is None:
         return None
     search, termination = found
@@ -105,8 +107,11 @@ def test_every_optimum_is_that_of_the_class_and_no_better_than_that_of_all_sched
         of_all = trade_off_with_drops(chain) if len(chain) <= 4 else ()
         for memory_bytes in {peak + more for peak, _ in of_class for more in (-1, 0)}:
             expected = next((time for peak, time in of_class if peak <= memory_bytes), None)
-            effort = Effort(generator.choice((1, 3, 50)), generator.choice((1, 64, 2**28)))
-            found = optimum(chain, memory_bytes, effort)
+            params = ExactSearchParams(
+                first_search_slots=generator.choice((1, 3, 50)),
+                most_search_slots=generator.choice((1, 64, 2**28)),
+            )
+            found = optimum(chain, memory_bytes, params)
             assert (found and found.time_ns) == expected
             assert time_by_recurrence(chain, memory_bytes) == expected
             if found is None:

@@ -21,7 +21,7 @@ from jettison.solvers.remat_chain.least_memory import least_memory, least_persis
 from jettison.solvers.remat_chain.needs import ChainNeeds, InputsOnlyNeeds
 from jettison.solvers.remat_chain.rotor import persistent_bracket
 from jettison.solvers.remat_chain.rotor_exact import (
-    Effort,
+    ExactSearchParams,
     Search,
     search_persistent_optimum,
     solve_rotor_exact,
@@ -88,11 +88,15 @@ def scaled(chain: Chain, factor: int) -> Chain:
     return replace(chain, input_bytes=factor * chain.input_bytes, stages=stages)
 
 
+def first_grid(slots: int, most_slots: int = 2**28) -> ExactSearchParams:
+    return ExactSearchParams(first_search_slots=slots, most_search_slots=most_slots)
+
+
 def search(chain: Chain, memory_bytes: int, first_slots: int, most_slots: int = 2**28) -> Search:
     """Search to the end, and check what every search that comes to its end has to satisfy."""
     known = least_persistent_memory(chain)[1]
     found, termination = search_persistent_optimum(
-        ChainNeeds(chain), memory_bytes, known, WITHOUT_LIMIT, Effort(first_slots, most_slots)
+        ChainNeeds(chain), memory_bytes, known, WITHOUT_LIMIT, first_grid(first_slots, most_slots)
     )
     assert termination is Termination.COMPLETED
     assert found.is_complete
@@ -301,7 +305,7 @@ def test_checkpoints_of_inputs_only_are_searched_to_the_end_too() -> None:
     needs = InputsOnlyNeeds(chain)
     memory_bytes = RematChain(chain, "alpha=0.1").memory_bytes
     found, termination = search_persistent_optimum(
-        needs, memory_bytes, least_memory(needs)[1], WITHOUT_LIMIT, Effort(20)
+        needs, memory_bytes, least_memory(needs)[1], WITHOUT_LIMIT, first_grid(20)
     )
     assert termination is Termination.COMPLETED
     assert found.time_ns >= search(chain, memory_bytes, 64).time_ns
@@ -314,7 +318,7 @@ def test_the_bracket_narrows_from_grid_to_grid() -> None:
     options = SolveOptions(time_limit_s=None, gap=0, on_progress=seen.append)
     known = least_persistent_memory(chain)[1]
     found, _ = search_persistent_optimum(
-        ChainNeeds(chain), memory_bytes, known, options, Effort(20)
+        ChainNeeds(chain), memory_bytes, known, options, first_grid(20)
     )
     assert len(seen) > 2
     lower = [progress.lower_bound_ns or 0 for progress in seen]
@@ -355,7 +359,11 @@ def test_a_memory_limit_leaves_a_bracket_around_the_optimum(most_bytes: int) -> 
     known = least_persistent_memory(chain)[1]
     optimum = search(chain, memory_bytes, 64).time_ns
     stopped, termination = search_persistent_optimum(
-        ChainNeeds(chain), memory_bytes, known, WITHOUT_LIMIT, Effort(10, most_bytes=most_bytes)
+        ChainNeeds(chain),
+        memory_bytes,
+        known,
+        WITHOUT_LIMIT,
+        ExactSearchParams(first_search_slots=10, most_search_bytes=most_bytes),
     )
     assert termination is Termination.MEMORY_LIMIT
     assert not stopped.is_complete
@@ -380,7 +388,7 @@ def test_an_interruption_leaves_the_bracket_of_the_grids_before() -> None:
         problem.memory_bytes,
         least_persistent_memory(chain)[1],
         SolveOptions(time_limit_s=None, gap=0, on_progress=interrupt_soon),
-        Effort(20),
+        first_grid(20),
     )
     assert termination is Termination.INTERRUPTED
     assert found.lower_bound_ns >= (seen[0].lower_bound_ns or 0) > chain.base_time_ns

@@ -10,12 +10,14 @@ from jettison import Chain, InputError, RematChain, Result
 from jettison.remat_chain import Stage
 from jettison.solvers.core.method import Tuned
 from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
+from jettison.solvers.core.params import Params
 from jettison.solvers.core.problem import Problem
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain import cut_bound as chain_cut_bound
 from jettison.solvers.remat_chain import rotor
 from jettison.solvers.remat_chain.least_memory import least_persistent_memory
 from jettison.solvers.remat_chain.rotor import (
+    ROTOR,
     Bracket,
     RotorParams,
     persistent_bracket,
@@ -122,7 +124,8 @@ def test_what_time_is_left_goes_into_the_bound_and_never_less_than_a_fifth(
 ) -> None:
     limits: list[float | None] = []
 
-    def bounded(problem: Problem, options: SolveOptions) -> Outcome:
+    def bounded(problem: Problem, options: SolveOptions, params: Params) -> Outcome:
+        assert params == ROTOR
         limits.append(options.time_limit_s)
         return Outcome(termination=Termination.COMPLETED)
 

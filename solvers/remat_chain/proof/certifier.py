@@ -18,7 +18,7 @@ from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.proof.attempts import Attempted, best_certificate
 from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.proof.statement import Statement
-from jettison.solvers.remat_chain.cut_bound import FEW_STEPS, ChainCuts
+from jettison.solvers.remat_chain.cut_bound import CUT_BOUND, ChainCuts
 from jettison.solvers.remat_chain.proof.programs import (
     PROGRAMS,
     certify_none_fits,
@@ -85,7 +85,7 @@ def certify_cut(problem: RematChain, time_ns: int | None, clock: Clock) -> Certi
     Nothing fits where, at some cut, the operation itself exceeds the memory.
     """
     chain = problem.instance
-    cuts = ChainCuts(chain, problem.memory_bytes, FEW_STEPS)
+    cuts = ChainCuts(chain, problem.memory_bytes, CUT_BOUND.rough_cut_steps)
     unknown_ns = [0] * len(chain)
     found = {number: cuts.rerun_ns(number, unknown_ns) for number in range(1, len(chain) + 1)}
     if time_ns is None:
