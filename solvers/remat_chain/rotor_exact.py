@@ -65,9 +65,9 @@ class SearchGridParams(Params):
     first_search_slots
         Slots of the first grid of the exact search; 0 for as many as suit sizes and memory.
     fewest_search_slots
-        Fewest slots of that grid, where they are to suit.
+        Fewest slots of the first grid of the exact search, where they are to suit.
     search_slots_per_stage
-        Most slots of that grid for each stage of the chain, where they are to suit.
+        Most slots of the first grid of the exact search for each stage, where they are to suit.
     most_search_slots
         Slots of the finest grid of the exact search; what is left after it is solved in exact
         bytes. In practice a few thousand suffice.
@@ -91,7 +91,7 @@ class ExactSearchParams(SearchGridParams):
     Attributes
     ----------
     search_slots_per_input
-        Slots of that grid that an input of mean size takes. Where inputs take less than a slot,
+        Slots of an input of mean size in the first grid of the exact search. Where it takes less,
         almost nothing is dropped.
     """
 

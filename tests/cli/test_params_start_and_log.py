@@ -63,7 +63,10 @@ def test_methods_are_listed_with_their_parameters(terminal: Terminal) -> None:
     listed = terminal.json("list", "methods", "remat-chain", "-v")["methods"]
     assert {item["problem"] for item in listed} == {"remat-chain"}
     rotor = next(item for item in listed if item["name"] == "rotor")
-    assert [param["default"] for param in rotor["params"]] == [500, 4 * 2**30]
+    defaults = {param["name"]: param["default"] for param in rotor["params"]}
+    assert (defaults["first_slots"], defaults["largest_table_bytes"]) == (500, 4 * 2**30)
+    # What it inherits from the cut bound is listed as well.
+    assert defaults["share_of_cuts"] == 0.2
     assert "params" not in terminal.json("list", "methods", "remat-chain")["methods"][0]
     assert "is not a problem" in terminal.run("list", "methods", "remat")[2]
 
