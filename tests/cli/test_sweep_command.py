@@ -75,7 +75,7 @@ def test_failures_are_counted_by_reason_and_end_with_4_or_5(terminal: Terminal, 
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("--workers", "2", "--scheduler", "tcp://x:1"), "workers: a cluster has its own number of workers"),
+        (("--workers", "2", "--scheduler", "tcp://x:1"), "workers: a cluster has its own number"),
         (("-o", "/proc/none"), "cannot make the folder"),
         (("-o", "/proc/self"), "the folder holds other things than results"),
     ],
