@@ -19,8 +19,11 @@ class Provenance:
     Attributes
     ----------
     source
-        How the numbers were obtained: ``torch-profile``, ``pipedream``, ``networkx``,
-        ``synthetic``, ``derived`` or ``unknown``.
+        How the numbers were obtained: ``torch-profile``, ``imported`` (measured and published by
+        others), ``pipedream``, ``networkx``, ``synthetic``, ``derived`` or ``unknown``.
+    repository, commit, file, licence
+        Where the numbers were published: ``eth-easl/sailor``, the commit, the path there and the
+        licence.
     device, device_kind
         Name of the device that was measured, and ``cpu`` or ``cuda``.
     date
@@ -29,8 +32,8 @@ class Provenance:
         Program and version that wrote the instance.
     libraries
         Versions of the libraries (and driver) that ran the model.
-    model, model_arguments, batch, input_shape, dtype
-        What was run.
+    model, model_arguments, batch, sequence, input_shape, dtype
+        What was run; `sequence` is the number of tokens of a sample.
     warmup, repeats
         How often each stage ran before and while it was measured.
     parameter_gradients
@@ -42,6 +45,10 @@ class Provenance:
     """
 
     source: str = "unknown"
+    repository: str | None = None
+    commit: str | None = None
+    file: str | None = None
+    licence: str | None = None
     device: str | None = None
     device_kind: str | None = None
     date: str | None = None
@@ -50,6 +57,7 @@ class Provenance:
     model: str | None = None
     model_arguments: Mapping[str, Scalar] = field(default_factory=dict)
     batch: int | None = None
+    sequence: int | None = None
     input_shape: tuple[int, ...] = ()
     dtype: str | None = None
     warmup: int | None = None

@@ -52,3 +52,19 @@ def test_an_unknown_kind_of_device_is_refused() -> None:
 def test_a_spread_that_does_not_ascend_is_refused(triple: tuple[int, ...]) -> None:
     with pytest.raises(InputError, match=r"^spread\['conv'\]: .* not minimum <= median"):
         Provenance(spread={"conv": triple})  # type: ignore[dict-item]
+
+
+def test_what_others_published_keeps_its_place_of_publication() -> None:
+    published = Provenance(
+        source="imported",
+        repository="somebody/profiles",
+        commit="0123456",
+        file="gpu/profile.json",
+        licence="MIT",
+        sequence=2048,
+    )
+    document = published.to_json()
+    assert document["licence"] == "MIT" and document["sequence"] == 2048
+    assert Provenance.from_json(document) == published
+    # A file that was written before these fields existed does not change.
+    assert set(Provenance(source="torch-profile").to_json()) == {"source"}
