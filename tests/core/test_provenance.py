@@ -64,7 +64,8 @@ def test_what_others_published_keeps_its_place_of_publication() -> None:
         sequence=2048,
     )
     document = published.to_json()
-    assert document["licence"] == "MIT" and document["sequence"] == 2048
+    assert document["licence"] == "MIT"
+    assert document["sequence"] == 2048
     assert Provenance.from_json(document) == published
     # A file that was written before these fields existed does not change.
     assert set(Provenance(source="torch-profile").to_json()) == {"source"}
