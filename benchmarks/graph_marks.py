@@ -30,7 +30,7 @@ from jettison.solvers.core.solve import solve_with
 
 @dataclass(frozen=True)
 class Mark:
-    """What was reached: overheads in per cent of the time without recomputation."""
+    """Marks of one case: overheads in per cent of the time without recomputation."""
 
     pattern: str
     memory: str | int

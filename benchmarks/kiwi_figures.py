@@ -58,7 +58,7 @@ BASELINES = ("alpa", "alpa-checkpoint-dots", "alpa-selective")
 
 @dataclass(frozen=True)
 class Row:
-    """What one method found; None where it found nothing."""
+    """Row of one method's result; None where it found nothing."""
 
     instance: str
     memory_percent: int

@@ -1,4 +1,4 @@
-"""Where µ-TWO would be faster than HFTA: a sweep over assumed rates, recorded for the notebook.
+"""Assumed rates at which µ-TWO is faster than HFTA: a sweep, recorded for the notebook.
 
 The rates of `device.py` are assumptions, and so is every time that follows from them. Here they are
 changed: `rate` multiplies arithmetic and device memory (once and 8 times), launches stay as they

@@ -50,7 +50,7 @@ from jettison.solvers.multi_model.units import (
 
 @dataclass(frozen=True, kw_only=True)
 class UnitSearchParams(Params):
-    """How long the search of each unit goes on.
+    """Parameters of the search of each unit: limits on its rounds.
 
     Attributes
     ----------

@@ -51,7 +51,7 @@ class ShardingIncumbent(Incumbent[StrategyChoice]):
 
     @property
     def end(self) -> Termination:
-        """How a method ends that is settled, or else stopped by its clock, or by nothing."""
+        """The termination of a method: settled, stopped by its clock, or completed."""
         if self.is_settled or not self._clock.left_s:
             return super().end
         return Termination.COMPLETED

@@ -59,7 +59,7 @@ class MessageParams(ShardingParams):
 
 @dataclass(frozen=True, kw_only=True)
 class LookParams(MessageParams):
-    """When the passing of messages ends.
+    """Parameters of message passing: its ends.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class LookParams(MessageParams):
 
 @dataclass(frozen=True, kw_only=True)
 class DescentParams(MessageParams):
-    """How a choice is made to fit.
+    """Parameters of the descent that makes a choice fit.
 
     Attributes
     ----------

@@ -1,1 +1,1 @@
-"""From decisions to the operations of a unit: order, prefetches, sources."""
+"""Executor of decisions: order, prefetches and sources of a unit's operations."""

@@ -33,7 +33,7 @@ from jettison.solvers.multi_model.mu_two.multiplexer import Multiplexer
 
 @dataclass(frozen=True, slots=True)
 class SwapChoice:
-    """What Algorithm C returns.
+    """Result of Algorithm C: the overhead of a swap and its prompt.
 
     Attributes
     ----------

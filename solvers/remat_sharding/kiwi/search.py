@@ -49,11 +49,11 @@ class KiwiModel(Protocol):
 
     @property
     def memory_scale(self) -> IntegerScale:
-        """What its sizes count in."""
+        """The unit of its sizes."""
 
     @property
     def time_scale(self) -> IntegerScale:
-        """What its objective counts in."""
+        """The unit of its objective."""
 
     def schedule(self, values: Mapping[str, float]) -> ShardedSchedule:
         """Return the schedule of a point."""
@@ -71,12 +71,12 @@ class BuiltKiwi:
 
     @property
     def memory_scale(self) -> IntegerScale:
-        """What its sizes count in."""
+        """The unit of its sizes."""
         return self.built.memory_scale
 
     @property
     def time_scale(self) -> IntegerScale:
-        """What its objective counts in."""
+        """The unit of its objective."""
         return self.built.time_scale
 
     def start(self, plan: ShardedSchedule) -> Floats:

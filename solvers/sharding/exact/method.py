@@ -46,7 +46,7 @@ from jettison.solvers.sharding.presolve.state import NoChoiceError, ShardingStat
 
 @dataclass(frozen=True, kw_only=True)
 class ShardingExactParams(LookParams):
-    """What the search for the cheapest choice can be told.
+    """Parameters of the search for the cheapest choice.
 
     Attributes
     ----------

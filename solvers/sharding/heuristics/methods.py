@@ -26,7 +26,7 @@ D = TypeVar("D", bound=DescentParams)
 
 @dataclass(frozen=True, kw_only=True)
 class GreedyParams(DescentParams):
-    """How the greedy choice looks ahead.
+    """Parameters of the greedy choice: its look-ahead.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ GREEDY = GreedyParams()
 
 @dataclass(frozen=True, kw_only=True)
 class LocalSearchParams(DescentParams, LookParams):
-    """How long annealing goes on.
+    """Parameters of annealing: its rounds.
 
     Attributes
     ----------
