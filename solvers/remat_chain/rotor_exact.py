@@ -84,6 +84,9 @@ class SearchGridParams(Params):
     most_search_bytes: int = 2 * 2**30
 
 
+SEARCH_GRID = SearchGridParams()
+
+
 @dataclass(frozen=True, kw_only=True)
 class ExactSearchParams(SearchGridParams):
     """Parameters of the exact search of a whole chain.

@@ -18,7 +18,7 @@ from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.remat_chain.least_memory import chain_schedule
 from jettison.solvers.remat_chain.needs import ChainNeeds
-from jettison.solvers.remat_chain.rotor_exact import EXACT_SEARCH, SearchGridParams
+from jettison.solvers.remat_chain.rotor_exact import SEARCH_GRID, SearchGridParams
 
 
 def subchain_operations(
@@ -27,7 +27,7 @@ def subchain_operations(
     last: int,
     available_bytes: int,
     time_limit_s: float | None = None,
-    params: SearchGridParams = EXACT_SEARCH,
+    params: SearchGridParams = SEARCH_GRID,
 ) -> tuple[ChainOperation, ...] | None:
     r"""Return the operations from the first forward to the last backward of some stages.
 

@@ -15,35 +15,37 @@ and the same one may leave in several gaps; each gap counts once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_offload.problem import RematOffloadChain
+from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_chain.schedule import ChainSchedule
 from jettison.schedules.remat_offload.plan import OffloadPlan
 from jettison.schedules.remat_offload.schedule import OffloadSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.core.outcome import Outcome, SolveOptions
-from jettison.solvers.core.params import Params
 from jettison.solvers.remat_chain.baselines import store_all_schedule
 from jettison.solvers.remat_chain.least_memory import least_persistent_memory
 from jettison.solvers.remat_chain.rotor import ROTOR, most_slots, persistent_curve
+from jettison.solvers.remat_chain.rotor_exact import ExactSearchParams
 from jettison.solvers.remat_offload.baselines import solve_rotor_alone
 from jettison.solvers.remat_offload.executor import execute_gaps
 from jettison.solvers.remat_offload.incumbent import OffloadIncumbent
 from jettison.solvers.remat_offload.tensor_lifetimes import Gap, TensorLifetimes
 
-MEMORIES = 40
-
 
 @dataclass(frozen=True, kw_only=True)
-class AutocapperParams(Params):
+class AutocapperParams(ExactSearchParams):
     """Parameters of autocapper: time and grid of the rotor schedules from which it starts.
 
     Attributes
     ----------
+    memories
+        Sizes of memory, from that of the problem to what saving everything takes.
     share_of_rotor
         Share of the time for the schedule without transfers.
     least_slots
@@ -54,6 +56,9 @@ class AutocapperParams(Params):
         Limit on that table, which has fewer slots where it would be larger.
     """
 
+    at_least: ClassVar[Mapping[str, float]] = {"memories": 2}
+
+    memories: int = 40
     share_of_rotor: float = 0.25
     least_slots: int = ROTOR.first_slots
     most_slots: int = 2000
@@ -114,6 +119,7 @@ def solve_autocapper(
     """
     clock = Clock(options.time_limit_s)
     incumbent = OffloadIncumbent(problem, options, clock)
+    incumbent.begin_from(options.start, OffloadSchedule, ScheduleClass.ALL)
     offers = offer_autocapper(incumbent, options, clock, params)
     return incumbent.search(offers, "none of the sequences of capper fits")
 
@@ -138,13 +144,13 @@ def offer_autocapper(
     problem = incumbent.problem
     chain = problem.instance
     most_s = None if math.isinf(clock.left_s) else max(clock.left_s * params.share_of_rotor, 1e-3)
-    alone = solve_rotor_alone(problem, replace(options.quiet(), time_limit_s=most_s))
+    alone = solve_rotor_alone(problem, replace(options.quiet(), time_limit_s=most_s), params)
     if isinstance(alone.schedule, OffloadSchedule):
         incumbent.offer(alone.schedule)
     pass_interrupt_on(alone.termination)
     yield
     seen: set[ChainSchedule] = set()
-    memories = capper_memories(chain, problem.memory_bytes)
+    memories = capper_memories(chain, problem.memory_bytes, params.memories)
     for computations in _rotor_sequences(chain, memories[::-1], clock, options.threads, params):
         if computations not in seen:
             seen.add(computations)
@@ -171,7 +177,8 @@ def _rotor_sequences(
         largest = most_slots(chain, params.largest_table_bytes)
         wanted = slots * max(on_grid) // max(min(on_grid), 1)
         slots = max(min(wanted, params.most_slots, largest), 1)
-    brackets = iter(persistent_curve(chain, on_grid, slots, clock.left_s, threads))
+    limit_bytes = params.largest_table_bytes
+    brackets = iter(persistent_curve(chain, on_grid, slots, clock.left_s, threads, limit_bytes))
     for memory_bytes in memories:
         if memory_bytes >= chain.store_all_peak_bytes:
             # Rounding up would lose this sequence where the memory barely holds it.
@@ -180,7 +187,7 @@ def _rotor_sequences(
             yield next(brackets).schedule or least
 
 
-def capper_memories(chain: Chain, memory_bytes: int) -> list[int]:
-    r"""Return the 40 values of :math:`M'`, ascending, rounded down to bytes."""
+def capper_memories(chain: Chain, memory_bytes: int, count: int = AUTOCAPPER.memories) -> list[int]:
+    r"""Return the values of :math:`M'`, ascending, rounded down to bytes."""
     extra_bytes = max(chain.store_all_peak_bytes - memory_bytes, 0)
-    return [memory_bytes + extra_bytes * k // (MEMORIES - 1) for k in range(MEMORIES)]
+    return [memory_bytes + extra_bytes * k // (count - 1) for k in range(count)]

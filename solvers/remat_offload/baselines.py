@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from jettison.instances.core.units import format_bytes
 from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.remat_offload.schedule import OffloadSchedule
@@ -10,10 +12,12 @@ from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.baselines import store_all_schedule
 from jettison.solvers.remat_chain.least_memory import least_persistent_memory
 from jettison.solvers.remat_chain.needs import ChainNeeds
-from jettison.solvers.remat_chain.rotor_exact import refine
+from jettison.solvers.remat_chain.rotor_exact import EXACT_SEARCH, ExactSearchParams, refine
 
 
-def solve_rotor_alone(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
+def solve_rotor_alone(
+    problem: RematOffloadChain, options: SolveOptions, params: ExactSearchParams = EXACT_SEARCH
+) -> Outcome:
     """Return the fastest persistent schedule without transfers, if one fits; see `refine`.
 
     Neither its bound nor its proof that nothing fits holds for schedules with transfers.
@@ -22,7 +26,9 @@ def solve_rotor_alone(problem: RematOffloadChain, options: SolveOptions) -> Outc
     least = least_persistent_memory(chain)[0]
     if memory_bytes < least:
         return _too_small("rotor", least)
-    best, termination, slots = refine(ChainNeeds(chain), memory_bytes, options)
+    # What the search would tell of are schedules of a chain without a link.
+    asked = replace(options.quiet(), on_progress=options.on_progress)
+    best, termination, slots = refine(ChainNeeds(chain), memory_bytes, asked, params)
     return Outcome(
         termination=termination,
         schedule=OffloadSchedule(best.schedule.operations),

@@ -32,6 +32,7 @@ from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.needs import ChainNeeds
+from jettison.solvers.remat_chain.rotor_exact import SEARCH_GRID, SearchGridParams
 from jettison.solvers.remat_chain.subchain import subchain_operations
 from jettison.solvers.remat_offload.executor import execute_gaps
 from jettison.solvers.remat_offload.incumbent import OffloadIncumbent
@@ -44,7 +45,11 @@ BACKWARD = ChainOperationKind.BACKWARD
 
 
 def opportunist_plan(
-    chain: Chain, link: Link, memory_bytes: int, time_limit_s: float | None = None
+    chain: Chain,
+    link: Link,
+    memory_bytes: int,
+    time_limit_s: float | None = None,
+    params: SearchGridParams = SEARCH_GRID,
 ) -> OffloadPlan | None:
     """Choose the groups and the tail, and recompute within the groups; None where none fits.
 
@@ -68,7 +73,7 @@ def opportunist_plan(
         offloaded.extend(kept)
         beside_bytes = sum(tensor.size_bytes(chain) for tensor in kept)
         available_bytes = memory_bytes - beside_bytes
-        inner = subchain_operations(needs, first + 1, last, available_bytes, clock.left_s)
+        inner = subchain_operations(needs, first + 1, last, available_bytes, clock.left_s, params)
         if inner is None:
             return None
         operations.extend((*inner, ChainOperation(BACKWARD, first)))
@@ -76,13 +81,15 @@ def opportunist_plan(
     return OffloadPlan(ChainSchedule(tuple(operations)), tuple(offloaded))
 
 
-def solve_opportunist(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
+def solve_opportunist(
+    problem: RematOffloadChain, options: SolveOptions, params: SearchGridParams = SEARCH_GRID
+) -> Outcome:
     """Return opportunist's schedule, if it finds one that fits."""
     chain, link, memory_bytes = problem.instance, problem.link, problem.memory_bytes
     incumbent = OffloadIncumbent(problem, options, Clock(options.time_limit_s))
     plan = None
     with Ending() as ending:
-        plan = opportunist_plan(chain, link, memory_bytes, options.time_limit_s)
+        plan = opportunist_plan(chain, link, memory_bytes, options.time_limit_s, params)
     if not ending.termination.is_regular:
         return Outcome(termination=ending.termination)
     if plan is not None:

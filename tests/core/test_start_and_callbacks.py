@@ -78,6 +78,7 @@ def test_no_answer_is_slower_than_the_start(problem: Problem) -> None:
 # Searches that know their start before anything else, whatever the time.
 BEGIN_FROM_IT = {
     "remat-chain": ("unrestricted", "rotor-exact", "rotor", "rotor-drops"),
+    "remat-offload-chain": ("pofo", "offload-only", "autocapper"),
 }
 
 

@@ -16,7 +16,7 @@ from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.cut_bound import bound_chain_cut
 from jettison.solvers.remat_chain.rotor_exact import solve_rotor_exact
-from jettison.solvers.remat_offload.cut_bound.cuts import OffloadCuts
+from jettison.solvers.remat_offload.cut_bound.cuts import OffloadCutParams, OffloadCuts
 from jettison.solvers.remat_offload.cut_bound.method import bound_offload_cut
 from tests.drawing.chains import chain_of, random_chain
 from tests.remat_chain.random_sequences import random_sequence, random_sequence_with_drops
@@ -223,7 +223,7 @@ def test_merged_states_only_lower_what_is_forced() -> None:
         for transfers in Transfers:
             problem = RematOffloadChain(chain, chain.recompute_all_peak_bytes, 10**9, transfers)
             deadline_ns = chain.base_time_ns * 5 // 4
-            merged = OffloadCuts(problem, most_states=2).delays(deadline_ns)
+            merged = OffloadCuts(problem, OffloadCutParams(most_cut_states=2)).delays(deadline_ns)
             exact = OffloadCuts(problem).delays(deadline_ns)
             if exact is None:
                 lower += merged is not None

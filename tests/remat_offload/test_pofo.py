@@ -14,6 +14,7 @@ from jettison import Chain, RematOffloadChain, Result, ScheduleClass, solve
 from jettison.remat_offload import Transfers
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.params import Params
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_offload.least_memory import least_memory_with_offloading
@@ -157,8 +158,8 @@ def test_long_chains_are_counted_in_more_slots_while_the_gap_is_open() -> None:
     chain = random_chain(generator, 33, largest_output_bytes=1000)
     memory_bytes = (chain.recompute_all_peak_bytes + chain.store_all_peak_bytes) // 2
     problem = RematOffloadChain(chain, memory_bytes, 10**9, Transfers.FLUID)
-    with patch("jettison.solvers.remat_offload.pofo.brackets.MOST_SLOTS", 200):
-        found = solve_with(problem, "pofo", SolveOptions(gap=0, time_limit_s=None))
+    options = SolveOptions(gap=0, time_limit_s=None)
+    found = solve_with(problem, "pofo", options, {"most_slots": 200})
     assert found.work["slots"] in {50, 100, 200}
     floor = next(bound for bound in found.bounds if bound.method == "pofo")
     assert floor.valid_for is ScheduleClass.POFO
@@ -204,7 +205,7 @@ def test_where_a_program_ends_with_the_time_that_is_a_limit_and_no_error() -> No
 def test_no_part_has_more_time_than_is_left_of_the_whole() -> None:
     given: list[float | None] = []
 
-    def late(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
+    def late(problem: RematOffloadChain, options: SolveOptions, params: Params) -> Outcome:
         time.sleep(1.2)
         return Outcome(termination=Termination.COMPLETED)
 

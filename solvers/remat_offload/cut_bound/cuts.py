@@ -47,16 +47,39 @@ from jettison.instances.core.link import Transfers
 from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
-
-# Limit on the states of one stage. On random chains of 101 stages more of them do not raise the
-# bound, and 30 prove four fifths of its delay.
-MOST_STATES = 300
+from jettison.solvers.core.params import Params
 
 # Above every time and size, and small enough to be added to one.
 _NEVER = 2**60
 _NS_PER_S = 10**9
 
 Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OffloadCutParams(Params):
+    """Parameters of the cut bound with offloading: its accuracy.
+
+    Attributes
+    ----------
+    most_cut_states
+        Most states of one stage of a cut; beyond, neighbours are merged. On random chains of 101
+        stages more of them do not raise the bound, and 30 prove four fifths of its delay.
+    delay_bits
+        Accuracy of a delay: it may be too low by this many halvings of the largest delay.
+    deadline_bits
+        Accuracy of the deadline: the search ends when it is open by this many halvings of the time.
+    first_deadline_bits
+        First deadline above the base time: by this many halvings of it.
+    """
+
+    most_cut_states: int = 300
+    delay_bits: int = 8
+    deadline_bits: int = 20
+    first_deadline_bits: int = 8
+
+
+OFFLOAD_CUTS = OffloadCutParams()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +105,16 @@ class OffloadCuts:
     ----------
     problem
         The chain, its memory and its link.
-    most_states
-        States of a stage beyond which neighbours are merged, at least 1.
+    params
+        The accuracy.
     """
 
-    def __init__(self, problem: RematOffloadChain, most_states: int = MOST_STATES) -> None:
+    def __init__(self, problem: RematOffloadChain, params: OffloadCutParams = OFFLOAD_CUTS) -> None:
         chain = problem.instance
         self._problem = problem
         self._places = Places(chain, problem.memory_bytes)
-        self._most_states = most_states
+        self._most_states = params.most_cut_states
+        self._delay_bits = params.delay_bits
         self._plain = np.array([chain.activation_bytes(k) for k in range(len(chain))], np.int64)
         self._saved = np.array(
             [chain.input_bytes, *(stage.saved_bytes for stage in chain)][: len(chain)], np.int64
@@ -169,14 +193,14 @@ class OffloadCuts:
         above_ns = 0 if self._problem.transfers is Transfers.FLUID else 1
         low_ns, high_ns = least_ns + above_ns, most_ns
         # A delay that is a little too low is a bound as well.
-        while high_ns - low_ns > max(1 - above_ns, most_ns >> 8):
+        while high_ns - low_ns > max(1 - above_ns, most_ns >> self._delay_bits):
             middle_ns = (low_ns + high_ns) // 2
             if answers(middle_ns):
                 high_ns = middle_ns
             else:
                 low_ns = middle_ns + above_ns
         # A delay after the cut leaves less time before it, which may force a larger delay.
-        if low_ns - least_ns > most_ns >> 8:
+        if low_ns - least_ns > most_ns >> self._delay_bits:
             return self._least_delay(cut, deadline_ns, low_ns, later_ns)
         return low_ns
 

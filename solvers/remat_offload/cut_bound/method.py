@@ -22,13 +22,14 @@ from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.gap import most_open_ns
 from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.status import Termination
-from jettison.solvers.remat_offload.cut_bound.cuts import Delays, OffloadCuts
+from jettison.solvers.remat_offload.cut_bound.cuts import (
+    OFFLOAD_CUTS,
+    Delays,
+    OffloadCutParams,
+    OffloadCuts,
+)
 from jettison.solvers.remat_offload.least_memory import offload_infeasibility
 
-# The search ends when a deadline and one that is ruled out differ by 2^-20 of the time.
-_OPEN_SHIFT = 20
-# The first deadline exceeds the base time by 2^-8 of it.
-_FIRST_SHIFT = 8
 # Times of a chain are below this; where a slow link makes them longer, this much is proved.
 _LATEST_NS = 2**60
 
@@ -41,15 +42,33 @@ class DeadlineSearch:
     problem
         Its memory is at least `least_memory_with_offloading`.
     options
-        Time limit, gap, and the callback for better bounds.
+        Time limit, gap, and the callbacks for better bounds.
+    params
+        The accuracy.
     """
 
-    def __init__(self, problem: RematOffloadChain, options: SolveOptions) -> None:
+    def __init__(
+        self,
+        problem: RematOffloadChain,
+        options: SolveOptions,
+        params: OffloadCutParams = OFFLOAD_CUTS,
+    ) -> None:
+        self._params = params
         self._problem = problem
         self._options = options
         self._clock = Clock(options.time_limit_s)
         self.bound_ns = problem.instance.base_time_ns
         self.searches = 0
+
+    @property
+    def bound(self) -> Bound:
+        """The bound that is proved."""
+        return Bound(
+            time_ns=self.bound_ns,
+            valid_for=ScheduleClass.ALL,
+            evidence=Evidence.EXACT,
+            method="cut-bound",
+        )
 
     def run(self) -> Termination:
         """Search until the bound is found, the time is up, or Ctrl-C is pressed."""
@@ -60,15 +79,16 @@ class DeadlineSearch:
         return ending.termination
 
     def _raise_bound(self, problem: RematOffloadChain) -> None:
-        cuts = OffloadCuts(problem)
-        step_ns = max(1, self.bound_ns >> _FIRST_SHIFT)
+        cuts = OffloadCuts(problem, self._params)
+        step_ns = max(1, self.bound_ns >> self._params.first_deadline_bits)
         deadline_ns = self.bound_ns
         while (known := self._delays(cuts, deadline_ns, None)) is None:
             if deadline_ns == _LATEST_NS:
                 return
             deadline_ns = min(self.bound_ns + step_ns, _LATEST_NS)
             step_ns *= 2
-        precise_ns, base_ns = self.bound_ns >> _OPEN_SHIFT, problem.instance.base_time_ns
+        precise_ns = self.bound_ns >> self._params.deadline_bits
+        base_ns = problem.instance.base_time_ns
         while deadline_ns - self.bound_ns > max(
             precise_ns, most_open_ns(self._options.gap, deadline_ns, base_ns)
         ):
@@ -88,12 +108,16 @@ class DeadlineSearch:
             self.searches += cuts.searches - before
         if delays is None:
             self.bound_ns = deadline_ns + 1
+            if self._options.on_bound is not None:
+                self._options.on_bound(self.bound)
             if self._options.on_progress is not None:
                 self._options.on_progress(Progress(self._clock.seconds, None, self.bound_ns))
         return delays
 
 
-def bound_offload_cut(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
+def bound_offload_cut(
+    problem: RematOffloadChain, options: SolveOptions, params: OffloadCutParams = OFFLOAD_CUTS
+) -> Outcome:
     """Bound the time of every schedule by the reruns and transfers that each cut forces.
 
     At the time limit and on Ctrl-C the best bound so far is returned.
@@ -107,12 +131,8 @@ def bound_offload_cut(problem: RematOffloadChain, options: SolveOptions) -> Outc
     refused = offload_infeasibility(problem.instance, problem.memory_bytes)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
-    search = DeadlineSearch(problem, options)
+    search = DeadlineSearch(problem, options, params)
     termination = search.run()
-    bound = Bound(
-        time_ns=search.bound_ns,
-        valid_for=ScheduleClass.ALL,
-        evidence=Evidence.EXACT,
-        method="cut-bound",
+    return Outcome(
+        termination=termination, bounds=(search.bound,), work={"searches": search.searches}
     )
-    return Outcome(termination=termination, bounds=(bound,), work={"searches": search.searches})

@@ -17,18 +17,17 @@ from jettison.schedules.remat_offload.plan import OffloadPlan
 from jettison.solvers.remat_offload.executor import execute_gaps
 from jettison.solvers.remat_offload.incumbent import OffloadIncumbent
 from jettison.solvers.remat_offload.pofo.at_once_timing import time_at_once
+from jettison.solvers.remat_offload.pofo.params import PLANS, PlanParams
 from jettison.solvers.remat_offload.tensor_lifetimes import TensorLifetimes
-
-# Memories of the plans, in slots of the problem's memory: on POFO's grid of 50, up to 8 fewer.
-SLOTS = 50
-MOST_LESS = Fraction(8, SLOTS)
-SPEEDS = (Fraction(1), Fraction(3, 4), Fraction(1, 2))
 
 PlanSource = Callable[[int, int], OffloadPlan | None]
 
 
 def offer_plans(
-    incumbent: OffloadIncumbent, plans: PlanSource, slots: int = SLOTS
+    incumbent: OffloadIncumbent,
+    plans: PlanSource,
+    slots: int = PLANS.first_slots,
+    params: PlanParams = PLANS,
 ) -> Iterator[None]:
     """Offer the plans for a little less memory and for slower links.
 
@@ -41,8 +40,10 @@ def offer_plans(
         It may raise `TimeoutError` or `MemoryError`, which end the search.
     slots
         Number of slots into which the memory is divided.
+    params
+        How much less memory, and which links.
     """
-    for memory_bytes, bytes_per_s in plan_resources(incumbent.problem, slots):
+    for memory_bytes, bytes_per_s in plan_resources(incumbent.problem, slots, params):
         offer_at_once(incumbent, plans(memory_bytes, bytes_per_s))
         yield
 
@@ -64,14 +65,19 @@ def offer_at_once(incumbent: OffloadIncumbent, plan: OffloadPlan | None) -> None
         incumbent.offer(execution.schedule)
 
 
-def plan_resources(problem: RematOffloadChain, slots: int = SLOTS) -> list[tuple[int, int]]:
+def plan_resources(
+    problem: RematOffloadChain, slots: int = PLANS.first_slots, params: PlanParams = PLANS
+) -> list[tuple[int, int]]:
     """Return memories and bandwidths for plans: all pairs except the problem's own."""
+    slower = 1 - Fraction(params.slowest_link_percent, 100)
+    speeds = [1 - slower * k / params.slower_links for k in range(params.slower_links + 1)]
+    fewest = max(slots - slots * params.less_memory_percent // 100, 0)
     return [
         (
             problem.memory_bytes * part // slots,
             max(int(problem.link.bytes_per_s * speed), 1),
         )
-        for part in range(slots, slots - int(slots * MOST_LESS) - 1, -1)
-        for speed in SPEEDS
+        for part in range(slots, fewest - 1, -1)
+        for speed in speeds
         if part < slots or speed < 1
     ]

@@ -18,26 +18,13 @@ from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.remat_offload.plan import OffloadPlan
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.remat_offload.pofo.params import PLANS, PlanParams
 from jettison.solvers.remat_offload.pofo.program import (
-    DEFAULT_LABELS,
     PofoBracket,
     Recomputation,
     pofo_bracket,
     pofo_exact,
 )
-
-# Up to this many stages the exact program takes about a second.
-MOST_STAGES_EXACT = 30
-EXACT_LABELS = 20_000
-FIRST_SLOTS = 50
-MOST_SLOTS = 800
-# Labels for each stage at first; each refinement has four times as many.
-MOST_LABELS = 102_400
-_MORE_LABELS = 4
-# Factor on the time when the slots are doubled, at least and at most.
-_LEAST_GROWTH, _MOST_GROWTH = 2.0, 4.0
-# A grid that is finer than the last one by less than this factor is not worth its time.
-_LEAST_REFINEMENT = 1.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +44,8 @@ class PofoBrackets:
         Chain, memory and link.
     recomputation
         Whether values may be computed again.
+    params
+        How fine the brackets are.
 
     Attributes
     ----------
@@ -70,7 +59,13 @@ class PofoBrackets:
         Why no tighter bracket was tried, where the last one is open; None before the end.
     """
 
-    def __init__(self, problem: RematOffloadChain, recomputation: Recomputation) -> None:
+    def __init__(
+        self,
+        problem: RematOffloadChain,
+        recomputation: Recomputation,
+        params: PlanParams = PLANS,
+    ) -> None:
+        self._params = params
         self._problem = problem
         self._recomputation = recomputation
         self.best = PofoBracket(None, None, None, False, 0, 0)
@@ -80,7 +75,7 @@ class PofoBrackets:
     @property
     def is_solved_exactly(self) -> bool:
         """Whether the chain is so short that its memory need not be counted in slots."""
-        return len(self._problem.instance) <= MOST_STAGES_EXACT
+        return len(self._problem.instance) <= self._params.most_stages_exact
 
     def refine(self, options: SolveOptions, clock: Clock) -> Iterator[PofoBracket]:
         """Yield the best of all brackets after each one, until it is closed.
@@ -92,8 +87,9 @@ class PofoBrackets:
         MemoryError
             If the next bracket would take more memory than there is.
         """
-        level = _Level(FIRST_SLOTS, EXACT_LABELS if self.is_solved_exactly else DEFAULT_LABELS)
-        growth, last_s = _MOST_GROWTH, 0.0
+        params = self._params
+        level = _Level(params.first_slots, self._first_labels)
+        growth, last_s = params.most_growth, 0.0
         while True:
             self.slots = level.slots
             started_s = clock.seconds
@@ -119,7 +115,7 @@ class PofoBrackets:
                 return
             seconds = clock.seconds - started_s
             if last_s:
-                growth = min(max(seconds / last_s, _LEAST_GROWTH), _MOST_GROWTH)
+                growth = min(max(seconds / last_s, params.least_growth), params.most_growth)
             last_s = seconds
             left_s = clock.left_s
             if not left_s:
@@ -135,9 +131,14 @@ class PofoBrackets:
         self, memory_bytes: int, bytes_per_s: int, *, slots: int, clock: Clock
     ) -> OffloadPlan | None:
         """Return the plan for other resources, on one grid."""
-        labels = EXACT_LABELS if self.is_solved_exactly else DEFAULT_LABELS
         self.most_slots = max(self.most_slots, slots)
-        return self._bracket(memory_bytes, bytes_per_s, _Level(slots, labels), clock.left_s).plan
+        level = _Level(slots, self._first_labels)
+        return self._bracket(memory_bytes, bytes_per_s, level, clock.left_s).plan
+
+    @property
+    def _first_labels(self) -> int:
+        params = self._params
+        return params.exact_labels if self.is_solved_exactly else params.first_labels
 
     def _tighter(self, last: _Level, doublings: float) -> _Level | None:
         """Return the next level; None where there is none.
@@ -149,12 +150,13 @@ class PofoBrackets:
         doublings
             How often the slots could be doubled in the time that is left.
         """
-        if not self.is_solved_exactly and last.slots < MOST_SLOTS:
+        params = self._params
+        if not self.is_solved_exactly and last.slots < params.most_slots:
             finer = 2 ** min(doublings, 1.0)
-            if finer >= _LEAST_REFINEMENT:
-                return _Level(min(int(finer * last.slots), MOST_SLOTS), last.labels)
-        more = _Level(last.slots, _MORE_LABELS * last.labels)
-        return more if more.labels <= MOST_LABELS else None
+            if finer >= params.least_refinement:
+                return _Level(min(int(finer * last.slots), params.most_slots), last.labels)
+        more = _Level(last.slots, params.more_labels * last.labels)
+        return more if last.labels < more.labels <= params.most_labels else None
 
     def _bracket(
         self, memory_bytes: int, bytes_per_s: int, level: _Level, time_limit_s: float
@@ -169,6 +171,7 @@ class PofoBrackets:
                 bytes_per_s,
                 recomputation=self._recomputation,
                 most_labels=level.labels,
+                most_bytes=self._params.most_table_bytes,
                 time_limit_s=limit_s,
             )
         return pofo_bracket(
@@ -178,6 +181,7 @@ class PofoBrackets:
             level.slots,
             recomputation=self._recomputation,
             most_labels=level.labels,
+            most_bytes=self._params.most_table_bytes,
             time_limit_s=limit_s,
         )
 

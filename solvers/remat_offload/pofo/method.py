@@ -36,19 +36,14 @@ from jettison.solvers.remat_offload.incumbent import OffloadIncumbent
 from jettison.solvers.remat_offload.least_memory import offload_infeasibility
 from jettison.solvers.remat_offload.offload_everything import offload_everything
 from jettison.solvers.remat_offload.pofo.at_once import offer_at_once, offer_plans
-from jettison.solvers.remat_offload.pofo.brackets import FIRST_SLOTS, MOST_SLOTS, PofoBrackets
+from jettison.solvers.remat_offload.pofo.brackets import PofoBrackets
+from jettison.solvers.remat_offload.pofo.params import PLANS, POFO, PlanParams, PofoParams
 from jettison.solvers.remat_offload.pofo.program import PofoBracket, Recomputation
 
-# With transfers at once the bracket of the fluid model is not the answer: it gets this share of the
-# time, and the cut bound the same share.
-SHARE_OF_BRACKET = 0.3
-SHARE_OF_CUTS = 0.3
-# With fluid transfers the brackets of a short chain get this share of the time that is left; the
-# baselines come after them.
-SHARE_OF_FLUID = 0.7
 
-
-def solve_pofo(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
+def solve_pofo(
+    problem: RematOffloadChain, options: SolveOptions, params: PofoParams = POFO
+) -> Outcome:
     """Return POFO's schedule, with its floor and the cut bound.
 
     Returns
@@ -61,13 +56,14 @@ def solve_pofo(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     clock = Clock(options.time_limit_s)
-    brackets = PofoBrackets(problem, Recomputation.ALLOWED)
+    brackets = PofoBrackets(problem, Recomputation.ALLOWED, params)
     incumbent = OffloadIncumbent(problem, options, clock)
+    incumbent.begin_from(options.start, OffloadSchedule, ScheduleClass.ALL)
     cuts = Outcome(termination=Termination.COMPLETED)
 
     def bound() -> Iterator[None]:
         nonlocal cuts
-        cuts = bound_offload_cut(problem, _share_of(options, SHARE_OF_CUTS, clock))
+        cuts = bound_offload_cut(problem, _share_of(options, params.share_of_cuts, clock), params)
         pass_interrupt_on(cuts.termination)
         yield
 
@@ -77,7 +73,7 @@ def solve_pofo(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
         yield from ()
 
     baselines = _offer_baselines(incumbent, options, clock)
-    plans = _offers(incumbent, brackets, options, clock, baselines)
+    plans = _offers(incumbent, brackets, options, clock, baselines, params)
     # On a short chain the bound takes almost no time.
     offers = (bound(), plans) if brackets.is_solved_exactly else (baselines, bound(), plans)
     outcome = incumbent.search(chain(everything(), *offers), "no schedule fits")
@@ -96,17 +92,20 @@ def solve_pofo(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
     )
 
 
-def solve_offload_only(problem: RematOffloadChain, options: SolveOptions) -> Outcome:
+def solve_offload_only(
+    problem: RematOffloadChain, options: SolveOptions, params: PlanParams = PLANS
+) -> Outcome:
     """Return the best schedule that offloads without recomputation.
 
     With fluid transfers that is the optimum of POFO's program without recomputation, up to its
     grid; with transfers at once, the best of its plans timed again.
     """
     clock = Clock(options.time_limit_s)
-    brackets = PofoBrackets(problem, Recomputation.FORBIDDEN)
+    brackets = PofoBrackets(problem, Recomputation.FORBIDDEN, params)
     incumbent = OffloadIncumbent(problem, options, clock)
+    incumbent.begin_from(options.start, OffloadSchedule, ScheduleClass.ALL)
     greedy = _offer_greedy(incumbent)
-    offers = _offers(incumbent, brackets, options, clock, greedy)
+    offers = _offers(incumbent, brackets, options, clock, greedy, params)
     outcome = incumbent.search(offers, "no plan without recomputation fits")
     return _with_the_reason(outcome, brackets, incumbent, options)
 
@@ -117,6 +116,7 @@ def _offers(
     options: SolveOptions,
     clock: Clock,
     others: Iterator[None],
+    params: PlanParams,
 ) -> Iterator[None]:
     """Offer the plans of the program, and the schedules of `others` where a plan may not be best.
 
@@ -124,7 +124,7 @@ def _offers(
     """
     if incumbent.problem.transfers is Transfers.FLUID:
         stopped: TimeoutError | MemoryError | None = None
-        share = SHARE_OF_FLUID if brackets.is_solved_exactly else 1.0
+        share = params.share_of_fluid if brackets.is_solved_exactly else 1.0
         until = Clock(None if math.isinf(clock.left_s) else clock.left_s * share)
         try:
             yield from _offer_fluid(incumbent, brackets, options, clock, until)
@@ -136,14 +136,15 @@ def _offers(
         if stopped is not None:
             raise stopped
         return
-    yield from _offer_first(incumbent, brackets, options, clock)
+    yield from _offer_first(incumbent, brackets, options, clock, params)
     yield from others
-    slots = FIRST_SLOTS
+    slots = params.first_slots
     while True:
-        yield from offer_plans(incumbent, partial(brackets.plan, slots=slots, clock=clock), slots)
+        plans = partial(brackets.plan, slots=slots, clock=clock)
+        yield from offer_plans(incumbent, plans, slots, params)
         slots *= 2
         # On a short chain the plans depend on no grid, and without a time limit one pass is enough.
-        if brackets.is_solved_exactly or math.isinf(clock.left_s) or slots > MOST_SLOTS:
+        if brackets.is_solved_exactly or math.isinf(clock.left_s) or slots > params.most_slots:
             return
 
 
@@ -225,10 +226,14 @@ def _is_closed(incumbent: OffloadIncumbent, brackets: PofoBrackets, options: Sol
 
 
 def _offer_first(
-    incumbent: OffloadIncumbent, brackets: PofoBrackets, options: SolveOptions, clock: Clock
+    incumbent: OffloadIncumbent,
+    brackets: PofoBrackets,
+    options: SolveOptions,
+    clock: Clock,
+    params: PlanParams,
 ) -> Iterator[None]:
     """Offer the plans for the problem's own memory and link, in a share of the time."""
-    share = _share_of(options, SHARE_OF_BRACKET, clock)
+    share = _share_of(options, params.share_of_bracket, clock)
     try:
         for found in brackets.refine(share, Clock(share.time_limit_s)):
             offer_at_once(incumbent, found.plan)

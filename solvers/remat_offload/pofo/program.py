@@ -86,14 +86,13 @@ from jettison.schedules.remat_offload.plan import OffloadPlan
 from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.remat_chain.least_memory import chain_schedule
+from jettison.solvers.remat_offload.pofo.params import PLANS
 
 NS_PER_S = 10**9
 # Beyond this, sums of times or of sizes might not fit the integers of the kernel.
 LARGEST_SUM = 2**59
 EXACT_SLOTS = 64
 EXACT_LABELS = 1_000_000
-DEFAULT_LABELS = 100
-DEFAULT_BYTES = 2**30
 
 
 class Recomputation(Enum):
@@ -137,8 +136,8 @@ def pofo_bracket(
     slots: int,
     *,
     recomputation: Recomputation = Recomputation.ALLOWED,
-    most_labels: int = DEFAULT_LABELS,
-    most_bytes: int = DEFAULT_BYTES,
+    most_labels: int = PLANS.first_labels,
+    most_bytes: int = PLANS.most_table_bytes,
     time_limit_s: float | None = None,
 ) -> PofoBracket:
     """Bracket the optimum of POFO with the backward phase on two grids.
@@ -184,7 +183,7 @@ def pofo_exact(
     *,
     recomputation: Recomputation = Recomputation.ALLOWED,
     most_labels: int = EXACT_LABELS,
-    most_bytes: int = DEFAULT_BYTES,
+    most_bytes: int = PLANS.most_table_bytes,
     time_limit_s: float | None = None,
 ) -> PofoBracket:
     """Solve POFO exactly, with curves at all memory sizes that are reached; for short chains.
