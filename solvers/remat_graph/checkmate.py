@@ -25,10 +25,14 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, replace
 
-from jettison.formulations.milp.array_model import ArrayModel
+import numpy as np
+
+from jettison.formulations.milp.array_model import ArrayModel, Floats
 from jettison.formulations.milp.from_pulp import from_pulp
 from jettison.formulations.remat_graph.checkmate import Checkmate, CheckmateModel
+from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.remat_graph.problem import RematGraph
+from jettison.schedules.core.any_schedule import Schedule
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.bound import Bound, Evidence
@@ -36,34 +40,43 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Infeasibility, Outcome, Progress, SolveOptions
 from jettison.solvers.core.status import Answer, Termination
 from jettison.solvers.milp.highs_in_time import solve_in_time
-from jettison.solvers.milp.highs_of_a_method import (
-    MOST_COEFFICIENTS,
-    SECONDS_PER_COEFFICIENT,
-    highs_options,
-)
+from jettison.solvers.milp.highs_of_a_method import WrittenModelParams, highs_options
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.milp.solution import Progress as ModelProgress
 from jettison.solvers.milp.tolerance import left_open
-from jettison.solvers.remat_graph.least_memory import staged_memory_bound, with_least_staged_memory
+from jettison.solvers.remat_graph.least_memory import (
+    LEAST_MEMORY,
+    LeastMemoryParams,
+    staged_memory_bound,
+    with_least_staged_memory,
+)
 from jettison.solvers.remat_graph.memory_floor import memory_for_everything, too_little_memory
 
+CHECKMATE_LP = WrittenModelParams()
 
-def solve_checkmate(problem: RematGraph, options: SolveOptions) -> Outcome:
+
+def solve_checkmate(
+    problem: RematGraph, options: SolveOptions, params: LeastMemoryParams = LEAST_MEMORY
+) -> Outcome:
     """Find the fastest staged schedule, with a bound that holds for staged schedules.
 
     If there is none, the time that is left goes into the least memory in which there is one.
-    Models of more than five million coefficients (`Checkmate.estimated_coefficients`), and those
-    that take longer to build than the time limit allows, are declined with a note.
+    Models of more coefficients (`Checkmate.estimated_coefficients`) than the parameters allow, and
+    those that take longer to build than the time limit allows, are declined with a note.
+
+    HiGHS begins from a staged start, unless the model is solved again for less memory.
     """
     clock = Clock(options.time_limit_s)
-    too_large = declined(problem, options)
+    too_large = declined(problem, options, params)
     refused = too_little_memory(problem)
     if refused is not None:
-        return with_least_staged_memory(refused, problem, options, clock)
-    return memory_for_everything(problem) or too_large or _search(problem, options, clock)
+        return with_least_staged_memory(refused, problem, options, clock, params)
+    return memory_for_everything(problem) or too_large or _search(problem, options, clock, params)
 
 
-def bound_checkmate_lp(problem: RematGraph, options: SolveOptions) -> Outcome:
+def bound_checkmate_lp(
+    problem: RematGraph, options: SolveOptions, params: WrittenModelParams = CHECKMATE_LP
+) -> Outcome:
     """Bound the time of staged schedules by the linear relaxation of the ILP; no schedule.
 
     Declines the models that `solve_checkmate` declines.
@@ -73,7 +86,7 @@ def bound_checkmate_lp(problem: RematGraph, options: SolveOptions) -> Outcome:
         # Storing everything is a point of the relaxation, and none has a negative objective.
         bound = replace(_bound(problem, "checkmate-lp", extra_ns=0), evidence=Evidence.EXACT)
         return Outcome(termination=Termination.COMPLETED, bounds=(bound,))
-    settled = too_little_memory(problem) or declined(problem, options)
+    settled = too_little_memory(problem) or declined(problem, options, params)
     if settled is not None:
         return settled
     try:
@@ -101,16 +114,19 @@ def bound_checkmate_lp(problem: RematGraph, options: SolveOptions) -> Outcome:
     return replace(outcome, bounds=(_bound(problem, "checkmate-lp", extra_ns),))
 
 
-def declined(problem: RematGraph, options: SolveOptions) -> Outcome | None:
+def declined(
+    problem: RematGraph, options: SolveOptions, params: WrittenModelParams
+) -> Outcome | None:
     """Return a refusal if the model is too large for this machine's memory or the time limit."""
     coefficients = Checkmate().estimated_coefficients(problem.instance)
     size = f"Checkmate's model of this graph has about {coefficients:,} coefficients"
-    if coefficients > MOST_COEFFICIENTS:
+    most = params.most_coefficients
+    if coefficients > most:
         return Outcome(
             termination=Termination.MEMORY_LIMIT,
-            note=f"{size}, more than the {MOST_COEFFICIENTS:,} that are tried; use another method",
+            note=f"{size}, more than the {most:,} that are tried; use another method",
         )
-    seconds = coefficients * SECONDS_PER_COEFFICIENT
+    seconds = coefficients * params.seconds_per_coefficient
     if options.time_limit_s is not None and seconds > options.time_limit_s:
         return Outcome(
             termination=Termination.TIME_LIMIT,
@@ -157,14 +173,16 @@ class _Solved:
         return GraphSchedule.from_computations(self.built.graph, computations)
 
 
-def _search(problem: RematGraph, options: SolveOptions, clock: Clock) -> Outcome:
+def _search(
+    problem: RematGraph, options: SolveOptions, clock: Clock, params: LeastMemoryParams
+) -> Outcome:
     try:
         first = last = _solved(problem, options, clock)
     except TimeoutError:
         return _unwritten(problem)
     work = _work(first.model, first.solution)
     if first.solution.answer is Answer.INFEASIBLE:
-        return replace(_infeasible(problem, first.built, options, clock), work=work)
+        return replace(_infeasible(problem, first.built, options, clock, params), work=work)
     schedule = first.schedule()
     margin_bytes = 0
     while schedule is not None:
@@ -227,14 +245,42 @@ def _solved(problem: RematGraph, options: SolveOptions, clock: Clock) -> _Solved
             stop.set()
 
     # HiGHS measures the gap in its floating-point objective, `watch` in whole times.
-    solution = solve_in_time(model, highs_options(options, clock, options.gap), watch, stop=stop)
+    highs = replace(
+        highs_options(options, clock, options.gap),
+        start=_start_point(problem.instance, model, options.start),
+    )
+    solution = solve_in_time(model, highs, watch, stop=stop)
     if close_enough and solution.termination is Termination.INTERRUPTED:
         solution = replace(solution, termination=Termination.GAP_REACHED)
     return _Solved(built, model, solution)
 
 
+def _start_point(graph: Graph, model: ArrayModel, start: Schedule | None) -> Floats | None:
+    """Return the columns R of a staged start, the others NaN; None if it is not staged."""
+    if not isinstance(start, GraphSchedule):
+        return None
+    if not ScheduleClass.STAGED.covers(start.replay(graph).schedule_class):
+        return None
+    computed: set[str] = set()
+    stage = 0
+    for node in start.computations:
+        computed.add(f"R_{stage}_{node}")
+        # The first computation of its own node is the last of a stage.
+        stage += node == stage
+    return np.array(
+        [
+            float(name in computed) if name.startswith("R_") else np.nan
+            for name in model.column_names
+        ]
+    )
+
+
 def _infeasible(
-    problem: RematGraph, built: CheckmateModel, options: SolveOptions, clock: Clock
+    problem: RematGraph,
+    built: CheckmateModel,
+    options: SolveOptions,
+    clock: Clock,
+    params: LeastMemoryParams,
 ) -> Outcome:
     """Return the proof that nothing fits, with the least memory if the time suffices."""
     proof = Infeasibility(
@@ -244,7 +290,7 @@ def _infeasible(
         evidence=Evidence.SOLVER,
     )
     refused = Outcome(termination=Termination.COMPLETED, infeasibility=proof)
-    return with_least_staged_memory(refused, problem, options, clock)
+    return with_least_staged_memory(refused, problem, options, clock, params)
 
 
 def _next_peak_bytes(built: CheckmateModel, problem: RematGraph) -> int:

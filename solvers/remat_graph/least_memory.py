@@ -1,7 +1,7 @@
 r"""Least memory in which a staged schedule of a graph exists.
 
-First `annealing.least_peak` searches for a schedule with a small peak, for half of the time at
-most; then Checkmate's model with the memory as its objective is solved, unless it has too many
+First `annealing.least_peak` searches for a schedule with a small peak, for a share of the time;
+then Checkmate's model with the memory as its objective is solved, unless it has too many
 coefficients to be built in the time that is left. The solver's bound is rounded up to a multiple of
 the greatest common divisor of the sizes, as every peak is one; where the peak of a replayed
 schedule meets it, the least memory is known.
@@ -10,7 +10,9 @@ schedule meets it, the least memory is known.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.from_pulp import from_pulp
@@ -25,17 +27,31 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.milp.highs_in_time import solve_in_time
-from jettison.solvers.milp.highs_of_a_method import (
-    MOST_COEFFICIENTS,
-    SECONDS_PER_COEFFICIENT,
-    highs_options,
-)
+from jettison.solvers.milp.highs_of_a_method import WrittenModelParams, highs_options
 from jettison.solvers.remat_graph.annealing.least_peak import least_peak_by_annealing
 from jettison.solvers.remat_graph.baselines.simple import store_all_schedule
 
-_SHARE_OF_ANNEALING = 0.5
-# Time limit of the search for the least memory after the given memory was proved too small.
-_SECONDS_AFTER_A_PROOF = 10.0
+
+@dataclass(frozen=True, kw_only=True)
+class LeastMemoryParams(WrittenModelParams):
+    """How long the least memory is searched for.
+
+    Attributes
+    ----------
+    share_of_least_peak
+        Share of the time of the search for the least memory in which annealing looks for a small
+        peak, before the model.
+    seconds_after_a_proof
+        Time limit of the search for the least memory, once the given memory is proved too small.
+    """
+
+    at_least: ClassVar[Mapping[str, float]] = {"seconds_after_a_proof": 0}
+
+    share_of_least_peak: float = 0.5
+    seconds_after_a_proof: float = 10.0
+
+
+LEAST_MEMORY = LeastMemoryParams()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +85,11 @@ class LeastMemory:
 
 
 def with_least_staged_memory(
-    refused: Outcome, problem: RematGraph, options: SolveOptions, clock: Clock
+    refused: Outcome,
+    problem: RematGraph,
+    options: SolveOptions,
+    clock: Clock,
+    params: LeastMemoryParams,
 ) -> Outcome:
     """Add to a proof that nothing fits how much memory would suffice, if time allows.
 
@@ -80,7 +100,9 @@ def with_least_staged_memory(
     problem
         The problem.
     options, clock
-        As for `least_staged_memory`; ten seconds are used at most.
+        As for `least_staged_memory`.
+    params
+        How much of the time is used at most, and for what.
 
     Returns
     -------
@@ -90,9 +112,9 @@ def with_least_staged_memory(
     """
     graph, proof = problem.instance, refused.infeasibility
     assert proof is not None
-    share = Clock(min(clock.left_s, _SECONDS_AFTER_A_PROOF))
+    share = Clock(min(clock.left_s, params.seconds_after_a_proof))
     floor = proof.least_memory_bytes or 0
-    least = least_staged_memory(graph, floor, options, share)
+    least = least_staged_memory(graph, floor, options, share, params)
     if least.peak_bytes <= problem.memory_bytes:
         return Outcome(termination=Termination.ERROR, schedule=least.schedule)
     if least.is_exact:
@@ -111,7 +133,11 @@ def with_least_staged_memory(
 
 
 def least_staged_memory(
-    graph: Graph, not_below_bytes: int, options: SolveOptions, clock: Clock
+    graph: Graph,
+    not_below_bytes: int,
+    options: SolveOptions,
+    clock: Clock,
+    params: LeastMemoryParams = LEAST_MEMORY,
 ) -> LeastMemory:
     """Search for the least memory until it is known, the time is up or the user interrupts.
 
@@ -125,11 +151,13 @@ def least_staged_memory(
         Threads and seed.
     clock
         The time that is left.
+    params
+        The share of annealing, and the largest model.
     """
     known = _known(graph, not_below_bytes)
     if known.is_exact:
         return known
-    half = Clock(None if math.isinf(clock.left_s) else clock.left_s * _SHARE_OF_ANNEALING)
+    half = Clock(None if math.isinf(clock.left_s) else clock.left_s * params.share_of_least_peak)
     annealed = least_peak_by_annealing(graph, options.seed, half, stop_at_bytes=known.lower_bytes)
     known = LeastMemory(
         # A schedule refutes every lower bound above its peak.
@@ -139,7 +167,8 @@ def least_staged_memory(
     )
     is_interrupted = annealed.termination is Termination.INTERRUPTED
     coefficients = Checkmate().estimated_coefficients(graph)
-    is_too_large = coefficients > min(MOST_COEFFICIENTS, clock.left_s / SECONDS_PER_COEFFICIENT)
+    most_in_time = clock.left_s / params.seconds_per_coefficient
+    is_too_large = coefficients > min(params.most_coefficients, most_in_time)
     if known.is_exact or is_interrupted or is_too_large:
         return known
     try:

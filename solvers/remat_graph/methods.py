@@ -11,15 +11,20 @@ from jettison.solvers.remat_graph.baselines.chen import (
     solve_chen_greedy,
     solve_chen_sqrt,
 )
-from jettison.solvers.remat_graph.baselines.dtr import solve_dtr, solve_dtr_eq, solve_dtr_local
+from jettison.solvers.remat_graph.baselines.dtr import DTR, solve_dtr, solve_dtr_eq, solve_dtr_local
 from jettison.solvers.remat_graph.baselines.last_node import solve_last_node
-from jettison.solvers.remat_graph.baselines.lp_rounding import solve_lp_rounding
+from jettison.solvers.remat_graph.baselines.lp_rounding import LP_ROUNDING, solve_lp_rounding
 from jettison.solvers.remat_graph.baselines.revolve import solve_linearized_griewank
 from jettison.solvers.remat_graph.baselines.simple import solve_recompute_all, solve_store_all
-from jettison.solvers.remat_graph.checkmate import bound_checkmate_lp, solve_checkmate
+from jettison.solvers.remat_graph.checkmate import (
+    CHECKMATE_LP,
+    bound_checkmate_lp,
+    solve_checkmate,
+)
 from jettison.solvers.remat_graph.cuts.bound_method import bound_graph_cuts
 from jettison.solvers.remat_graph.cuts.exact_method import EXACT, solve_graph_exact
 from jettison.solvers.remat_graph.cuts.restricted_method import RESTRICTED, solve_restricted
+from jettison.solvers.remat_graph.least_memory import LEAST_MEMORY
 from jettison.solvers.remat_graph.orders.bound_method import ANY_ORDER, bound_any_order
 from jettison.solvers.remat_graph.orders.method import ORDERS, solve_orders
 
@@ -36,14 +41,14 @@ METHODS: tuple[Method[RematGraph], ...] = (
         Promise.EXACT_STAGED,
         "Checkmate, MLSys 2020; KIWI, Appendix 7.1",
         "the rematerialization ILP, solved by HiGHS, decoded, pruned and replayed",
-        solve=solve_checkmate,
+        solve=Tuned(solve_checkmate, LEAST_MEMORY),
     ),
     Method(
         "checkmate-lp",
         Promise.BOUND,
         "Checkmate, MLSys 2020",
         "linear relaxation of the rematerialization ILP",
-        solve=bound_checkmate_lp,
+        solve=Tuned(bound_checkmate_lp, CHECKMATE_LP),
     ),
     Method(
         "anneal",
@@ -85,28 +90,28 @@ METHODS: tuple[Method[RematGraph], ...] = (
         Promise.HEURISTIC,
         "Kirisame et al., ICLR 2021, arXiv:2006.09616 (h_DTR)",
         "evict what is stale, large and cheap to recompute, without looking ahead",
-        solve=solve_dtr,
+        solve=Tuned(solve_dtr, DTR),
     ),
     Method(
         "dtr-eq",
         Promise.HEURISTIC,
         "Kirisame et al., ICLR 2021, arXiv:2006.09616 (h_DTR^eq)",
         "the same with components of what is evicted in place of the exact neighbourhood",
-        solve=solve_dtr_eq,
+        solve=Tuned(solve_dtr_eq, DTR),
     ),
     Method(
         "dtr-local",
         Promise.HEURISTIC,
         "Kirisame et al., ICLR 2021, arXiv:2006.09616 (h_local)",
         "the same without what is evicted around a value",
-        solve=solve_dtr_local,
+        solve=Tuned(solve_dtr_local, DTR),
     ),
     Method(
         "lp-rounding",
         Promise.HEURISTIC,
         "Checkmate, MLSys 2020 (two-phase rounding)",
         "checkpoints rounded from the linear relaxation, by thresholds and by draws",
-        solve=solve_lp_rounding,
+        solve=Tuned(solve_lp_rounding, LP_ROUNDING),
     ),
     Method(
         "ap-chen-greedy",

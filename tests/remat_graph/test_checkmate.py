@@ -27,6 +27,7 @@ from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.milp.solution import Progress as ModelProgress
 from jettison.solvers.remat_graph import checkmate
+from jettison.solvers.remat_graph.least_memory import LeastMemoryParams
 from tests.drawing.graphs import graphs, tight_remat_graphs
 from tests.remat_graph.oracles.brute_force import (
     least_memory_bytes,
@@ -332,6 +333,35 @@ def test_a_model_too_large_for_memory_is_declined_with_its_size() -> None:
     assert outcome.termination is Termination.MEMORY_LIMIT
     assert outcome.note is not None
     assert "coefficients" in outcome.note
+
+
+def test_limits_of_the_models_that_are_written_are_parameters() -> None:
+    problem = RematGraph(SKIP, 7)
+    for solve in (checkmate.solve_checkmate, checkmate.bound_checkmate_lp):
+        outcome = solve(problem, EXACT, LeastMemoryParams(most_coefficients=10))
+        assert outcome.termination is Termination.MEMORY_LIMIT
+        assert outcome.note is not None
+        assert "more than the 10 that are tried" in outcome.note
+
+
+def test_highs_begins_from_a_staged_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    best = solved(SKIP, 7, EXACT)
+    assert best.schedule is not None
+    starts: list[tuple[float, ...]] = []
+
+    def note(model: ArrayModel, options: HighsOptions, *rest: Any, **named: Any) -> ModelSolution:
+        start = options.start_for(model)
+        assert start is not None
+        assert not np.isnan(start).all()
+        # The point of the start: HiGHS may look at no node of its own.
+        starts.append(tuple(start))
+        return solve_model(model, replace(options, node_limit=0), *rest, **named)
+
+    monkeypatch.setattr(checkmate, "solve_in_time", note)
+    outcome = checkmate.solve_checkmate(RematGraph(SKIP, 7), replace(EXACT, start=best.schedule))
+    assert len(starts) == 1
+    assert outcome.schedule is not None
+    assert outcome.schedule.replay(SKIP).time_ns == best.time_ns
 
 
 @st.composite

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,12 +15,33 @@ from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
+from jettison.solvers.core.params import Params
 from jettison.solvers.remat_graph.annealing.least_peak import least_peak_by_annealing
-from jettison.solvers.remat_graph.annealing.method import MOVES, annealing_of
+from jettison.solvers.remat_graph.annealing.method import ANNEAL, annealing_of
 
-# Moves before the first models, as long as no schedule fits.
-MOST_FIRST_MOVES = 3_000_000
-ROUNDS_FROM_A_POINT = 3
+
+@dataclass(frozen=True, kw_only=True)
+class BesideParams(Params):
+    """How long annealing goes on before and beside models.
+
+    Attributes
+    ----------
+    moves_at_once
+        Moves of annealing between two looks at the clock, and the portion in which those are made
+        that the work of HiGHS is worth.
+    most_first_moves
+        Moves of annealing before the first models, at most, and again of the search for a small
+        peak where they find no schedule.
+    rounds_from_a_point
+        Rounds of annealing from the schedule of a model's point, at most.
+    """
+
+    moves_at_once: int = ANNEAL.moves_at_once
+    most_first_moves: int = 3_000_000
+    rounds_from_a_point: int = 3
+
+
+BESIDE = BesideParams()
 
 
 class GraphAnnealing:
@@ -35,8 +57,8 @@ class GraphAnnealing:
         The time limit.
     offer
         Called with each schedule that fits and is faster than those before.
-    moves_at_once
-        Moves between two looks at the clock, and the portion in which granted ones are spent.
+    params
+        How many moves there are before the first models, and in a portion.
 
     Attributes
     ----------
@@ -55,7 +77,7 @@ class GraphAnnealing:
         seed: int,
         clock: Clock,
         offer: Callable[[GraphSchedule], object] = lambda schedule: None,
-        moves_at_once: int = MOVES,
+        params: BesideParams = BESIDE,
     ) -> None:
         self.schedule: GraphSchedule | None = None
         self.time_ns: int | None = None
@@ -65,7 +87,7 @@ class GraphAnnealing:
         self._problem = problem
         self._clock = clock
         self._offer = offer
-        self._moves_at_once = moves_at_once
+        self._params = params
         # Moves of annealing, the work of HiGHS in the same measure, and the part of it for which no
         # moves have been made yet.
         self._granted = 0
@@ -84,7 +106,7 @@ class GraphAnnealing:
         """Anneal until a schedule is known and the first round is over.
 
         Where some thousand moves find none, annealing searches for the least peak. It ends after
-        three million moves in any case.
+        `BesideParams.most_first_moves` in any case.
         """
         self._anneal(self._search)
         if self.schedule is None and self._clock.left_s:
@@ -93,14 +115,15 @@ class GraphAnnealing:
                 self._seed,
                 self._clock,
                 stop_at_bytes=self._problem.memory_bytes,
-                most_moves=MOST_FIRST_MOVES,
+                most_moves=self._params.most_first_moves,
+                moves_at_once=self._params.moves_at_once,
             )
             pass_interrupt_on(least.termination)
             self.least_peak = least.peak_bytes
             self._take(least.schedule)
             self._search.start_from(np.array(least.schedule.computations, dtype=np.int32))
         while self._search.rounds_ended == 0 and not self._search.is_over:
-            if self._search.tried >= MOST_FIRST_MOVES or not self._clock.left_s:
+            if self._search.tried >= self._params.most_first_moves or not self._clock.left_s:
                 break
             self._anneal(self._search)
         self._granted += self._search.tried
@@ -113,7 +136,7 @@ class GraphAnnealing:
         """
         self._granted += moves
         self._owed += moves
-        piece = self._moves_at_once
+        piece = self._params.moves_at_once
         while self._owed >= piece and self._clock.left_s and not self._is_best(floor_ns):
             self._owed -= piece
             if self._search.is_over and self._can_start:
@@ -121,7 +144,7 @@ class GraphAnnealing:
             self.improve(floor_ns)
 
     def improve_from(self, computations: Sequence[int], floor_ns: int) -> None:
-        """Take a schedule that may exceed the memory, and anneal from it for up to three rounds.
+        """Take a schedule that may exceed the memory, and anneal from it for some rounds.
 
         A round that has begun runs to its end, since it must cool down. Rounds from such schedules
         get at most about twice the moves of all others: those before the first model, and those
@@ -141,7 +164,7 @@ class GraphAnnealing:
         self._repaired += self._repair.tried
         self._repair = annealing_of(self._problem, self._seed, floor_ns)
         self._repair.start_from(np.array(schedule.computations, dtype=np.int32))
-        for rounds in range(1, ROUNDS_FROM_A_POINT + 1):
+        for rounds in range(1, self._params.rounds_from_a_point + 1):
             if self._repaired + self._repair.tried > 2 * self._granted:
                 return
             while self._repair.rounds_ended < rounds:
@@ -176,7 +199,7 @@ class GraphAnnealing:
         left_s = self._clock.left_s
         # Where the time limit ends the run, the state by then counts.
         with suppress(TimeoutError):
-            search.run(self._moves_at_once, None if math.isinf(left_s) else left_s)
+            search.run(self._params.moves_at_once, None if math.isinf(left_s) else left_s)
         time_ns = search.time_ns
         if time_ns is not None and (self.time_ns is None or time_ns < self.time_ns):
             graph = self._problem.instance

@@ -26,10 +26,8 @@ from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.status import Termination
+from jettison.solvers.remat_graph.annealing.method import ANNEAL
 from jettison.solvers.remat_graph.kernel_arrays import graph_arrays
-
-# Moves between two looks at the clock.
-_MOVES = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +40,12 @@ class LeastPeak:
 
 
 def least_peak_by_annealing(
-    graph: Graph, seed: int, clock: Clock, stop_at_bytes: int, most_moves: float = math.inf
+    graph: Graph,
+    seed: int,
+    clock: Clock,
+    stop_at_bytes: int,
+    most_moves: float = math.inf,
+    moves_at_once: int = ANNEAL.moves_at_once,
 ) -> LeastPeak:
     """Search for a staged schedule with a small peak.
 
@@ -59,9 +62,10 @@ def least_peak_by_annealing(
         The time that is left.
     stop_at_bytes
         A peak that is small enough, at least `Graph.least_peak_bound_bytes`.
-
     most_moves
         Number of moves that ends the search.
+    moves_at_once
+        Moves between two looks at the clock.
 
     Notes
     -----
@@ -70,7 +74,7 @@ def least_peak_by_annealing(
     search = _kernels.RematPeak(**graph_arrays(graph), stop_at_bytes=stop_at_bytes, seed=seed)
     with Ending() as ending:
         while not search.is_over and search.tried < most_moves:
-            search.run(_MOVES, clock.left_s)
+            search.run(moves_at_once, clock.left_s)
     schedule = GraphSchedule.from_computations(graph, search.computations)
     return LeastPeak(
         schedule=schedule,

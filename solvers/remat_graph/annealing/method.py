@@ -69,10 +69,6 @@ from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_graph.kernel_arrays import graph_arrays
 from jettison.solvers.remat_graph.memory_floor import memory_for_everything, too_little_memory
 
-ROUNDS = 7
-# Moves between two looks at the clock and the progress.
-MOVES = 5_000
-
 
 @dataclass(frozen=True, kw_only=True)
 class AnnealParams(Params):
@@ -86,8 +82,8 @@ class AnnealParams(Params):
         Moves between two looks at the clock.
     """
 
-    rounds: int = ROUNDS
-    moves_at_once: int = MOVES
+    rounds: int = 7
+    moves_at_once: int = 5_000
 
 
 ANNEAL = AnnealParams()
@@ -141,7 +137,7 @@ def _staged(graph: Graph, start: Schedule | None) -> GraphSchedule | None:
 
 
 def annealing_of(
-    problem: RematGraph, seed: int, floor_ns: int, rounds: int = ROUNDS
+    problem: RematGraph, seed: int, floor_ns: int, rounds: int = ANNEAL.rounds
 ) -> _kernels.RematAnneal:
     """Return the kernel's search for a problem before its first move; `floor_ns` ends it."""
     return _kernels.RematAnneal(
@@ -159,7 +155,7 @@ def run_annealing(
     options: SolveOptions,
     clock: Clock,
     most_moves: float = math.inf,
-    moves_at_once: int = MOVES,
+    moves_at_once: int = ANNEAL.moves_at_once,
     graph: Graph | None = None,
 ) -> Termination:
     """Search until all rounds or moves are over, the time is up or the user interrupts.

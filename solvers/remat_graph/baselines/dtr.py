@@ -40,6 +40,7 @@ from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.params import Params
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_graph.baselines.eviction_heuristics import (
     ComponentCost,
@@ -50,7 +51,21 @@ from jettison.solvers.remat_graph.baselines.eviction_heuristics import (
     NeighbourhoodCost,
 )
 
-_MOST_COMPUTATIONS_PER_NODE = 200
+
+@dataclass(frozen=True, kw_only=True)
+class DtrParams(Params):
+    """When the eager execution gives up.
+
+    Attributes
+    ----------
+    most_computations_per_node
+        Computations, for each node, after which it is taken to recompute what it has just evicted.
+    """
+
+    most_computations_per_node: int = 200
+
+
+DTR = DtrParams()
 
 
 class _StoppedError(Exception):
@@ -61,36 +76,45 @@ class _StoppedError(Exception):
         self.outcome = Outcome(termination=termination, note=reason)
 
 
-def solve_dtr(problem: RematGraph, options: SolveOptions) -> Outcome:
+def solve_dtr(problem: RematGraph, options: SolveOptions, params: DtrParams = DTR) -> Outcome:
     r"""Return the schedule of an eager execution that evicts by :math:`h_{DTR}`.
 
     :math:`O(k n (n + |E|))` for `k` evictions. There is no schedule at the time limit or on Ctrl-C.
     """
-    return _run(problem, options, "dtr", NeighbourhoodCost)
+    return _run(problem, options, params, "dtr", NeighbourhoodCost)
 
 
-def solve_dtr_eq(problem: RematGraph, options: SolveOptions) -> Outcome:
+def solve_dtr_eq(problem: RematGraph, options: SolveOptions, params: DtrParams = DTR) -> Outcome:
     r"""Return the schedule of an eager execution that evicts by :math:`h_{DTR}^{eq}`.
 
     This heuristic keeps components up to date in place of searching. Otherwise as `solve_dtr`.
     """
-    return _run(problem, options, "dtr-eq", ComponentCost)
+    return _run(problem, options, params, "dtr-eq", ComponentCost)
 
 
-def solve_dtr_local(problem: RematGraph, options: SolveOptions) -> Outcome:
+def solve_dtr_local(problem: RematGraph, options: SolveOptions, params: DtrParams = DTR) -> Outcome:
     r"""Return the schedule of an eager execution that evicts by :math:`h_{local}`; :math:`O(k n)`.
 
     This heuristic looks at no neighbours. Otherwise as `solve_dtr`.
     """
-    return _run(problem, options, "dtr-local", LocalCost)
+    return _run(problem, options, params, "dtr-local", LocalCost)
 
 
 def _run(
-    problem: RematGraph, options: SolveOptions, method: str, heuristic: HeuristicFactory
+    problem: RematGraph,
+    options: SolveOptions,
+    params: DtrParams,
+    method: str,
+    heuristic: HeuristicFactory,
 ) -> Outcome:
     graph = problem.instance
     runtime = _Runtime(
-        graph, problem.memory_bytes, Clock(options.time_limit_s), Dependencies(graph), heuristic
+        graph,
+        problem.memory_bytes,
+        Clock(options.time_limit_s),
+        Dependencies(graph),
+        heuristic,
+        params.most_computations_per_node * len(graph),
     )
     with Ending() as ending:
         try:
@@ -114,6 +138,8 @@ class _Runtime:
 
     Attributes
     ----------
+    most_computations
+        Computations after which it gives up.
     last_access_ns
         Time of the last access to each value in memory.
     evictions
@@ -127,6 +153,7 @@ class _Runtime:
     clock: Clock
     dependencies: Dependencies
     heuristic: HeuristicFactory
+    most_computations: int
     now_ns: int = 0
     evictions: int = 0
     stored_bytes: int = 0
@@ -183,7 +210,7 @@ class _Runtime:
                 self._evict(candidate)
 
     def _compute(self, node: int) -> None:
-        if len(self.computations) >= _MOST_COMPUTATIONS_PER_NODE * len(self.graph):
+        if len(self.computations) >= self.most_computations:
             raise _StoppedError(
                 Termination.COMPLETED,
                 f"gave up after {len(self.computations)} computations: it recomputes what it has "

@@ -22,9 +22,10 @@ If HiGHS does not solve a relaxation in time, its process is killed, and there i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from math import floor
+from typing import ClassVar
 
 from jettison.formulations.milp.from_pulp import from_pulp
 from jettison.formulations.remat_graph.checkmate import Checkmate
@@ -36,24 +37,52 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.milp.highs_in_time import solve_in_time
-from jettison.solvers.milp.highs_of_a_method import highs_options
+from jettison.solvers.milp.highs_of_a_method import WrittenModelParams, highs_options
 from jettison.solvers.remat_graph.baselines.checkpoints import schedule_of_checkpoints
 from jettison.solvers.remat_graph.baselines.plans import fastest_that_fits, in_turn
 from jettison.solvers.remat_graph.baselines.simple import solve_store_all
 from jettison.solvers.remat_graph.checkmate import declined
 
-_THRESHOLDS = tuple(k / 100 for k in range(5, 100, 10))
-_DRAWS = 50
-_PERCENT_OF_MEMORY = (100, 90, 80, 70, 60)
 _WORD = 2**32
-# A busy machine takes up to three times the estimate.
-_SHARE_OF_WRITING = 1 / 3
 
 Shares = tuple[dict[int, float], ...]
 """For each stage, the share of each node that is in memory when it begins, where not 0."""
 
 
-def solve_lp_rounding(problem: RematGraph, options: SolveOptions) -> Outcome:
+@dataclass(frozen=True, kw_only=True)
+class LpRoundingParams(WrittenModelParams):
+    """Roundings that are tried.
+
+    Attributes
+    ----------
+    thresholds
+        Thresholds of each relaxation, at equal distances between 0 and 1.
+    draws
+        Random roundings of each relaxation.
+    percent_step
+        Percent of the memory by which each relaxation has less than the one before.
+    least_percent
+        Percent of the memory for which a relaxation is solved, at least.
+    share_of_writing
+        Share of the time limit that building the model may take by the estimate, which a busy
+        machine exceeds up to three times.
+    """
+
+    at_least: ClassVar[Mapping[str, float]] = {"draws": 0}
+
+    thresholds: int = 10
+    draws: int = 50
+    percent_step: int = 10
+    least_percent: int = 60
+    share_of_writing: float = 1 / 3
+
+
+LP_ROUNDING = LpRoundingParams()
+
+
+def solve_lp_rounding(
+    problem: RematGraph, options: SolveOptions, params: LpRoundingParams = LP_ROUNDING
+) -> Outcome:
     """Return the fastest schedule that fits, out of all roundings.
 
     Declines the models that `solve_checkmate` declines, and those that take more than a third of
@@ -62,11 +91,11 @@ def solve_lp_rounding(problem: RematGraph, options: SolveOptions) -> Outcome:
     if problem.memory_bytes >= problem.instance.store_all_peak_bytes:
         return solve_store_all(problem, options)
     limit_s = options.time_limit_s
-    for_writing_s = None if limit_s is None else limit_s * _SHARE_OF_WRITING
-    refused = declined(problem, replace(options, time_limit_s=for_writing_s))
+    for_writing_s = None if limit_s is None else limit_s * params.share_of_writing
+    refused = declined(problem, replace(options, time_limit_s=for_writing_s), params)
     if refused is not None:
         return refused
-    relaxations = _Relaxations(problem, options)
+    relaxations = _Relaxations(problem, options, params)
     plans = in_turn(schedule.computations for schedule in relaxations.schedules())
     outcome = fastest_that_fits(problem, "lp-rounding", plans, options)
     termination = outcome.termination
@@ -86,8 +115,11 @@ def solve_lp_rounding(problem: RematGraph, options: SolveOptions) -> Outcome:
 class _Relaxations:
     """The relaxations for less and less memory, until one has no solution or the time is up."""
 
-    def __init__(self, problem: RematGraph, options: SolveOptions) -> None:
+    def __init__(
+        self, problem: RematGraph, options: SolveOptions, params: LpRoundingParams
+    ) -> None:
         self._problem = problem
+        self._params = params
         self._options = options.quiet()
         self._clock = Clock(options.time_limit_s)
         self.termination = Termination.COMPLETED
@@ -97,13 +129,14 @@ class _Relaxations:
     def schedules(self) -> Iterator[GraphSchedule]:
         """Yield the rounded schedules."""
         graph = self._problem.instance
-        for percent in _PERCENT_OF_MEMORY:
+        params = self._params
+        for percent in range(100, params.least_percent - 1, -params.percent_step):
             shares = self._solve(self._problem.memory_bytes * percent // 100)
             if shares is None:
                 return
             self.solved += 1
-            yield from round_by_thresholds(graph, shares)
-            yield from round_by_draws(graph, shares, self._options.seed)
+            yield from round_by_thresholds(graph, shares, params.thresholds)
+            yield from round_by_draws(graph, shares, self._options.seed, params.draws)
             if not self.termination.is_regular:
                 return
 
@@ -135,23 +168,28 @@ class _Relaxations:
         )
 
 
-def round_by_thresholds(graph: Graph, shares: Shares) -> Iterator[GraphSchedule]:
-    """Yield schedules that store the values above each of ten thresholds, without repetition."""
+def round_by_thresholds(
+    graph: Graph, shares: Shares, thresholds: int = LP_ROUNDING.thresholds
+) -> Iterator[GraphSchedule]:
+    """Yield schedules that store the values above each threshold, without repetition."""
     previous: list[set[int]] | None = None
-    for threshold in _THRESHOLDS:
+    for place in range(thresholds):
+        threshold = (2 * place + 1) / (2 * thresholds)
         stored = [{i for i, share in stage.items() if share > threshold} for stage in shares]
         if stored != previous:
             yield schedule_of_checkpoints(graph, stored)
         previous = stored
 
 
-def round_by_draws(graph: Graph, shares: Shares, seed: int) -> Iterator[GraphSchedule]:
+def round_by_draws(
+    graph: Graph, shares: Shares, seed: int, draws: int = LP_ROUNDING.draws
+) -> Iterator[GraphSchedule]:
     """Yield schedules that store each value with its share as probability, if any is fractional."""
     # If all shares are 0 or 1, every draw equals the rounding by the threshold 1/2.
     if all(share in {0.0, 1.0} for stage in shares for share in stage.values()):
         return
     random = SplitMix64(seed)
-    for _ in range(_DRAWS):
+    for _ in range(draws):
         stored = [
             {i for i, share in stage.items() if random.below(_WORD) < floor(share * _WORD)}
             for stage in shares

@@ -57,27 +57,25 @@ from jettison.solvers.core.bound import exact_bound
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
-from jettison.solvers.core.params import Params
 from jettison.solvers.core.search import Incumbent, Rounds, search_in_rounds
 from jettison.solvers.core.status import Termination
 from jettison.solvers.core.work import WorkShare
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.milp.tolerance import BELOW_TOLERANCE
-from jettison.solvers.remat_graph.annealing.beside_models import GraphAnnealing
-from jettison.solvers.remat_graph.annealing.method import MOVES
+from jettison.solvers.remat_graph.annealing.beside_models import BesideParams, GraphAnnealing
 from jettison.solvers.remat_graph.baselines.starts import BaselineStarts
 from jettison.solvers.remat_graph.cuts.bounds import ModelBounds
 from jettison.solvers.remat_graph.cuts.eviction_cost import eviction_costs
 from jettison.solvers.remat_graph.cuts.model_runs import GraphModelRuns, KnownPoint, without_a_point
 from jettison.solvers.remat_graph.cuts.rows import CutRows
 from jettison.solvers.remat_graph.cuts.stage_excess import StageExcess
-from jettison.solvers.remat_graph.least_memory import with_least_staged_memory
+from jettison.solvers.remat_graph.least_memory import LeastMemoryParams, with_least_staged_memory
 from jettison.solvers.remat_graph.memory_floor import memory_for_everything, too_little_memory
 from jettison.solvers.remat_graph.presolve.presolved import fixings_of, presolve
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExactParams(Params):
+class ExactParams(LeastMemoryParams, BesideParams):
     """Parameters of the search by cuts.
 
     Attributes
@@ -92,8 +90,6 @@ class ExactParams(Params):
         Work that every run of HiGHS may do, in moves of annealing that take as long.
     times_all
         Work that a run of HiGHS may do, as a multiple of the work of all runs before it.
-    moves_at_once
-        Moves of annealing between two looks at the clock.
     beside
         Work of HiGHS, in moves of annealing that take as long, for each move made beside it.
     moves_per_baseline
@@ -108,7 +104,6 @@ class ExactParams(Params):
     new_slots: int = 8
     least_moves: int = 4_000_000
     times_all: int = 5
-    moves_at_once: int = MOVES
     beside: int = 2
     moves_per_baseline: int = 200
     columns_for_a_child: int = 2_000
@@ -135,7 +130,7 @@ def solve_graph_exact(
     clock = Clock(options.time_limit_s)
     refused = too_little_memory(problem)
     if refused is not None:
-        return with_least_staged_memory(refused, problem, options, clock)
+        return with_least_staged_memory(refused, problem, options, clock, params)
     settled = memory_for_everything(problem)
     if settled is not None:
         return settled
@@ -161,7 +156,7 @@ def solve_graph_exact(
         # Where no staged schedule fits, one that is only in order may fit.
         return replace(outcome, infeasibility=None)
     if outcome.infeasibility is not None:
-        return with_least_staged_memory(outcome, problem, options, clock)
+        return with_least_staged_memory(outcome, problem, options, clock, params)
     if outcome.note is not None:
         return outcome
     note = "no schedule was found that fits; that does not prove that there is none"
@@ -220,7 +215,7 @@ class CutRounds(Rounds[WindowedModel]):
             options.seed,
             clock,
             lambda found: self.incumbent.offer(self._presolved.restore(found)),
-            params.moves_at_once,
+            params,
         )
         self._bounds = ModelBounds(self.incumbent, base_ns, method, ScheduleClass.IN_ORDER)
         self._runs = GraphModelRuns(

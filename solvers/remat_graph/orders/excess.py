@@ -18,10 +18,6 @@ from collections.abc import Sequence
 from jettison.instances.remat_graph.graph import Graph
 from jettison.solvers.core.clock import Clock
 
-# Moves between two looks at the clock, of some microseconds each.
-MOST_PLACES = 2_000_000
-PLACES_PER_SECOND = 300_000
-
 
 class OrderExcess:
     """Order of nodes with the memory of its step without recomputation, changed by moves.
@@ -158,10 +154,11 @@ def anneal_order(
     chance: random.Random,
     moves: int,
     clock: Clock,
-    most_places: float = MOST_PLACES,
+    most_places: float = math.inf,
 ) -> list[int]:
     """Anneal the order; return the best one, and stop early at one without excess.
 
+    Places are what moves simulate, some microseconds each.
     The temperature falls from the mean size of a value to a hundredth of it, with the share of the
     moves made, or of the places simulated, whichever is larger.
     """

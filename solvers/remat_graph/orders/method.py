@@ -46,11 +46,9 @@ from jettison.solvers.core.params import Params
 from jettison.solvers.core.search import Incumbent
 from jettison.solvers.core.status import Termination
 from jettison.solvers.core.work import moves_of_a_limit
-from jettison.solvers.remat_graph.annealing.method import ROUNDS, annealing_of, run_annealing
+from jettison.solvers.remat_graph.annealing.method import ANNEAL, annealing_of, run_annealing
 from jettison.solvers.remat_graph.memory_floor import memory_for_everything, too_little_memory
 from jettison.solvers.remat_graph.orders.excess import (
-    MOST_PLACES,
-    PLACES_PER_SECOND,
     OrderExcess,
     anneal_order,
     greedy_order,
@@ -70,6 +68,8 @@ class OrdersParams(Params):
         Share of the time limit for each order of little excess: to find it, and then to anneal it.
     share_of_a_step
         Share of the time limit for each order that is tried by the time of its schedule.
+    rounds
+        Rounds of annealing for the order given and, at the end, for the best one.
     rounds_of_a_step
         Rounds of annealing for an order that is tried.
     starts
@@ -78,6 +78,10 @@ class OrdersParams(Params):
         Moves of annealing orders by their excess, for each node.
     most_moves
         Most moves of annealing orders by their excess.
+    most_places
+        Most places of nodes that are simulated from one start, in annealing orders by their excess.
+    places_per_second
+        Places that a usual machine simulates in a second of the time limit.
     steps
         Number of orders that are tried by the time of their schedules.
     most_shifts
@@ -87,10 +91,13 @@ class OrdersParams(Params):
     share_of_the_given: float = 0.3
     share_of_a_start: float = 0.05
     share_of_a_step: float = 0.02
+    rounds: int = ANNEAL.rounds
     rounds_of_a_step: int = 2
     starts: int = 4
     moves_per_node: int = 200
     most_moves: int = 100_000
+    most_places: int = 2_000_000
+    places_per_second: int = 300_000
     steps: int = 150
     most_shifts: int = 4
 
@@ -168,7 +175,9 @@ class OrderSearch:
             self._evaluate(self.ended, tuple(starts[0].order), 1, 1.0)
             return Termination.COMPLETED
         nodes = tuple(range(len(self.problem.instance)))
-        time_ns = self._evaluate(self.problem, nodes, ROUNDS, self.params.share_of_the_given)
+        time_ns = self._evaluate(
+            self.problem, nodes, self.params.rounds, self.params.share_of_the_given
+        )
         tried: dict[tuple[int, ...], int | None] = {}
         if self.ended.instance is self.problem.instance:
             tried[given] = time_ns
@@ -187,7 +196,7 @@ class OrderSearch:
                 )
         self._anneal(tried)
         if not self._is_over and self.order != given:
-            self._evaluate(self.ended, self.order, ROUNDS, 1.0)
+            self._evaluate(self.ended, self.order, self.params.rounds, 1.0)
         return Termination.GAP_REACHED if self._is_over else Termination.COMPLETED
 
     @property
@@ -201,7 +210,8 @@ class OrderSearch:
         params = self.params
         moves = min(params.most_moves, params.moves_per_node * len(graph))
         limit_s = math.inf if self.options.time_limit_s is None else self.options.time_limit_s
-        places = min(MOST_PLACES, params.share_of_a_start * limit_s * PLACES_PER_SECOND)
+        in_time = params.share_of_a_start * limit_s * params.places_per_second
+        places = min(params.most_places, in_time)
         found = []
         for start in range(params.starts):
             order: Sequence[int] = greedy_order(graph) if start % 2 else range(len(graph))

@@ -9,7 +9,7 @@ from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_sharding.schedule import ShardedSchedule
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.remat_graph.annealing.beside_models import GraphAnnealing
+from jettison.solvers.remat_graph.annealing.beside_models import BesideParams, GraphAnnealing
 from jettison.solvers.remat_sharding.exact.priced_graph import priced_graph
 
 
@@ -26,6 +26,8 @@ class ShardedAnnealing:
         The time limit.
     offer
         Called with each valid plan that is faster than those before.
+    params
+        How long the recomputations of a plan are annealed.
 
     Attributes
     ----------
@@ -41,6 +43,7 @@ class ShardedAnnealing:
         seed: int,
         clock: Clock,
         offer: Callable[[ShardedSchedule], object],
+        params: BesideParams,
     ) -> None:
         self.plan: ShardedSchedule | None = None
         self.time_ns: int | None = None
@@ -48,6 +51,7 @@ class ShardedAnnealing:
         self._problem = problem
         self._seed = seed
         self._clock = clock
+        self._params = params
         self._offer = offer
         self._searches: dict[tuple[int, ...], GraphAnnealing] = {}
 
@@ -80,7 +84,8 @@ class ShardedAnnealing:
         known = self._searches.get(key)
         if known is None:
             on_graph = RematGraph(priced.graph, self._problem.memory_bytes)
-            known = self._searches[key] = GraphAnnealing(on_graph, self._seed, self._clock)
+            known = GraphAnnealing(on_graph, self._seed, self._clock, params=self._params)
+            self._searches[key] = known
             known.find_first()
         known.improve_from(computations, floor_ns + priced.extra_ns)
         if known.schedule is not None:

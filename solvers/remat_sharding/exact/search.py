@@ -35,13 +35,13 @@ from jettison.solvers.core.bound import exact_bound
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
-from jettison.solvers.core.params import Params
 from jettison.solvers.core.search import Incumbent, Rounds
 from jettison.solvers.core.status import Termination
 from jettison.solvers.core.work import WorkShare, moves_of_a_limit, share_of_moves
 from jettison.solvers.milp.highs_options import IntegerSearch
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.milp.tolerance import BELOW_TOLERANCE
+from jettison.solvers.remat_graph.annealing.beside_models import BesideParams
 from jettison.solvers.remat_graph.cuts.bounds import ModelBounds
 from jettison.solvers.remat_graph.cuts.eviction_cost import eviction_costs
 from jettison.solvers.remat_graph.cuts.model_runs import GraphModelRuns, KnownPoint, without_a_point
@@ -54,7 +54,7 @@ from jettison.solvers.remat_sharding.kiwi.reduced import find_reduced
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShardedParams(Params):
+class ShardedParams(BesideParams):
     """Parameters of the exact search over strategies and recomputation.
 
     Attributes
@@ -145,6 +145,7 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
             options.seed,
             clock,
             lambda plan: self.incumbent.offer(presolved.restore(plan)),
+            params,
         )
         # The objective of the models is the whole time.
         self._bounds = ModelBounds(self.incumbent, 0, method, ScheduleClass.IN_ORDER)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from jettison.instances.generators.layered_graph import LayeredGraphs
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.remat_graph.annealing.beside_models import GraphAnnealing
-from jettison.solvers.remat_graph.annealing.method import MOVES
+from jettison.solvers.remat_graph.annealing.beside_models import BESIDE, GraphAnnealing
 
 GRAPH = LayeredGraphs(nodes=300).draw(1)
 # At 90 % of the peak the first moves of annealing find a schedule, and the base time cannot do.
 TIGHT = RematGraph(GRAPH, GRAPH.store_all_peak_bytes * 9 // 10)
 # 30 for each node (`remat_anneal`).
 MOVES_OF_A_ROUND = 9_000
+MOVES = BESIDE.moves_at_once
 
 
 def incumbent() -> GraphAnnealing:
