@@ -33,6 +33,7 @@ Readings
 from __future__ import annotations
 
 from bisect import bisect_right, insort
+from functools import partial
 
 import numpy as np
 
@@ -44,11 +45,18 @@ from jettison.solvers.multi_model.decisions import Fate, UnitDecisions
 from jettison.solvers.multi_model.mu_two.graph import IdleMemory, MergedGraph
 from jettison.solvers.multi_model.mu_two.policy import simulated_peak_bytes
 from jettison.solvers.multi_model.mu_two.recomputes import RecomputeCalculator
-from jettison.solvers.multi_model.mu_two.unit import ScheduledUnit, fitted_unit
+from jettison.solvers.multi_model.mu_two.unit import (
+    POLICY,
+    PolicyParams,
+    ScheduledUnit,
+    fitted_unit,
+)
 from jettison.solvers.multi_model.units import Sizes
 
 
-def solve_capuchin(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
+def solve_capuchin(
+    problem: MultiModelTraining, options: SolveOptions, params: PolicyParams = POLICY
+) -> Outcome:
     """Fuse all models, and swap and recompute as Capuchin does.
 
     Notes
@@ -56,16 +64,18 @@ def solve_capuchin(problem: MultiModelTraining, options: SolveOptions) -> Outcom
     At most seven times the policy and the executor; the policy takes :math:`O(T (T s + n))`
     for T feature maps, s swaps and n operators.
     """
-    return all_fused(problem, capuchin_unit)
+    return all_fused(problem, partial(capuchin_unit, params=params))
 
 
-def capuchin_unit(problem: MultiModelTraining, sizes: Sizes) -> ScheduledUnit | None:
+def capuchin_unit(
+    problem: MultiModelTraining, sizes: Sizes, params: PolicyParams = POLICY
+) -> ScheduledUnit | None:
     """Schedule a sub-array alone by Capuchin's policy; None if nothing that it tries fits."""
     (size,) = sizes
     array = problem.sub_array(size)
     swap_ns = problem.swap_ns(array)
     return fitted_unit(
-        problem, sizes, lambda limit_bytes: capuchin_decisions(array, swap_ns, limit_bytes)
+        problem, sizes, lambda limit_bytes: capuchin_decisions(array, swap_ns, limit_bytes), params
     )
 
 

@@ -27,11 +27,12 @@ from typing import TypeVar
 
 from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.instances.multi_model.sub_array import SubArray
+from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.multi_model.schedule import MultiModelSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import run_to_its_end
-from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
-from jettison.solvers.core.params import Params
+from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.search import Incumbent
 from jettison.solvers.core.status import Termination
 from jettison.solvers.multi_model.baselines import hfta_groups
 from jettison.solvers.multi_model.capuchin import capuchin_unit
@@ -40,7 +41,7 @@ from jettison.solvers.multi_model.executor.executed_units import UnitExecutor
 from jettison.solvers.multi_model.least_memory import multi_model_infeasibility
 from jettison.solvers.multi_model.mu_two.divisions import paired_divisions
 from jettison.solvers.multi_model.mu_two.policy import OutOfMemoryStrategy
-from jettison.solvers.multi_model.mu_two.unit import ScheduledUnit, scheduled_unit
+from jettison.solvers.multi_model.mu_two.unit import PolicyParams, ScheduledUnit, scheduled_unit
 from jettison.solvers.multi_model.units import (
     Sizes,
     best_division,
@@ -49,7 +50,7 @@ from jettison.solvers.multi_model.units import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnitSearchParams(Params):
+class UnitSearchParams(PolicyParams):
     """Parameters of the search of each unit: limits on its rounds.
 
     Attributes
@@ -58,6 +59,13 @@ class UnitSearchParams(Params):
         Changes that a round tries.
     most_rounds_in_vain
         Rounds without an improvement that end the search of a unit.
+    share_of_moves
+        Share of the changes of a pair that move a forward operator to another place.
+    share_before_exchanges
+        Share of the changes that move a forward operator or give a feature map another fate; in the
+        others two feature maps exchange their fates.
+    reach_divisor
+        Divisor of the number of forward operators that gives how far one is moved at most.
     first_threshold
         By how much a change may be slower at the start of a round, as a share of the iteration's
         time; it falls to nothing in the round.
@@ -66,6 +74,9 @@ class UnitSearchParams(Params):
     changes: int = 400
     most_rounds_in_vain: int = 3
     first_threshold: float = 0.01
+    share_of_moves: float = 0.3
+    share_before_exchanges: float = 0.65
+    reach_divisor: int = 8
 
 
 UNIT_SEARCH = UnitSearchParams()
@@ -121,7 +132,7 @@ class UnitSearch:
         for strategy in _WITH_PAIRS if is_pair else OutOfMemoryStrategy:
             self._policy(strategy)
         if not is_pair:
-            self._offer_found(capuchin_unit(problem, sizes))
+            self._offer_found(capuchin_unit(problem, sizes, params))
         self._is_widened = False
 
     @property
@@ -164,12 +175,13 @@ class UnitSearch:
             self.best = ScheduledUnit(decisions, executed)
 
     def _policy(self, strategy: OutOfMemoryStrategy) -> UnitDecisions | None:
+        problem, params = self._problem, self._params
         if self.sizes != self.sizes[::-1]:
             # As in the divisions of `mu_two.divisions`: where two choices tie, the order counts.
-            found = scheduled_unit(self._problem, self.sizes[::-1], strategy)
+            found = scheduled_unit(problem, self.sizes[::-1], strategy, params)
             if found is not None:
                 self._offer(found.decisions.exchanged())
-        return self._offer_found(scheduled_unit(self._problem, self.sizes, strategy))
+        return self._offer_found(scheduled_unit(problem, self.sizes, strategy, params))
 
     def _offer_found(self, found: ScheduledUnit | None) -> UnitDecisions | None:
         if found is None:
@@ -200,14 +212,14 @@ class UnitSearch:
         draw = self._random
         number = draw.randrange(len(self._arrays))
         kind = draw.random()
-        if len(self._arrays) == 2 and kind < 0.3:
+        if len(self._arrays) == 2 and kind < self._params.share_of_moves:
             return self._moved_forward(decisions, number)
         tensors = range(len(self._arrays[number].tensors))
         if not tensors:
             return decisions
         fates = list(decisions.fates[number])
         place = draw.choice(tensors)
-        if kind < 0.65:
+        if kind < self._params.share_before_exchanges:
             fates[place] = draw.choice([fate for fate in Fate if fate is not fates[place]])
         else:
             other = draw.choice(tensors)
@@ -222,7 +234,7 @@ class UnitSearch:
         before = list(decisions.forward_before[number])
         place = draw.randrange(len(before))
         most = len(self._arrays[1 - number].forward)
-        reach = max(1, most // 8)
+        reach = max(1, most // self._params.reach_divisor)
         wanted = min(max(before[place] + draw.randint(-reach, reach), 0), most)
         if wanted > before[place]:
             before[place:] = [max(done, wanted) for done in before[place:]]
@@ -266,7 +278,7 @@ def solve_local_search(
     termination = run_to_its_end(search.run)
     return Outcome(
         termination=termination,
-        schedule=search.schedule,
+        schedule=search.best,
         work={"changes": sum(unit.changes for unit in search.units.values())},
     )
 
@@ -282,6 +294,10 @@ class _DivisionSearch:
         self._options = options
         self._clock = Clock(options.time_limit_s)
         self.units: dict[Sizes, UnitSearch] = {}
+        self._incumbent: Incumbent[MultiModelSchedule] = Incumbent(
+            lambda schedule: schedule.replay(problem), 0, options, self._clock
+        )
+        self._incumbent.begin_from(options.start, MultiModelSchedule, ScheduleClass.ALL)
 
     @property
     def schedule(self) -> MultiModelSchedule | None:
@@ -292,6 +308,14 @@ class _DivisionSearch:
         return MultiModelSchedule(
             tuple(self.units[unit].best.executed.unit for unit in found.units)
         )
+
+    @property
+    def best(self) -> MultiModelSchedule | None:
+        """The best schedule so far, or the start if that is faster."""
+        found, known_ns = self.schedule, self._incumbent.time_ns
+        if known_ns is None or (found and found.replay(self._problem).time_ns <= known_ns):
+            return found
+        return self._incumbent.schedule
 
     def _times_ns(self) -> dict[Sizes, int]:
         return {sizes: unit.time_ns for sizes, unit in self.units.items()}
@@ -336,10 +360,14 @@ class _DivisionSearch:
                     return Termination.TIME_LIMIT
 
     def _report(self) -> None:
-        if self._options.on_progress is not None:
-            found = best_division(self._problem.count, self._times_ns())
-            time_ns = None if found is None else found.value
-            self._options.on_progress(Progress(self._clock.seconds, time_ns, None))
+        """Tell of a schedule that is faster, and of the progress."""
+        found = best_division(self._problem.count, self._times_ns())
+        known_ns = self._incumbent.time_ns
+        if found is not None and (known_ns is None or found.value < known_ns):
+            schedule = self.schedule
+            assert schedule is not None
+            self._incumbent.offer(schedule)
+        self._incumbent.report()
 
 
 def _units_of_baselines(problem: MultiModelTraining) -> set[Sizes]:

@@ -17,13 +17,16 @@ from jettison.solvers.core.result import replay_schedule
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.core.status import Termination
 from tests.tiny import GRAPHS, STRATEGY_GRAPHS, UNEVEN
+from tests.tiny_models import MULTI_MODELS
 
 # Fits in nine tenths of its memory, and only if something is computed again.
 GRAPH = next(graph for graph in GRAPHS if graph.name == "diamond")
+MODELS = jt.MultiModelTraining(MULTI_MODELS[2], "70%")
 PROBLEMS: list[Problem] = [
     jt.RematChain(UNEVEN, "80%"),
     jt.RematOffloadChain(UNEVEN, "80%", "1GB/s"),
     jt.RematGraph(GRAPH, "90%"),
+    MODELS,
     jt.Sharding(STRATEGY_GRAPHS[0], "100%"),
 ]
 
@@ -79,6 +82,7 @@ def test_no_answer_is_slower_than_the_start(problem: Problem) -> None:
 BEGIN_FROM_IT = {
     "remat-chain": ("unrestricted", "rotor-exact", "rotor", "rotor-drops"),
     "remat-offload-chain": ("pofo", "offload-only", "autocapper"),
+    "multi-model": ("local-search", "exact"),
 }
 
 

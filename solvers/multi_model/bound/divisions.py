@@ -17,7 +17,7 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.status import SolverError, Termination
-from jettison.solvers.multi_model.bound.unit import UnitBound
+from jettison.solvers.multi_model.bound.unit import UNIT_BOUND, UnitBound, UnitBoundParams
 from jettison.solvers.multi_model.least_memory import multi_model_infeasibility
 from jettison.solvers.multi_model.units import (
     Sizes,
@@ -26,7 +26,9 @@ from jettison.solvers.multi_model.units import (
 )
 
 
-def bound_multi_model(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
+def bound_multi_model(
+    problem: MultiModelTraining, options: SolveOptions, params: UnitBoundParams = UNIT_BOUND
+) -> Outcome:
     """Bound the iteration time; at the time limit and on Ctrl-C by what has been proved.
 
     Returns
@@ -38,7 +40,7 @@ def bound_multi_model(problem: MultiModelTraining, options: SolveOptions) -> Out
     refused = multi_model_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
-    bounds = DivisionBound(problem, options, Clock(options.time_limit_s))
+    bounds = DivisionBound(problem, options, Clock(options.time_limit_s), params)
     note = None
     with Ending() as ending:
         try:
@@ -61,9 +63,18 @@ class DivisionBound:
         Limits.
     clock
         The time that is left.
+    params
+        Which models are solved with their binaries.
     """
 
-    def __init__(self, problem: MultiModelTraining, options: SolveOptions, clock: Clock) -> None:
+    def __init__(
+        self,
+        problem: MultiModelTraining,
+        options: SolveOptions,
+        clock: Clock,
+        params: UnitBoundParams = UNIT_BOUND,
+    ) -> None:
+        self._params = params
         self._problem = problem
         self._options = options
         self._clock = clock
@@ -108,13 +119,18 @@ class DivisionBound:
                 termination = waiting[0].solve(self._options, self._clock)
             else:
                 return Termination.COMPLETED
+            if self._options.on_bound is not None:
+                for bound in self.proved("bound"):
+                    self._options.on_bound(bound)
             if termination is Termination.INTERRUPTED:
                 return termination
         return Termination.TIME_LIMIT
 
     def relax(self, sizes: Sizes) -> Termination:
         """Raise the bound of one unit by its relaxation."""
-        return self.units[sizes].relax(self._problem, self._formulation, self._options, self._clock)
+        return self.units[sizes].relax(
+            self._problem, self._formulation, self._options, self._clock, self._params
+        )
 
     def proved(self, method: str) -> tuple[Bound, ...]:
         """Return the exact bound, and the one that rests on the solver if it is larger."""

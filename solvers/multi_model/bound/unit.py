@@ -15,17 +15,33 @@ from jettison.formulations.multi_model.bound.model import MultiModelUnitBound, U
 from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.params import Params
 from jettison.solvers.core.status import Termination
 from jettison.solvers.milp.exact_dual_bound import exact_dual_bound
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.multi_model.units import Sizes
 
-# Larger models are not solved with binaries: their relaxation proves nearly as much.
-MOST_BINARIES = 600
 # A dual bound of HiGHS is lowered by this much, absolute and relative: ten times its tolerances.
 _ABSOLUTE_MARGIN = 1e-5
 _RELATIVE_MARGIN = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitBoundParams(Params):
+    """Parameters of the bound of a unit: the size of its models.
+
+    Attributes
+    ----------
+    most_binaries
+        Most binaries of a model that is solved with them: of larger ones the relaxation proves
+        nearly as much.
+    """
+
+    most_binaries: int = 600
+
+
+UNIT_BOUND = UnitBoundParams()
 
 
 @dataclass
@@ -73,6 +89,7 @@ class UnitBound:
         formulation: MultiModelUnitBound,
         options: SolveOptions,
         clock: Clock,
+        params: UnitBoundParams = UNIT_BOUND,
     ) -> Termination:
         """Raise the bound by the relaxation."""
         self.is_relaxed = True
@@ -84,7 +101,7 @@ class UnitBound:
             if proved is not None:
                 self.exact_ns = max(self.exact_ns, self.built.time_ns(proved))
                 self.solver_ns = max(self.solver_ns, self.exact_ns)
-        self.is_solved = int(self.built.model.integer.sum()) > MOST_BINARIES
+        self.is_solved = int(self.built.model.integer.sum()) > params.most_binaries
         return solution.termination
 
     def solve(self, options: SolveOptions, clock: Clock) -> Termination:

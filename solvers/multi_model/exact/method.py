@@ -13,27 +13,40 @@ always fits, or better.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.multi_model.schedule import MultiModelSchedule
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import run_to_its_end
-from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.search import Incumbent
 from jettison.solvers.core.status import Termination
 from jettison.solvers.multi_model.bound.divisions import DivisionBound
 from jettison.solvers.multi_model.decisions import least_memory_decisions
-from jettison.solvers.multi_model.exact.unit import ExactUnit
+from jettison.solvers.multi_model.exact.unit import ExactUnit, LabelParams
 from jettison.solvers.multi_model.executor.executed_units import UnitExecutor
 from jettison.solvers.multi_model.least_memory import multi_model_infeasibility
-from jettison.solvers.multi_model.local_search import UnitSearch
+from jettison.solvers.multi_model.local_search import UnitSearch, UnitSearchParams
 from jettison.solvers.multi_model.units import (
     Sizes,
     best_division,
 )
 
 
-def solve_multi_model_exact(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
+@dataclass(frozen=True, kw_only=True)
+class ExactParams(LabelParams, UnitSearchParams):
+    """Parameters of exact: limits of its search by labels, and the local search before it."""
+
+
+EXACT = ExactParams()
+
+
+def solve_multi_model_exact(
+    problem: MultiModelTraining, options: SolveOptions, params: ExactParams = EXACT
+) -> Outcome:
     """Return the fastest schedule, proved, of up to about five feature maps and eight operators.
 
     Returns
@@ -44,36 +57,50 @@ def solve_multi_model_exact(problem: MultiModelTraining, options: SolveOptions) 
     refused = multi_model_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
-    search = _DivisionSearch(problem, options)
+    search = _DivisionSearch(problem, options, params)
     termination = run_to_its_end(search.run)
     return search.outcome(termination)
+
+
+def _bound(time_ns: int) -> Bound:
+    return Bound(
+        time_ns=time_ns,
+        valid_for=ScheduleClass.ALL,
+        evidence=Evidence.EXACT,
+        method="exact",
+    )
 
 
 class _DivisionSearch:
     """Bounds and schedules of all units, improved in the division of least sum."""
 
-    def __init__(self, problem: MultiModelTraining, options: SolveOptions) -> None:
+    def __init__(
+        self, problem: MultiModelTraining, options: SolveOptions, params: ExactParams
+    ) -> None:
+        self._params = params
         self._problem = problem
         self._options = options
         self._clock = Clock(options.time_limit_s)
         self._bounds = DivisionBound(problem, options, self._clock)
         self._exact: dict[Sizes, ExactUnit] = {}
+        self._incumbent: Incumbent[MultiModelSchedule] = Incumbent(
+            lambda schedule: schedule.replay(problem), 0, options, self._clock
+        )
+        self._incumbent.begin_from(options.start, MultiModelSchedule, ScheduleClass.ALL)
         for sizes in self._bounds.units:
             arrays = tuple(problem.sub_array(size) for size in sizes)
             executed = UnitExecutor(problem, sizes).execute(least_memory_decisions(arrays))
             # It always fits where the unit does.
             assert executed is not None
-            self._exact[sizes] = ExactUnit(problem, executed.unit, executed.time_ns)
+            self._exact[sizes] = ExactUnit(problem, executed.unit, executed.time_ns, params)
 
     def run(self) -> Termination:
         """Search until the best division is proved."""
         while self._clock.left_s:
             division = best_division(self._problem.count, self._least_ns())
             assert division is not None
-            if self._options.on_progress is not None:
-                self._options.on_progress(
-                    Progress(self._clock.seconds, self._schedule()[0], division.value)
-                )
+            if self._tell(division.value):
+                return Termination.COMPLETED
             open_units = [sizes for sizes in division.units if not self._exact[sizes].is_proved]
             if not open_units:
                 return Termination.COMPLETED
@@ -90,9 +117,19 @@ class _DivisionSearch:
                 unit.run(least_ns, self._clock)
         return Termination.TIME_LIMIT
 
+    def _tell(self, least_ns: int) -> bool:
+        """Tell of what is better than before; return whether the start is proved to be best."""
+        incumbent = self._incumbent
+        time_ns, schedule = self._schedule()
+        if incumbent.time_ns is None or time_ns < incumbent.time_ns:
+            incumbent.offer(schedule)
+        incumbent.prove(_bound(min(least_ns, incumbent.time_ns or least_ns)))
+        incumbent.report()
+        return self._options.start is not None and incumbent.is_best
+
     def _search_near(self, sizes: Sizes) -> None:
         """Run local search first: a unit whose schedule meets its bound needs no labels."""
-        search = UnitSearch(self._problem, sizes, self._options.seed)
+        search = UnitSearch(self._problem, sizes, self._options.seed, self._params)
         while not search.is_over and self._clock.left_s:
             search.run_round(self._clock)
         self._exact[sizes].offer(search.best.executed.unit, search.time_ns)
@@ -100,19 +137,15 @@ class _DivisionSearch:
     def outcome(self, termination: Termination) -> Outcome:
         """Return the best schedule and the bound as an outcome."""
         time_ns, schedule = self._schedule()
+        known, known_ns = self._incumbent.schedule, self._incumbent.time_ns
+        if known is not None and known_ns is not None and known_ns < time_ns:
+            time_ns, schedule = known_ns, known
         division = best_division(self._problem.count, self._least_ns())
         assert division is not None
         return Outcome(
             termination=termination,
             schedule=schedule,
-            bounds=(
-                Bound(
-                    time_ns=min(division.value, time_ns),
-                    valid_for=ScheduleClass.ALL,
-                    evidence=Evidence.EXACT,
-                    method="exact",
-                ),
-            ),
+            bounds=(_bound(min(division.value, time_ns)),),
             work={
                 **self._bounds.work,
                 "searched": sum(unit.is_proved for unit in self._exact.values()),

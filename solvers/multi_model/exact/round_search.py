@@ -18,8 +18,6 @@ from jettison.solvers.multi_model.exact.round_label import RoundLabel, path_to
 from jettison.solvers.multi_model.exact.round_moves import RoundMoves
 from jettison.solvers.multi_model.exact.training_round import TrainingRound
 
-_LABELS_BETWEEN_LOOKS = 256
-
 # State between rounds: feature maps in memory and those with a copy on the host, as bit masks.
 RoundState = tuple[int, int]
 
@@ -41,6 +39,8 @@ class RoundSearch:
         The round.
     idle, hosted
         What it finds in memory and on the host.
+    labels_between_looks
+        Labels that are made between two looks at the clock.
 
     Attributes
     ----------
@@ -50,7 +50,10 @@ class RoundSearch:
         How many labels have been taken.
     """
 
-    def __init__(self, problem: TrainingRound, idle: int, hosted: int) -> None:
+    def __init__(
+        self, problem: TrainingRound, idle: int, hosted: int, labels_between_looks: int = 256
+    ) -> None:
+        self._labels_between_looks = labels_between_looks
         self.found: dict[RoundState, FoundRound] = {}
         self.labels = 0
         self._moves = RoundMoves(problem)
@@ -96,7 +99,7 @@ class RoundSearch:
         # One step can have very many outcomes, so that the clock is looked at between them.
         for label in labels:
             self._add(label)
-            if self._made % _LABELS_BETWEEN_LOOKS == 0 and not clock.left_s:
+            if self._made % self._labels_between_looks == 0 and not clock.left_s:
                 raise TimeoutError
 
     def _add(self, label: RoundLabel) -> None:

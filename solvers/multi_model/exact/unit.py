@@ -20,17 +20,36 @@ of an improvement, and for each state in which they end, second rounds likewise.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import product
 
 from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.schedules.multi_model.schedule import TrainingUnit
 from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.params import Params
 from jettison.solvers.multi_model.exact.round_moves import RoundMoves, members
 from jettison.solvers.multi_model.exact.round_search import FoundRound, RoundSearch, RoundState
 from jettison.solvers.multi_model.exact.training_round import TrainingRound, rounds_of
 
-# With this many feature maps there are 4^10 states between two rounds, a million.
-MOST_TENSORS = 10
+
+@dataclass(frozen=True, kw_only=True)
+class LabelParams(Params):
+    """Parameters of the search by labels for one unit: its limits.
+
+    Attributes
+    ----------
+    most_tensors
+        Most feature maps of a sub-array, for each round of its unit: with 10 there are a million
+        states between two rounds.
+    labels_between_looks
+        Labels that are made between two looks at the clock.
+    """
+
+    most_tensors: int = 10
+    labels_between_looks: int = 256
+
+
+LABELS = LabelParams()
 
 
 class ExactUnit:
@@ -42,6 +61,8 @@ class ExactUnit:
         The problem.
     unit, time_ns
         A schedule of it, and its time.
+    params
+        The limits.
 
     Attributes
     ----------
@@ -53,7 +74,14 @@ class ExactUnit:
         Labels taken by all searches.
     """
 
-    def __init__(self, problem: MultiModelTraining, unit: TrainingUnit, time_ns: int) -> None:
+    def __init__(
+        self,
+        problem: MultiModelTraining,
+        unit: TrainingUnit,
+        time_ns: int,
+        params: LabelParams = LABELS,
+    ) -> None:
+        self._params = params
         self.unit = unit
         self.time_ns = time_ns
         self.is_proved = False
@@ -64,7 +92,7 @@ class ExactUnit:
     def is_too_large(self) -> bool:
         """Whether a sub-array has too many feature maps for a search."""
         return max(len(problem.tensors) for problem in self._rounds) > (
-            MOST_TENSORS * len(self._rounds)
+            self._params.most_tensors * len(self._rounds)
         )
 
     def offer(self, unit: TrainingUnit, time_ns: int) -> None:
@@ -96,7 +124,7 @@ class ExactUnit:
             return
 
     def _search_alone(self, least_ns: int, clock: Clock) -> None:
-        search = RoundSearch(self._rounds[0], 0, 0)
+        search = self._search_from(self._rounds[0], (0, 0))
         try:
             # The first one found is the fastest.
             for _, found in search.run(self.time_ns - 1, clock):
@@ -122,7 +150,7 @@ class ExactUnit:
         for bound_ns, _, second_ns, state in sorted(starts):
             if max(bound_ns, least_ns) >= self.time_ns:
                 break
-            opening = RoundSearch(first, *state)
+            opening = self._search_from(first, state)
             try:
                 while max(bound_ns, least_ns) < self.time_ns and self._improve(
                     opening, state, second_ns, closing, clock
@@ -142,7 +170,7 @@ class ExactUnit:
         """Try the next first round from `state`; tell whether there was one."""
         for between, first in opening.run(self.time_ns - 1 - second_ns, clock):
             if between not in closing:
-                closing[between] = RoundSearch(self._rounds[1], *between)
+                closing[between] = self._search_from(self._rounds[1], between)
             search = closing[between]
             if state not in search.found:
                 labels = search.labels
@@ -157,6 +185,9 @@ class ExactUnit:
                 self._take(first, second)
             return True
         return False
+
+    def _search_from(self, problem: TrainingRound, state: RoundState) -> RoundSearch:
+        return RoundSearch(problem, *state, self._params.labels_between_looks)
 
     def _take(self, *rounds: FoundRound) -> None:
         self.unit = TrainingUnit(self.unit.sizes, tuple(found.operations for found in rounds))

@@ -22,7 +22,12 @@ from jettison.solvers.multi_model.all_fused import all_fused
 from jettison.solvers.multi_model.least_memory import multi_model_infeasibility
 from jettison.solvers.multi_model.mu_two.divisions import paired_divisions
 from jettison.solvers.multi_model.mu_two.policy import OutOfMemoryStrategy
-from jettison.solvers.multi_model.mu_two.unit import ScheduledUnit, scheduled_unit
+from jettison.solvers.multi_model.mu_two.unit import (
+    POLICY,
+    PolicyParams,
+    ScheduledUnit,
+    scheduled_unit,
+)
 from jettison.solvers.multi_model.units import Sizes
 
 UnitScheduler = Callable[[MultiModelTraining, Sizes], ScheduledUnit | None]
@@ -52,12 +57,14 @@ class ScheduledDivision:
         return f"{sizes}: {'does not fit' if self.time_ns is None else format_ns(self.time_ns)}"
 
 
-def unit_both_ways(problem: MultiModelTraining, sizes: Sizes) -> ScheduledUnit | None:
+def unit_both_ways(
+    problem: MultiModelTraining, sizes: Sizes, params: PolicyParams = POLICY
+) -> ScheduledUnit | None:
     """Schedule a unit with and without a charge for copies to the host; return the faster one."""
     found = [
         unit
         for strategy in (OutOfMemoryStrategy.HYBRID, OutOfMemoryStrategy.BOTH_WAYS)
-        if (unit := scheduled_unit(problem, sizes, strategy)) is not None
+        if (unit := scheduled_unit(problem, sizes, strategy, params)) is not None
     ]
     return min(found, key=lambda unit: unit.executed.time_ns, default=None)
 
@@ -89,7 +96,9 @@ def scheduled_divisions(
         yield ScheduledDivision(units, schedule, schedule.replay(problem).time_ns)
 
 
-def solve_mu_two(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
+def solve_mu_two(
+    problem: MultiModelTraining, options: SolveOptions, params: PolicyParams = POLICY
+) -> Outcome:
     """Schedule every division into pairs, and return the fastest that fits.
 
     The note has all of them with their times.
@@ -99,40 +108,52 @@ def solve_mu_two(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
     For T feature maps and n operators in each profile, time :math:`O(T^2 + T n)` for each of at
     most :math:`n` different pairs.
     """
-    return _fastest_division(problem, options, scheduled_unit)
+    return _fastest_division(problem, options, partial(scheduled_unit, params=params))
 
 
-def solve_mu_two_both_ways(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
+def solve_mu_two_both_ways(
+    problem: MultiModelTraining, options: SolveOptions, params: PolicyParams = POLICY
+) -> Outcome:
     """Schedule every division into pairs, with and without a charge for copies to the host.
 
     Not in the paper. Each pair is scheduled twice: by the policy of µ-TWO, and by one in which a
     swap also costs its copy to the host (`offloads`). The faster schedule is kept: no pair takes
     longer than in `mu-two`.
     """
-    return _fastest_division(problem, options, unit_both_ways)
+    return _fastest_division(problem, options, partial(unit_both_ways, params=params))
 
 
-def solve_hfta_both_ways(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
+def solve_hfta_both_ways(
+    problem: MultiModelTraining, options: SolveOptions, params: PolicyParams = POLICY
+) -> Outcome:
     """Fuse all models, and swap and recompute by µ-TWO's policy, copies to the host charged.
 
     Not in the paper: the faster one of `hfta-capuchin` and of the policy with that charge.
     """
-    return all_fused(problem, unit_both_ways)
+    return all_fused(problem, partial(unit_both_ways, params=params))
 
 
-def solve_hfta_capuchin(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
+def solve_hfta_capuchin(
+    problem: MultiModelTraining, options: SolveOptions, params: PolicyParams = POLICY
+) -> Outcome:
     """Fuse all models, and swap and recompute by µ-TWO's policy."""
-    return all_fused(problem, scheduled_unit)
+    return all_fused(problem, partial(scheduled_unit, params=params))
 
 
-def solve_swap_only(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
+def solve_swap_only(
+    problem: MultiModelTraining, options: SolveOptions, params: PolicyParams = POLICY
+) -> Outcome:
     """Fuse all models, and swap those feature maps that are idle longest, as vDNN."""
-    return all_fused(problem, partial(scheduled_unit, strategy=OutOfMemoryStrategy.SWAP))
+    swap = OutOfMemoryStrategy.SWAP
+    return all_fused(problem, partial(scheduled_unit, strategy=swap, params=params))
 
 
-def solve_recompute_only(problem: MultiModelTraining, options: SolveOptions) -> Outcome:
+def solve_recompute_only(
+    problem: MultiModelTraining, options: SolveOptions, params: PolicyParams = POLICY
+) -> Outcome:
     """Fuse all models, and recompute feature maps that take least time for their size."""
-    return all_fused(problem, partial(scheduled_unit, strategy=OutOfMemoryStrategy.RECOMPUTE))
+    again = OutOfMemoryStrategy.RECOMPUTE
+    return all_fused(problem, partial(scheduled_unit, strategy=again, params=params))
 
 
 def _fastest_division(

@@ -11,12 +11,34 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from jettison.instances.multi_model.problem import MultiModelTraining
+from jettison.solvers.core.params import Params
 from jettison.solvers.multi_model.decisions import UnitDecisions
 from jettison.solvers.multi_model.executor.executed_units import ExecutedUnit, UnitExecutor
 from jettison.solvers.multi_model.mu_two.policy import OutOfMemoryStrategy, unit_decisions
 from jettison.solvers.multi_model.units import Sizes
 
-_MARGINS = (0, 64, 32, 16, 8, 4, 2)
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyParams(Params):
+    """Parameters of the policies for one unit: where decisions cannot be executed.
+
+    Attributes
+    ----------
+    first_margin_divisor
+        Divisor of the memory that gives the first margin: the policy decides for that much less
+        memory, then for twice as much less each time, up to half of it.
+    """
+
+    first_margin_divisor: int = 64
+
+    @property
+    def margins(self) -> list[int]:
+        """The divisors of all margins, the smallest margin first."""
+        halvings = range(self.first_margin_divisor.bit_length() - 1)
+        return [self.first_margin_divisor >> k for k in halvings]
+
+
+POLICY = PolicyParams()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +53,7 @@ def scheduled_unit(
     problem: MultiModelTraining,
     sizes: Sizes,
     strategy: OutOfMemoryStrategy = OutOfMemoryStrategy.HYBRID,
+    params: PolicyParams = POLICY,
 ) -> ScheduledUnit | None:
     """Schedule a unit by the policy of µ-TWO; None if nothing that it tries fits.
 
@@ -42,6 +65,7 @@ def scheduled_unit(
         problem,
         sizes,
         lambda limit_bytes: unit_decisions(problem, sizes, limit_bytes, strategy),
+        params,
     )
 
 
@@ -49,6 +73,7 @@ def fitted_unit(
     problem: MultiModelTraining,
     sizes: Sizes,
     decide: Callable[[int], UnitDecisions | None],
+    params: PolicyParams = POLICY,
 ) -> ScheduledUnit | None:
     """Execute a policy's decisions for the memory, or for less where these cannot be executed.
 
@@ -58,10 +83,11 @@ def fitted_unit(
         The unit.
     decide
         Decides for a memory in bytes; returns None where it finds no decisions.
+    params
+        For how much less memory it decides where its decisions cannot be executed.
     """
     executor = UnitExecutor(problem, sizes)
-    for margin in _MARGINS:
-        spared_bytes = problem.memory_bytes // margin if margin else 0
+    for spared_bytes in (0, *(problem.memory_bytes // margin for margin in params.margins)):
         decisions = decide(problem.memory_bytes - spared_bytes)
         if decisions is None:
             return None
