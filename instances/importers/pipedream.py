@@ -26,14 +26,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from jettison.instances.core.errors import InputError
-from jettison.instances.core.provenance import Provenance
 from jettison.instances.importers.pipedream_profile import Profile
 from jettison.instances.remat_chain.chain import Chain, Stage
 from jettison.instances.remat_graph.graph import Graph, Node
-
-_PROVENANCE = Provenance(
-    source="pipedream", note="layer times and sizes of a PipeDream profile; workspaces are unknown"
-)
 
 
 def import_pipedream_graph(path: str | Path) -> Graph:
@@ -118,7 +113,7 @@ def _graph(profile: Profile) -> Graph:
                 backward=True,
             )
         )
-    return Graph(name=profile.name, nodes=tuple(nodes), provenance=_PROVENANCE)
+    return Graph(name=profile.name, nodes=tuple(nodes), provenance=profile.provenance)
 
 
 def _chain(profile: Profile) -> Chain:
@@ -151,7 +146,7 @@ def _chain(profile: Profile) -> Chain:
         name=profile.name,
         input_bytes=profile.input_bytes,
         stages=(*stages, loss),
-        provenance=_PROVENANCE,
+        provenance=profile.provenance,
     )
 
 

@@ -1,6 +1,6 @@
 """The layers and edges of a PipeDream profile (``graph.txt``), checked and ordered.
 
-One line per layer and, after a tab, one line per edge::
+One line per layer and, after a tab or spaces, one line per edge::
 
     node2 -- Linear(8, 8) -- forward_compute_time=0.250, backward_compute_time=0.500,
     activation_size=64.000, parameter_size=128.000
@@ -24,8 +24,11 @@ from pathlib import Path
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.json_file import read_text
 from jettison.instances.core.names import checked_name
+from jettison.instances.core.provenance import Provenance
 from jettison.instances.core.topological_order import find_cycle, topological_order
 from jettison.instances.core.units import NANOSECOND_UNITS, checked_amount
+from jettison.instances.importers.pipedream_published import NOTE, PUBLISHED
+from jettison.instances.importers.published_file import origin_of
 
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?")
 _FIELDS = {"forward_compute_time", "backward_compute_time", "activation_size", "parameter_size"}
@@ -55,6 +58,8 @@ class Profile:
     ----------
     name
         Name of the file without its endings, or of its folder if the file is ``graph.txt``.
+    provenance
+        Origin of the numbers.
     input_bytes
         Size of all inputs of the step together.
     layers
@@ -67,6 +72,7 @@ class Profile:
     """
 
     name: str
+    provenance: Provenance
     input_bytes: int
     layers: dict[str, Layer]
     inputs: Mapping[str, list[str]]
@@ -87,7 +93,8 @@ class Profile:
             If the file cannot be read, a line is neither a layer nor an edge, the edges name
             unknown layers or form a cycle, or there is no layer besides the inputs.
         """
-        layers, edges = _parse(read_text(path).splitlines())
+        text = read_text(path)
+        layers, edges = _parse(text.splitlines())
         inputs: dict[str, list[str]] = {layer: [] for layer in layers}
         for source, layer in edges:
             inputs[layer].append(source)
@@ -118,6 +125,7 @@ class Profile:
         name = path.name.removesuffix(".txt").removesuffix(".graph")
         return cls(
             name=path.resolve().parent.name if name == "graph" else name,
+            provenance=origin_of(text, PUBLISHED, NOTE),
             input_bytes=sum(layers[layer].output_bytes for layer in given),
             layers={layer: layers[layer] for layer in order},
             inputs=inputs,
@@ -161,7 +169,9 @@ def _parse(lines: list[str]) -> tuple[dict[str, Layer], dict[tuple[str, str], in
     for number, line in enumerate(lines, start=1):
         field = f"line {number}"
         parts = line.strip().split(" -- ")
-        if line.startswith("\t"):
+        if not line.strip():
+            continue
+        if line[0].isspace():
             if len(parts) != 2:
                 raise InputError(
                     f"{line.strip()[:80]!r} is not an edge",
@@ -169,7 +179,7 @@ def _parse(lines: list[str]) -> tuple[dict[str, Layer], dict[tuple[str, str], in
                     expected="write: <tab>node1 -- node2",
                 )
             edges.setdefault((parts[0], parts[1]), number)
-        elif line.strip():
+        else:
             identifier, layer = _parse_layer(parts, field)
             if identifier in layers:
                 raise InputError(
