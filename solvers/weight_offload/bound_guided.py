@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
+from jettison.solvers.core.params import Params
 from jettison.solvers.core.status import SolverError, Termination
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_options import HighsOptions
@@ -46,20 +47,42 @@ from jettison.solvers.weight_offload.least_memory import weight_infeasibility
 from jettison.solvers.weight_offload.margin_sweep import MarginSweep
 from jettison.solvers.weight_offload.scheduler import WeightScheduler
 
-# Shares of the time that is left: for the first schedule, and then for the bound.
-_SHARE_OF_SWEEP, _SHARE_OF_BOUND = 0.2, 0.3
-# Number of margins that are tried, in steps of half a layer.
-_MARGINS = 9
-# Limit on a model with integers, in the work of HiGHS, the same on every machine: about a second
-# of a large one. A good point comes early.
-_WORK_PER_MODEL = 4_000
-# Time for the bound where no time limit ends it, which could take hours.
-_WORK_OF_BOUND_WITHOUT_LIMIT = 10_000
-# Cost of moving a byte, in units of waiting for the transfer of one.
-_COST_OF_MOVING = 1e-3
+
+@dataclass(frozen=True, kw_only=True)
+class BoundGuidedParams(Params):
+    """Parameters of bound-guided: its margins, and what it spends on the models.
+
+    Attributes
+    ----------
+    share_of_sweep
+        Share of the time for the first schedule.
+    share_of_bound
+        Share of the remaining time for the bound.
+    margins
+        Number of margins that are tried, in steps of half a layer.
+    work_per_model
+        Limit on a model with integers, in the work of HiGHS, the same on every machine: about a
+        second of a large one. A good point comes early.
+    work_of_bound_without_limit
+        The same limit for the bound, where no time limit ends it: it could take hours.
+    cost_of_moving
+        Cost of moving a byte, in units of waiting for the transfer of one.
+    """
+
+    share_of_sweep: float = 0.2
+    share_of_bound: float = 0.3
+    margins: int = 9
+    work_per_model: int = 4_000
+    work_of_bound_without_limit: int = 10_000
+    cost_of_moving: float = 1e-3
 
 
-def solve_bound_guided(problem: WeightOffload, options: SolveOptions) -> Outcome:
+BOUND_GUIDED = BoundGuidedParams()
+
+
+def solve_bound_guided(
+    problem: WeightOffload, options: SolveOptions, params: BoundGuidedParams = BOUND_GUIDED
+) -> Outcome:
     """Return the best schedule found and the bounds of AGG, or the proof that none fits.
 
     At the time limit and on Ctrl-C it is the best schedule so far.
@@ -67,7 +90,7 @@ def solve_bound_guided(problem: WeightOffload, options: SolveOptions) -> Outcome
     refused = weight_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
-    search = _Search(problem, options)
+    search = _Search(problem, options, params)
     termination = run_within_kernels(search.run_until_close)
     return Outcome(
         termination=termination,
@@ -80,7 +103,10 @@ def solve_bound_guided(problem: WeightOffload, options: SolveOptions) -> Outcome
 class _Search:
     """One run of the method: its steps, the best schedule and the bounds so far."""
 
-    def __init__(self, problem: WeightOffload, options: SolveOptions) -> None:
+    def __init__(
+        self, problem: WeightOffload, options: SolveOptions, params: BoundGuidedParams
+    ) -> None:
+        self.params = params
         self.problem = problem
         self.options = options
         self.clock = Clock(options.time_limit_s)
@@ -125,7 +151,7 @@ class _Search:
     def run(self) -> Iterator[None]:
         """Run the method; yield after each step."""
         try:
-            yield from self.sweep.run(Clock(self.clock.left_s * _SHARE_OF_SWEEP))
+            yield from self.sweep.run(Clock(self.clock.left_s * self.params.share_of_sweep))
         except TimeoutError:
             yield
         except OverflowError:
@@ -152,15 +178,16 @@ class _Search:
         self.sweep.incumbent.offer(scheduler.schedule(choices, time_limit_s=left_s))
 
     def _bounded(self, built: AggregatedModel) -> tuple[Bound, ...]:
-        clock = Clock(self.clock.left_s * _SHARE_OF_BOUND)
+        clock = Clock(self.clock.left_s * self.params.share_of_bound)
         unseen = self.options.quiet()
+        without_limit = self.params.work_of_bound_without_limit
         found = bound_by_model(
             built.model,
             built.scale,
             "bound-guided",
             unseen,
             clock,
-            work_limit=_WORK_OF_BOUND_WITHOUT_LIMIT if math.isinf(clock.left_s) else None,
+            work_limit=without_limit if math.isinf(clock.left_s) else None,
         )
         if found.termination is Termination.INTERRUPTED:
             self.bounds = found.bounds
@@ -171,7 +198,7 @@ class _Search:
         """Yield the problem with less and less memory, as long as a schedule fits."""
         sizes = [size for size in self.problem.cycle.weight_bytes if size]
         step_bytes = max(1, int(np.median(sizes)) // 2)
-        for number in range(_MARGINS):
+        for number in range(self.params.margins):
             memory_bytes = self.problem.memory_bytes - number * step_bytes
             if memory_bytes < self.problem.cycle.least_memory_bytes:
                 return
@@ -181,9 +208,10 @@ class _Search:
         """Yield an optimum of the relaxation, then the best integer point found in time."""
         layers = self.problem.cycle.num_layers
         objective = built.model.objective.copy()
-        objective[: 2 * layers] += _COST_OF_MOVING * np.tile(built.scale.weights, 2)
+        objective[: 2 * layers] += self.params.cost_of_moving * np.tile(built.scale.weights, 2)
         model = replace(built.model, objective=objective)
-        for wanted, work_limit in ((model.relaxed(), None), (model, _WORK_PER_MODEL)):
+        work_per_model = self.params.work_per_model
+        for wanted, work_limit in ((model.relaxed(), None), (model, work_per_model)):
             options = HighsOptions(
                 time_limit_s=self.clock.left_s,
                 work_limit=work_limit,

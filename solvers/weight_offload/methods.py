@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from jettison.instances.weight_offload.problem import WeightOffload
-from jettison.solvers.core.method import Method, Promise
-from jettison.solvers.weight_offload.bound_guided import solve_bound_guided
+from jettison.solvers.core.method import Method, Promise, Tuned
+from jettison.solvers.weight_offload.bound_guided import BOUND_GUIDED, solve_bound_guided
 from jettison.solvers.weight_offload.bounds.aggregated import bound_weight_fluid, bound_weight_whole
 from jettison.solvers.weight_offload.bounds.closed_form import bound_weight_closed_form
 from jettison.solvers.weight_offload.bounds.milp import bound_weight_milp
@@ -62,7 +62,7 @@ METHODS: tuple[Method[WeightOffload], ...] = (
         Promise.BRACKET,
         "the paper on weight offloading, Section 5; selections from the models agg and aggint",
         "the bound's model chooses what leaves memory, Algorithm 2 schedules it; with the bound",
-        solve=solve_bound_guided,
+        solve=Tuned(solve_bound_guided, BOUND_GUIDED),
     ),
     Method(
         "milp",
