@@ -71,6 +71,39 @@ def import_networkx(
     _save(import_networkx_graph(file, time_unit_ns=NANOSECOND_UNITS[time_unit]), output)
 
 
+@app.command("sailor", short_help="Import a layer profile of Sailor (profile.json).")
+def import_layers(
+    file: FileArgument,
+    output: OutputOption,
+    sizes: Annotated[
+        Path, typer.Option(metavar="FILE", help="The sizes of the layers (llm_info.json).")
+    ],
+    batch: Annotated[int, typer.Option(min=1, help="Microbatch, one of those in the profile.")],
+    tensor_parallel: Annotated[
+        int, typer.Option(min=1, help="Devices that share each layer, as in the profile.")
+    ] = 1,
+    model: Annotated[
+        str | None, typer.Option(help="Model, if the file is not in MODEL/DEVICE/.")
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Device, if the file is not in MODEL/DEVICE/.")
+    ] = None,
+) -> None:
+    """Import Sailor's layer times and sizes of a language model, measured on a GPU, as a chain."""
+    from jettison.instances.importers.sailor import import_sailor
+
+    checked_output(output)
+    chain = import_sailor(
+        file,
+        sizes=sizes,
+        batch=batch,
+        tensor_parallel=tensor_parallel,
+        model=model,
+        device=device,
+    )
+    _save(chain, output)
+
+
 @app.command("iopddl", short_help="Import a file of the ASPLOS'25 / IOPDDL contest.")
 def import_contest(file: FileArgument, output: OutputOption) -> None:
     """Import a file of the ASPLOS'25 / IOPDDL contest (.json or .json.gz), for sharding."""

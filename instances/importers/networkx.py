@@ -19,7 +19,6 @@ networkx itself is not needed.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
@@ -32,6 +31,7 @@ from jettison.instances.core.names import checked_name
 from jettison.instances.core.provenance import Provenance
 from jettison.instances.core.topological_order import find_cycle, topological_order
 from jettison.instances.core.units import checked_amount
+from jettison.instances.importers.exact_numbers import exact_number, whole_bytes
 from jettison.instances.remat_graph.graph import Graph, Node
 
 
@@ -267,26 +267,12 @@ def _dialect(entry: Mapping[str, Any]) -> _Dialect:
 
 def _number(entry: Mapping[str, Any], key: str, field: str) -> Fraction:
     where = f"{field}.{key}"
-    expected = "write a non-negative number"
     if key not in entry:
-        raise InputError("the field is missing", field=where, expected=expected)
-    value = entry[key]
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(f"{str(value)[:40]!r} is not a number", field=where, expected=expected)
-    if value < 0 or value == math.inf:
         raise InputError(
-            f"{str(value)[:40]} is negative or infinite", field=where, expected=expected
+            "the field is missing", field=where, expected="write a non-negative number"
         )
-    # The text of a float is the number that stands in the file; its binary value is not.
-    return Fraction(repr(value))
+    return exact_number(entry[key], where)
 
 
 def _size(entry: Mapping[str, Any], key: str, field: str) -> int:
-    size = _number(entry, key, field)
-    if size.denominator != 1:
-        raise InputError(
-            f"{entry[key]} is not a whole number of bytes",
-            field=f"{field}.{key}",
-            expected="write a whole number; a fraction is neither cut off nor rounded",
-        )
-    return checked_amount(int(size), f"{field}.{key}", "bytes")
+    return whole_bytes(_number(entry, key, field), f"{field}.{key}")

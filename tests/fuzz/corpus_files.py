@@ -11,6 +11,7 @@ from jettison.cli.verify.instance_set_check import verify_set
 from jettison.instances.importers.iopddl import import_iopddl
 from jettison.instances.importers.networkx import import_networkx_graph
 from jettison.instances.importers.pipedream import import_pipedream_chain, import_pipedream_graph
+from jettison.instances.importers.sailor import import_sailor
 from jettison.solvers.core.pose import pose_problem
 from jettison.solvers.core.resources import Resources
 from jettison.solvers.core.result import replay_schedule
@@ -42,6 +43,15 @@ def _read_schedule(problem: str, instance: str, resources: Resources) -> Callabl
 
 def _read_pipedream(path: Path) -> object:
     return import_pipedream_graph(path), import_pipedream_chain(path)
+
+
+def _read_sailor(path: Path) -> object:
+    files = [path.parent / name for name in ("sailor-profile.json", "sailor-sizes.json")]
+    for file in files:
+        if file != path:
+            file.write_bytes((CORPUS / file.name).read_bytes())
+    profile, sizes = files
+    return import_sailor(profile, sizes=sizes, batch=2, model="OPT-350", device="A100-40")
 
 
 def _read_study(path: Path) -> object:
@@ -119,6 +129,8 @@ READERS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
         "checkmate.json": import_networkx_graph,
         "moccasin.json": import_networkx_graph,
         "residual.graph.txt": _read_pipedream,
+        "sailor-profile.json": _read_sailor,
+        "sailor-sizes.json": _read_sailor,
         "contest.json": import_iopddl,
         "contest.json.gz": import_iopddl,
     }

@@ -43,6 +43,11 @@ COMMANDS = {
     "export": ("graph.json", "export remat-graph FILE --memory 80% --formulation frontier -o OUT"),
     "import networkx": ("moccasin.json", "import networkx FILE -o OUT"),
     "import pipedream": ("residual.graph.txt", "import pipedream FILE -o OUT"),
+    "import sailor": (
+        "sailor-profile.json",
+        "import sailor FILE --sizes CORPUS/sailor-sizes.json --batch 2 --model OPT-350 --device G "
+        "-o OUT",
+    ),
     "import iopddl": ("contest.json", "import iopddl FILE -o OUT"),
     "verify": ("set/planted-m2-v100-s0-0.json", "verify FILE"),
     "sweep": ("study.toml", "sweep FILE --dry-run --workers 2"),
@@ -101,6 +106,7 @@ def test_a_command_answers_or_refuses_a_changed_file(name: str, data: st.DataObj
             "FILE": str(file),
             "OUT": str(output),
             "CORPUS/graph.json": f"{CORPUS}/graph.json",
+            "CORPUS/sailor-sizes.json": f"{CORPUS}/sailor-sizes.json",
         }
         words = [places.get(word, word) for word in line.split()]
         if words[0] in LIMITED:
@@ -117,6 +123,7 @@ WORDS = """
 list show solve bound compare generate export import profile verify sweep instances methods
 remat-chain remat-offload-chain weight-offload remat-graph remat-sharding sharding multi-model
 rotor exact pofo greedy three-partition layered-graph training-graph networkx pipedream iopddl
+sailor superscaler piper
 --memory --alpha --bandwidth --transfers --models --method --json --time-limit --gap --threads
 --seed --schedule -o --output --plot --formulation --format --dry-run --workers --scheduler
 --retry-failed --groups --target --answer --nodes --network --help

@@ -28,6 +28,13 @@ from tests.tiny_models import MULTI_MODELS
 FOLDER = Path(__file__).parent / "corpus"
 SAMPLES = Path(__file__).parent.parent / "instances" / "importers" / "samples"
 BUNDLED = Path(__file__).parents[2] / "instances" / "data"
+IMPORTED = (
+    "checkmate.json",
+    "moccasin.json",
+    "residual.graph.txt",
+    "sailor-profile.json",
+    "sailor-sizes.json",
+)
 CONTEST = {
     "problem": {
         "name": "tiny",
@@ -156,7 +163,7 @@ def write_all() -> None:
     (FOLDER / "contest.json").write_text(json.dumps(CONTEST))
     (FOLDER / "contest.json.gz").write_bytes(gzip.compress(json.dumps(CONTEST).encode(), mtime=0))
     shutil.copy(BUNDLED / "mlp-26.json", FOLDER / "program-on-mesh.json")
-    for name in ("checkmate.json", "moccasin.json", "residual.graph.txt"):
+    for name in IMPORTED:
         shutil.copy(SAMPLES / name, FOLDER / name)
     folder = ResultFolder(FOLDER / "results")
     folder.create()
