@@ -16,6 +16,7 @@ are worth, and no claim leaves this folder before the checker has followed the f
 ``proof_text``           the text of a proof
 ``certificate``          a header and a proof, checked and saved
 ``certify``              from a statement and a time to a certificate
+``params``               the effort of these searches
 ``attempts``             the same where several models can prove a claim
 ``remat_graph``, ``remat_chain``, ``weight_offload``, ``sharding``, ``three_partition``
                          which models these are for each problem

@@ -11,14 +11,10 @@ from jettison.certificates.stated_model import StatedModel
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.proof.certify import certificate_of
+from jettison.solvers.proof.params import PROOF, ProofParams
 from jettison.solvers.proof.proof_lines import Ending, Proof
 from jettison.solvers.proof.prove import Rounding, best_proof
 from jettison.solvers.proof.statement import Statement
-
-# Each of several models gets this short time first, before any of them gets its full share: often
-# one proves at its root what another one needs a tree for.
-_FIRST_SHARE = 0.1
-_LONGEST_FIRST_S = 5.0
 
 
 def no_roundings(model: IntegerModel) -> list[Rounding]:
@@ -44,9 +40,15 @@ class Attempted:
 
 
 def best_certificate(
-    forms: Sequence[Attempted], time_ns: int | None, clock: Clock
+    forms: Sequence[Attempted],
+    time_ns: int | None,
+    clock: Clock,
+    params: ProofParams = PROOF,
 ) -> Certificate | None:
     """Return a certificate of a claim, or of the largest smaller one that a model proves in time.
+
+    Each of several models gets a short time first, before any of them gets its full share: often
+    one proves at its root what another one needs a tree for.
 
     Parameters
     ----------
@@ -56,6 +58,8 @@ def best_certificate(
         The time that no schedule beats, as claimed; None to prove that there is no schedule.
     clock
         At its end, or on Ctrl-C, the best claim that has been proved so far is certified.
+    params
+        The short time of each model, and the effort of the searches.
 
     Raises
     ------
@@ -76,9 +80,10 @@ def best_certificate(
         stated = built[place]
         share_s = clock.left_s / (len(tries) - number)
         if is_first:
-            share_s = min(_FIRST_SHARE * share_s, _LONGEST_FIRST_S)
+            share_s = min(params.first_share * share_s, params.longest_first_s)
         share = Clock(None if math.isinf(share_s) else share_s)
-        attempt = best_proof(stated.model, time_ns, share, form.roundings(stated.model))
+        roundings = form.roundings(stated.model)
+        attempt = best_proof(stated.model, time_ns, share, roundings, params)
         found = attempt.proof
         if found is not None and (best is None or _proves_more(found, best[2])):
             best = (form, stated.valid_for, found)

@@ -16,12 +16,7 @@ import numpy as np
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.proof.exact_rows import Integers
 from jettison.solvers.proof.linear_program import LinearProgram, LpAnswer, LpStatus
-
-_CANDIDATES = 10
-_ITERATIONS = 40
-_RELIABLE = 2
-# Least gain that counts, relative to what is missing: a gain of 0 on one side would hide the other.
-_LEAST_GAIN = 1e-6
+from jettison.solvers.proof.params import ProofParams
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +34,12 @@ class Branching:
     ----------
     num_columns
         Of the model.
+    params
+        How many columns are tried, and for how long.
     """
 
-    def __init__(self, num_columns: int) -> None:
+    def __init__(self, num_columns: int, params: ProofParams) -> None:
+        self._params = params
         self._gains = np.zeros((2, num_columns))
         self._counts = np.zeros((2, num_columns), dtype=np.int64)
 
@@ -80,8 +78,8 @@ class Branching:
         if len(ranked) == 1:
             return ranked[0]
         best, best_score = ranked[0], -1.0
-        for candidate in ranked[:_CANDIDATES]:
-            if self._counts[:, candidate.column].min() >= _RELIABLE:
+        for candidate in ranked[: self._params.candidates]:
+            if self._counts[:, candidate.column].min() >= self._params.reliable:
                 score = self._estimate(candidate, missing)
             elif not clock.left_s:
                 break
@@ -106,12 +104,12 @@ class Branching:
         gains = []
         for side, limits in enumerate(((lower, split), (split + 1, upper))):
             program.set_column(fraction.column, *limits)
-            answer = program.solve(clock, _ITERATIONS)
+            answer = program.solve(clock, self._params.iterations)
             gains.append(gain_of(answer, value, missing))
             self.learn(fraction, side, gains[-1])
             program.set_column(fraction.column, lower, upper)
             program.basis = basis
-        return _score(gains[0], gains[1], missing)
+        return self._score(gains[0], gains[1], missing)
 
     def _estimate(self, fraction: Fraction, missing: float) -> float:
         part = fraction.value - math.floor(fraction.value)
@@ -124,7 +122,12 @@ class Branching:
             else:
                 gain = self._gains[side].sum() / total if total else 1.0
             gains.append(gain * distance)
-        return _score(gains[0], gains[1], missing)
+        return self._score(gains[0], gains[1], missing)
+
+    def _score(self, down: float, up: float, missing: float) -> float:
+        # A gain of 0 on one side would hide the other.
+        least = self._params.least_gain * missing
+        return max(least, min(down, missing)) * max(least, min(up, missing))
 
 
 def gain_of(answer: LpAnswer, value: float, missing: float) -> float:
@@ -132,8 +135,3 @@ def gain_of(answer: LpAnswer, value: float, missing: float) -> float:
     if answer.status in {LpStatus.EMPTY, LpStatus.BEYOND}:
         return missing
     return min(missing, max(0.0, answer.value - value))
-
-
-def _score(down: float, up: float, missing: float) -> float:
-    least = _LEAST_GAIN * missing
-    return max(least, min(down, missing)) * max(least, min(up, missing))

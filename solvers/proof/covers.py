@@ -25,15 +25,8 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.proof.exact_rows import ExactRows, Floats, Integers, integers
 from jettison.solvers.proof.linear_program import LinearProgram, LpStatus
 from jettison.solvers.proof.new_rows import NewRow
+from jettison.solvers.proof.params import PROOF, ProofParams
 
-_MOST_ROUNDS = 25
-# Share of the right-hand side by which a relaxation must break a cover.
-_LEAST_VIOLATION = 1e-3
-# Relative rise of the bound below which covers stop, measured over this many rounds.
-_LEAST_RISE = 1e-4
-_PATIENCE = 3
-# Limit on items times profits of one cover, the effort of its check.
-_MOST_STEPS = 1_000_000
 _TOLERANCE = 1e-7
 
 
@@ -46,7 +39,7 @@ class Knapsack:
     weights: Integers
     capacity: int
 
-    def cover(self, point: Floats) -> NewRow | None:
+    def cover(self, point: Floats, params: ProofParams) -> NewRow | None:
         """Return a lifted cover that a point breaks, or None where none was found.
 
         Takes time :math:`O(n k)` for :math:`n` items and a cover of :math:`k` items.
@@ -55,7 +48,7 @@ class Knapsack:
         order = np.lexsort((-self.weights, -values))
         total = np.cumsum(self.weights[order])
         size = int(np.searchsorted(total, self.capacity, side="right")) + 1
-        if size > len(order) or size < 2 or size * len(order) > _MOST_STEPS:
+        if size > len(order) or size < 2 or size * len(order) > params.most_cover_steps:
             return None
         chosen = order[:size].tolist()
         weight = int(total[size - 1])
@@ -69,7 +62,7 @@ class Knapsack:
         profits = self._lifted(chosen, order.tolist(), most)
         items = list(profits)
         alphas = np.array(list(profits.values()))
-        if float(alphas @ values[items]) <= most * (1 + _LEAST_VIOLATION):
+        if float(alphas @ values[items]) <= most * (1 + params.least_violation):
             return None
         columns = [int(self.columns[item]) for item in items]
         pairs = " ".join(f"{j}:{a}" for j, a in zip(columns, profits.values(), strict=True))
@@ -106,6 +99,7 @@ def useful_covers(
     cutoff: float,
     clock: Clock,
     stop: threading.Event,
+    params: ProofParams = PROOF,
 ) -> list[NewRow]:
     """Return the lifted covers with multipliers in the relaxation that they tighten.
 
@@ -127,16 +121,19 @@ def useful_covers(
     first = rows.num_rows
     found: list[NewRow] = []
     rises: list[float] = []
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(params.most_cover_rounds):
         answer = program.solve(clock)
         if stop.is_set() or answer.status is not LpStatus.SOLVED or answer.value > cutoff:
             break
         rises.append(answer.value)
-        least = _LEAST_RISE * max(1.0, abs(answer.value))
-        if len(rises) > _PATIENCE and rises[-1] - rises[-1 - _PATIENCE] < least:
+        least = params.least_rise * max(1.0, abs(answer.value))
+        patience = params.patience
+        if len(rises) > patience and rises[-1] - rises[-1 - patience] < least:
             break
         point = program.point()
-        new = [cover for knapsack in knapsacks if (cover := knapsack.cover(point)) is not None]
+        new = [
+            cover for knapsack in knapsacks if (cover := knapsack.cover(point, params)) is not None
+        ]
         if not new:
             break
         begin = rows.num_rows

@@ -16,6 +16,7 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.proof.covers import useful_covers
 from jettison.solvers.proof.new_rows import NewRow, Rounding
 from jettison.solvers.proof.objective import Objective
+from jettison.solvers.proof.params import PROOF, ProofParams
 from jettison.solvers.proof.proof_lines import Attempt, Ending, Proof
 from jettison.solvers.proof.search import ProofSearch
 
@@ -32,7 +33,6 @@ _MOST_BITS = 200
 # Added where those do not prove what integer points allow; they need Python's integers, and time.
 _MORE_BITS = 24
 _SECONDS_BETWEEN_LOOKS = 0.1
-_SHARE_FOR_COVERS = 0.1
 
 
 def prove(
@@ -48,7 +48,11 @@ def prove(
 
 
 def best_proof(
-    model: IntegerModel, time_ns: int | None, clock: Clock, roundings: Sequence[Rounding] = ()
+    model: IntegerModel,
+    time_ns: int | None,
+    clock: Clock,
+    roundings: Sequence[Rounding] = (),
+    params: ProofParams = PROOF,
 ) -> Attempt:
     """Return a proof of the claim, or of the best smaller one that is proved when the time ends.
 
@@ -59,7 +63,7 @@ def best_proof(
     SolverError
         If HiGHS refuses a model or an option.
     """
-    run = _Run(model, time_ns, clock, roundings)
+    run = _Run(model, time_ns, clock, roundings, params)
     thread = threading.Thread(target=run.work, name="proof", daemon=True)
     # The thread is not joined: in Python 3.11 a thread counts as ended if a signal interrupts that.
     try:
@@ -83,7 +87,9 @@ class _Run:
         time_ns: int | None,
         clock: Clock,
         roundings: Sequence[Rounding],
+        params: ProofParams,
     ) -> None:
+        self._params = params
         self._model, self._time_ns = model, time_ns
         self._clock, self._roundings = clock, roundings
         self.stop = Stop()
@@ -121,17 +127,22 @@ class _Run:
         if self._time_ns is None:
             return []
         cutoff = float(Objective(self._model).to_beat(self._time_ns))
-        share = Clock(self._clock.left_s * _SHARE_FOR_COVERS)
-        return useful_covers(self._model, rows, cutoff, share, self.stop)
+        share = Clock(self._clock.left_s * self._params.share_for_covers)
+        return useful_covers(self._model, rows, cutoff, share, self.stop, self._params)
 
     def _search(self, rows: Sequence[NewRow], clock: Clock) -> Attempt:
         bits = _bits_for(self._model)
-        attempt = ProofSearch(self._model, rows, self._time_ns, bits, clock, self.stop).run()
+        attempt = self._searched(rows, bits, clock)
         if attempt.ending is Ending.PRECISION and all(self._model.is_integer):
             bits += _MORE_BITS
-            again = ProofSearch(self._model, rows, self._time_ns, bits, clock, self.stop).run()
+            again = self._searched(rows, bits, clock)
             return max(again, attempt, key=_claimed_ns)
         return attempt
+
+    def _searched(self, rows: Sequence[NewRow], bits: int, clock: Clock) -> Attempt:
+        return ProofSearch(
+            self._model, rows, self._time_ns, bits, clock, self.stop, self._params
+        ).run()
 
 
 def _bits_for(model: IntegerModel) -> int:

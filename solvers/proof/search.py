@@ -37,16 +37,12 @@ from jettison.solvers.proof.exact_rows import (
 from jettison.solvers.proof.linear_program import LinearProgram, LpAnswer, LpStatus
 from jettison.solvers.proof.new_rows import NewRow
 from jettison.solvers.proof.objective import Objective
+from jettison.solvers.proof.params import PROOF, ProofParams
 from jettison.solvers.proof.proof_lines import Attempt, Ending, Proof
 from jettison.solvers.proof.proof_text import ProofText
 from jettison.solvers.proof.tree import Fixing, Node, write_tree
 
 _INTEGRALITY = 1e-6
-_MOST_FIXINGS = 3
-# The relaxation is solved again after fixing if fixing removed at least this share of it.
-_SHARE_FIXED = 0.1
-# Limit on all multipliers of a tree, together about a gigabyte.
-_MOST_MULTIPLIERS = 80_000_000
 _RAY_BITS = 30
 _MOST_MULTIPLIER = 2.0**120
 
@@ -64,6 +60,8 @@ class ProofSearch:
         Bits of multipliers after the point.
     clock, stop
         Time limit and stop signal.
+    params
+        How columns are fixed and chosen, and how large the tree may become.
     """
 
     def __init__(
@@ -74,7 +72,9 @@ class ProofSearch:
         bits: int,
         clock: Clock,
         stop: Event,
+        params: ProofParams = PROOF,
     ) -> None:
+        self._params = params
         self._model, self._derived = model, derived
         self._rows = ExactRows(model)
         self._rows.append(derived)
@@ -86,7 +86,7 @@ class ProofSearch:
         )
         self._lower, self._upper = self._rows.lower.copy(), self._rows.upper.copy()
         self._fixings: list[Fixing] = []
-        self._branching = Branching(self._rows.num_columns)
+        self._branching = Branching(self._rows.num_columns, params)
         self._num_multipliers = 0
         self._is_false = False
         self._root = Node(None)
@@ -110,7 +110,7 @@ class ProofSearch:
                 ending = Ending.TIME_LIMIT
             elif not node.fractions:
                 ending = Ending.PRECISION
-            elif self._num_multipliers > _MOST_MULTIPLIERS:
+            elif self._num_multipliers > self._params.most_multipliers:
                 ending = Ending.SIZE_LIMIT
             elif self._is_false and self._threshold is None:
                 ending = Ending.FALSE
@@ -147,7 +147,8 @@ class ProofSearch:
             self._rest(self._root, self._root.multipliers, self._lower, self._upper)
             if not self._clock.left_s or self._stop.is_set():
                 return
-            if len(self._fixings) == _MOST_FIXINGS or len(fixed) < _SHARE_FIXED * num_free:
+            most = self._params.most_fixings
+            if len(self._fixings) >= most or len(fixed) < self._params.share_fixed * num_free:
                 self._look_at(self._root, self._lower, self._upper)
                 return
 

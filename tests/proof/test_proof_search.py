@@ -15,6 +15,7 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.proof import covers, search
 from jettison.solvers.proof.exact_rows import Floats
 from jettison.solvers.proof.linear_program import LinearProgram, LpAnswer, LpStatus
+from jettison.solvers.proof.params import ProofParams
 from jettison.solvers.proof.proof_lines import Ending
 from jettison.solvers.proof.prove import best_proof, prove
 from tests.each import each
@@ -134,6 +135,21 @@ def test_a_claim_in_the_header_that_is_larger_is_rejected() -> None:
     larger = type(proof)(-7, proof.scale_bits, proof.lines, proof.num_bytes, proof.leaves)
     with pytest.raises(CertificateError):
         checked(model, larger)
+
+
+def test_the_size_of_a_tree_is_a_parameter() -> None:
+    # Three triangles, of each of which points have one column and the relaxation three halves:
+    # -6 and -9, in units of 2.
+    model = IntegerModel()
+    for number in range(9):
+        model.add_column(f"x_{number}", 0, 1, cost=-2)
+    for base in (0, 3, 6):
+        for first, second in ((0, 1), (1, 2), (0, 2)):
+            ends = [base + first, base + second]
+            model.at_most(f"one_of_{ends}", ends, [1, 1], 1)
+    assert prove(model, -6, UNLIMITED) is not None
+    small = ProofParams(most_multipliers=1)
+    assert best_proof(model, -6, UNLIMITED, params=small).ending is Ending.SIZE_LIMIT
 
 
 def test_numbers_beyond_64_bits_are_proved_as_well() -> None:
