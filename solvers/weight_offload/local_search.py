@@ -17,6 +17,7 @@ The result depends on the seed alone, and on the time only where the limit ends 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
@@ -25,21 +26,34 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.weight_offload.bounds.aggregated import relaxed_fluid_ns
-from jettison.solvers.weight_offload.exact.starts import steps_from_new_starts
+from jettison.solvers.weight_offload.exact.starts import StartParams, steps_from_new_starts
 from jettison.solvers.weight_offload.greedy.selection import Choice, select_choices
 from jettison.solvers.weight_offload.incumbent import run_within_kernels
 from jettison.solvers.weight_offload.least_memory import weight_infeasibility
 from jettison.solvers.weight_offload.margin_sweep import MarginSweep
 from jettison.solvers.weight_offload.scheduler import Discount, WeightScheduler
 
-# How many changes without gain are made for each layer, and how many between two looks at the
-# clock and two reports.
-MOST_IN_VAIN = 1_000
-CHANGES = 1_000
-# Steps from new starts without gain that end the search.
-MOST_STEPS_IN_VAIN = 2_000
-# Share of the time left after the sweep for a lower bound.
-SHARE_OF_BOUND = 0.2
+
+@dataclass(frozen=True, kw_only=True)
+class WeightSearchParams(StartParams):
+    """Parameters of local-search: its limits, and the time for a bound.
+
+    Attributes
+    ----------
+    most_in_vain
+        Most changes without gain for each layer, from the best schedule of the sweep.
+    most_steps_in_vain
+        Most steps from new starts without gain, after which the search ends.
+    share_of_bound
+        Share of the time left after the sweep for a lower bound.
+    """
+
+    most_in_vain: int = 1_000
+    most_steps_in_vain: int = 2_000
+    share_of_bound: float = 0.2
+
+
+WEIGHT_SEARCH = WeightSearchParams()
 
 
 class WeightSearch:
@@ -57,7 +71,10 @@ class WeightSearch:
         Why a search that no limit ended leaves a gap open; None where it does not.
     """
 
-    def __init__(self, problem: WeightOffload, options: SolveOptions) -> None:
+    def __init__(
+        self, problem: WeightOffload, options: SolveOptions, params: WeightSearchParams
+    ) -> None:
+        self._params = params
         self.what_ended_it: str | None = None
         self.sweep = MarginSweep(problem)
         self.changes = self.new_steps = 0
@@ -77,7 +94,7 @@ class WeightSearch:
             return
         incumbent = self.sweep.incumbent
         steps = steps_from_new_starts(
-            self._problem, incumbent.floor_ns, self._options.seed, self._clock
+            self._problem, incumbent.floor_ns, self._options.seed, self._clock, self._params
         )
         in_vain = 0
         for schedule in steps:
@@ -86,7 +103,7 @@ class WeightSearch:
             incumbent.offer(schedule)
             if self._is_over():
                 return
-            if in_vain == MOST_STEPS_IN_VAIN:
+            if in_vain == self._params.most_steps_in_vain:
                 break
         if not self._clock.left_s:
             raise TimeoutError
@@ -133,8 +150,8 @@ class WeightSearch:
         search = scheduler.search(choices, incumbent.floor_ns, self._options.seed)
         tried_before = self.changes
         try:
-            while search.tried_in_vain < MOST_IN_VAIN * len(self._problem.instance):
-                search.run(CHANGES, self._clock.left_s)
+            while search.tried_in_vain < self._params.most_in_vain * len(self._problem.instance):
+                search.run(self._params.changes_at_once, self._clock.left_s)
                 if search.period_ns < incumbent.period_ns:
                     incumbent.offer(search.schedule)
                 if self._is_over():
@@ -146,7 +163,7 @@ class WeightSearch:
 
     def _raise_floor(self) -> None:
         """Raise the lower bound, at which the search ends."""
-        clock = Clock(self._clock.left_s * SHARE_OF_BOUND)
+        clock = Clock(self._clock.left_s * self._params.share_of_bound)
         unseen = self._options.quiet()
         floor_ns = relaxed_fluid_ns(self._problem, unseen, clock)
         self.sweep.incumbent.raise_floor(floor_ns, "agg")
@@ -162,23 +179,30 @@ class WeightSearch:
         return False
 
 
-def solve_local_search(problem: WeightOffload, options: SolveOptions) -> Outcome:
+def solve_local_search(
+    problem: WeightOffload, options: SolveOptions, params: WeightSearchParams = WEIGHT_SEARCH
+) -> Outcome:
     """Return the best schedule found, or the proof that none fits."""
-    return _outcome(problem, options, WeightSearch.run)
+    return _outcome(problem, options, params, WeightSearch.run)
 
 
-def first_steps(problem: WeightOffload, options: SolveOptions) -> Outcome:
+def first_steps(
+    problem: WeightOffload, options: SolveOptions, params: WeightSearchParams = WEIGHT_SEARCH
+) -> Outcome:
     """Return the best schedule from one start, for a search that goes on by itself."""
-    return _outcome(problem, options, WeightSearch.run_once)
+    return _outcome(problem, options, params, WeightSearch.run_once)
 
 
 def _outcome(
-    problem: WeightOffload, options: SolveOptions, run: Callable[[WeightSearch], object]
+    problem: WeightOffload,
+    options: SolveOptions,
+    params: WeightSearchParams,
+    run: Callable[[WeightSearch], object],
 ) -> Outcome:
     refused = weight_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
-    search = WeightSearch(problem, options)
+    search = WeightSearch(problem, options, params)
 
     def search_steps() -> None:
         run(search)

@@ -11,7 +11,7 @@ from jettison.solvers.weight_offload.bounds.milp import bound_weight_milp
 from jettison.solvers.weight_offload.exact.method import solve_weight_exact
 from jettison.solvers.weight_offload.greedy.method import solve_greedy, solve_greedy_no_discount
 from jettison.solvers.weight_offload.layer_to_layer import solve_layer_to_layer
-from jettison.solvers.weight_offload.local_search import solve_local_search
+from jettison.solvers.weight_offload.local_search import WEIGHT_SEARCH, solve_local_search
 from jettison.solvers.weight_offload.margin_sweep import solve_margin_sweep
 
 METHODS: tuple[Method[WeightOffload], ...] = (
@@ -20,7 +20,7 @@ METHODS: tuple[Method[WeightOffload], ...] = (
         Promise.HEURISTIC,
         "changes to the best schedule of the methods below",
         "random changes of what is absent and of the order of transfers; the best of all methods",
-        solve=solve_local_search,
+        solve=Tuned(solve_local_search, WEIGHT_SEARCH),
         baselines=(
             "l2l",
             "greedy",
@@ -97,6 +97,6 @@ METHODS: tuple[Method[WeightOffload], ...] = (
         Promise.EXACT,
         "the paper on weight offloading poses the problem; sweeps over events, period by period",
         "the fastest of all schedules, proved: up to about 8 layers in seconds",
-        solve=solve_weight_exact,
+        solve=Tuned(solve_weight_exact, WEIGHT_SEARCH),
     ),
 )

@@ -18,10 +18,10 @@ from jettison.solvers.core.status import Termination
 from jettison.solvers.weight_offload import local_search as weight_local_search
 from jettison.solvers.weight_offload.bounds.closed_form import closed_form_ns
 from jettison.solvers.weight_offload.exact import method as weight_exact
-from jettison.solvers.weight_offload.exact import starts as weight_starts
 from jettison.solvers.weight_offload.exact.method import solve_weight_exact
 from jettison.solvers.weight_offload.exact.starts import steps_from_new_starts
 from jettison.solvers.weight_offload.layer_to_layer import layer_to_layer
+from jettison.solvers.weight_offload.local_search import WeightSearchParams
 from tests.weight_offload.layers import layers_in
 from tests.weight_offload.oracles.brute_force import least_period_ns
 from tests.weight_offload.oracles.cyclic_referee import CyclicReferee
@@ -141,16 +141,14 @@ def test_too_many_layers_get_no_worse_than_the_local_search_and_its_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(weight_local_search, "schedules_of_baselines", lambda *_: ())
-    monkeypatch.setattr(weight_starts, "STARTS_WITHOUT_LIMIT", 1)
-    for module in (weight_local_search, weight_starts):
-        monkeypatch.setattr(module, "MOST_IN_VAIN", 50)
+    params = {"starts_without_limit": 1, "most_in_vain": 50, "most_in_vain_of_start": 50}
     problem = drawn(random.Random(6), 40)
-    result = solve_with(problem, "exact", WITHOUT_LIMIT)
+    result = solve_with(problem, "exact", WITHOUT_LIMIT, params)
     assert result.termination is Termination.NODE_LIMIT
     assert result.note == "at most 15 layers are swept, and there are 40"
     assert result.replay is not None
     assert result.replay.valid
-    searched = solve_with(problem, "local-search", WITHOUT_LIMIT)
+    searched = solve_with(problem, "local-search", WITHOUT_LIMIT, params)
     assert result.time_ns is not None
     assert searched.time_ns is not None
     assert result.time_ns <= searched.time_ns
@@ -178,11 +176,11 @@ def test_a_step_in_too_many_states_ends_with_a_note_and_what_new_starts_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(weight_exact, "best_cut", lambda *_: None)
-    monkeypatch.setattr(weight_starts, "STARTS_WITHOUT_LIMIT", 2)
+    params = WeightSearchParams(starts_without_limit=2)
     problem = drawn(random.Random(5), 5)
     monkeypatch.setattr(weight_exact, "_search_locally", lambda *_: None)
     monkeypatch.setattr(weight_exact, "_improve", lambda *_: None)
-    open_ended = solve_weight_exact(problem, WITHOUT_LIMIT)
+    open_ended = solve_weight_exact(problem, WITHOUT_LIMIT, params)
     assert open_ended.termination is Termination.NODE_LIMIT
     note = "wherever the step is cut, it can be in more than 4,000,000 states there"
     assert open_ended.note == note

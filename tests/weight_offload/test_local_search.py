@@ -17,7 +17,7 @@ from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.weight_offload import bound_guided as weight_bound_guided
-from jettison.solvers.weight_offload.exact import starts as weight_starts
+from jettison.solvers.weight_offload.exact.starts import STARTS
 from tests.weight_offload.cases import chain_of, random_problems
 from tests.weight_offload.cyclic_events import layers
 
@@ -60,11 +60,9 @@ def test_it_removes_waiting_that_no_margin_removes() -> None:
     assert (solve(problem, "margin-sweep").time_ns or 0) > 1.1 * problem.instance.base_time_ns
 
 
-def test_a_seed_gives_the_same_schedule_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weight_starts, "STARTS_WITHOUT_LIMIT", 1)
-    first, again = (
-        solve_with(TIGHT, "local-search", SolveOptions(seed=5, time_limit_s=None)) for _ in range(2)
-    )
+def test_a_seed_gives_the_same_schedule_again() -> None:
+    options, params = SolveOptions(seed=5, time_limit_s=None), {"starts_without_limit": 1}
+    first, again = (solve_with(TIGHT, "local-search", options, params) for _ in range(2))
     assert first.schedule == again.schedule
     assert first.work == again.work
     assert first.work["changes"] > 0
@@ -94,7 +92,7 @@ def test_where_it_ends_by_itself_with_an_open_gap_a_note_says_what_ended_it() ->
         else:
             is_open += 1
             assert result.note is not None
-            assert result.work["new_steps"] >= weight_starts.STARTS_WITHOUT_LIMIT
+            assert result.work["new_steps"] >= STARTS.starts_without_limit
             assert "steps from new starts were no better" in result.note
     assert is_open
 

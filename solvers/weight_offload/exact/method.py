@@ -94,7 +94,11 @@ from jettison.solvers.weight_offload.exact.starts import steps_from_new_starts
 from jettison.solvers.weight_offload.exact.sweep import Sweep, SweepEnd, seek_step
 from jettison.solvers.weight_offload.layer_to_layer import layer_to_layer
 from jettison.solvers.weight_offload.least_memory import weight_infeasibility
-from jettison.solvers.weight_offload.local_search import first_steps
+from jettison.solvers.weight_offload.local_search import (
+    WEIGHT_SEARCH,
+    WeightSearchParams,
+    first_steps,
+)
 
 MOST_BEGINNINGS = 200_000
 # Where no cut has as few states, four times as many are tried, and so on; about 300 bytes each.
@@ -116,6 +120,7 @@ class _Bracket:
     schedule: CyclicSchedule
     lower_ns: int
     base_ns: int
+    params: WeightSearchParams
     labels: int = 0
     why_open: str | None = None
 
@@ -132,7 +137,9 @@ class _Bracket:
             )
 
 
-def solve_weight_exact(problem: WeightOffload, options: SolveOptions) -> Outcome:
+def solve_weight_exact(
+    problem: WeightOffload, options: SolveOptions, params: WeightSearchParams = WEIGHT_SEARCH
+) -> Outcome:
     """Return the fastest schedule, proved, of up to about eight layers.
 
     Returns
@@ -150,6 +157,7 @@ def solve_weight_exact(problem: WeightOffload, options: SolveOptions) -> Outcome
         layer_to_layer(problem),
         closed_form_ns(problem),
         problem.instance.base_time_ns,
+        params,
     )
     termination = run_to_its_end(lambda: _close(problem, bracket))
     bound = Bound(
@@ -233,7 +241,8 @@ def _best_of_many(
 
 def _start_again(problem: WeightOffload, bracket: _Bracket) -> None:
     """Spend the rest of the time on better schedules, where nothing more can be proved."""
-    steps = steps_from_new_starts(problem, bracket.lower_ns, bracket.options.seed, bracket.clock)
+    seed = bracket.options.seed
+    steps = steps_from_new_starts(problem, bracket.lower_ns, seed, bracket.clock, bracket.params)
     for schedule in steps:
         if schedule.period_ns < bracket.schedule.period_ns:
             bracket.schedule = schedule
@@ -250,7 +259,7 @@ def _search_locally(problem: WeightOffload, bracket: _Bracket) -> None:
         time_limit_s=None if limit_s is None else limit_s / 4,
         on_progress=None,
     )
-    outcome = first_steps(problem, options)
+    outcome = first_steps(problem, options, bracket.params)
     assert isinstance(outcome.schedule, CyclicSchedule)
     if outcome.schedule.period_ns < bracket.schedule.period_ns:
         bracket.schedule = outcome.schedule

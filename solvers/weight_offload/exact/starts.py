@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 
@@ -17,24 +18,45 @@ from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
 from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.params import Params
 from jettison.solvers.weight_offload.exact.recut import improve_by_cuts
 from jettison.solvers.weight_offload.greedy.selection import select_choices
 from jettison.solvers.weight_offload.margin_sweep import margins_bytes
 from jettison.solvers.weight_offload.scheduler import WeightScheduler
 
-# Limit on changes without gain for each layer, and how many come between two looks at the clock.
-MOST_IN_VAIN = 300
-CHANGES = 1_000
-# Number of starts where no time limit ends them.
-STARTS_WITHOUT_LIMIT = 8
+
+@dataclass(frozen=True, kw_only=True)
+class StartParams(Params):
+    """Parameters of the search from new starts: its limits.
+
+    Attributes
+    ----------
+    most_in_vain_of_start
+        Most changes without gain for each layer, from one start.
+    changes_at_once
+        Changes between two looks at the clock.
+    starts_without_limit
+        Number of starts where no time limit ends them.
+    """
+
+    most_in_vain_of_start: int = 300
+    changes_at_once: int = 1_000
+    starts_without_limit: int = 8
+
+
+STARTS = StartParams()
 
 
 def steps_from_new_starts(
-    problem: WeightOffload, floor_ns: int, seed: int, clock: Clock
+    problem: WeightOffload,
+    floor_ns: int,
+    seed: int,
+    clock: Clock,
+    params: StartParams = STARTS,
 ) -> Iterator[CyclicSchedule]:
     """Yield one schedule after the other, until the clock has run out.
 
-    Without a time limit there are `STARTS_WITHOUT_LIMIT` starts.
+    Without a time limit `params` says how many starts there are.
 
     Parameters
     ----------
@@ -46,6 +68,8 @@ def steps_from_new_starts(
         Seed of the first start; each start has the next one.
     clock
         The time limit. The result of a start depends on it only where it cuts the start short.
+    params
+        The limits.
 
     Raises
     ------
@@ -53,7 +77,7 @@ def steps_from_new_starts(
         If Ctrl-C is pressed.
     """
     try:
-        yield from _steps(problem, floor_ns, seed, clock)
+        yield from _steps(problem, floor_ns, seed, clock, params)
     except TimeoutError:
         return
     except OverflowError:
@@ -62,14 +86,15 @@ def steps_from_new_starts(
 
 
 def _steps(
-    problem: WeightOffload, floor_ns: int, seed: int, clock: Clock
+    problem: WeightOffload, floor_ns: int, seed: int, clock: Clock, params: StartParams
 ) -> Iterator[CyclicSchedule]:
     scheduler = WeightScheduler(problem)
     memory_bytes = min(problem.memory_bytes, problem.cycle.no_offload_peak_bytes)
     margins = margins_bytes(problem)
     is_swept = problem.cycle.num_layers <= _kernels.MOST_OFFLOADED_LAYERS
     passed_over = 0
-    starts = range(1, STARTS_WITHOUT_LIMIT + 1) if math.isinf(clock.left_s) else count(1)
+    last = params.starts_without_limit
+    starts = range(1, last + 1) if math.isinf(clock.left_s) else count(1)
     for number in starts:
         if passed_over == len(margins):
             # No selection fits in the order of Algorithm 2.
@@ -83,9 +108,10 @@ def _steps(
             continue
         passed_over = 0
         search = scheduler.search(choices, floor_ns, seed + number)
+        most_in_vain = params.most_in_vain_of_start * problem.cycle.num_layers
         with suppress(TimeoutError):
-            while search.tried_in_vain < MOST_IN_VAIN * problem.cycle.num_layers:
-                search.run(CHANGES, clock.left_s)
+            while search.tried_in_vain < most_in_vain:
+                search.run(params.changes_at_once, clock.left_s)
         yield search.schedule
         if is_swept:
             found: list[CyclicSchedule] = []
