@@ -17,39 +17,19 @@ Geo-distributed Clusters (SOSP 2025).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from jettison.instances.core.errors import InputError
-from jettison.instances.core.json_file import read_json
+from jettison.instances.core.json_file import parse_json, read_text
 from jettison.instances.core.provenance import Provenance
 from jettison.instances.core.units import NANOSECOND_UNITS
 from jettison.instances.importers.exact_numbers import exact_number, whole_bytes, whole_nanoseconds
+from jettison.instances.importers.sailor_published import MODELS, published
 from jettison.instances.remat_chain.chain import Chain, Stage
 
-_DEVICES = ("A100-40", "A100-80", "GH-96", "RTX-2080", "RTX-3090", "Titan-RTX", "V100-16")
 _TIMES = ("forward", "backward", "update")
-
-
-class _Published(NamedTuple):
-    """Facts about a model that its profile leaves out."""
-
-    name: str
-    sequence: int
-    remark: str = ""
-
-
-_MODELS = MappingProxyType(
-    {
-        "OPT-350": _Published("opt-350m", 2048),
-        "GPT-Neo-2.7": _Published("gpt-neo-2.7b", 2048),
-        "OPT-30": _Published("opt-30b", 2048),
-        "LLAMA-3-8": _Published(
-            "llama-3-8b", 8192, "backward times are those between the ends of consecutive layers"
-        ),
-    }
-)
 
 
 class _Times(NamedTuple):
@@ -95,12 +75,13 @@ def import_sailor(
     folder = path.resolve().parent
     model = folder.parent.name if model is None else model
     device = folder.name if device is None else device
+    profile_text, sizes_text = read_text(path), read_text(Path(sizes))
     try:
-        times = _times(read_json(path), batch, tensor_parallel)
+        times = _times(parse_json(profile_text, str(path)), batch, tensor_parallel)
     except InputError as error:
         raise error.within(source=str(path)) from None
     try:
-        document = read_json(Path(sizes))
+        document = parse_json(sizes_text, str(sizes))
         layers, where = _layers(document, "sizes", model=model, tensor_parallel=tensor_parallel)
     except InputError as error:
         raise error.within(source=str(sizes)) from None
@@ -111,8 +92,18 @@ def import_sailor(
             source=str(path),
             expected="give a profile of this model; this one is of another, or cut short",
         )
+    origin = published(profile_text, sizes_text, model, device) or Provenance(
+        source="imported", device=device, model=model
+    )
+    shared = f"-tp{tensor_parallel}" if tensor_parallel > 1 else ""
+    name = MODELS[model].name if model in MODELS else model.lower()
     try:
-        return _chain(times, layers, where, batch, tensor_parallel, model, device)
+        return Chain(
+            name=f"{name}-b{batch}{shared}-{device.lower()}",
+            input_bytes=_bytes(layers[0], "act_input_bytes", f"{where}.0", batch),
+            stages=_stages(times, layers, where, batch),
+            provenance=_with_measurements(origin, times, batch, tensor_parallel),
+        )
     except InputError as error:
         raise error.within(source=str(sizes)) from None
 
@@ -143,10 +134,11 @@ def _layers(document: Any, what: str, **keys: str | int) -> tuple[list[Any], str
         entries = _object(found, ".".join(path), what)
         key = str(wanted)
         if key not in entries:
+            there = ", ".join(repr(entry) for entry in sorted(entries, key=_by_number))
             raise InputError(
-                f"there is no {name.replace('_', ' ')} {key[:80]}",
+                f"there is no {name.replace('_', ' ')} {key[:80]!r}",
                 field=".".join(path) or what,
-                expected=f"choose one of: {', '.join(sorted(entries, key=_by_number))[:200]}",
+                expected=f"choose one of: {there[:200]}",
             )
         path.append(key)
         found = entries[key]
@@ -179,15 +171,7 @@ def _object(value: Any, field: str, what: str) -> dict[str, Any]:
     return value
 
 
-def _chain(
-    times: list[_Times],
-    layers: list[Any],
-    where: str,
-    batch: int,
-    tensor_parallel: int,
-    model: str,
-    device: str,
-) -> Chain:
+def _stages(times: list[_Times], layers: list[Any], where: str, batch: int) -> tuple[Stage, ...]:
     last = len(times) - 1
     stages = []
     for layer, (time, entry) in enumerate(zip(times, layers, strict=True)):
@@ -203,15 +187,7 @@ def _chain(
                 weight_bytes=_bytes(entry, "params_bytes", field),
             )
         )
-    known = _MODELS.get(model)
-    shared = f"-tp{tensor_parallel}" if tensor_parallel > 1 else ""
-    name = known.name if known is not None else model.lower()
-    return Chain(
-        name=f"{name}-b{batch}{shared}-{device.lower()}",
-        input_bytes=_bytes(layers[0], "act_input_bytes", f"{where}.0", batch),
-        stages=tuple(stages),
-        provenance=_provenance(times, batch, tensor_parallel, model, device),
-    )
+    return tuple(stages)
 
 
 def _bytes(entry: Any, key: str, field: str, samples: int = 1) -> int:
@@ -221,48 +197,25 @@ def _bytes(entry: Any, key: str, field: str, samples: int = 1) -> int:
     return whole_bytes(exact_number(entry[key], where) * samples, where)
 
 
-def _provenance(
-    times: list[_Times], batch: int, tensor_parallel: int, model: str, device: str
+def _with_measurements(
+    origin: Provenance, times: list[_Times], batch: int, tensor_parallel: int
 ) -> Provenance:
-    distinct = len(set(times))
     update_ns = sum(time.update_ns for time in times)
     remarks = [
-        "measured: the times of each layer in training, and what the allocator held after its "
-        "forward operation (saved bytes)",
-        f"repeated: {len(times)} layers have {distinct} different times",
-        f"scaled: activations of one sample, times {batch}",
-        "unknown: memory in use only while an operation runs (overheads are 0)",
-        f"optimizer: {update_ns} ns for all layers" if update_ns else "optimizer: not timed",
+        "Measured: the times of each layer in training, and what the allocator held more after its "
+        "forward operation (saved bytes).",
+        f"Repeated: {len(times)} layers have {len(set(times))} different times.",
+        f"Scaled: activations are those of one sample, times {batch}.",
+        "Unknown: memory in use only while an operation runs, so that overheads are 0.",
+        f"The optimizer takes {update_ns} ns, all layers together."
+        if update_ns
+        else "The optimizer was not timed.",
     ]
     if all(time.forward_ns % 100_000 == time.backward_ns % 100_000 == 0 for time in times):
-        remarks.append("times are rounded to 0.1 ms")
+        remarks.append("Times are rounded to 0.1 ms.")
     if tensor_parallel > 1:
-        remarks.append("one device's share; its times hold what they hold of communication")
-    known = _MODELS.get(model)
-    if known is None or device not in _DEVICES:
-        return Provenance(
-            source="imported",
-            device=device,
-            device_kind="cuda",
-            model=model,
-            model_arguments={"tensor_parallel": tensor_parallel},
-            batch=batch,
-            note="; ".join(remarks),
-        )
-    remarks += [known.remark] if known.remark else []
-    return Provenance(
-        source="imported",
-        repository="github.com/eth-easl/sailor",
-        commit="cf2c8e3",
-        file=f"sailor/Planner/sailor_planner/profiles/{model}/{device}/profile.json",
-        licence="MIT",
-        device=device,
-        device_kind="cuda",
-        libraries={"Megatron-DeepSpeed": "not stated"},
-        model=model,
-        model_arguments={"tensor_parallel": tensor_parallel, "flash_attention": False},
-        batch=batch,
-        sequence=known.sequence,
-        dtype="float32",
-        note="; ".join([*remarks, "products may use TF32"]),
-    )
+        remarks.append("The share of one device; no time of communication is set apart.")
+    if origin.note:
+        remarks.append(origin.note)
+    arguments = {**origin.model_arguments, "tensor_parallel": tensor_parallel}
+    return replace(origin, batch=batch, model_arguments=arguments, note=" ".join(remarks))
