@@ -27,7 +27,7 @@ import torch
 
 from jettison.instances.core.parameter_gradients import ParameterGradients
 from jettison.instances.profilers.device.timing import duration_ns
-from jettison.instances.profilers.torch_chains.profile import profile_chain
+from jettison.instances.profilers.torch_chains.profiled_chain import profile_chain
 from jettison.instances.profilers.torch_chains.stage_memory import memory_meter
 from jettison.instances.remat_chain.problem import RematChain
 from jettison.instances.remat_graph.problem import RematGraph

@@ -24,8 +24,8 @@ from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions, LinearAlgorithm
+from jettison.solvers.weight_offload.bounds.any_model import relaxed_bound_ns
 from jettison.solvers.weight_offload.bounds.closed_form import closed_form_ns
-from jettison.solvers.weight_offload.bounds.model import relaxed_bound_ns
 from jettison.solvers.weight_offload.greedy.selection import select_choices
 from jettison.solvers.weight_offload.scheduler import WeightScheduler
 

@@ -25,8 +25,8 @@ from jettison.cli import (
 )
 from jettison.cli.compare import command as compare_command
 from jettison.cli.generate import command as generate_command
+from jettison.cli.generate import fused_models as generate_models
 from jettison.cli.generate import graphs as generate_graphs
-from jettison.cli.generate import models as generate_models
 from jettison.cli.sweep import command as sweep_command
 from jettison.cli.verify import command as verify_command
 from jettison.instances.core.errors import (

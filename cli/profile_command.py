@@ -211,7 +211,7 @@ def profile(
             field="target",
             expected="for sharding name a tensor program or a step in JAX",
         )
-    from jettison.instances.profilers.run import ProfileRun
+    from jettison.instances.profilers.profile_run import ProfileRun
 
     run = ProfileRun(target, workload, settings)
     line = _StageLine(run.name)

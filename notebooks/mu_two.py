@@ -59,10 +59,10 @@ from jettison.solvers.core.result import Result
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.multi_model.bound.divisions import DivisionBound
 from jettison.solvers.multi_model.executor.executed_units import UnitExecutor
+from jettison.solvers.multi_model.least_division import best_division, units_that_fit
 from jettison.solvers.multi_model.mu_two.method import scheduled_divisions
 from jettison.solvers.multi_model.mu_two.policy import unit_decisions
 from jettison.solvers.multi_model.mu_two.unit import scheduled_unit
-from jettison.solvers.multi_model.units import best_division, units_that_fit
 
 GIB, MS = 2**30, 10**6
 HOUR_NS = 3600 * 10**9

@@ -47,7 +47,7 @@ from jettison.solvers.core.result import Result
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
-from jettison.solvers.weight_offload.bounds.model import relaxed_bound_ns
+from jettison.solvers.weight_offload.bounds.any_model import relaxed_bound_ns
 
 MIB, MS = 2**20, 10**6
 ROWS = {row.name: row for row in PUBLISHED_ROWS}

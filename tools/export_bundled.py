@@ -22,7 +22,7 @@ import torch
 from jettison.instances.core.errors import InputError, JettisonError
 from jettison.instances.profilers.device.device_name import device_name
 from jettison.instances.profilers.device.processor_name import short_device_name
-from jettison.instances.profilers.run import device_of
+from jettison.instances.profilers.profile_run import device_of
 from jettison.instances.profilers.settings import ProfileSettings
 from tools import export_families
 from tools.bundled_index import DATA, write_index

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from jettison.instances.catalog import Instance, save
 from jettison.instances.core.json_file import write_json
 from jettison.instances.core.link import Link
-from jettison.instances.profilers.run import ProfileRun
+from jettison.instances.profilers.profile_run import ProfileRun
 from jettison.instances.profilers.settings import ProfileSettings
 from jettison.instances.profilers.shards.sharding_run import ShardingRun
 from jettison.instances.profilers.torch_chains.partial_profile import PartialProfile

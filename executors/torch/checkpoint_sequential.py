@@ -12,7 +12,7 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.core.link import Link
 from jettison.instances.core.memory import Memory
 from jettison.instances.core.parameter_gradients import ParameterGradients
-from jettison.instances.profilers.torch_chains.profile import profile_chain
+from jettison.instances.profilers.torch_chains.profiled_chain import profile_chain
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_chain.problem import RematChain
 from jettison.instances.remat_offload.problem import RematOffloadChain

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from jettison.formulations.milp.array_model import ArrayModel, Floats
 from jettison.formulations.milp.builder import ArrayModelBuilder
-from jettison.formulations.weight_offload.covers import Covers
+from jettison.formulations.weight_offload.least_layers import Covers
 from jettison.formulations.weight_offload.scale import WeightOffloadScale
 
 Integers = NDArray[np.int64]

@@ -8,9 +8,9 @@ from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.schedules.multi_model.schedule import MultiModelSchedule
 from jettison.solvers.core.outcome import Outcome
 from jettison.solvers.core.status import Termination
+from jettison.solvers.multi_model.least_division import Sizes
 from jettison.solvers.multi_model.least_memory import multi_model_infeasibility
 from jettison.solvers.multi_model.mu_two.unit import ScheduledUnit
-from jettison.solvers.multi_model.units import Sizes
 
 
 def all_fused(

@@ -42,7 +42,8 @@ from jettison.instances.multi_model.sub_array import SubArray
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.multi_model.all_fused import all_fused
 from jettison.solvers.multi_model.decisions import Fate, UnitDecisions
-from jettison.solvers.multi_model.mu_two.graph import IdleMemory, MergedGraph
+from jettison.solvers.multi_model.least_division import Sizes
+from jettison.solvers.multi_model.mu_two.merged_graph import IdleMemory, MergedGraph
 from jettison.solvers.multi_model.mu_two.policy import simulated_peak_bytes
 from jettison.solvers.multi_model.mu_two.recomputes import RecomputeCalculator
 from jettison.solvers.multi_model.mu_two.unit import (
@@ -51,7 +52,6 @@ from jettison.solvers.multi_model.mu_two.unit import (
     ScheduledUnit,
     fitted_unit,
 )
-from jettison.solvers.multi_model.units import Sizes
 
 
 def solve_capuchin(

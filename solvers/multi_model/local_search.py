@@ -38,15 +38,15 @@ from jettison.solvers.multi_model.baselines import hfta_groups
 from jettison.solvers.multi_model.capuchin import capuchin_unit
 from jettison.solvers.multi_model.decisions import Fate, UnitDecisions, least_memory_decisions
 from jettison.solvers.multi_model.executor.executed_units import UnitExecutor
-from jettison.solvers.multi_model.least_memory import multi_model_infeasibility
-from jettison.solvers.multi_model.mu_two.divisions import paired_divisions
-from jettison.solvers.multi_model.mu_two.policy import OutOfMemoryStrategy
-from jettison.solvers.multi_model.mu_two.unit import PolicyParams, ScheduledUnit, scheduled_unit
-from jettison.solvers.multi_model.units import (
+from jettison.solvers.multi_model.least_division import (
     Sizes,
     best_division,
     units_that_fit,
 )
+from jettison.solvers.multi_model.least_memory import multi_model_infeasibility
+from jettison.solvers.multi_model.mu_two.divisions import paired_divisions
+from jettison.solvers.multi_model.mu_two.policy import OutOfMemoryStrategy
+from jettison.solvers.multi_model.mu_two.unit import PolicyParams, ScheduledUnit, scheduled_unit
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from jettison.solvers.core.work import Budget
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.milp.reduced_cost_fixing import tightened_by_reduced_costs
-from jettison.solvers.remat_sharding.kiwi.bound import proved_ns
+from jettison.solvers.remat_sharding.kiwi.step_bound import proved_ns
 
 # Unlike seconds they are the same on every machine.
 _NODES_FOR_THE_PEAK = 1000

@@ -6,7 +6,7 @@ from jettison.instances.sharding.problem import Sharding
 from jettison.solvers.core.method import Method, Promise, Tuned
 from jettison.solvers.sharding.bounds.lagrangian import LAGRANGIAN, bound_lagrangian
 from jettison.solvers.sharding.exact.method import SHARDING_EXACT, solve_sharding_exact
-from jettison.solvers.sharding.heuristics.methods import (
+from jettison.solvers.sharding.heuristics.greedy_and_annealing import (
     GREEDY,
     LOCAL_SEARCH,
     solve_greedy,

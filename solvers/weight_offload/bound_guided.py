@@ -40,7 +40,7 @@ from jettison.solvers.core.params import Params
 from jettison.solvers.core.status import SolverError, Termination
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_options import HighsOptions
-from jettison.solvers.weight_offload.bounds.model import bound_by_model
+from jettison.solvers.weight_offload.bounds.any_model import bound_by_model
 from jettison.solvers.weight_offload.greedy.selection import Absence, Choice
 from jettison.solvers.weight_offload.incumbent import run_within_kernels
 from jettison.solvers.weight_offload.least_memory import weight_infeasibility

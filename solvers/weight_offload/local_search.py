@@ -26,7 +26,7 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.weight_offload.bounds.aggregated import relaxed_fluid_ns
-from jettison.solvers.weight_offload.exact.starts import StartParams, steps_from_new_starts
+from jettison.solvers.weight_offload.exact.restarts import StartParams, steps_from_new_starts
 from jettison.solvers.weight_offload.greedy.selection import Choice, select_choices
 from jettison.solvers.weight_offload.incumbent import run_within_kernels
 from jettison.solvers.weight_offload.least_memory import weight_infeasibility

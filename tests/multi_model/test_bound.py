@@ -20,7 +20,7 @@ from jettison.solvers.core.status import Answer, Termination
 from jettison.solvers.multi_model.bound.unit import UnitBound
 from jettison.solvers.multi_model.decisions import Fate, UnitDecisions
 from jettison.solvers.multi_model.executor.executed_units import UnitExecutor
-from jettison.solvers.multi_model.units import Sizes, best_division
+from jettison.solvers.multi_model.least_division import Sizes, best_division
 from tests.multi_model.test_unit_exact import unit_of
 from tests.multi_model.units import drawn_units, offloaded_late, two_layers
 

@@ -14,7 +14,7 @@ from jettison.solvers.core.registry import methods_of
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.core.status import Answer, Termination
 from jettison.solvers.multi_model.exact import method as multi_model_exact
-from jettison.solvers.multi_model.units import units_that_fit
+from jettison.solvers.multi_model.least_division import units_that_fit
 from tests.multi_model.units import drawn_units, two_layers
 
 EXACT = SolveOptions(time_limit_s=30, gap=0)

@@ -9,9 +9,9 @@ from jettison.schedules.multi_model.schedule import MultiModelSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import solve_with
+from jettison.solvers.multi_model.least_division import units_that_fit
 from jettison.solvers.multi_model.local_search import UnitSearch
 from jettison.solvers.multi_model.mu_two.unit import scheduled_unit
-from jettison.solvers.multi_model.units import units_that_fit
 from tests.tiny_models import random_models
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 from jettison.instances.multi_model.sub_array import IdleTensor, SubArray, Work
-from jettison.solvers.multi_model.mu_two.graph import IdleMemory, MergedGraph
+from jettison.solvers.multi_model.mu_two.merged_graph import IdleMemory, MergedGraph
 from jettison.solvers.multi_model.mu_two.swaps import SwapCalculator, SwapChoice
 
 

@@ -10,7 +10,7 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.multi_model.decisions import least_memory_decisions
 from jettison.solvers.multi_model.exact.unit import ExactUnit
 from jettison.solvers.multi_model.executor.executed_units import UnitExecutor
-from jettison.solvers.multi_model.units import Sizes
+from jettison.solvers.multi_model.least_division import Sizes
 from tests.multi_model.oracles.brute_force import least_unit_ns
 from tests.multi_model.units import drawn_units, offloaded_late, two_layers
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from jettison import Link, MultiModel, MultiModelTraining
 from jettison.instances.generators.random_models import RandomModels
 from jettison.multi_model import FeatureMap, FusedOperator
-from jettison.solvers.multi_model.units import Sizes, unit_need_bytes
+from jettison.solvers.multi_model.least_division import Sizes, unit_need_bytes
 
 
 def drawn_units(

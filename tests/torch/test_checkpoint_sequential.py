@@ -7,7 +7,7 @@ import pytest
 
 from jettison import Chain, InputError, RematChain
 from jettison.instances.core.parameter_gradients import ParameterGradients
-from jettison.instances.profilers.torch_chains.profile import profile_chain
+from jettison.instances.profilers.torch_chains.profiled_chain import profile_chain
 from jettison.instances.zoo.catalogue import build
 from tests.remat_chain.sequences import sequence
 

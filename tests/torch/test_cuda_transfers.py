@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jettison.instances.profilers.torch_chains.profile import profile_chain
+from jettison.instances.profilers.torch_chains.profiled_chain import profile_chain
 from jettison.schedules.remat_chain.contents import Tensor as Name
 from jettison.schedules.remat_chain.contents import TensorKind
 from tests.executor_steps import twin

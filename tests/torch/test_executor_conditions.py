@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from jettison import InputError, Link, RematChain, RematOffloadChain, solve
-from jettison.instances.profilers.torch_chains.profile import profile_chain
+from jettison.instances.profilers.torch_chains.profiled_chain import profile_chain
 from tests.executor_steps import Step, same, squares, twin, unit_chain
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")

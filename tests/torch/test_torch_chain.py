@@ -12,8 +12,8 @@ import pytest
 from jettison import Chain, InputError, load, save
 from jettison.core import MissingExtraError
 from jettison.instances.core.parameter_gradients import ParameterGradients
-from jettison.instances.profilers.torch_chains import profile as torch_chain
-from jettison.instances.profilers.torch_chains.profile import profile_chain
+from jettison.instances.profilers.torch_chains import profiled_chain as torch_chain
+from jettison.instances.profilers.torch_chains.profiled_chain import profile_chain
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 nn = torch.nn

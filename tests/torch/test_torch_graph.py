@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jettison import Graph, InputError
-from jettison.instances.profilers.torch_graphs.profile import profile_graph
+from jettison.instances.profilers.torch_graphs.traced_graph import profile_graph
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
 nn = torch.nn
@@ -16,7 +16,7 @@ from jettison.instances.profilers.device.memory_cpu import CpuMemoryMeter  # noq
 from jettison.instances.profilers.torch_graphs.fused_profiles import profile_multi_model  # noqa: E402
 from jettison.instances.profilers.torch_graphs.operator_cost import Measured, Roofline  # noqa: E402
 from jettison.instances.zoo.catalogue import build  # noqa: E402
-from jettison.instances.zoo.fused_step import FusedStep  # noqa: E402
+from jettison.instances.zoo.vmap_step import FusedStep  # noqa: E402
 from jettison.instances.zoo.workload import TrainingStep  # noqa: E402
 
 pytestmark = pytest.mark.torch

@@ -8,7 +8,7 @@ import pytest
 from jettison import Chain, InputError, RematChain, solve
 from jettison.core import MissingExtraError
 from jettison.instances.core.parameter_gradients import ParameterGradients
-from jettison.instances.profilers.torch_chains.profile import profile_chain
+from jettison.instances.profilers.torch_chains.profiled_chain import profile_chain
 from jettison.instances.zoo import catalogue
 from jettison.instances.zoo.catalogue import build
 from jettison.instances.zoo.models import MODEL_NAMES

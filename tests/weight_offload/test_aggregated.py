@@ -14,12 +14,12 @@ from jettison import Chain, InputError, WeightOffload
 from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.weight_offload import aggregated as weight_offload_aggregated
 from jettison.formulations.weight_offload.aggregated import Aggregated, AggregatedModel, Layers
-from jettison.formulations.weight_offload.covers import Covers
+from jettison.formulations.weight_offload.least_layers import Covers
 from jettison.instances.generators.published_transformers import PUBLISHED_ROWS, published_chain
 from jettison.remat_chain import Stage
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
-from jettison.solvers.weight_offload.bounds.model import relaxed_bound_ns
+from jettison.solvers.weight_offload.bounds.any_model import relaxed_bound_ns
 from tests.weight_offload.layers import layers_in
 from tests.weight_offload.oracles.brute_force import least_period_ns
 from tests.weight_offload.oracles.samples import sample

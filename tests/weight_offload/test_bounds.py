@@ -23,8 +23,8 @@ from jettison.solvers.core.status import Answer, Termination
 from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.milp.solution import Progress as ModelProgress
+from jettison.solvers.weight_offload.bounds.any_model import solve_for_bound
 from jettison.solvers.weight_offload.bounds.closed_form import closed_form_ns, least_sum
-from jettison.solvers.weight_offload.bounds.model import solve_for_bound
 from tests.each import each
 from tests.tiny import EQUAL_LAYERS
 from tests.weight_offload.layers import layers_in
@@ -176,7 +176,7 @@ def test_a_run_that_is_ended_because_nothing_is_open_has_not_merely_reached_a_ga
             termination=Termination.INTERRUPTED, answer=Answer.FEASIBLE, seconds=0.1
         )
 
-    with patch("jettison.solvers.weight_offload.bounds.model.solve_in_time", runs):
+    with patch("jettison.solvers.weight_offload.bounds.any_model.solve_in_time", runs):
         found = solve_for_bound(
             built.model, built.scale, SolveOptions(gap=0.9), Clock(None), known_ns=0
         )

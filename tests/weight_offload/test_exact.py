@@ -19,7 +19,7 @@ from jettison.solvers.weight_offload import local_search as weight_local_search
 from jettison.solvers.weight_offload.bounds.closed_form import closed_form_ns
 from jettison.solvers.weight_offload.exact import method as weight_exact
 from jettison.solvers.weight_offload.exact.method import solve_weight_exact
-from jettison.solvers.weight_offload.exact.starts import steps_from_new_starts
+from jettison.solvers.weight_offload.exact.restarts import steps_from_new_starts
 from jettison.solvers.weight_offload.layer_to_layer import layer_to_layer
 from jettison.solvers.weight_offload.local_search import WeightSearchParams
 from tests.weight_offload.layers import layers_in

@@ -17,7 +17,7 @@ from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.weight_offload import bound_guided as weight_bound_guided
-from jettison.solvers.weight_offload.exact.starts import STARTS
+from jettison.solvers.weight_offload.exact.restarts import STARTS
 from tests.weight_offload.cases import chain_of, random_problems
 from tests.weight_offload.cyclic_events import layers
 

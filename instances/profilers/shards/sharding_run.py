@@ -22,7 +22,7 @@ import torch
 from jettison.instances.profilers.device.device_name import device_name, library_versions
 from jettison.instances.profilers.device.processor_name import short_device_name
 from jettison.instances.profilers.device.timing import duration_ns
-from jettison.instances.profilers.run import PATIENCE_S, device_key, device_of, too_large
+from jettison.instances.profilers.profile_run import PATIENCE_S, device_key, device_of, too_large
 from jettison.instances.profilers.settings import ProfileSettings
 from jettison.instances.profilers.shards.shard_kernels import kernel_of
 from jettison.instances.profilers.torch_chains.partial_profile import PartialProfile

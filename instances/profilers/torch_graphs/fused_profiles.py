@@ -71,7 +71,7 @@ def profile_multi_model(
         assemble_graph,
         step_provenance,
     )
-    from jettison.instances.zoo.fused_step import FusedStep
+    from jettison.instances.zoo.vmap_step import FusedStep
     from jettison.instances.zoo.workload import TrainingStep
 
     step = TrainingStep(model, loss)

@@ -18,12 +18,12 @@ from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.status import SolverError, Termination
 from jettison.solvers.multi_model.bound.unit import UNIT_BOUND, UnitBound, UnitBoundParams
-from jettison.solvers.multi_model.least_memory import multi_model_infeasibility
-from jettison.solvers.multi_model.units import (
+from jettison.solvers.multi_model.least_division import (
     Sizes,
     best_division,
     units_that_fit,
 )
+from jettison.solvers.multi_model.least_memory import multi_model_infeasibility
 
 
 def bound_multi_model(

@@ -20,7 +20,7 @@ from jettison.solvers.core.status import Termination
 from jettison.solvers.milp.exact_dual_bound import exact_dual_bound
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_options import HighsOptions
-from jettison.solvers.multi_model.units import Sizes
+from jettison.solvers.multi_model.least_division import Sizes
 
 # A dual bound of HiGHS is lowered by this much, absolute and relative: ten times its tolerances.
 _ABSOLUTE_MARGIN = 1e-5

@@ -28,12 +28,12 @@ from jettison.solvers.multi_model.bound.divisions import DivisionBound
 from jettison.solvers.multi_model.decisions import least_memory_decisions
 from jettison.solvers.multi_model.exact.unit import ExactUnit, LabelParams
 from jettison.solvers.multi_model.executor.executed_units import UnitExecutor
-from jettison.solvers.multi_model.least_memory import multi_model_infeasibility
-from jettison.solvers.multi_model.local_search import UnitSearch, UnitSearchParams
-from jettison.solvers.multi_model.units import (
+from jettison.solvers.multi_model.least_division import (
     Sizes,
     best_division,
 )
+from jettison.solvers.multi_model.least_memory import multi_model_infeasibility
+from jettison.solvers.multi_model.local_search import UnitSearch, UnitSearchParams
 
 
 @dataclass(frozen=True, kw_only=True)

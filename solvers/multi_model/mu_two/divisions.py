@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from jettison.solvers.multi_model.units import Sizes
+from jettison.solvers.multi_model.least_division import Sizes
 
 
 def paired_divisions(models: int, sizes: Collection[int]) -> Iterator[tuple[Sizes, ...]]:

@@ -19,6 +19,7 @@ from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.multi_model.all_fused import all_fused
+from jettison.solvers.multi_model.least_division import Sizes
 from jettison.solvers.multi_model.least_memory import multi_model_infeasibility
 from jettison.solvers.multi_model.mu_two.divisions import paired_divisions
 from jettison.solvers.multi_model.mu_two.policy import OutOfMemoryStrategy
@@ -28,7 +29,6 @@ from jettison.solvers.multi_model.mu_two.unit import (
     ScheduledUnit,
     scheduled_unit,
 )
-from jettison.solvers.multi_model.units import Sizes
 
 UnitScheduler = Callable[[MultiModelTraining, Sizes], ScheduledUnit | None]
 

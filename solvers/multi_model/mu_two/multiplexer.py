@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jettison.solvers.multi_model.mu_two.graph import Amounts, MergedGraph
+from jettison.solvers.multi_model.mu_two.merged_graph import Amounts, MergedGraph
 
 
 class Multiplexer:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jettison.solvers.multi_model.mu_two.graph import MergedGraph
+from jettison.solvers.multi_model.mu_two.merged_graph import MergedGraph
 
 
 class OffloadCalculator:

@@ -25,7 +25,7 @@ import numpy as np
 from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.instances.multi_model.sub_array import SubArray
 from jettison.solvers.multi_model.decisions import Fate, UnitDecisions
-from jettison.solvers.multi_model.mu_two.graph import IdleMemory, MergedGraph
+from jettison.solvers.multi_model.mu_two.merged_graph import IdleMemory, MergedGraph
 from jettison.solvers.multi_model.mu_two.offloads import OffloadCalculator
 from jettison.solvers.multi_model.mu_two.recomputes import RecomputeCalculator
 from jettison.solvers.multi_model.mu_two.swaps import SwapCalculator

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jettison.solvers.multi_model.mu_two.graph import Amounts, MergedGraph
+from jettison.solvers.multi_model.mu_two.merged_graph import Amounts, MergedGraph
 from jettison.solvers.multi_model.mu_two.multiplexer import Multiplexer
 
 

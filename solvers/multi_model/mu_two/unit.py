@@ -14,8 +14,8 @@ from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.solvers.core.params import Params
 from jettison.solvers.multi_model.decisions import UnitDecisions
 from jettison.solvers.multi_model.executor.executed_units import ExecutedUnit, UnitExecutor
+from jettison.solvers.multi_model.least_division import Sizes
 from jettison.solvers.multi_model.mu_two.policy import OutOfMemoryStrategy, unit_decisions
-from jettison.solvers.multi_model.units import Sizes
 
 
 @dataclass(frozen=True, kw_only=True)

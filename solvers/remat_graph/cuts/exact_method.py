@@ -63,7 +63,7 @@ from jettison.solvers.core.work import WorkShare
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.milp.tolerance import BELOW_TOLERANCE
 from jettison.solvers.remat_graph.annealing.beside_models import BesideParams, GraphAnnealing
-from jettison.solvers.remat_graph.baselines.starts import BaselineStarts
+from jettison.solvers.remat_graph.baselines.fallbacks import BaselineStarts
 from jettison.solvers.remat_graph.cuts.bounds import ModelBounds
 from jettison.solvers.remat_graph.cuts.eviction_cost import eviction_costs
 from jettison.solvers.remat_graph.cuts.model_runs import GraphModelRuns, KnownPoint, without_a_point

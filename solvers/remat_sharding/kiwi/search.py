@@ -35,7 +35,7 @@ from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.milp.tolerance import left_open
 from jettison.solvers.remat_graph.cuts.bounds import ModelBounds
 from jettison.solvers.remat_graph.cuts.model_runs import GraphModelRuns, without_a_point
-from jettison.solvers.remat_sharding.kiwi.bound import proved_ns
+from jettison.solvers.remat_sharding.kiwi.step_bound import proved_ns
 from jettison.solvers.remat_sharding.sizes_that_matter import with_sizes_that_matter
 
 # Share of the time, in the work of a usual machine, for the fastest strategies without a limit.

@@ -16,7 +16,7 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.milp.highs_options import LinearAlgorithm
-from jettison.solvers.weight_offload.bounds.model import (
+from jettison.solvers.weight_offload.bounds.any_model import (
     bound_by_model,
     relaxed_bound_ns,
     settled_without_model,

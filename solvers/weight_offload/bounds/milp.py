@@ -23,7 +23,7 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
-from jettison.solvers.weight_offload.bounds.model import (
+from jettison.solvers.weight_offload.bounds.any_model import (
     bound_by_model,
     settled_without_model,
 )

@@ -90,8 +90,8 @@ from jettison.solvers.weight_offload.exact.beginnings import (
     cuts_by_room,
 )
 from jettison.solvers.weight_offload.exact.recut import improve_by_cuts
-from jettison.solvers.weight_offload.exact.starts import steps_from_new_starts
-from jettison.solvers.weight_offload.exact.sweep import Sweep, SweepEnd, seek_step
+from jettison.solvers.weight_offload.exact.restarts import steps_from_new_starts
+from jettison.solvers.weight_offload.exact.state_sweep import Sweep, SweepEnd, seek_step
 from jettison.solvers.weight_offload.layer_to_layer import layer_to_layer
 from jettison.solvers.weight_offload.least_memory import weight_infeasibility
 from jettison.solvers.weight_offload.local_search import (

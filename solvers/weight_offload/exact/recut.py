@@ -17,7 +17,7 @@ from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
 from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.weight_offload.exact.beginnings import Beginning, CutCycle
-from jettison.solvers.weight_offload.exact.sweep import seek_step
+from jettison.solvers.weight_offload.exact.state_sweep import seek_step
 
 # Limits of one sweep.
 MOST_LABELS = 400_000

@@ -244,7 +244,7 @@ def test_a_baseline_that_annealing_does_not_find_is_handed_out() -> None:
             return_value=False,
         ),
         patch("jettison.solvers.remat_graph.annealing.beside_models.GraphAnnealing.find_first"),
-        patch("jettison.solvers.remat_graph.baselines.starts.solve_anneal", solve_dtr),
+        patch("jettison.solvers.remat_graph.baselines.fallbacks.solve_anneal", solve_dtr),
     ):
         found = solve_with(problem, "exact", options)
     assert found.time_ns is not None

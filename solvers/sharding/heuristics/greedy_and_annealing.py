@@ -14,7 +14,7 @@ from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.sharding.bounds.lagrangian import look
 from jettison.solvers.sharding.bounds.messages import Messages
-from jettison.solvers.sharding.heuristics.search import ShardingSearch
+from jettison.solvers.sharding.heuristics.heat_bath import ShardingSearch
 from jettison.solvers.sharding.incumbent import ShardingIncumbent
 from jettison.solvers.sharding.infeasible import no_choice
 from jettison.solvers.sharding.params import DescentParams, LookParams

@@ -12,7 +12,7 @@ from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.weight_offload.exact.beginnings import CutCycle, best_cut
 from jettison.solvers.weight_offload.exact.method import MOST_ROUNDS
-from jettison.solvers.weight_offload.exact.sweep import SweepEnd, seek_step
+from jettison.solvers.weight_offload.exact.state_sweep import SweepEnd, seek_step
 from tests.weight_offload.oracles.brute_force import least_period_ns
 from tests.weight_offload.oracles.samples import sample
 

@@ -19,14 +19,14 @@ from jettison.instances.profilers.device.processor_name import short_device_name
 from jettison.instances.profilers.settings import ProfileSettings
 from jettison.instances.profilers.target import code_sha256
 from jettison.instances.profilers.torch_chains.partial_profile import PartialProfile
-from jettison.instances.profilers.torch_chains.profile import profile_chain
+from jettison.instances.profilers.torch_chains.profiled_chain import profile_chain
 from jettison.instances.profilers.torch_chains.stage_log import STAGES, StageLog
 from jettison.instances.profilers.torch_chains.stage_measurement import StageMeasurement
 from jettison.instances.profilers.torch_graphs.fused_profiles import profile_multi_model
 from jettison.instances.profilers.torch_graphs.operation_log import OPERATIONS, OperationLog, Spread
 from jettison.instances.profilers.torch_graphs.operator_cost import Measured, Roofline
-from jettison.instances.profilers.torch_graphs.profile import profile_graph
 from jettison.instances.profilers.torch_graphs.spread_log import SpreadLog
+from jettison.instances.profilers.torch_graphs.traced_graph import profile_graph
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.zoo.workload import Workload
