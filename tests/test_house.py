@@ -141,6 +141,26 @@ def test_a_docstring_begins_with_the_thing_and_not_with_a_question(room: str) ->
                 assert not words or words[0] not in QUESTIONS, f"{path}: {' '.join(words[:12])}"
 
 
+# Parts that many columns have: the same word for the same part.
+PARTS = {
+    "baselines", "bound_method", "certificate", "certifier", "columns", "command", "cut",
+    "divisions", "errors", "grid", "incumbent", "instance", "kind", "least_memory", "least_peak",
+    "local_search", "memory_floor", "method", "methods", "milestones", "model_files",
+    "model_runs", "params", "presolved", "problem", "reductions", "registry", "revolve", "rows",
+    "schedule", "search", "unit",
+}  # fmt: skip
+
+
+def test_the_name_of_a_module_means_one_thing() -> None:
+    found: dict[str, set[str]] = {}
+    for floor in FLOORS:
+        for path in (ROOT / floor).rglob("*.py"):
+            parts = path.relative_to(ROOT).parts
+            found.setdefault(path.stem, set()).add(parts[1] if parts[1] in ARROWS else floor)
+    twice = {name for name, columns in found.items() if len(columns) > 1}
+    assert twice - PARTS - {"__init__"} == set()
+
+
 def test_every_public_name_can_be_imported() -> None:
     for name in jettison.__all__:
         assert getattr(jettison, name) is not None
