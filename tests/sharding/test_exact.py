@@ -20,6 +20,7 @@ from jettison.solvers.core.status import Termination
 from jettison.solvers.sharding.exact import method as sharding_exact
 from jettison.solvers.sharding.exact.method import ShardingExactParams
 from jettison.solvers.sharding.exact.model_runs import cover_of
+from jettison.solvers.sharding.heuristics import greedy_and_annealing
 from tests.each import each
 from tests.sharding.oracles.strategy_brute_force import least_cost, least_peak, random_graph
 
@@ -217,3 +218,16 @@ def test_a_cheapest_choice_to_begin_from_is_kept_however_little_is_searched(meth
         outcome = find_method("sharding", method).run(problem, options)
         assert outcome.schedule == best.schedule, seed
         assert heard[0] == best.time_ns, seed
+
+
+def test_heuristics_begin_no_tables_of_pairs_once_the_time_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def too_late(*_: object) -> None:
+        raise AssertionError("a search was set up after the limit")
+
+    monkeypatch.setattr(greedy_and_annealing, "ShardingSearch", too_late)
+    problem = Sharding(StrategyGraphs(nodes=60, limit_percent=40).draw(1))
+    for name in ("greedy", "local-search"):
+        outcome = find_method("sharding", name).run(problem, SolveOptions(time_limit_s=1e-9))
+        assert outcome.termination is Termination.TIME_LIMIT

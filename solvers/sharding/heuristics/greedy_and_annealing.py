@@ -95,14 +95,20 @@ def solve_local_search(
 def _greedy(run: _Run, state: ShardingState, params: GreedyParams) -> None:
     messages = Messages(state, params)
     messages.improve(params.passes, None, run.clock)
-    run.descend(state, messages.rounded(), params)
+    chosen = messages.rounded()
+    run.incumbent.take(
+        state.decode({node: int(state.labels[node][a]) for node, a in chosen.items()})
+    )
+    # What descends begins with tables of all pairs, which takes time on large problems.
+    if run.clock.left_s:
+        run.descend(state, chosen, params)
 
 
 def _search(run: _Run, state: ShardingState, params: LocalSearchParams) -> None:
     most_ns = run.problem.instance.cost_sum_ns + 1
     share = Clock(params.share_of_the_bound * run.clock.left_s)
     seen = look(state, most_ns, run.incumbent, share, params, run.work)
-    if not run.incumbent.is_settled:
+    if not run.incumbent.is_settled and run.clock.left_s:
         start = start_from(state, run.incumbent) or seen.chosen
         run.anneal(state, run.descend(state, start, params), params)
 
@@ -167,7 +173,7 @@ class _Run:
         """Anneal from a choice until a number of rounds in a row bring no gain."""
         sweeps = params.round_sweeps
         without_gain = 0
-        while without_gain < params.rounds_without_gain:
+        while without_gain < params.rounds_without_gain and self.clock.left_s:
             before = self.incumbent.time_ns
             search = ShardingSearch(state, start, self._seed + self.work["sweeps"], params)
             hot = max(search.typical_cost(), 1e-9)
