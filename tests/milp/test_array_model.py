@@ -242,8 +242,8 @@ def test_replaced_names_are_always_valid_and_distinct(names: list[str]) -> None:
 def test_building_a_model_loads_no_solver() -> None:
     program = (
         "import sys\n"
-        "from jettison.formulations import array_model_builder, export, from_pulp, from_pyomo\n"
-        "from jettison.solvers import highs, highs_child\n"
+        "from jettison.formulations.milp import builder, export, from_pulp, from_pyomo\n"
+        "from jettison.solvers.milp import highs, highs_child\n"
         "print([name for name in ('highspy._core', 'pulp.pulp', 'pyomo') if name in sys.modules])"
     )
     run = subprocess.run(

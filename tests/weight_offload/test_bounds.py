@@ -122,7 +122,7 @@ def test_in_enough_memory_the_base_time_is_all(method: str, memory: str) -> None
 def test_the_lower_bound_of_table_1_is_the_base_time(row: PublishedRow, method: str) -> None:
     # 12000 MiB/s: the column ILP of the table is that without waiting.
     problem = published(row.name, "12000MiB/s")
-    found = bounds(problem, method)
+    found = bounds(problem, method, SolveOptions(time_limit_s=300, gap=0))
     assert found.termination.is_regular
     assert [bound.time_ns for bound in found.bounds] == [problem.instance.base_time_ns]
 
