@@ -56,6 +56,25 @@ def import_pipedream(
     _save(read(file), output)
 
 
+@app.command("layer-graph", short_help="Import a training graph of layers (Device Placement).")
+def import_layers_and_backward(
+    file: FileArgument,
+    output: OutputOption,
+    kind: Annotated[
+        InstanceKind, typer.Option(help="The whole graph, or a chain of articulation points.")
+    ] = InstanceKind.GRAPH,
+) -> None:
+    """Import a training graph of layers of Device Placement (dnn-partitioning, LayerGraphs)."""
+    from jettison.instances.importers.layer_graph import (
+        import_layer_graph,
+        import_layer_graph_chain,
+    )
+
+    checked_output(output)
+    read = import_layer_graph_chain if kind is InstanceKind.CHAIN else import_layer_graph
+    _save(read(file), output)
+
+
 @app.command("networkx", short_help="Import graphs of Checkmate and MOCCASIN.")
 def import_networkx(
     file: FileArgument,

@@ -1,4 +1,4 @@
-"""The layers and edges of a PipeDream profile (``graph.txt``), checked and ordered.
+"""Reader of PipeDream's profiles (``graph.txt``): layers and edges.
 
 One line per layer and, after a tab or spaces, one line per edge::
 
@@ -16,17 +16,15 @@ published with it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.json_file import read_text
 from jettison.instances.core.names import checked_name
-from jettison.instances.core.provenance import Provenance
-from jettison.instances.core.topological_order import find_cycle, topological_order
 from jettison.instances.core.units import NANOSECOND_UNITS, checked_amount
+from jettison.instances.importers.layer_profile import Layer, Profile
 from jettison.instances.importers.pipedream_published import NOTE, PUBLISHED
 from jettison.instances.importers.published_file import origin_of
 
@@ -38,128 +36,24 @@ _LAYER_LINE = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layer:
-    """One layer of a profile; `name` is its identifier and its kind, such as ``node2 Linear``."""
+def read_pipedream_profile(path: Path) -> Profile:
+    """Read and check a profile, named after its file, or its folder if that is ``graph.txt``.
 
-    name: str
-    is_called_input: bool
-    forward_ns: int
-    backward_ns: int
-    output_bytes: int
-    weight_bytes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
-    """PipeDream profile: its layers and edges, without the inputs of the step.
-
-    Attributes
-    ----------
-    name
-        Name of the file without its endings, or of its folder if the file is ``graph.txt``.
-    provenance
-        Origin of the numbers.
-    input_bytes
-        Size of all inputs of the step together.
-    layers
-        By identifier, in a topological order in which a layer stands as late as those that read
-        it allow; a layer that does not lead to the output stands right behind what it reads.
-    inputs, users
-        For each layer, the layers that it reads and that read it.
-    live
-        The layers that lead to the output, the output included.
+    Raises
+    ------
+    InputError
+        If the file cannot be read, a line is neither a layer nor an edge, the edges name unknown
+        layers or form a cycle, or there is no layer besides the inputs.
     """
-
-    name: str
-    provenance: Provenance
-    input_bytes: int
-    layers: dict[str, Layer]
-    inputs: Mapping[str, list[str]]
-    users: Mapping[str, list[str]]
-    live: frozenset[str]
-
-    def total_bytes(self, layers: Iterable[str]) -> int:
-        """Return the size of the outputs of these layers together."""
-        return sum(self.layers[layer].output_bytes for layer in layers)
-
-    @classmethod
-    def read(cls, path: Path) -> Profile:
-        """Read and check a profile. :math:`O(n^2)` bit operations.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be read, a line is neither a layer nor an edge, the edges name
-            unknown layers or form a cycle, or there is no layer besides the inputs.
-        """
-        text = read_text(path)
-        layers, edges = _parse(text.splitlines())
-        inputs: dict[str, list[str]] = {layer: [] for layer in layers}
-        for source, layer in edges:
-            inputs[layer].append(source)
-        cycle = find_cycle(inputs)
-        if cycle:
-            raise InputError(
-                f"the edges form a cycle: {' -> '.join(cycle)}",
-                field=f"line {edges[cycle[0], cycle[1]]}",
-                expected="remove one of these edges",
-            )
-        given = [layer for layer in inputs if not inputs[layer] and _is_input(layers[layer])]
-        inputs = {
-            layer: [source for source in sources if source not in given]
-            for layer, sources in inputs.items()
-            if layer not in given
-        }
-        if not inputs:
-            raise InputError(
-                "there is no layer besides the inputs",
-                field="layers",
-                expected="give at least one layer that reads an input",
-            )
-        users: dict[str, list[str]] = {layer: [] for layer in inputs}
-        for layer, sources in inputs.items():
-            for source in sources:
-                users[source].append(layer)
-        order, live = _late_order(inputs, users)
-        name = path.name.removesuffix(".txt").removesuffix(".graph")
-        return cls(
-            name=path.resolve().parent.name if name == "graph" else name,
-            provenance=origin_of(text, PUBLISHED, NOTE),
-            input_bytes=sum(layers[layer].output_bytes for layer in given),
-            layers={layer: layers[layer] for layer in order},
-            inputs=inputs,
-            users=users,
-            live=live,
-        )
-
-
-def _is_input(layer: Layer) -> bool:
-    return layer.is_called_input or layer.forward_ns + layer.backward_ns == 0
-
-
-def _late_order(
-    inputs: Mapping[str, list[str]], users: Mapping[str, list[str]]
-) -> tuple[list[str], frozenset[str]]:
-    """Return the order and the live layers that `Profile` describes."""
-    bit = {layer: 1 << position for position, layer in enumerate(inputs)}
-    ancestors: dict[str, int] = {}
-    for layer in topological_order(inputs):
-        ancestors[layer] = bit[layer]
-        for source in inputs[layer]:
-            ancestors[layer] |= ancestors[source]
-    sinks = [layer for layer in inputs if not users[layer]]
-    output = max(sinks, key=lambda layer: ancestors[layer].bit_count())
-    live = frozenset(layer for layer in inputs if ancestors[output] & bit[layer])
-    # Backwards from the output, a layer to which little leads comes first: so the side branches
-    # stand next to what reads them, and no main layer between the two.
-    fewest_first = sorted(live, key=lambda layer: (ancestors[layer].bit_count(), -bit[layer]))
-    backwards = topological_order(
-        {layer: [user for user in users[layer] if user in live] for layer in fewest_first}
+    text = read_text(path)
+    layers, edges = _parse(text.splitlines())
+    name = path.name.removesuffix(".txt").removesuffix(".graph")
+    return Profile.of(
+        path.resolve().parent.name if name == "graph" else name,
+        origin_of(text, PUBLISHED, NOTE),
+        layers,
+        {edge: f"line {number}" for edge, number in edges.items()},
     )
-    dead = [layer for layer in inputs if layer not in live]
-    order = topological_order({layer: inputs[layer] for layer in [*dead, *reversed(backwards)]})
-    return order, live
 
 
 def _parse(lines: list[str]) -> tuple[dict[str, Layer], dict[tuple[str, str], int]]:
@@ -207,13 +101,15 @@ def _parse_layer(parts: list[str], field: str) -> tuple[str, Layer]:
             f"{' -- '.join(parts)[:80]!r} is not a layer", field=field, expected=_LAYER_LINE
         )
     identifier, description = parts[0], " -- ".join(parts[1:-1])
+    forward_ns = _nanoseconds(values, "forward_compute_time", field)
+    backward_ns = _nanoseconds(values, "backward_compute_time", field)
     kind = description.split("(")[0].strip()
     return identifier, Layer(
         # Some of the length is left for what the names of operations add.
         name=checked_name(f"{identifier} {kind}".strip()[:100], field),
-        is_called_input=description.startswith("Input"),
-        forward_ns=_nanoseconds(values, "forward_compute_time", field),
-        backward_ns=_nanoseconds(values, "backward_compute_time", field),
+        may_be_input=description.startswith("Input") or forward_ns + backward_ns == 0,
+        forward_ns=forward_ns,
+        backward_ns=backward_ns,
         output_bytes=_bytes(values, "activation_size", field),
         weight_bytes=_bytes(values, "parameter_size", field),
     )

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from jettison import check_certificate, load, load_schedule
 from jettison.cli.verify.instance_set_check import verify_set
 from jettison.instances.importers.iopddl import import_iopddl
+from jettison.instances.importers.layer_graph import import_layer_graph, import_layer_graph_chain
 from jettison.instances.importers.networkx import import_networkx_graph
 from jettison.instances.importers.pipedream import import_pipedream_chain, import_pipedream_graph
 from jettison.instances.importers.sailor import import_sailor
@@ -43,6 +44,10 @@ def _read_schedule(problem: str, instance: str, resources: Resources) -> Callabl
 
 def _read_pipedream(path: Path) -> object:
     return import_pipedream_graph(path), import_pipedream_chain(path)
+
+
+def _read_layer_graph(path: Path) -> object:
+    return import_layer_graph(path), import_layer_graph_chain(path)
 
 
 def _read_sailor(path: Path) -> object:
@@ -127,6 +132,7 @@ READERS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
         "study.toml": _read_study,
         "record.json": _read_record,
         "checkmate.json": import_networkx_graph,
+        "layer-graph.json": _read_layer_graph,
         "moccasin.json": import_networkx_graph,
         "residual.graph.txt": _read_pipedream,
         "sailor-profile.json": _read_sailor,

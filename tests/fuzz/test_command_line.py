@@ -41,6 +41,7 @@ COMMANDS = {
         "bound remat-graph CORPUS/graph.json --memory 80% --method cut-bound --schedule FILE",
     ),
     "export": ("graph.json", "export remat-graph FILE --memory 80% --formulation frontier -o OUT"),
+    "import layer-graph": ("layer-graph.json", "import layer-graph FILE --kind chain -o OUT"),
     "import networkx": ("moccasin.json", "import networkx FILE -o OUT"),
     "import pipedream": ("residual.graph.txt", "import pipedream FILE -o OUT"),
     "import sailor": (
@@ -123,7 +124,7 @@ WORDS = """
 list show solve bound compare generate export import profile verify sweep instances methods
 remat-chain remat-offload-chain weight-offload remat-graph remat-sharding sharding multi-model
 rotor exact pofo greedy three-partition layered-graph training-graph networkx pipedream iopddl
-sailor superscaler piper
+sailor superscaler piper layer-graph dtr
 --memory --alpha --bandwidth --transfers --models --method --json --time-limit --gap --threads
 --seed --schedule -o --output --plot --formulation --format --dry-run --workers --scheduler
 --retry-failed --groups --target --answer --nodes --network --help
