@@ -56,6 +56,15 @@ def import_pipedream(
     _save(read(file), output)
 
 
+@app.command("dtr", short_help="Import a log of dynamic tensor rematerialization.")
+def import_log(file: FileArgument, output: OutputOption) -> None:
+    """Import a training step that PyTorch with DTR logged, operator by operator."""
+    from jettison.instances.importers.dtr_graph import import_dtr_log
+
+    checked_output(output)
+    _save(import_dtr_log(file), output)
+
+
 @app.command("layer-graph", short_help="Import a training graph of layers (Device Placement).")
 def import_layers_and_backward(
     file: FileArgument,

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from jettison import check_certificate, load, load_schedule
 from jettison.cli.verify.instance_set_check import verify_set
+from jettison.instances.importers.dtr_graph import import_dtr_log
 from jettison.instances.importers.iopddl import import_iopddl
 from jettison.instances.importers.layer_graph import import_layer_graph, import_layer_graph_chain
 from jettison.instances.importers.networkx import import_networkx_graph
@@ -132,6 +133,7 @@ READERS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
         "study.toml": _read_study,
         "record.json": _read_record,
         "checkmate.json": import_networkx_graph,
+        "dtr-step.log": import_dtr_log,
         "layer-graph.json": _read_layer_graph,
         "moccasin.json": import_networkx_graph,
         "residual.graph.txt": _read_pipedream,

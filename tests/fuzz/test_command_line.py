@@ -41,6 +41,7 @@ COMMANDS = {
         "bound remat-graph CORPUS/graph.json --memory 80% --method cut-bound --schedule FILE",
     ),
     "export": ("graph.json", "export remat-graph FILE --memory 80% --formulation frontier -o OUT"),
+    "import dtr": ("dtr-step.log", "import dtr FILE -o OUT"),
     "import layer-graph": ("layer-graph.json", "import layer-graph FILE --kind chain -o OUT"),
     "import networkx": ("moccasin.json", "import networkx FILE -o OUT"),
     "import pipedream": ("residual.graph.txt", "import pipedream FILE -o OUT"),

@@ -30,6 +30,7 @@ SAMPLES = Path(__file__).parent.parent / "instances" / "importers" / "samples"
 BUNDLED = Path(__file__).parents[2] / "instances" / "data"
 IMPORTED = (
     "checkmate.json",
+    "dtr-step.log",
     "layer-graph.json",
     "moccasin.json",
     "residual.graph.txt",

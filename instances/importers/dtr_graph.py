@@ -1,0 +1,102 @@
+"""Importer of training steps that dynamic tensor rematerialization (DTR) logged, as graphs.
+
+`dtr_log` describes the file. A node is an operator and the value that it makes. One with several
+results makes a value that holds all of them that are read or kept; those beside its first one are
+taken from it, by nodes of their own (``result_of``). Results that are neither read nor kept are
+part of its workspace, as are all constants: they are in memory throughout. What still has a name at
+the end of the log is kept.
+
+A graph holds a value of several results, and beside it those that were taken from it, until its
+first result is no longer read: its peak may be above that of the logged program, which the
+provenance has.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.json_file import read_text
+from jettison.instances.core.provenance import Provenance
+from jettison.instances.importers.dtr_log import LoggedStep, read_dtr_log
+from jettison.instances.remat_graph.graph import Graph, Node
+
+
+def import_dtr_log(path: str | Path) -> Graph:
+    """Read a log as a graph, in the order in which the operators ran. :math:`O(n)`.
+
+    Nodes are called after their operator and its place, ``cudnn_convolution 17``; results that are
+    taken from it, ``cudnn_convolution 17 result 2``.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, a line is no instruction or not complete or uses a name that
+        stands for nothing, or no operator ran; the message names the file and the line.
+    """
+    path = Path(path)
+    text = read_text(path)
+    try:
+        step = read_dtr_log(text)
+        if not step.operators:
+            raise InputError(
+                "no operator ran", field="CALL", expected="give the log of a training step"
+            )
+        return Graph(path.stem, _nodes(step), provenance=_provenance(step))
+    except InputError as error:
+        raise error.within(source=str(path)) from None
+
+
+def _provenance(step: LoggedStep) -> Provenance:
+    return Provenance(
+        source="imported",
+        note=(
+            "Times and sizes of operators as PyTorch with DTR logged them. Workspaces of operators "
+            f"are unknown. {step.constant_bytes} bytes of constants (parameters, the batch) are in "
+            "memory throughout: they are part of every workspace here. The logged program, which "
+            f"frees a value with its last name, has its peak at {step.peak_bytes} bytes, constants "
+            "included. Times of views are left out. Model, batch and device are unknown."
+        ),
+    )
+
+
+def _nodes(step: LoggedStep) -> tuple[Node, ...]:
+    read = {value for operator in step.operators for value in operator.inputs}
+    sizes = step.value_bytes
+    name_of: dict[int, str] = {}
+    nodes: list[Node] = []
+    for number, operator in enumerate(step.operators, start=1):
+        name = f"{operator.name} {number}"
+        wanted = [value for value in operator.results if value in read or value in step.kept]
+        # What is kept comes last: the value of the operator itself can be freed then.
+        wanted.sort(key=lambda value: value in step.kept)
+        held = wanted or list(operator.results[:1])
+        name_of.update((value, f"{name} result {place}") for place, value in enumerate(held, 1))
+        name_of.update((value, name) for value in held[:1])
+        held_bytes = sum(sizes[value] for value in held)
+        nodes.append(
+            Node(
+                name=name,
+                duration_ns=operator.duration_ns,
+                output_bytes=held_bytes,
+                inputs=tuple(name_of[value] for value in operator.inputs),
+                workspace_bytes=step.constant_bytes
+                + sum(sizes[value] for value in operator.results)
+                - held_bytes,
+                backward=operator.backward,
+                keep=any(value in step.kept for value in held[:1]),
+            )
+        )
+        nodes += [
+            Node(
+                name=name_of[value],
+                duration_ns=0,
+                output_bytes=sizes[value],
+                inputs=(name,),
+                backward=operator.backward,
+                keep=value in step.kept,
+                result_of=name,
+            )
+            for value in held[1:]
+        ]
+    return tuple(nodes)
