@@ -132,6 +132,21 @@ def import_layers(
     _save(chain, output)
 
 
+@app.command("piper", short_help="Import a profile of Piper (bert32a100.json).")
+def import_layers_twice(
+    file: FileArgument,
+    output: OutputOption,
+    tensor_parallel: Annotated[
+        int, typer.Option(min=1, help="Devices that share each layer, as in the profile.")
+    ] = 1,
+) -> None:
+    """Import a profile of Piper: a language model with and without recomputation, as a chain."""
+    from jettison.instances.importers.piper import import_piper
+
+    checked_output(output)
+    _save(import_piper(file, tensor_parallel=tensor_parallel), output)
+
+
 @app.command("iopddl", short_help="Import a file of the ASPLOS'25 / IOPDDL contest.")
 def import_contest(file: FileArgument, output: OutputOption) -> None:
     """Import a file of the ASPLOS'25 / IOPDDL contest (.json or .json.gz), for sharding."""

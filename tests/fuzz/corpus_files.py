@@ -13,6 +13,7 @@ from jettison.instances.importers.iopddl import import_iopddl
 from jettison.instances.importers.layer_graph import import_layer_graph, import_layer_graph_chain
 from jettison.instances.importers.networkx import import_networkx_graph
 from jettison.instances.importers.pipedream import import_pipedream_chain, import_pipedream_graph
+from jettison.instances.importers.piper import import_piper
 from jettison.instances.importers.sailor import import_sailor
 from jettison.solvers.core.pose import pose_problem
 from jettison.solvers.core.resources import Resources
@@ -137,6 +138,7 @@ READERS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
         "layer-graph.json": _read_layer_graph,
         "moccasin.json": import_networkx_graph,
         "residual.graph.txt": _read_pipedream,
+        "piper.json": import_piper,
         "sailor-profile.json": _read_sailor,
         "sailor-sizes.json": _read_sailor,
         "contest.json": import_iopddl,

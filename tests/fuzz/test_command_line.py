@@ -45,6 +45,7 @@ COMMANDS = {
     "import layer-graph": ("layer-graph.json", "import layer-graph FILE --kind chain -o OUT"),
     "import networkx": ("moccasin.json", "import networkx FILE -o OUT"),
     "import pipedream": ("residual.graph.txt", "import pipedream FILE -o OUT"),
+    "import piper": ("piper.json", "import piper FILE -o OUT"),
     "import sailor": (
         "sailor-profile.json",
         "import sailor FILE --sizes CORPUS/sailor-sizes.json --batch 2 --model OPT-350 --device G "

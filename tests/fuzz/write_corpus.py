@@ -33,6 +33,7 @@ IMPORTED = (
     "dtr-step.log",
     "layer-graph.json",
     "moccasin.json",
+    "piper.json",
     "residual.graph.txt",
     "sailor-profile.json",
     "sailor-sizes.json",
