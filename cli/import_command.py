@@ -147,6 +147,24 @@ def import_layers_twice(
     _save(import_piper(file, tensor_parallel=tensor_parallel), output)
 
 
+@app.command("superscaler", short_help="Import an operator profile of SuperScaler (Aceso).")
+def import_operators(
+    file: FileArgument,
+    output: OutputOption,
+    layers: Annotated[
+        int | None, typer.Option(min=1, help="Layers, unless the profile is a known one.")
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Device, unless the profile is a known one.")
+    ] = None,
+) -> None:
+    """Import operators of SuperScaler (Aceso) as a chain, two stages for each transformer layer."""
+    from jettison.instances.importers.superscaler import import_superscaler
+
+    checked_output(output)
+    _save(import_superscaler(file, layers=layers, device=device), output)
+
+
 @app.command("iopddl", short_help="Import a file of the ASPLOS'25 / IOPDDL contest.")
 def import_contest(file: FileArgument, output: OutputOption) -> None:
     """Import a file of the ASPLOS'25 / IOPDDL contest (.json or .json.gz), for sharding."""

@@ -15,6 +15,7 @@ from jettison.instances.importers.networkx import import_networkx_graph
 from jettison.instances.importers.pipedream import import_pipedream_chain, import_pipedream_graph
 from jettison.instances.importers.piper import import_piper
 from jettison.instances.importers.sailor import import_sailor
+from jettison.instances.importers.superscaler import import_superscaler
 from jettison.solvers.core.pose import pose_problem
 from jettison.solvers.core.resources import Resources
 from jettison.solvers.core.result import replay_schedule
@@ -59,6 +60,10 @@ def _read_sailor(path: Path) -> object:
             file.write_bytes((CORPUS / file.name).read_bytes())
     profile, sizes = files
     return import_sailor(profile, sizes=sizes, batch=2, model="OPT-350", device="A100-40")
+
+
+def _read_operators(path: Path) -> object:
+    return import_superscaler(path, layers=2)
 
 
 def _read_study(path: Path) -> object:
@@ -138,6 +143,7 @@ READERS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
         "layer-graph.json": _read_layer_graph,
         "moccasin.json": import_networkx_graph,
         "residual.graph.txt": _read_pipedream,
+        "tiny_mbs2_tp1_algo0.csv": _read_operators,
         "piper.json": import_piper,
         "sailor-profile.json": _read_sailor,
         "sailor-sizes.json": _read_sailor,

@@ -46,6 +46,10 @@ COMMANDS = {
     "import networkx": ("moccasin.json", "import networkx FILE -o OUT"),
     "import pipedream": ("residual.graph.txt", "import pipedream FILE -o OUT"),
     "import piper": ("piper.json", "import piper FILE -o OUT"),
+    "import superscaler": (
+        "tiny_mbs2_tp1_algo0.csv",
+        "import superscaler FILE --layers 2 -o OUT",
+    ),
     "import sailor": (
         "sailor-profile.json",
         "import sailor FILE --sizes CORPUS/sailor-sizes.json --batch 2 --model OPT-350 --device G "

@@ -37,6 +37,7 @@ IMPORTED = (
     "residual.graph.txt",
     "sailor-profile.json",
     "sailor-sizes.json",
+    "tiny_mbs2_tp1_algo0.csv",
 )
 CONTEST = {
     "problem": {
