@@ -74,7 +74,7 @@ def import_superscaler(
         The table; the names of published ones say model, microbatch and degree:
         ``gpt_1_3B_mbs1_tp1_algo0.csv``.
     layers
-        Layers of the encoder, and of the decoder. It is known of the published GPT-3 profiles.
+        Layers of the encoder, and of the decoder. It is known of the published profiles.
     device
         Name of the device, for the provenance; it is known of the published profiles.
 

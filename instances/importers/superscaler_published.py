@@ -16,7 +16,10 @@ _NAME = re.compile(
 
 
 class Model(NamedTuple):
-    """Facts about a model that its profiles leave out; T5's number of layers is not known."""
+    """Facts about a model that its profiles leave out, from the search that reads them.
+
+    T5 has as many layers in its encoder as in its decoder, which reads 512 tokens.
+    """
 
     name: str
     layers: int | None
@@ -37,7 +40,7 @@ MODELS: Mapping[str, Model] = MappingProxyType(
             )
         },
         **{
-            f"t5_{size}": Model(f"t5-{size.lower()}", None, 2048, "float16")
+            f"t5_{size}": Model(f"t5-{size.lower()}", 24, 2048, "float16")
             for size in ("770M", "3B", "6B", "11B")
         },
         **{
