@@ -11,7 +11,7 @@ from typing import NamedTuple
 from jettison.instances.core.provenance import Provenance
 
 _NAME = re.compile(
-    r"(?P<model>.+)_mbs(?P<batch>[0-9]{1,6})_tp(?P<degree>[0-9]{1,6})_algo(?P<algorithm>[0-9])"
+    r"(?P<model>.+)_mbs(?P<batch>[1-9][0-9]{0,5})_tp(?P<degree>[1-9][0-9]{0,5})_algo(?P<algorithm>[0-9])"
 )
 
 

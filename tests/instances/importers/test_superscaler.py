@@ -71,11 +71,12 @@ def test_the_share_of_one_device_is_told(tmp_path: Path) -> None:
     assert "communication is left out" in (chain.provenance.note or "")
 
 
-def test_the_name_of_a_file_may_be_another(tmp_path: Path) -> None:
-    path = tmp_path / "mine.csv"
+@pytest.mark.parametrize("name", ["mine", "tiny_mbs0_tp1_algo0", "tiny_mbs2_tp0_algo0"])
+def test_the_name_of_a_file_may_be_another(tmp_path: Path, name: str) -> None:
+    path = tmp_path / f"{name}.csv"
     path.write_bytes(SAMPLE.read_bytes())
     chain = import_superscaler(path, layers=1)
-    assert (chain.name, chain.provenance.batch) == ("mine", None)
+    assert (chain.name, chain.provenance.batch) == (name, None)
 
 
 _ROW = "enc-MLP-GEMM-1,7.000,14.000,2.000,5.000,8.000,4.000,0.000,2.000"
