@@ -55,8 +55,9 @@ from jettison.instances.remat_chain.problem import RematChain
 from jettison.solvers import _kernels
 from jettison.solvers.remat_chain.drop_grid import Form
 from jettison.solvers.remat_chain.drop_needs import DropNeeds
+from jettison.solvers.remat_chain.memory_grid import MemoryGrid, kernel_arguments
 from jettison.solvers.remat_chain.needs import ChainNeeds
-from jettison.solvers.remat_chain.rotor import MemoryGrid, kernel_arguments, persistent_curve
+from jettison.solvers.remat_chain.rotor import persistent_curve
 
 SLOTS = 500
 SEED = 1

@@ -22,7 +22,8 @@ from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.params import Params
 from jettison.solvers.remat_chain.drop_needs import DropNeeds
-from jettison.solvers.remat_chain.rotor import ENTRY_BYTES, AskedMemories, Bracket
+from jettison.solvers.remat_chain.memory_grid import AskedMemories, Bracket
+from jettison.solvers.remat_chain.rotor import ENTRY_BYTES
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,10 +39,10 @@ from jettison.solvers.remat_chain.drop_search import (
     least_memory_with_drops,
 )
 from jettison.solvers.remat_chain.least_memory import least_persistent_memory
+from jettison.solvers.remat_chain.memory_grid import Bracket
 from jettison.solvers.remat_chain.needs import ChainNeeds
 from jettison.solvers.remat_chain.revolve import solve_revolve
 from jettison.solvers.remat_chain.rotor import (
-    Bracket,
     RotorParams,
     persistent_bracket,
     refine_on_grids,

@@ -22,12 +22,8 @@ from jettison.solvers.remat_chain.drop_grid import (
 )
 from jettison.solvers.remat_chain.drop_needs import DropNeeds
 from jettison.solvers.remat_chain.drop_search import fastest_with_drops, least_memory_with_drops
-from jettison.solvers.remat_chain.rotor import (
-    Bracket,
-    MemoryGrid,
-    kernel_arguments,
-    persistent_curve,
-)
+from jettison.solvers.remat_chain.memory_grid import Bracket, MemoryGrid, kernel_arguments
+from jettison.solvers.remat_chain.rotor import persistent_curve
 from tests.drawing.chains import random_chain, scaled_chain
 from tests.remat_chain.oracles.drop_recurrence import Reading, time_by_recurrence
 

@@ -16,7 +16,8 @@ from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.baselines import store_all_schedule
 from jettison.solvers.remat_chain.least_memory import least_persistent_memory
-from jettison.solvers.remat_chain.rotor import Bracket, persistent_bracket, solve_rotor
+from jettison.solvers.remat_chain.memory_grid import Bracket
+from jettison.solvers.remat_chain.rotor import persistent_bracket, solve_rotor
 from tests.drawing.chains import chains, random_chain, remat_chains, scaled_chain
 from tests.remat_chain.oracles.brute_force import fastest, fastest_in, fastest_persistent
 from tests.remat_chain.oracles.judged_chains import JudgedChain, judged, judged_chains

@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from jettison.solvers.remat_chain.rotor import Bracket, persistent_bracket, persistent_curve
+from jettison.solvers.remat_chain.memory_grid import Bracket
+from jettison.solvers.remat_chain.rotor import persistent_bracket, persistent_curve
 from tests.drawing.chains import random_chain, scaled_chain
 from tests.remat_chain.oracles.brute_force import fastest_in
 from tests.remat_chain.oracles.judged_chains import judged, judged_chains

@@ -16,9 +16,9 @@ from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain import cut_bound as chain_cut_bound
 from jettison.solvers.remat_chain import rotor
 from jettison.solvers.remat_chain.least_memory import least_persistent_memory
+from jettison.solvers.remat_chain.memory_grid import Bracket
 from jettison.solvers.remat_chain.rotor import (
     ROTOR,
-    Bracket,
     RotorParams,
     persistent_bracket,
     persistent_curve,

@@ -15,7 +15,8 @@ from jettison.schedules.remat_chain.contents import Tensor, TensorKind
 from jettison.solvers.core.outcome import Progress, SolveOptions
 from jettison.solvers.core.result import replay_schedule
 from jettison.solvers.core.status import Termination
-from jettison.solvers.remat_chain.rotor import Bracket, persistent_curve
+from jettison.solvers.remat_chain.memory_grid import Bracket
+from jettison.solvers.remat_chain.rotor import persistent_curve
 from jettison.solvers.remat_offload import autocapper
 from jettison.solvers.remat_offload.autocapper import (
     AutocapperParams,
