@@ -9,6 +9,7 @@ from pathlib import Path
 import lazy_loader as lazy
 
 from jettison.formulations.milp.array_model import ArrayModel
+from jettison.formulations.milp.quiet_highs import quiet_highs
 from jettison.instances.core.atomic_file import replacing
 from jettison.instances.core.errors import InputError, JettisonError
 
@@ -44,12 +45,11 @@ def write_model(model: ArrayModel, path: str | Path) -> None:
             source=str(target),
             expected=f"end it in {', '.join(SUFFIXES)}",
         )
-    highs = highspy.Highs()
+    highs = quiet_highs()
     with replacing(target) as stream, tempfile.TemporaryDirectory() as folder:
         # HiGHS takes the name x.mps.gz and writes plain text to it; it is we who compress.
         plain = Path(folder, "model.lp" if suffix == ".lp" else "model.mps")
         outcomes = (
-            highs.setOptionValue("log_to_console", False),
             highs.passModel(model.to_highs_lp()),
             highs.writeModel(str(plain)),
         )

@@ -18,6 +18,7 @@ import lazy_loader as lazy
 import numpy as np
 
 from jettison.formulations.milp.array_model import ArrayModel, Floats
+from jettison.formulations.milp.quiet_highs import quiet_highs
 from jettison.solvers.core.solver_versions import note_solver
 from jettison.solvers.core.status import Answer, SolverError, Termination
 from jettison.solvers.milp.highs_known_answer import require_sound_highs
@@ -215,9 +216,8 @@ class _Run:
 
     def _prepared_highs(self) -> Any:
         # A new Highs for each run: the clock of an old one runs on, and its time limit with it.
-        highs = highspy.Highs()
-        # Not output_flag: it silences the callbacks that carry the bound as well.
-        _set_option(highs, "log_to_console", False)
+        # It keeps output_flag, without which the callbacks that carry the bound are silent as well.
+        highs = quiet_highs()
         _set_option(highs, "mip_min_logging_interval", _SECONDS_BETWEEN_LOGS)
         _set_option(highs, "mip_rel_gap", self.options.gap)
         _set_option(highs, "threads", self.options.threads)

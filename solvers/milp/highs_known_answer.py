@@ -33,6 +33,7 @@ import numpy as np
 
 from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.builder import ArrayModelBuilder
+from jettison.formulations.milp.quiet_highs import quiet_highs
 from jettison.instances.core.errors import UnsoundSolverError
 
 highspy = lazy.load("highspy")
@@ -92,8 +93,7 @@ def require_sound_highs() -> None:
 
 def _answer() -> tuple[str, float, float]:
     """Return HiGHS's status, objective and bound for the model, with its default settings."""
-    highs = highspy.Highs()
-    highs.setOptionValue("log_to_console", False)
+    highs = quiet_highs()
     highs.setOptionValue("threads", 1)
     highs.passModel(known_answer_model().to_highs_lp())
     highs.run()

@@ -18,6 +18,7 @@ import lazy_loader as lazy
 import numpy as np
 from numpy.typing import NDArray
 
+from jettison.formulations.milp.quiet_highs import quiet_highs
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.status import SolverError
 from jettison.solvers.milp.highs_known_answer import require_sound_highs
@@ -105,7 +106,7 @@ class LinearProgram:
         self._fixed_cost = float((rows.costs * lower)[lower == upper].sum()) if with_costs else 0.0
         self._row_units = np.zeros(0)
         require_sound_highs()
-        self._highs = highspy.Highs()
+        self._highs = quiet_highs()
         for option, setting in (
             ("output_flag", False),
             ("threads", 1),
