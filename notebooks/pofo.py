@@ -595,7 +595,7 @@ def at(table: pd.DataFrame, name: str, transfers: str | None = None) -> pd.DataF
 
 
 def never_worse(points: pd.DataFrame) -> pd.Series:
-    """Where `pofo` is faster than recomputing alone, and than offloading alone."""
+    """Memories in which `pofo` is faster than recomputing alone, and than offloading alone."""
     alone = points[["rotor", "offload-only"]].min(axis="columns")
     return points["pofo"] < alone
 

@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Tier:
-    """What `make quick` runs of the cases: the first."""
+    """Cases that `make quick` runs: the first."""
 
     first_only = False
 

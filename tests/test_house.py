@@ -33,15 +33,18 @@ ARROWS: dict[str, tuple[str, ...]] = {
 MOST_ENTRIES = 25
 FLOORS = ("certificates", "instances", "schedules", "formulations", "solvers", "studies", "cli")
 # Rooms whose docstrings begin with a noun or a verb, never with a question that one has to decode.
-NAMED = (
-    "certificates",
-    "instances",
-    "schedules",
-    "formulations",
+ROOMS = (
+    *FLOORS,
     "executors",
     "columns",
-    "docs/site_pages",
+    "notebooks",
+    "tests",
+    "docs",
+    "examples",
+    "tools",
+    "benchmarks",
 )
+LONGEST_LINE = 100
 QUESTIONS = {"How", "That", "What", "When", "Where", "Which", "Who", "Whom", "Whose", "Why"}
 
 
@@ -130,7 +133,7 @@ def test_no_module_repeats_the_name_of_its_folder() -> None:
             assert path.stem != path.parent.name, path
 
 
-@pytest.mark.parametrize("room", NAMED)
+@pytest.mark.parametrize("room", ROOMS)
 def test_a_docstring_begins_with_the_thing_and_not_with_a_question(room: str) -> None:
     files = sorted((ROOT / room).rglob("*.py"))
     assert files
@@ -139,6 +142,14 @@ def test_a_docstring_begins_with_the_thing_and_not_with_a_question(room: str) ->
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
                 words = (ast.get_docstring(node) or "").split()
                 assert not words or words[0] not in QUESTIONS, f"{path}: {' '.join(words[:12])}"
+
+
+def test_no_line_of_the_kernels_is_longer_than_a_line_of_python_may_be() -> None:
+    files = [path for end in ("cpp", "hpp") for path in (ROOT / "solvers").rglob(f"*.{end}")]
+    assert files
+    for path in files:
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            assert len(line) <= LONGEST_LINE, f"{path}:{number}"
 
 
 # Parts that many columns have: the same word for the same part.

@@ -1,4 +1,4 @@
-"""What `make quick` chooses, and how it is noted which tests are slow."""
+"""Choice of `make quick`, and the list of tests that are slow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tests belong to `make quick`: a case of each quick one, and every case of the conformance.
+"""Tests of `make quick`: a case of each quick one, and every case of the conformance.
 
 A test is slow if its first case takes longer than `LONGEST_S`. The names of slow tests stand in
 `slow_tests.txt`, which ``pytest --note-slow`` writes anew after a run of all tests.

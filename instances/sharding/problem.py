@@ -49,7 +49,7 @@ class Sharding:
         if self.memory is None:
             if self.instance.usage_limit_bytes is None:
                 raise InputError(
-                    f"nothing says how much, and {self.instance.name} has no limit of its own",
+                    f"the amount is missing, and {self.instance.name} has no limit of its own",
                     field="memory",
                     expected=_EXPECTED,
                 )

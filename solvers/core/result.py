@@ -187,7 +187,7 @@ class Result:
 
     @property
     def answer(self) -> Answer:
-        """What is known, within the class of schedules that the bound holds for."""
+        """Status of the answer, within the class of schedules that the bound holds for."""
         if self.infeasibility is not None:
             return Answer.INFEASIBLE
         if self.time_ns is None:

@@ -84,12 +84,12 @@ class ExactRows:
 
     @property
     def num_rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return len(self.right)
 
     @property
     def num_columns(self) -> int:
-        """How many columns there are."""
+        """Number of columns."""
         return len(self.lower)
 
     def row(self, number: int) -> tuple[NDArray[np.int32], Integers]:

@@ -11,7 +11,7 @@ from jettison.solvers.core.params import Params
 
 @dataclass(frozen=True, kw_only=True)
 class ProofParams(Params):
-    """How the search for a proof spends its time, and how large a proof may become.
+    """Parameters of the search for a proof: its shares of the time, and the size of a proof.
 
     Attributes
     ----------

@@ -34,7 +34,7 @@ from jettison.solvers.remat_graph.baselines.simple import store_all_schedule
 
 @dataclass(frozen=True, kw_only=True)
 class LeastMemoryParams(WrittenModelParams):
-    """How long the least memory is searched for.
+    """Parameters of the search for the least memory: its time.
 
     Attributes
     ----------

@@ -182,12 +182,12 @@ class PlanSearch:
 
     @property
     def tried(self) -> int:
-        """How many changes have been tried."""
+        """Number of changes that have been tried."""
         return self._kernel.tried
 
     @property
     def tried_in_vain(self) -> int:
-        """How many changes have been tried since the best period was found."""
+        """Number of changes that have been tried since the best period was found."""
         return self._kernel.tried_in_vain
 
     @property

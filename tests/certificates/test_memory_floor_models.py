@@ -1,4 +1,4 @@
-"""What single operations need: infeasible where no schedule fits, and what the instance says."""
+"""Memory that single operations need: infeasible where no schedule fits, as the instance says."""
 
 from __future__ import annotations
 

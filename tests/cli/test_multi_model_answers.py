@@ -1,4 +1,4 @@
-"""What solve, bound and compare say of several models: keys, tables, pictures, exit status."""
+"""Answers of solve, bound and compare for several models: keys, tables, pictures, exit status."""
 
 from __future__ import annotations
 

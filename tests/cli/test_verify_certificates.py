@@ -1,4 +1,4 @@
-"""What `jettison verify` says a certificate is about, and what it compares that with."""
+"""Instance that `jettison verify` says a certificate is about, and what that is compared with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every method owes: each is tried on every named tiny instance, in every size of memory.
+"""Duties of every method, tried on every named tiny instance, in every size of memory.
 
 More memory never hurts a method whose answer in less memory is one of those that it compares, or
 would still come out: an exact one, and one that tries a fixed list of schedules. A method that

@@ -1,4 +1,4 @@
-"""Why a search ended: Ctrl-C and limits, in one place."""
+"""Reasons for which a search ends: Ctrl-C and limits, in one place."""
 
 from __future__ import annotations
 

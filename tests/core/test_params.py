@@ -23,7 +23,7 @@ from tests.tiny import UNEVEN
 
 @dataclass(frozen=True, kw_only=True)
 class Some(Params):
-    """What a method for these tests can be told.
+    """Parameters of a method for these tests.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ def test_meanings_are_those_of_the_docstring() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Other(Params):
-    """What another search can be told.
+    """Parameters of another search.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Other(Params):
 
 @dataclass(frozen=True, kw_only=True)
 class Both(Other, Some):
-    """What a method of two searches can be told.
+    """Parameters of a method of two searches.
 
     Attributes
     ----------

@@ -47,7 +47,7 @@ def fastest_ns(memory_bytes: int) -> int:
 
 
 class Ended(NamedTuple):
-    """How a command ended, and what it wrote."""
+    """Exit status of a command, and its output."""
 
     status: int
     out: str

@@ -1,4 +1,4 @@
-"""What is registered: by whom, under which name, and what becomes of it if it is broken."""
+"""Registry of entry points: by whom, under which name, and what becomes of broken ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What searches keep, and the loop of those by models."""
+"""Incumbents of searches, and the loop of those by models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may become of a file: fields of another kind, missing, doubled; bytes changed or cut."""
+"""Mutations of a file: fields of another kind, missing, doubled; bytes changed or cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What HiGHS says of a model: every answer told apart; every trap of the solver, closed."""
+"""Answers of HiGHS about a model: each told apart; every trap of the solver, closed."""
 
 from __future__ import annotations
 

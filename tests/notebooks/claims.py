@@ -1,4 +1,4 @@
-"""What a notebook says in words: its sentences, and the ones of which it computes the truth."""
+"""Claims of a notebook in words: its sentences, and the ones of which it computes the truth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What benchmarks recorded for the notebooks is whole, and does not contradict itself."""
+"""Records of benchmarks for the notebooks: they are whole, and do not contradict themselves."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ NO_TIME = 10**9
 
 
 class Built(Protocol):
-    """What every builder of an array model returns."""
+    """Array model with its columns, as every builder returns it."""
 
     @property
     def graph(self) -> Graph: ...

@@ -101,7 +101,7 @@ def test_what_was_copied_leaves_once_where_transfers_are_fluid(text: str) -> Non
 
 
 def _use(step: Step) -> tuple[str, int, int, int, int]:
-    """What a fluid replay counts while an operation runs includes what it leaves."""
+    """A fluid replay counts, while an operation runs, what it leaves as well."""
     most_bytes = max(step.during_bytes, step.after_bytes)
     return (step.operation, step.start_ns, step.end_ns, most_bytes, step.after_bytes)
 

@@ -116,7 +116,7 @@ def moved(state: Decided, device: int, link: int, ns: int) -> Decided:
 
 
 class Fluid(Enumeration):
-    """What is held counts, wherever it is."""
+    """Bytes that are held count, wherever they are."""
 
     def held(self, k: int, state: Decided, *, again: bool) -> Iterator[Decided]:
         given = self.given

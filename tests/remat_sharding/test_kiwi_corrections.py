@@ -1,4 +1,4 @@
-"""Where the print of KIWI's models is wrong or leaves something open, and what that does.
+"""Places at which the print of KIWI's models is wrong or leaves something open, and the effect.
 
 Every test has an instance on which the wrong reading has another optimum, derived by hand.
 """

@@ -1,4 +1,4 @@
-"""Where the time of a plan goes: a table, and a picture of it."""
+"""Shares of the time of a plan: a table, and a picture of it."""
 
 from __future__ import annotations
 

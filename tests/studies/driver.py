@@ -23,7 +23,7 @@ _PATIENCE_S = 60.0
 
 
 class Starts:
-    """What starts the processes of jobs leaves their numbers here.
+    """Numbers of the processes of jobs, which leave them here when they start.
 
     Parameters
     ----------

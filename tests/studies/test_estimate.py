@@ -1,4 +1,4 @@
-"""How long the rest of a study will take, from the records that there are."""
+"""Estimate of the time that the rest of a study takes, from the records that there are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cluster is asked before it gets any job."""
+"""Questions to a cluster before it gets any job."""
 
 from __future__ import annotations
 

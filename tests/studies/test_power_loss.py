@@ -22,7 +22,7 @@ from tests.studies.tiny_study import job_of, small_chain
 
 
 class WorstDisk:
-    """What a disk holds of a folder, if it writes only what it was told to.
+    """Disk that holds of a folder only what it was told to write.
 
     Parameters
     ----------

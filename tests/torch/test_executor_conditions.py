@@ -1,4 +1,4 @@
-"""What a model and its stages may do around and during a step, and what is refused."""
+"""Conditions on a model and its stages around and during a step, and what is refused."""
 
 from __future__ import annotations
 

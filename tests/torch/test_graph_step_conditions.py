@@ -1,4 +1,4 @@
-"""What may happen around a step of a graph and during it, and what is refused."""
+"""Conditions on a step of a graph, around it and during it, and what is refused."""
 
 from __future__ import annotations
 

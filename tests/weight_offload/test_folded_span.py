@@ -1,4 +1,4 @@
-"""What is under way at the end of a period goes on at its start."""
+"""Span of what is under way at the end of a period and goes on at its start."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 // Attribute that compiles loops over rows for several vector units at once.
 #pragma once
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__)
 // Picks the widest vector unit when the program starts, instead of building for one machine.
 #define JETTISON_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else

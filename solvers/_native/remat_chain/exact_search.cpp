@@ -98,7 +98,8 @@ void ExactSearch::finish(const PrunedGrid& grid, const Poll& poll) {
 
 template <typename Estimate>
 void ExactSearch::try_schedule(const Estimate& estimate, const Poll& poll) {
-    std::optional<Solution> found = descend(recurrence_, recurrence_.available_bytes(), estimate, poll);
+    std::optional<Solution> found =
+        descend(recurrence_, recurrence_.available_bytes(), estimate, poll);
     if (!found || found->time_ns >= time_ns_) return;
     time_ns_ = found->time_ns;
     steps_ = std::move(found->steps);

@@ -10,7 +10,13 @@
 namespace jettison {
 
 // The operations of Table 1 and the drop, in the order that the Python side uses.
-enum class Operation : std::int8_t { forward_all, forward_checkpoint, forward_none, backward, drop };
+enum class Operation : std::int8_t {
+    forward_all,
+    forward_checkpoint,
+    forward_none,
+    backward,
+    drop
+};
 
 struct Step {
     Operation operation;
@@ -45,8 +51,8 @@ enum class Wanted { times, schedules };
 // Returns, for each budget in slots (the input excluded), the fastest persistent schedule that
 // fits, or nothing if there is none. `poll` is called now and then, by the calling thread only, and
 // may throw to stop. The answers do not depend on the number of threads.
-// Time O(N^3 S) for the largest budget S, memory 2 N^2 S bytes per table, or twice that where a time
-// and a forward pass do not fit 30 bits. Further budgets only cost their backtracking.
+// Time O(N^3 S) for the largest budget S, memory 2 N^2 S bytes per table, or twice that where a
+// time and a forward pass do not fit 30 bits. Further budgets only cost their backtracking.
 std::vector<std::optional<Solution>> solve_persistent(const SlottedChain& chain,
                                                       const std::vector<std::int32_t>& budgets,
                                                       Wanted wanted,

@@ -237,7 +237,9 @@ private:
         const std::int32_t layer = cycle_.layer[k];
         const std::uint32_t one = bit(layer);
         if ((place.resident & one) == 0 || place.down == layer) return;
-        if (estimate_.size_bytes(place.resident) + cycle_.working_bytes[k] > cycle_.memory_bytes) return;
+        const std::int64_t used_bytes =
+            estimate_.size_bytes(place.resident) + cycle_.working_bytes[k];
+        if (used_bytes > cycle_.memory_bytes) return;
         if (cycle_.backward[k] != 0) {
             // An upload without a deletion before the next backward is useless.
             if (place.up == layer || (place.owed & one) != 0) return;

@@ -135,7 +135,7 @@ class _BackwardPass:
 
     @property
     def forward_before(self) -> tuple[int, ...]:
-        """How many forward operators run before each backward operator."""
+        """Number of forward operators that run before each backward operator."""
         found: list[int] = self.graph.forward_done.tolist()
         return tuple(found)
 

@@ -22,7 +22,7 @@ from jettison.solvers.remat_graph.annealing.method import ANNEAL, annealing_of
 
 @dataclass(frozen=True, kw_only=True)
 class BesideParams(Params):
-    """How long annealing goes on before and beside models.
+    """Parameters of annealing before and beside models: its share of the work.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class GraphAnnealing:
 
     @property
     def moves(self) -> int:
-        """How many moves were tried."""
+        """Number of moves that were tried."""
         return self._search.tried + self._repaired + self._repair.tried
 
     def find_first(self) -> None:

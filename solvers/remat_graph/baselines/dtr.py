@@ -54,7 +54,7 @@ from jettison.solvers.remat_graph.baselines.eviction_heuristics import (
 
 @dataclass(frozen=True, kw_only=True)
 class DtrParams(Params):
-    """When the eager execution gives up.
+    """Parameters of DTR: the limit at which the eager execution gives up.
 
     Attributes
     ----------

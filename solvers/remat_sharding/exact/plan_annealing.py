@@ -57,7 +57,7 @@ class ShardedAnnealing:
 
     @property
     def moves(self) -> int:
-        """How many moves were tried."""
+        """Number of moves that were tried."""
         return sum(search.moves for search in self._searches.values())
 
     def improve_from(

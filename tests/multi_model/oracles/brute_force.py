@@ -60,7 +60,7 @@ def _subsets(names: list[Tensor]) -> Iterator[frozenset[Tensor]]:
 
 @dataclass(frozen=True)
 class _Listed:
-    """What a list of operations has come to; memory is every change so far, as (when, bytes)."""
+    """State after a list of operations; memory is every change so far, as (when, bytes)."""
 
     there: frozenset[Tensor]
     host: frozenset[Tensor]

@@ -96,7 +96,7 @@ class AscendingRunsModel:
 
 @dataclass(frozen=True)
 class AscendingRuns:
-    """How large a model to build; the model is in the docstring of this module.
+    """Number of ascending runs, the size of the model in the docstring of this module.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What tiny chains can do, by search over memory contents: an oracle for schedules and solvers.
+"""Fastest steps of tiny chains, by search over memory contents: an oracle for schedules.
 
 Written from Table 1 of RR-9302 alone. It reads the fields of `Chain` and `Stage`, and shares no
 code with the replay, the thresholds or the programs that it checks.
@@ -21,7 +21,7 @@ from jettison.instances.remat_chain.chain import Chain
 
 
 class Held(IntEnum):
-    """How the activation of a stage is held in memory."""
+    """Form in which the activation of a stage is held in memory."""
 
     NOT = 0
     PLAIN = 1  # a, and no operation that keeps its input has read it

@@ -16,7 +16,7 @@ from jettison.instances.remat_chain.chain import Chain
 
 
 class Reading(Enum):
-    """How the recurrence is read."""
+    """Reading of the recurrence."""
 
     RIGHT = auto()
     WITHOUT_DROPS = auto()  # rotor: C_0 without its third line

@@ -1,4 +1,4 @@
-"""What tiny chains can do if a device frees a value for nothing: an oracle of schedules with drops.
+"""Fastest steps of tiny chains if freeing a value costs nothing: an oracle of schedules with drops.
 
 Written from the class of schedules in words. It reads the fields of `Chain` and `Stage`, and shares
 no code with the replay, the thresholds or the programs that it checks, nor with the oracle of the

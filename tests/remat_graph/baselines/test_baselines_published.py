@@ -1,4 +1,4 @@
-"""What the published baselines do on graphs small enough to be worked out by hand."""
+"""Published baselines on graphs small enough to be worked out by hand."""
 
 from __future__ import annotations
 

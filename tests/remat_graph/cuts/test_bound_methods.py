@@ -1,4 +1,4 @@
-"""What both bounds for graphs have in common: how they start, and that they end when told to."""
+"""Common ground of both bounds for graphs: how they start, and that they end when told to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the memory at each stage of a graph costs at least, by a knapsack."""
+"""Least cost of the memory at each stage of a graph, by a knapsack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a schedule of a graph is above a memory."""
+"""Stages in which a schedule of a graph is above a memory."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Move(NamedTuple):
 
 
 class State(NamedTuple):
-    """What matters of the past.
+    """State of the search: the part of the past that matters.
 
     `progress` says what has been computed: any set of nodes for all schedules; for those in order
     the node that is next for the first time; for staged ones that node and the last one that was

@@ -1,4 +1,4 @@
-"""What fixings take from the model of windows, and what they add."""
+"""Fixings in the model of windows: what they take from it, and what they add."""
 
 from __future__ import annotations
 

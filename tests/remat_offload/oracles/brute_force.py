@@ -1,4 +1,4 @@
-"""What tiny chains can do with a link to the host: all sequences, all sets of offloaded values.
+"""Fastest steps of tiny chains with a link to the host: all sequences, all offloaded sets.
 
 Written from Table 1 and the assumptions 1 to 3 of the POFO paper (NeurIPS 2021): persistent
 sequences; values leave before the boundary between F and B of the loss and come back after it;

@@ -70,7 +70,7 @@ def _after(lane: Lane | None, time_ns: int) -> Lane | None:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What is where, and what is running. `gradient` is the stage of the next backward."""
+    """State: what is where, and what is running. `gradient` is the stage of the next backward."""
 
     gradient: int
     device: frozenset[Tensor]

@@ -35,7 +35,7 @@ class Plan(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What does not depend on the strategies."""
+    """Facts that do not depend on the strategies."""
 
     inputs: tuple[tuple[int, ...], ...]
     users: tuple[tuple[int, ...], ...]

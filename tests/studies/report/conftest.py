@@ -38,7 +38,7 @@ time_limit_s = 10
 
 @dataclass(frozen=True)
 class TinyResults:
-    """Where they are, and the key of the job whose record says that it failed."""
+    """Folders of the runs, and the key of the job whose record says that it failed."""
 
     path: Path
     failed_key: str

@@ -19,7 +19,7 @@ from tests.studies.report.conftest import HOSTILE, TinyResults
 
 
 class Page(HTMLParser):
-    """What a browser would see: tags, the text outside of scripts, ids and links."""
+    """Page as a browser sees it: tags, the text outside of scripts, ids and links."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

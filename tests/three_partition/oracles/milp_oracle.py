@@ -17,7 +17,7 @@ from jettison.solvers.milp.highs import HighsOptions, solve_model
 
 @dataclass(frozen=True)
 class Decision:
-    """What is known of an instance after a run.
+    """Verdict on an instance after a run.
 
     Attributes
     ----------

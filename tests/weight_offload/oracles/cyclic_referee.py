@@ -66,7 +66,7 @@ class CyclicReferee:
         return 0 if kind == "delete" else self._moving_ns[layer]
 
     def _other_bytes(self, kind: str, layer: int) -> tuple[int, int]:
-        """What an operation needs besides all weights while it runs, and what it leaves."""
+        """Bytes besides all weights: needed while an operation runs, and left by it."""
         chain = self._problem.instance
         saved = [stage.saved_bytes for stage in chain.stages[:layer]]
         held = chain.input_bytes + sum(saved)
@@ -178,7 +178,7 @@ class CyclicReferee:
 
 
 def _next(span: Span, fetches: list[Span]) -> Key:
-    """When weights that are deleted have come back."""
+    """Time at which weights that are deleted have come back."""
     later = [fetch.end for fetch in fetches if fetch.start > span.start]
     return min(later, default=(2**70, 0, 0))
 

@@ -24,8 +24,8 @@ struct ContentsChain {
 
 enum class Held : std::uint8_t { nothing, plain, whole };
 
-// How each stage is held, and which gradient; a^0 is always there. Two bits per stage, and eight for
-// the stage whose gradient is held.
+// How each stage is held, and which gradient; a^0 is always there. Two bits per stage, and eight
+// for the stage whose gradient is held.
 template <std::size_t words>
 class Contents {
 public:
