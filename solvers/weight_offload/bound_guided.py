@@ -36,7 +36,6 @@ from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
-from jettison.solvers.core.params import Params
 from jettison.solvers.core.status import SolverError, Termination
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_options import HighsOptions
@@ -44,12 +43,12 @@ from jettison.solvers.weight_offload.bounds.any_model import bound_by_model
 from jettison.solvers.weight_offload.greedy.selection import Absence, Choice
 from jettison.solvers.weight_offload.incumbent import run_within_kernels
 from jettison.solvers.weight_offload.least_memory import weight_infeasibility
-from jettison.solvers.weight_offload.margin_sweep import MarginSweep
+from jettison.solvers.weight_offload.margin_sweep import MarginParams, MarginSweep
 from jettison.solvers.weight_offload.scheduler import WeightScheduler
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundGuidedParams(Params):
+class BoundGuidedParams(MarginParams):
     """Parameters of bound-guided: its margins, and what it spends on the models.
 
     Attributes
@@ -110,7 +109,7 @@ class _Search:
         self.problem = problem
         self.options = options
         self.clock = Clock(options.time_limit_s)
-        self.sweep = MarginSweep(problem)
+        self.sweep = MarginSweep(problem, params=params)
         self.bounds: tuple[Bound, ...] = ()
         self.seen: set[frozenset[Choice]] = set()
 

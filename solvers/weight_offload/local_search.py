@@ -25,7 +25,7 @@ from jettison.solvers.core.baselines_first import schedules_of_baselines
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
-from jettison.solvers.weight_offload.bounds.aggregated import relaxed_fluid_ns
+from jettison.solvers.weight_offload.bounds.aggregated import RelaxationParams, relaxed_fluid_ns
 from jettison.solvers.weight_offload.exact.restarts import StartParams, steps_from_new_starts
 from jettison.solvers.weight_offload.greedy.selection import Choice, select_choices
 from jettison.solvers.weight_offload.incumbent import run_within_kernels
@@ -35,7 +35,7 @@ from jettison.solvers.weight_offload.scheduler import Discount, WeightScheduler
 
 
 @dataclass(frozen=True, kw_only=True)
-class WeightSearchParams(StartParams):
+class WeightSearchParams(StartParams, RelaxationParams):
     """Parameters of local-search: its limits, and the time for a bound.
 
     Attributes
@@ -76,7 +76,7 @@ class WeightSearch:
     ) -> None:
         self._params = params
         self.what_ended_it: str | None = None
-        self.sweep = MarginSweep(problem)
+        self.sweep = MarginSweep(problem, params=params)
         self.changes = self.new_steps = 0
         self._problem = problem
         self._options = options
@@ -165,7 +165,7 @@ class WeightSearch:
         """Raise the lower bound, at which the search ends."""
         clock = Clock(self._clock.left_s * self._params.share_of_bound)
         unseen = self._options.quiet()
-        floor_ns = relaxed_fluid_ns(self._problem, unseen, clock)
+        floor_ns = relaxed_fluid_ns(self._problem, unseen, clock, self._params)
         self.sweep.incumbent.raise_floor(floor_ns, "agg")
 
     def _is_over(self) -> bool:

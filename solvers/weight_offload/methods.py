@@ -5,14 +5,19 @@ from __future__ import annotations
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.solvers.core.method import Method, Promise, Tuned
 from jettison.solvers.weight_offload.bound_guided import BOUND_GUIDED, solve_bound_guided
-from jettison.solvers.weight_offload.bounds.aggregated import bound_weight_fluid, bound_weight_whole
-from jettison.solvers.weight_offload.bounds.closed_form import bound_weight_closed_form
-from jettison.solvers.weight_offload.bounds.milp import bound_weight_milp
+from jettison.solvers.weight_offload.bounds.aggregated import (
+    AGGREGATED,
+    bound_weight_fluid,
+    bound_weight_whole,
+)
+from jettison.solvers.weight_offload.bounds.closed_form import CLOSED_FORM, bound_weight_closed_form
+from jettison.solvers.weight_offload.bounds.milp import MILP, bound_weight_milp
 from jettison.solvers.weight_offload.exact.method import solve_weight_exact
+from jettison.solvers.weight_offload.exact.params import WEIGHT_EXACT
 from jettison.solvers.weight_offload.greedy.method import solve_greedy, solve_greedy_no_discount
 from jettison.solvers.weight_offload.layer_to_layer import solve_layer_to_layer
 from jettison.solvers.weight_offload.local_search import WEIGHT_SEARCH, solve_local_search
-from jettison.solvers.weight_offload.margin_sweep import solve_margin_sweep
+from jettison.solvers.weight_offload.margin_sweep import MARGINS, solve_margin_sweep
 
 METHODS: tuple[Method[WeightOffload], ...] = (
     Method(
@@ -34,7 +39,7 @@ METHODS: tuple[Method[WeightOffload], ...] = (
         Promise.HEURISTIC,
         "the paper on weight offloading, Section 5, with memory to spare",
         "greedy, which selects for less memory than there is; the best of up to 400 margins",
-        solve=solve_margin_sweep,
+        solve=Tuned(solve_margin_sweep, MARGINS),
     ),
     Method(
         "greedy",
@@ -69,34 +74,34 @@ METHODS: tuple[Method[WeightOffload], ...] = (
         Promise.BOUND,
         "the paper on weight offloading, Section 6, corrected and strengthened",
         "the paper's MILP: every layer's weights from operation to operation",
-        solve=bound_weight_milp,
+        solve=Tuned(bound_weight_milp, MILP),
     ),
     Method(
         "agg",
         Promise.BOUND,
         "the paper's problem; inventories of all layers together",
         "a model of O(L) columns, its relaxation in exact arithmetic; for a thousand layers",
-        solve=bound_weight_fluid,
+        solve=Tuned(bound_weight_fluid, AGGREGATED),
     ),
     Method(
         "aggint",
         Promise.BOUND,
         "the paper's problem; inventories of all layers together",
         "the same with equal layers absent as a whole or not at all; proves more, takes longer",
-        solve=bound_weight_whole,
+        solve=Tuned(bound_weight_whole, AGGREGATED),
     ),
     Method(
         "closed-form",
         Promise.BOUND,
         "the paper's problem; what has to come back for the first and for the last layer",
         "a knapsack cover over the link's time, in exact integers, without a solver",
-        solve=bound_weight_closed_form,
+        solve=Tuned(bound_weight_closed_form, CLOSED_FORM),
     ),
     Method(
         "exact",
         Promise.EXACT,
         "the paper on weight offloading poses the problem; sweeps over events, period by period",
         "the fastest of all schedules, proved: up to about 8 layers in seconds",
-        solve=Tuned(solve_weight_exact, WEIGHT_SEARCH),
+        solve=Tuned(solve_weight_exact, WEIGHT_EXACT),
     ),
 )

@@ -19,9 +19,9 @@ from jettison.solvers.weight_offload import local_search as weight_local_search
 from jettison.solvers.weight_offload.bounds.closed_form import closed_form_ns
 from jettison.solvers.weight_offload.exact import method as weight_exact
 from jettison.solvers.weight_offload.exact.method import solve_weight_exact
+from jettison.solvers.weight_offload.exact.params import WeightExactParams
 from jettison.solvers.weight_offload.exact.restarts import steps_from_new_starts
 from jettison.solvers.weight_offload.layer_to_layer import layer_to_layer
-from jettison.solvers.weight_offload.local_search import WeightSearchParams
 from tests.weight_offload.layers import layers_in
 from tests.weight_offload.oracles.brute_force import least_period_ns
 from tests.weight_offload.oracles.cyclic_referee import CyclicReferee
@@ -165,8 +165,8 @@ def test_where_the_states_are_too_many_at_first_more_are_listed(
     problem = drawn(random.Random(9), 5)
     best_ns = period_ns(solve_weight_exact(problem, EXACT))
     # At its best cut the step can be in 11 to 640 states.
-    monkeypatch.setattr(weight_exact, "MOST_BEGINNINGS", 10)
-    solved = solve_weight_exact(problem, WITHOUT_LIMIT)
+    params = WeightExactParams(most_beginnings=10)
+    solved = solve_weight_exact(problem, WITHOUT_LIMIT, params)
     assert solved.termination is Termination.COMPLETED
     assert solved.note is None
     assert period_ns(solved) == best_ns
@@ -175,14 +175,14 @@ def test_where_the_states_are_too_many_at_first_more_are_listed(
 def test_a_step_in_too_many_states_ends_with_a_note_and_what_new_starts_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(weight_exact, "best_cut", lambda *_: None)
-    params = WeightSearchParams(starts_without_limit=2)
+    # At every cut the step can be in more than two states.
+    params = WeightExactParams(most_beginnings=1, most_beginnings_of_all=2, starts_without_limit=2)
     problem = drawn(random.Random(5), 5)
     monkeypatch.setattr(weight_exact, "_search_locally", lambda *_: None)
     monkeypatch.setattr(weight_exact, "_improve", lambda *_: None)
     open_ended = solve_weight_exact(problem, WITHOUT_LIMIT, params)
     assert open_ended.termination is Termination.NODE_LIMIT
-    note = "wherever the step is cut, it can be in more than 4,000,000 states there"
+    note = "wherever the step is cut, it can be in more than 2 states there"
     assert open_ended.note == note
     # Nothing but the new starts has bettered L2L.
     assert period_ns(open_ended) < layer_to_layer(problem).period_ns

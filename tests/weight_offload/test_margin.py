@@ -14,7 +14,7 @@ from jettison.solvers.core.outcome import Progress, SolveOptions
 from jettison.solvers.core.solve import solve, solve_with
 from jettison.solvers.core.status import Termination
 from jettison.solvers.weight_offload.bounds.closed_form import closed_form_ns
-from jettison.solvers.weight_offload.margin_sweep import MOST_STEPS, margins_bytes
+from jettison.solvers.weight_offload.margin_sweep import MarginParams, margins_bytes
 from tests.weight_offload.cases import chain_of, random_problems
 
 TIGHT = WeightOffload(chain_of(*[(10, 20, 100)] * 12), "40%", "2GB/s")
@@ -39,7 +39,9 @@ def test_margins_are_half_a_layer_apart_up_to_what_can_be_spared() -> None:
     # 12 layers of 100 bytes and a gradient: 1300 bytes; the least is 200, 40 % are 520.
     assert list(margins_bytes(TIGHT)) == [0, 50, 100, 150, 200, 250, 300]
     sizes = [(1, 1, 1)] * 20 + [(1, 1, 10_000)] * 3
-    assert len(margins_bytes(WeightOffload(chain_of(*sizes), "90%", "1GB/s"))) <= MOST_STEPS + 1
+    large = WeightOffload(chain_of(*sizes), "90%", "1GB/s")
+    assert len(margins_bytes(large)) <= 401
+    assert len(margins_bytes(large, MarginParams(most_margins=5))) <= 6
 
 
 def test_the_floor_is_below_every_schedule_and_counts_what_has_to_come_back() -> None:

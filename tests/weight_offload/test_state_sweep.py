@@ -11,7 +11,7 @@ import pytest
 from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.weight_offload.exact.beginnings import CutCycle, best_cut
-from jettison.solvers.weight_offload.exact.method import MOST_ROUNDS
+from jettison.solvers.weight_offload.exact.params import WEIGHT_EXACT
 from jettison.solvers.weight_offload.exact.state_sweep import SweepEnd, seek_step
 from tests.weight_offload.oracles.brute_force import least_period_ns
 from tests.weight_offload.oracles.samples import sample
@@ -34,7 +34,7 @@ def test_every_cut_gives_the_same_answer() -> None:
                     period_ns,
                     Clock(None),
                     most_labels=10**6,
-                    most_rounds=10 * MOST_ROUNDS,
+                    most_rounds=10 * WEIGHT_EXACT.most_rounds,
                 )
                 assert sweep.end is end
                 if end is SweepEnd.REFUTED:

@@ -10,11 +10,14 @@ This run ends as soon as a point of the model shows that no larger bound can be 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from jettison.formulations.weight_offload.aggregated import Aggregated, AggregatedModel, Layers
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.params import Params
 from jettison.solvers.milp.highs_options import LinearAlgorithm
 from jettison.solvers.weight_offload.bounds.any_model import (
     bound_by_model,
@@ -22,28 +25,54 @@ from jettison.solvers.weight_offload.bounds.any_model import (
     settled_without_model,
     solve_relaxation,
 )
-
-# Above this the interior point method is faster: 3 s in place of 12 at 1000 layers.
-_MOST_ROWS_FOR_SIMPLEX = 5000
+from jettison.solvers.weight_offload.exact.without_waiting import WithoutWaitingParams
 
 
-def bound_weight_fluid(problem: WeightOffload, options: SolveOptions) -> Outcome:
+@dataclass(frozen=True, kw_only=True)
+class RelaxationParams(Params):
+    """Parameters of the relaxation of AGG and AGGINT.
+
+    Attributes
+    ----------
+    most_rows_for_simplex
+        Rows up to which the simplex method solves it. Above, the interior point method is faster:
+        3 s in place of 12 at 1000 layers.
+    """
+
+    most_rows_for_simplex: int = 5_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class AggregatedParams(RelaxationParams, WithoutWaitingParams):
+    """Parameters of agg and aggint."""
+
+
+AGGREGATED = AggregatedParams()
+
+
+def bound_weight_fluid(
+    problem: WeightOffload, options: SolveOptions, params: AggregatedParams = AGGREGATED
+) -> Outcome:
     """Bound the time by AGG, with one inventory for all layers, of which parts may be absent.
 
     At the time limit and on Ctrl-C the bounds found by then are returned.
     """
-    return _bounded(problem, options, Layers.FLUID, "agg")
+    return _bounded(problem, options, params, Layers.FLUID)
 
 
-def bound_weight_whole(problem: WeightOffload, options: SolveOptions) -> Outcome:
+def bound_weight_whole(
+    problem: WeightOffload, options: SolveOptions, params: AggregatedParams = AGGREGATED
+) -> Outcome:
     """Bound the time by AGGINT, in which layers of the most frequent size are absent as a whole.
 
     At the time limit and on Ctrl-C the bounds found by then are returned.
     """
-    return _bounded(problem, options, Layers.WHOLE, "aggint")
+    return _bounded(problem, options, params, Layers.WHOLE)
 
 
-def relaxed_fluid_ns(problem: WeightOffload, options: SolveOptions, clock: Clock) -> int:
+def relaxed_fluid_ns(
+    problem: WeightOffload, options: SolveOptions, clock: Clock, params: RelaxationParams
+) -> int:
     """Return the bound of AGG's relaxation in exact arithmetic; the base time if it is not solved.
 
     Raises
@@ -54,20 +83,24 @@ def relaxed_fluid_ns(problem: WeightOffload, options: SolveOptions, clock: Clock
     if not problem.cycle.total_weight_bytes:
         return problem.instance.base_time_ns
     built = Aggregated(Layers.FLUID).build(problem)
-    relaxation = solve_relaxation(built.model, options, clock, _algorithm(built))
+    relaxation = solve_relaxation(built.model, options, clock, _algorithm(built, params))
     pass_interrupt_on(relaxation.termination)
     return relaxed_bound_ns(built.model, built.scale, relaxation)
 
 
-def _bounded(problem: WeightOffload, options: SolveOptions, layers: Layers, method: str) -> Outcome:
+def _bounded(
+    problem: WeightOffload, options: SolveOptions, params: AggregatedParams, layers: Layers
+) -> Outcome:
+    method = "agg" if layers is Layers.FLUID else "aggint"
     clock = Clock(options.time_limit_s)
-    settled = settled_without_model(problem, method, clock)
+    settled = settled_without_model(problem, method, clock, params)
     if settled is not None:
         return settled
     built = Aggregated(layers).build(problem)
-    return bound_by_model(built.model, built.scale, method, options, clock, _algorithm(built))
+    algorithm = _algorithm(built, params)
+    return bound_by_model(built.model, built.scale, method, options, clock, algorithm)
 
 
-def _algorithm(built: AggregatedModel) -> LinearAlgorithm:
-    is_large = built.model.num_rows > _MOST_ROWS_FOR_SIMPLEX
+def _algorithm(built: AggregatedModel, params: RelaxationParams) -> LinearAlgorithm:
+    is_large = built.model.num_rows > params.most_rows_for_simplex
     return LinearAlgorithm.INTERIOR if is_large else LinearAlgorithm.CHOOSE

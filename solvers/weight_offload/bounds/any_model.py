@@ -20,7 +20,10 @@ from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_options import HighsOptions, LinearAlgorithm
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.milp.solution import Progress as ModelProgress
-from jettison.solvers.weight_offload.exact.without_waiting import has_step_without_waiting
+from jettison.solvers.weight_offload.exact.without_waiting import (
+    WithoutWaitingParams,
+    has_step_without_waiting,
+)
 from jettison.solvers.weight_offload.least_memory import weight_infeasibility
 
 # Tolerance for binaries; with weights of 1024 in the model the default of HiGHS, 1e-6, would be a
@@ -50,7 +53,9 @@ class ModelBound:
     note: str | None = None
 
 
-def settled_without_model(problem: WeightOffload, method: str, clock: Clock) -> Outcome | None:
+def settled_without_model(
+    problem: WeightOffload, method: str, clock: Clock, params: WithoutWaitingParams
+) -> Outcome | None:
     """Return the outcome of a problem that needs no model, or None if it needs one.
 
     That is the case where nothing fits, and where a step takes no more than the base time.
@@ -59,7 +64,7 @@ def settled_without_model(problem: WeightOffload, method: str, clock: Clock) -> 
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     everything_fits = problem.memory_bytes >= problem.cycle.no_offload_peak_bytes
-    if everything_fits or has_step_without_waiting(problem, clock):
+    if everything_fits or has_step_without_waiting(problem, clock, params):
         bounds = (exact_bound(problem.instance.base_time_ns, method),)
         return Outcome(termination=Termination.COMPLETED, bounds=bounds)
     return None

@@ -14,8 +14,8 @@ carries all prefetches of a period one after the other:
 
 With equal layers it is the closed form :math:`(n_1 + n_0) |w| / \beta`,
 :math:`n = \lceil E / |w| \rceil`, of identical layers. The minimum is a knapsack cover, solved over
-all sums of sizes, as the bits of one integer; where these are more than 2^23, :math:`E` rounded up
-to a multiple of the greatest common divisor takes its place. Any other operation proves
+all sums of sizes, as the bits of one integer; where these are too many, :math:`E` rounded up to a
+multiple of the greatest common divisor takes its place. Any other operation proves
 :math:`T \ge E_k / \beta` alone.
 
 Time :math:`O(L \sum_i |w_i| / (64 g))` with the greatest common divisor :math:`g` of the sizes.
@@ -25,36 +25,54 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.params import Params
 from jettison.solvers.core.status import Termination
 from jettison.solvers.weight_offload.least_memory import weight_infeasibility
 
-_MOST_SUMS = 2**23
+
+@dataclass(frozen=True, kw_only=True)
+class ClosedFormParams(Params):
+    """Parameters of closed-form.
+
+    Attributes
+    ----------
+    most_sums
+        Sums of sizes up to which the knapsack is solved: the bits of one integer.
+    """
+
+    most_sums: int = 2**23
 
 
-def bound_weight_closed_form(problem: WeightOffload, options: SolveOptions) -> Outcome:
+CLOSED_FORM = ClosedFormParams()
+
+
+def bound_weight_closed_form(
+    problem: WeightOffload, options: SolveOptions, params: ClosedFormParams = CLOSED_FORM
+) -> Outcome:
     """Bound the time by the prefetches that each period needs, or prove that nothing fits."""
     refused = weight_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
-    return Outcome(termination=Termination.COMPLETED, bounds=(closed_form_bound(problem),))
+    return Outcome(termination=Termination.COMPLETED, bounds=(closed_form_bound(problem, params),))
 
 
-def closed_form_bound(problem: WeightOffload) -> Bound:
+def closed_form_bound(problem: WeightOffload, params: ClosedFormParams = CLOSED_FORM) -> Bound:
     """Return the closed-form bound with its class and evidence, for a problem with a schedule."""
     return Bound(
-        time_ns=closed_form_ns(problem),
+        time_ns=closed_form_ns(problem, params),
         valid_for=ScheduleClass.ALL,
         evidence=Evidence.EXACT,
         method="closed-form",
     )
 
 
-def closed_form_ns(problem: WeightOffload) -> int:
+def closed_form_ns(problem: WeightOffload, params: ClosedFormParams = CLOSED_FORM) -> int:
     """Return the closed-form bound in nanoseconds, for a problem that has a schedule."""
     cycle = problem.cycle
     excess_bytes = cycle.excess_bytes(problem.memory_bytes)
@@ -66,21 +84,21 @@ def closed_form_ns(problem: WeightOffload) -> int:
         needed_bytes = max(
             excess_bytes[cycle.backward_index(layer)], excess_bytes[cycle.forward_index(layer)]
         )
-        both_ends_bytes += least_sum(others, needed_bytes)
+        both_ends_bytes += least_sum(others, needed_bytes, params.most_sums)
     back_bytes = max(both_ends_bytes, *excess_bytes)
     return max(problem.instance.base_time_ns, problem.link.transfer_ns(max(0, back_bytes)))
 
 
-def least_sum(sizes: Sequence[int], at_least: int) -> int:
-    """Return the least sum of some of the sizes that is not below `at_least`, or a lower bound.
+def least_sum(sizes: Sequence[int], at_least: int, most_sums: int) -> int:
+    """Return the least sum of some of the sizes that reaches `at_least`, or a lower bound.
 
-    It is a lower bound where there are too many sums, and where all sizes together are less.
+    The latter where there are more sums than `most_sums`, and where all sizes together are less.
     """
     if at_least <= 0:
         return 0
     unit = math.gcd(*sizes) or 1
     units = -(-at_least // unit)
-    if not units <= sum(sizes) // unit <= _MOST_SUMS:
+    if not units <= sum(sizes) // unit <= most_sums:
         return units * unit
     sums = 1
     for size in sizes:

@@ -14,7 +14,7 @@ The relaxation comes next, in exact arithmetic (`exact_dual_bound`), then the mo
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jettison.formulations.milp.from_pulp import from_pulp
 from jettison.formulations.weight_offload.paper import Cut, WeightOffloadMilp
@@ -27,27 +27,47 @@ from jettison.solvers.weight_offload.bounds.any_model import (
     bound_by_model,
     settled_without_model,
 )
-
-# The inequalities (6c) add half as many rows again: too slow where the relaxation takes seconds.
-_MOST_COEFFICIENTS_WITH_COPIES = 100_000
-# A model of three million coefficients takes some minutes and 5 GB to build.
-_MOST_COEFFICIENTS = 3_000_000
-# Time to build the model and to hand it over, measured.
-_SECONDS_PER_COEFFICIENT = 1e-5
+from jettison.solvers.weight_offload.exact.without_waiting import WithoutWaitingParams
 
 
-def bound_weight_milp(problem: WeightOffload, options: SolveOptions) -> Outcome:
+@dataclass(frozen=True, kw_only=True)
+class MilpParams(WithoutWaitingParams):
+    """Parameters of milp: the sizes of its model.
+
+    Attributes
+    ----------
+    most_coefficients
+        Coefficients of the model, at most: three million take some minutes and 5 GB to build.
+    most_coefficients_with_copies
+        Coefficients up to which the inequalities (6c) are a part of it. They add half as many rows
+        again, which is too slow where the relaxation takes seconds.
+    seconds_per_coefficient
+        Time to build a model and to hand it over, as measured; where it is more than is left, the
+        model is not built.
+    """
+
+    most_coefficients: int = 3_000_000
+    most_coefficients_with_copies: int = 100_000
+    seconds_per_coefficient: float = 1e-5
+
+
+MILP = MilpParams()
+
+
+def bound_weight_milp(
+    problem: WeightOffload, options: SolveOptions, params: MilpParams = MILP
+) -> Outcome:
     """Bound the time by the paper's MILP; at the time limit by what has been proved.
 
-    Models of more than three million coefficients, and those that take longer to build than the
-    time limit allows, are declined with a note.
+    Models that are too large, and those that take longer to build than the time limit allows, are
+    declined with a note.
     """
     clock = Clock(options.time_limit_s)
-    settled = settled_without_model(problem, "milp", clock)
+    settled = settled_without_model(problem, "milp", clock, params)
     if settled is not None:
         return settled
     milp = WeightOffloadMilp(cuts=frozenset(Cut))
-    if milp.estimated_coefficients(problem) > _MOST_COEFFICIENTS_WITH_COPIES:
+    if milp.estimated_coefficients(problem) > params.most_coefficients_with_copies:
         milp = replace(milp, cuts=milp.cuts - {Cut.COPIED})
     coefficients = milp.estimated_coefficients(problem)
     declined = Outcome(
@@ -55,9 +75,9 @@ def bound_weight_milp(problem: WeightOffload, options: SolveOptions) -> Outcome:
         note=f"the model has about {coefficients:,} coefficients, too many to write down within "
         "the limits; use agg",
     )
-    if coefficients > _MOST_COEFFICIENTS:
+    if coefficients > params.most_coefficients:
         return declined
-    if coefficients * _SECONDS_PER_COEFFICIENT > clock.left_s:
+    if coefficients * params.seconds_per_coefficient > clock.left_s:
         return replace(declined, termination=Termination.TIME_LIMIT)
     with Ending() as ending:
         built = milp.build(problem, clock.require_time)

@@ -50,7 +50,7 @@ r, or the walk is closed. No beginnings are left: no schedule within T exists. I
 by their estimate only, the least estimate above T is the next bound.
 
 Where sizes share no divisor a walk that takes a nanosecond more than T can raise r by one at a
-time. After `MOST_ROUNDS` the question is asked at other cuts, where another transfer is under way
+time. After so many rounds the question is asked at other cuts, where another transfer is under way
 or none; if none has an answer it stays open. A "no" for a longer period answers it as well.
 
 Where nothing more can be proved, the rest of the time goes into better steps (`starts`), and the
@@ -89,26 +89,13 @@ from jettison.solvers.weight_offload.exact.beginnings import (
     best_cut,
     cuts_by_room,
 )
+from jettison.solvers.weight_offload.exact.params import WEIGHT_EXACT, WeightExactParams
 from jettison.solvers.weight_offload.exact.recut import improve_by_cuts
 from jettison.solvers.weight_offload.exact.restarts import steps_from_new_starts
 from jettison.solvers.weight_offload.exact.state_sweep import Sweep, SweepEnd, seek_step
 from jettison.solvers.weight_offload.layer_to_layer import layer_to_layer
 from jettison.solvers.weight_offload.least_memory import weight_infeasibility
-from jettison.solvers.weight_offload.local_search import (
-    WEIGHT_SEARCH,
-    WeightSearchParams,
-    first_steps,
-)
-
-MOST_BEGINNINGS = 200_000
-# Where no cut has as few states, four times as many are tried, and so on; about 300 bytes each.
-MORE_BEGINNINGS = 4
-MOST_BEGINNINGS_OF_ALL = 4_000_000
-FEW_BEGINNINGS = 2_000
-# Limit on the labels of a sweep, about 200 bytes each; the first questions get fewer.
-MOST_LABELS = 8_000_000
-FEW_LABELS = 125_000
-MOST_ROUNDS = 20
+from jettison.solvers.weight_offload.local_search import first_steps
 
 
 @dataclass
@@ -120,7 +107,7 @@ class _Bracket:
     schedule: CyclicSchedule
     lower_ns: int
     base_ns: int
-    params: WeightSearchParams
+    params: WeightExactParams
     labels: int = 0
     why_open: str | None = None
 
@@ -138,7 +125,7 @@ class _Bracket:
 
 
 def solve_weight_exact(
-    problem: WeightOffload, options: SolveOptions, params: WeightSearchParams = WEIGHT_SEARCH
+    problem: WeightOffload, options: SolveOptions, params: WeightExactParams = WEIGHT_EXACT
 ) -> Outcome:
     """Return the fastest schedule, proved, of up to about eight layers.
 
@@ -194,10 +181,11 @@ def _close(problem: WeightOffload, bracket: _Bracket) -> Termination:
         )
         _search_locally(problem, bracket)
     else:
+        params = bracket.params
         before_s = bracket.clock.seconds
-        found = best_cut(problem, MOST_BEGINNINGS)
+        found = best_cut(problem, params.most_beginnings)
         listing_s = bracket.clock.seconds - before_s
-        if found is None or len(found[1]) > FEW_BEGINNINGS:
+        if found is None or len(found[1]) > params.few_beginnings:
             _search_locally(problem, bracket)
             _improve(problem, bracket)
         if found is None and not bracket.is_closed:
@@ -224,12 +212,13 @@ def _best_of_many(
     listing_s
         Seconds that it took to list the states up to the first limit, at every cut.
     """
-    most = MOST_BEGINNINGS
-    while most < MOST_BEGINNINGS_OF_ALL:
+    params = bracket.params
+    most = params.most_beginnings
+    while most < params.most_beginnings_of_all:
         # A listing cannot be interrupted: it starts only if it is likely to end in time.
-        if bracket.clock.left_s < 2 * MORE_BEGINNINGS * listing_s:
+        if bracket.clock.left_s < 2 * params.times_beginnings * listing_s:
             break
-        most = min(most * MORE_BEGINNINGS, MOST_BEGINNINGS_OF_ALL)
+        most = min(most * params.times_beginnings, params.most_beginnings_of_all)
         before_s = bracket.clock.seconds
         found = best_cut(problem, most)
         listing_s = bracket.clock.seconds - before_s
@@ -252,11 +241,12 @@ def _start_again(problem: WeightOffload, bracket: _Bracket) -> None:
 
 
 def _search_locally(problem: WeightOffload, bracket: _Bracket) -> None:
-    """Find a good schedule with up to a quarter of the time: long periods are large searches."""
+    """Find a good schedule with a share of the time: long periods are large searches."""
     limit_s = bracket.options.time_limit_s
+    share = bracket.params.share_of_search
     options = replace(
         bracket.options,
-        time_limit_s=None if limit_s is None else limit_s / 4,
+        time_limit_s=None if limit_s is None else limit_s * share,
         on_progress=None,
     )
     outcome = first_steps(problem, options, bracket.params)
@@ -270,16 +260,16 @@ def _search_locally(problem: WeightOffload, bracket: _Bracket) -> None:
 
 
 def _improve(problem: WeightOffload, bracket: _Bracket) -> None:
-    """Cut the schedule and sweep from its state, with up to a quarter of the time."""
+    """Cut the schedule and sweep from its state, with a share of the time."""
     limit_s = bracket.options.time_limit_s
-    clock = Clock(None if limit_s is None else limit_s / 4)
+    clock = Clock(None if limit_s is None else limit_s * bracket.params.share_of_cuts)
 
     def take(schedule: CyclicSchedule, labels: int) -> None:
         bracket.schedule = schedule
         bracket.labels += labels
         bracket.report()
 
-    improve_by_cuts(problem, bracket.schedule, bracket.lower_ns, clock, take)
+    improve_by_cuts(problem, bracket.schedule, bracket.lower_ns, clock, take, bracket.params)
 
 
 def _ask_for_periods(bracket: _Bracket, cut: CutCycle, beginnings: list[Beginning]) -> None:
@@ -288,7 +278,8 @@ def _ask_for_periods(bracket: _Bracket, cut: CutCycle, beginnings: list[Beginnin
     A longer period is a larger search. So a question that takes too many labels is put off in
     favour of a shorter period, and only the shortest one of all is asked again with more labels.
     """
-    stride_ns, most_labels = 0, FEW_LABELS
+    params = bracket.params
+    stride_ns, most_labels = 0, params.few_labels
     # Periods from `open_ns` up to `lowest_ns` have no answer.
     lowest_ns = open_ns = bracket.lower_ns
     while not bracket.is_closed:
@@ -298,7 +289,9 @@ def _ask_for_periods(bracket: _Bracket, cut: CutCycle, beginnings: list[Beginnin
         elif bracket.lower_ns < open_ns:
             period_ns = (bracket.lower_ns + open_ns - 1) // 2
         else:
-            bracket.why_open = f"for some periods {MOST_ROUNDS} rounds at every cut gave no answer"
+            bracket.why_open = (
+                f"for some periods {params.most_rounds} rounds at every cut gave no answer"
+            )
             return
         sweep = _ask(bracket, cut, beginnings, period_ns, most_labels)
         if sweep.end is SweepEnd.ROUNDS:
@@ -320,10 +313,10 @@ def _ask_for_periods(bracket: _Bracket, cut: CutCycle, beginnings: list[Beginnin
             lowest_ns = max(lowest_ns, period_ns + 1)
         elif period_ns > lowest_ns:
             stride_ns = (period_ns - lowest_ns) // 4
-        elif most_labels < MOST_LABELS:
-            most_labels *= 4
+        elif most_labels < params.most_labels:
+            most_labels = min(most_labels * params.times_labels, params.most_labels)
         else:
-            bracket.why_open = f"a period of {period_ns} ns takes more than {MOST_LABELS:,} labels"
+            bracket.why_open = f"a period of {period_ns} ns takes more than {most_labels:,} labels"
             return
         bracket.report()
 
@@ -341,7 +334,8 @@ def _ask(
         period_ns,
         bracket.clock,
         most_labels=most_labels,
-        most_rounds=MOST_ROUNDS,
+        most_rounds=bracket.params.most_rounds,
+        params=bracket.params,
     )
     bracket.labels += sweep.labels
     return sweep
@@ -349,8 +343,9 @@ def _ask(
 
 def _ask_elsewhere(bracket: _Bracket, cut: CutCycle, period_ns: int, most_labels: int) -> Sweep:
     """Ask the same question at the other cuts, where other transfers are under way."""
+    few = bracket.params.few_beginnings
     for other in cuts_by_room(cut.problem):
-        beginnings = None if other == cut else other.beginnings(FEW_BEGINNINGS)
+        beginnings = None if other == cut else other.beginnings(few)
         if beginnings is not None:
             sweep = _ask(bracket, other, beginnings, period_ns, most_labels)
             if sweep.end in {SweepEnd.FOUND, SweepEnd.REFUTED} or bracket.clock.left_s == 0:

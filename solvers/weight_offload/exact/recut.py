@@ -10,6 +10,7 @@ followed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.weight_offload.cyclic_event import CyclicEvent, CyclicEventKind
@@ -17,12 +18,33 @@ from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
 from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.weight_offload.exact.beginnings import Beginning, CutCycle
-from jettison.solvers.weight_offload.exact.state_sweep import seek_step
+from jettison.solvers.weight_offload.exact.state_sweep import SweepParams, seek_step
 
-# Limits of one sweep.
-MOST_LABELS = 400_000
-MOST_ROUNDS = 10
-MOST_ALIKE = 6
+
+@dataclass(frozen=True, kw_only=True)
+class RecutParams(SweepParams):
+    """Parameters of the improvement by cuts: the limits of each of its sweeps.
+
+    Attributes
+    ----------
+    most_labels_of_cut
+        Labels of a sweep, at most.
+    most_rounds_of_cut
+        Rounds in which a sweep is repeated with more time left of the transfers, at most.
+    most_alike_of_cut
+        Labels with the same operations started and the same weights resident that are followed, at
+        most.
+    parts_of_period
+        A period is sought that is shorter by one of so many parts, or by more.
+    """
+
+    most_labels_of_cut: int = 400_000
+    most_rounds_of_cut: int = 10
+    most_alike_of_cut: int = 6
+    parts_of_period: int = 1_000
+
+
+RECUT = RecutParams()
 
 
 class _Contents:
@@ -117,6 +139,7 @@ def improve_by_cuts(
     lower_ns: int,
     clock: Clock,
     found: Callable[[CyclicSchedule, int], None],
+    params: RecutParams = RECUT,
 ) -> None:
     """Search for shorter schedules until no cut gives one or the clock has run out.
 
@@ -124,6 +147,8 @@ def improve_by_cuts(
     ----------
     found
         Called after every sweep with the best schedule and the number of labels.
+    params
+        The limits of a sweep.
 
     Raises
     ------
@@ -137,20 +162,21 @@ def improve_by_cuts(
         beginning = state_at(cut, schedule)
         best_ns = schedule.period_ns
         reach_ns = (best_ns - lower_ns) // 2
-        # Shorter by half of the gap, by a quarter and so on, down to a thousandth of the period.
+        # Shorter by half of the gap, by a quarter and so on, down to a part of the period.
         while clock.left_s > 0:
             sweep = seek_step(
                 cut,
                 [beginning],
                 schedule.period_ns - max(reach_ns, 1),
                 clock,
-                most_labels=MOST_LABELS,
-                most_rounds=MOST_ROUNDS,
-                most_alike=MOST_ALIKE,
+                most_labels=params.most_labels_of_cut,
+                most_rounds=params.most_rounds_of_cut,
+                most_alike=params.most_alike_of_cut,
+                params=params,
             )
             schedule = sweep.schedule or schedule
             found(schedule, sweep.labels)
-            if sweep.schedule is None and reach_ns <= max(1, best_ns // 1000):
+            if sweep.schedule is None and reach_ns <= max(1, best_ns // params.parts_of_period):
                 break
             if schedule.period_ns <= lower_ns:
                 break

@@ -18,15 +18,14 @@ from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
 from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
-from jettison.solvers.core.params import Params
-from jettison.solvers.weight_offload.exact.recut import improve_by_cuts
+from jettison.solvers.weight_offload.exact.recut import RecutParams, improve_by_cuts
 from jettison.solvers.weight_offload.greedy.selection import select_choices
-from jettison.solvers.weight_offload.margin_sweep import margins_bytes
+from jettison.solvers.weight_offload.margin_sweep import MarginParams, margins_bytes
 from jettison.solvers.weight_offload.scheduler import WeightScheduler
 
 
 @dataclass(frozen=True, kw_only=True)
-class StartParams(Params):
+class StartParams(RecutParams, MarginParams):
     """Parameters of the search from new starts: its limits.
 
     Attributes
@@ -90,7 +89,7 @@ def _steps(
 ) -> Iterator[CyclicSchedule]:
     scheduler = WeightScheduler(problem)
     memory_bytes = min(problem.memory_bytes, problem.cycle.no_offload_peak_bytes)
-    margins = margins_bytes(problem)
+    margins = margins_bytes(problem, params)
     is_swept = problem.cycle.num_layers <= _kernels.MOST_OFFLOADED_LAYERS
     passed_over = 0
     last = params.starts_without_limit
@@ -116,7 +115,7 @@ def _steps(
         if is_swept:
             found: list[CyclicSchedule] = []
             take = partial(_take, found)
-            improve_by_cuts(problem, search.schedule, floor_ns, clock, take)
+            improve_by_cuts(problem, search.schedule, floor_ns, clock, take, params)
             yield from found[-1:]
 
 

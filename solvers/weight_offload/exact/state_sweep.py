@@ -13,12 +13,28 @@ from jettison.schedules.weight_offload.cyclic_event import CyclicEvent, CyclicEv
 from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
 from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.params import Params
 from jettison.solvers.weight_offload.exact.beginnings import Beginning, CutCycle
 
-_AT_ONCE = 4096
 _ALL = 2**62
 # The kinds of `CycleStart` after the operations, in the order of the kernel.
 _KINDS = (CyclicEventKind.PREFETCH, CyclicEventKind.UPLOAD, CyclicEventKind.DELETE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepParams(Params):
+    """Parameters of a sweep over events.
+
+    Attributes
+    ----------
+    beginnings_at_once
+        Beginnings that one sweep starts from, at most; each label has a set of them.
+    """
+
+    beginnings_at_once: int = 4_096
+
+
+SWEEP = SweepParams()
 
 
 class SweepEnd(Enum):
@@ -61,6 +77,7 @@ def seek_step(
     most_labels: int,
     most_rounds: int,
     most_alike: int = _ALL,
+    params: SweepParams = SWEEP,
 ) -> Sweep:
     """Search for a step within `period_ns`; see `solvers.weight_offload.exact.method`.
 
@@ -74,7 +91,7 @@ def seek_step(
     seen = set(front)
     for _ in range(most_rounds):
         found: set[Beginning] = set()
-        for chunk in _chunks(front):
+        for chunk in _chunks(front, params.beginnings_at_once):
             complete, closed_ns, actions, raised, least_ns, made = _kernels.sweep_weight_cycle(
                 *cut.arrays,
                 np.array([item.row for item in chunk], dtype=np.int64),
@@ -99,10 +116,10 @@ def seek_step(
     return Sweep(SweepEnd.ROUNDS, labels)
 
 
-def _chunks(states: Sequence[Beginning]) -> Iterator[Sequence[Beginning]]:
+def _chunks(states: Sequence[Beginning], at_once: int) -> Iterator[Sequence[Beginning]]:
     """Split the beginnings into sweeps, small enough for the kernel's sets of beginnings."""
-    for start in range(0, len(states), _AT_ONCE):
-        yield states[start : start + _AT_ONCE]
+    for start in range(0, len(states), at_once):
+        yield states[start : start + at_once]
 
 
 def _least(states: Iterable[Beginning]) -> list[Beginning]:

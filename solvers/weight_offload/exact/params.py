@@ -1,0 +1,51 @@
+"""Parameters of exact for weight offloading: the limits of its sweeps, and its shares of time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jettison.solvers.weight_offload.local_search import WeightSearchParams
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightExactParams(WeightSearchParams):
+    """Parameters of exact: the limits of its sweeps, and the searches before and after them.
+
+    Attributes
+    ----------
+    most_beginnings
+        States at a cut that are listed at first, at most; about 300 bytes each.
+    times_beginnings
+        Where no cut has as few, so many times as many are tried, and so on.
+    most_beginnings_of_all
+        States at a cut, at most.
+    few_beginnings
+        States up to which a cut is swept without a search for schedules before it, and up to which
+        a question is asked at it that has no answer elsewhere.
+    few_labels
+        Labels of the sweeps that answer the first questions, about 200 bytes each.
+    times_labels
+        Where the shortest period takes more, so many times as many are tried, and so on.
+    most_labels
+        Labels of a sweep, at most.
+    most_rounds
+        Rounds in which a sweep is repeated with more time left of the transfers, at most.
+    share_of_search
+        Share of the time limit for local search, where there are more states than few.
+    share_of_cuts
+        Share of the time limit for the improvement by cuts that follows it.
+    """
+
+    most_beginnings: int = 200_000
+    times_beginnings: int = 4
+    most_beginnings_of_all: int = 4_000_000
+    few_beginnings: int = 2_000
+    few_labels: int = 125_000
+    times_labels: int = 4
+    most_labels: int = 8_000_000
+    most_rounds: int = 20
+    share_of_search: float = 0.25
+    share_of_cuts: float = 0.25
+
+
+WEIGHT_EXACT = WeightExactParams()
