@@ -59,5 +59,5 @@ class UnsoundSolverError(JettisonError, ImportError):
     def __init__(self, version: str, fault: str) -> None:
         super().__init__(
             f"highspy {version} is not used: {fault}; "
-            f"install another one with: pip install 'highspy>=1.15'"
+            f"install another one with: pip install 'highspy>=1.15,!=1.16.0'"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
@@ -19,7 +20,9 @@ from jettison.solvers.core.solver_versions import note_solver, solver_versions
 from jettison.solvers.milp import highs_known_answer
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_known_answer import (
+    FEASIBLE_POINT,
     KNOWN_OPTIMUM,
+    feasible_model,
     known_answer_model,
     require_sound_highs,
 )
@@ -50,11 +53,21 @@ def test_the_installed_highs_passes() -> None:
     require_sound_highs()
 
 
+def test_the_feasible_model_has_its_point() -> None:
+    model = feasible_model()
+    point = [float(FEASIBLE_POINT.get(name, 0)) for name in model.column_names]
+    assert sum(point) == sum(FEASIBLE_POINT.values())
+    assert not model.violations(point)
+
+
+@pytest.mark.parametrize("version", ["1.14.0", "1.16.0"])
 def test_a_version_that_is_known_for_wrong_answers_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, version: str
 ) -> None:
-    monkeypatch.setattr(metadata, "version", lambda _: "1.14.0")
-    with pytest.raises(UnsoundSolverError, match=r"^highspy 1\.14\.0 is not used: .*pip install"):
+    monkeypatch.setattr(metadata, "version", lambda _: version)
+    with pytest.raises(
+        UnsoundSolverError, match=rf"^highspy {re.escape(version)} is not used: .*pip install"
+    ):
         solve_model(known_answer_model())
 
 
@@ -65,16 +78,29 @@ def test_a_version_that_is_known_for_wrong_answers_is_refused(
 def test_another_version_is_refused_for_what_it_answers(
     monkeypatch: pytest.MonkeyPatch, answer: tuple[str, float, float]
 ) -> None:
-    monkeypatch.setattr(highs_known_answer, "_answer", lambda: answer)
+    monkeypatch.setattr(highs_known_answer, "_answer", lambda _: answer)
     for _ in range(2):
         with pytest.raises(UnsoundSolverError, match=r"whose optimum is 28\.5"):
             solve_model(known_answer_model())
 
 
+def test_a_version_that_calls_a_feasible_model_infeasible_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # What HiGHS 1.16.0 answers.
+    answers = {
+        "known_answer": ("Optimal", KNOWN_OPTIMUM, KNOWN_OPTIMUM),
+        "known_feasible": ("Infeasible", math.inf, math.inf),
+    }
+    monkeypatch.setattr(highs_known_answer, "_answer", lambda model: answers[model.name])
+    with pytest.raises(UnsoundSolverError, match="answers Infeasible to a model with points"):
+        solve_model(known_answer_model())
+
+
 def test_the_command_line_refuses_it_in_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(highs_known_answer, "_answer", lambda: ("Optimal", 35.0, 35.0))
+    monkeypatch.setattr(highs_known_answer, "_answer", lambda _: ("Optimal", 35.0, 35.0))
     with pytest.raises(SystemExit) as stop:
         main(
             [
