@@ -23,8 +23,8 @@ with :math:`z` integer and :math:`b` binary. HiGHS 1.14.0's presolve is wrong on
 three exceed the first row, and the best two are :math:`b_1, b_2`, worth 9. The optimum is
 :math:`9 + 28.5 - 9 = 28.5`; HiGHS 1.14.0 says 35.
 
-The second, `feasible_model`, has no objective and the point `FEASIBLE_POINT`: what remains of one of
-those models of Checkmate if rows are taken away, and columns are fixed at their values of a
+The second, `feasible_model`, has no objective and the point `FEASIBLE_POINT`: what remains of one
+of those models of Checkmate if rows are taken away, and columns are fixed at their values of a
 schedule, for as long as HiGHS 1.16.0 calls it infeasible.
 """
 
