@@ -1,26 +1,19 @@
-// The dynamic programs of chains, whose step functions are listed.
+// The dynamic programs of chains, persistent-bellman and drops-bellman, whose step functions are
+// listed: a record `p s t m:h ...` says that stages s to t cost at least h more in m bytes.
 "use strict";
 const { max, range } = require("./integers.js");
-const { demand, integer, place, pairs, onlyFields, amount } = require("./reading.js");
-const { readChain } = require("./instances.js");
+const { demand, integer, place, pairs } = require("./reading.js");
 
-function followProgram(claim, lines) {
-  onlyFields(claim.options, [], "the formulation");
+function followProgram(chain, { memory_bytes: memory }, claim, lines) {
   const drops = claim.name === "drops-bellman", tables = drops ? ["C0", "E0", "C1", "E1"] : ["p"];
   const isRight = claim.k === 0n && claim.validFor === `persistent${drops ? " with drops" : ""}`;
   demand(isRight, "not what the formulation is for");
-  const { N, a, s, f, g, of, ob, t0 } = readChain(claim.instance);
+  const { N, a, s, f, g, of, ob, t0 } = chain;
   const [goal, cost] = claim.time === null ? [1n, f.map(() => 0n)] : [claim.time - t0, f];
   const listed = new Map();
-  const least = (table, from, to, m) => {
-    const steps = listed.get(`${table} ${from} ${to}`) ?? [];
-    let low = 0;
-    for (let high = steps.length; low < high; ) {
-      const middle = (low + high) >> 1;
-      steps[middle][0] >= m ? (high = middle) : (low = middle + 1);
-    }
-    return steps[low]?.[1] ?? 0n;
-  };
+  // What is listed of a sub-chain in m bytes; 0 where nothing is.
+  const least = (table, from, to, m) =>
+    listed.get(`${table} ${from} ${to}`)?.find(([bytes]) => bytes >= m)?.[1] ?? 0n;
   for (const line of lines) {
     const [table, first, second, ...rest] = line.split(" ");
     demand(tables.includes(table) && rest.length > 0, "no step function");
@@ -51,7 +44,7 @@ function followProgram(claim, lines) {
     }
     listed.set(key, steps);
   }
-  const M = amount(claim.resources, "memory_bytes") - a[0];
+  const M = memory - a[0];
   demand(M < 0n || least(tables[0], 1, N, M) >= goal, "the steps do not prove the claim");
   return `steps of ${listed.size} sub-chains`;
 }

@@ -4,36 +4,24 @@
 //     node check.js FILE...        status 0 if all are proved, 2 if one is not, else 3 if one is of
 //                                  a formulation that is not known here
 //
-// It was written from docs/certificates.md, and shares nothing with the checker in Python.
+// It was written from docs/certificates.md, and shares nothing with the checker in Python. Letters
+// in the code are those of the page.
 "use strict";
 const crypto = require("node:crypto");
 const { Refused, NotKnown, demand, linesOf, parseJson, canonical, onlyFields, field, amount, text,
 } = require("./reading.js");
 const { followTree } = require("./tree.js");
-const { followProgram } = require("./bellman.js");
-const remat = require("./remat.js");
-const offload = require("./weight_offload.js");
-const sharding = require("./sharding.js");
-const partition = require("./three_partition.js");
 
-// Problem, formulation and version; and what builds the model, or follows the dynamic program.
-const FORMULATIONS = {
-  "remat-chain drops-bellman 1": followProgram,
-  "remat-chain persistent-bellman 1": followProgram,
-  "remat-chain chain-cut 1": remat.chainCut,
-  "remat-graph memory-floor 1": remat.graphMemoryFloor,
-  "remat-graph windowed-frontier 1": remat.windowedFrontier,
-  "weight-offload aggregated 1": offload.aggregated,
-  "weight-offload cover 1": offload.cover,
-  "weight-offload milp 1": offload.milp,
-  "sharding strategy-choice 1": sharding.strategyChoice,
-  "remat-sharding kiwi-reduced-compact 1": sharding.kiwiReducedCompact,
-  "remat-sharding memory-floor 1": sharding.shardedMemoryFloor,
-  "remat-sharding sharding-only 1": sharding.shardingOnly,
-  "three-partition assignment 1": partition.assignment,
-  "three-partition triples 1": partition.triples,
+// The module of each problem: its resources with the least value of each, what reads its instances,
+// and its formulations: their options, and what builds the model or follows the dynamic program.
+const PROBLEMS = {
+  "remat-chain": "./chain.js",
+  "remat-graph": "./problems/remat_graph.js",
+  "remat-sharding": "./problems/remat_sharding.js",
+  sharding: "./problems/sharding.js",
+  "three-partition": "./problems/three_partition.js",
+  "weight-offload": "./problems/weight_offload.js",
 };
-const RESOURCES = { "three-partition": [], "weight-offload": ["memory_bytes", "bytes_per_s"] };
 
 function readClaim(header) {
   const keys = ["problem", "instance", "instance_sha256", "resources", "formulation", "claim",
@@ -57,17 +45,30 @@ function readClaim(header) {
     time: infeasible ? null : amount(claimed, "time_ns") };
 }
 
+// What a claim is about: the instance as its problem reads it, the resources, the formulation.
+function given({ problem, name, version, instance, resources, options }) {
+  const of = Object.hasOwn(PROBLEMS, problem) ? require(PROBLEMS[problem]) : { formulations: {} };
+  const isKnown = Object.hasOwn(of.formulations, name) && version === 1n;
+  if (!isKnown) throw new NotKnown(`${problem} ${name} ${version}`);
+  const formulation = of.formulations[name];
+  onlyFields(resources, Object.keys(of.resources), "resources");
+  onlyFields(options, formulation.options, "the formulation");
+  const amounts = Object.entries(of.resources).map(([key, least]) =>
+    [key, amount(resources, key, { least })]);
+  return { formulation, resources: Object.fromEntries(amounts), instance: of.read(instance) };
+}
+
 function check(path) {
   const lines = linesOf(path);
   demand(lines.next().value === "jettison certificate 1", "this is no certificate");
   const claim = readClaim(parseJson(lines.next().value ?? ""));
-  const key = `${claim.problem} ${claim.name} ${claim.version}`;
-  if (!Object.hasOwn(FORMULATIONS, key)) throw new NotKnown(key);
-  onlyFields(claim.resources, RESOURCES[claim.problem] ?? ["memory_bytes"], "resources");
+  const { formulation, instance, resources } = given(claim);
   const said = claim.time === null ? "there is no schedule" : `at least ${claim.time} ns`;
   const about = `${said} (${claim.validFor}), ${claim.problem}, ${claim.sha256}, ${claim.name}`;
-  if (FORMULATIONS[key] === followProgram) return `${about}, ${followProgram(claim, lines)}`;
-  const [model, validFor] = FORMULATIONS[key](claim.instance, claim.resources, claim.options);
+  if (formulation.follow) {
+    return `${about}, ${formulation.follow(instance, resources, claim, lines)}`;
+  }
+  const [model, validFor] = formulation.build(instance, resources, claim.options);
   demand(claim.validFor === validFor, `the formulation holds for ${validFor}`);
   const exceed = claim.time === null ? null : model.toExceed(claim.time);
   return `${about}, ${followTree(model, claim.k, exceed, lines)}`;
@@ -89,4 +90,4 @@ function main(paths) {
 }
 
 if (require.main === module) main(process.argv.slice(2));
-module.exports = { FORMULATIONS };
+module.exports = { given };

@@ -6,9 +6,7 @@ const zlib = require("node:zlib");
 class Refused extends Error {}
 class NotKnown extends Error {}
 class NoInteger {} // a number with a fraction or an exponent
-function refuse(reason) {
-  throw new Refused(reason);
-}
+const refuse = (reason) => { throw new Refused(reason); };
 const demand = (holds, reason) => holds || refuse(reason);
 
 const MOST_BYTES = 2 ** 29, MOST_LINE = 2 ** 24, MOST_DIGITS = 400, MOST_DEPTH = 500;
@@ -116,23 +114,17 @@ function field(object, key, otherwise, isRight, what) {
   return isRight(value) ? value : refuse(`${key} is not ${what}`);
 }
 
-function isAmount(value, least = 0n) {
-  return typeof value === "bigint" && value >= least && value <= MOST_AMOUNT;
-}
-
-function amount(object, key, { least = 0n, otherwise } = {}) {
-  return field(object, key, otherwise, (v) => isAmount(v, least), `an integer from ${least} on`);
-}
-
+const isAmount = (value, least = 0n) =>
+  typeof value === "bigint" && value >= least && value <= MOST_AMOUNT;
+const amount = (object, key, { least = 0n, otherwise } = {}) =>
+  field(object, key, otherwise, (v) => isAmount(v, least), `an integer from ${least} on`);
 const flag = (object, key) => field(object, key, false, (v) => typeof v === "boolean", "a flag");
 const list = (object, key) => field(object, key, [], Array.isArray, "a list");
+const some = (object, key) =>
+  field(object, key, null, (v) => Array.isArray(v) && v.length > 0, "a list of at least one");
 const text = (object, key) => field(object, key, null, (v) => typeof v === "string", "a text");
 
-function positions(values, below) {
-  const isOne = (value) => typeof value === "bigint" && value >= 0n && value < below;
-  return values.every(isOne) ? values.map(Number) : refuse("a node is none");
-}
-
+// The fields that all instances have, and no others than these and those of the kind.
 function checkKind(instance, kind, fields) {
   const known = ["format", "kind", "version", "name", "provenance", ...fields];
   onlyFields(instance, known, "the instance");
@@ -143,4 +135,4 @@ function checkKind(instance, kind, fields) {
 }
 
 module.exports = { MOST_DIGITS, Refused, NotKnown, demand, linesOf, integer, place, pairs,
-  parseJson, canonical, onlyFields, field, isAmount, amount, flag, list, text, positions };
+  parseJson, canonical, onlyFields, field, isAmount, amount, flag, list, some, text, checkKind };

@@ -34,10 +34,10 @@ def needs_node() -> str:
     return node
 
 
-def verdicts(paths: Sequence[Path]) -> list[str]:
+def verdicts(paths: Sequence[Path], script: Path = SCRIPT) -> list[str]:
     """Return what the second checker says of each file: proved, refused or not known."""
     done = subprocess.run(
-        [needs_node(), str(SCRIPT), *map(str, paths)],
+        [needs_node(), str(script), *map(str, paths)],
         capture_output=True,
         text=True,
         check=False,

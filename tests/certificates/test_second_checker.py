@@ -6,6 +6,8 @@ import copy
 import gzip
 import json
 import random
+import shutil
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -18,7 +20,7 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.proof.certify import certify
 from jettison.solvers.proof.statement import Statement
-from tests.certificates.second_checker import SCRIPT, verdicts
+from tests.certificates.second_checker import SCRIPT, needs_node, verdicts
 from tests.certificates.test_changed_certificates import (
     certificates,
     change,
@@ -33,7 +35,8 @@ from tests.drawing.graphs import tight
 
 DATA = Path(__file__).parent / "data"
 CHANGED = 600
-MOST_LINES = 1300
+MOST_LINES_OF_CORE = 600
+MOST_LINES_OF_A_PROBLEM = 230
 
 
 def first_says(path: Path) -> str:
@@ -45,10 +48,25 @@ def first_says(path: Path) -> str:
 
 
 def test_it_is_short_enough_to_be_read() -> None:
-    files = [path.read_text(encoding="utf-8") for path in SCRIPT.parent.glob("*.js")]
-    lines = [line for text in files for line in text.splitlines()]
-    assert len(lines) <= MOST_LINES
-    assert max(map(len, lines)) <= 100
+    core = [_lines(path) for path in SCRIPT.parent.glob("*.js")]
+    problems = [_lines(path) for path in SCRIPT.parent.glob("problems/*.js")]
+    assert sum(map(len, core)) <= MOST_LINES_OF_CORE
+    assert max(map(len, problems)) <= MOST_LINES_OF_A_PROBLEM
+    assert max(len(line) for lines in (*core, *problems) for line in lines) <= 100
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def test_its_core_checks_chains_and_loads_no_other_problem(tmp_path: Path) -> None:
+    for path in SCRIPT.parent.glob("*.js"):
+        shutil.copy(path, tmp_path)
+    chain, graph = (next(DATA.glob(f"{name}-*.gz")) for name in ("remat-chain", "remat-graph"))
+    script = tmp_path / SCRIPT.name
+    assert verdicts([chain], script) == ["proved"]
+    done = subprocess.run([needs_node(), str(script), str(graph)], capture_output=True, check=False)
+    assert b"problems/remat_graph.js" in done.stderr
 
 
 def test_stored_certificates_are_proved_by_both() -> None:
