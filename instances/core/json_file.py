@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from jettison.instances.core.atomic_file import replacing
+from jettison.instances.core.compressed import packed, unpacked
 from jettison.instances.core.errors import InputError
 
 LARGEST_FILE_BYTES = 64 * 2**20
@@ -45,16 +46,23 @@ def read_bytes(path: Path) -> bytes:
     return data
 
 
-def read_text(path: Path) -> str:
-    """Read a text file of at most 64 MiB.
+def read_text(path: Path, *, largest_unpacked_bytes: int = LARGEST_FILE_BYTES) -> str:
+    """Read a text file of at most 64 MiB, plain or compressed by gzip, whatever its name.
+
+    Parameters
+    ----------
+    path
+        The file.
+    largest_unpacked_bytes
+        Limit on what a compressed file unpacks to.
 
     Raises
     ------
     InputError
-        If the file cannot be read, is too large, or is not UTF-8 text.
+        If the file cannot be read, is too large, damaged, or not UTF-8 text.
     """
     source = str(path)
-    data = read_bytes(path)
+    data = unpacked(read_bytes(path), largest_unpacked_bytes, source)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -64,13 +72,13 @@ def read_text(path: Path) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """Parse a JSON file of at most 64 MiB.
+    """Parse a JSON file of at most 64 MiB, plain or compressed by gzip.
 
     Raises
     ------
     InputError
-        If the file cannot be read, is too large, is truncated or otherwise not JSON, nests too
-        deeply, names a key twice in one object, or holds a number that is not finite.
+        If the file cannot be read, is too large, damaged, truncated or otherwise not JSON, nests
+        too deeply, names a key twice in one object, or holds a number that is not finite.
     """
     return parse_json(read_text(path), str(path))
 
@@ -171,13 +179,16 @@ def _compact(value: object) -> str:
 def write_text(text: str, path: Path) -> None:
     """Write a text file through a temporary file beside it, then rename.
 
+    It is compressed by gzip if its name ends in ``.gz``; equal texts give equal bytes either way.
+
     Raises
     ------
     InputError
         If the folder does not exist or cannot be written.
     """
+    data = text.encode("utf-8")
     with replacing(path) as stream:
-        stream.write(text.encode("utf-8"))
+        stream.write(packed(data) if path.suffix == ".gz" else data)
 
 
 def check_header(document: Any, kinds: Mapping[str, int], source: str) -> str:

@@ -11,19 +11,17 @@ Intra-Operator Parallelism for Distributed Deep Learning.
 
 from __future__ import annotations
 
-import zlib
 from pathlib import Path
 from typing import Any
 
 from jettison.instances.core.errors import InputError
-from jettison.instances.core.json_file import LARGEST_FILE_BYTES, parse_json, read_bytes
+from jettison.instances.core.json_file import LARGEST_FILE_BYTES, parse_json, read_text
 from jettison.instances.core.provenance import Provenance
 from jettison.instances.sharding.strategy_graph import StrategyEdge, StrategyGraph, StrategyNode
 
 FORBIDDEN = 10**18
 # Limit on the size of an unpacked file: the largest of the contest has about 400 MB.
 LARGEST_UNPACKED_BYTES = 16 * LARGEST_FILE_BYTES
-_GZIP = b"\x1f\x8b"
 
 
 def import_iopddl(path: str | Path) -> StrategyGraph:
@@ -39,47 +37,12 @@ def import_iopddl(path: str | Path) -> StrategyGraph:
         instance; the field is named by its path in the file.
     """
     source = str(path)
-    document = parse_json(_text(Path(path)), source)
+    text = read_text(Path(path), largest_unpacked_bytes=LARGEST_UNPACKED_BYTES)
+    document = parse_json(text, source)
     try:
         return _graph(document)
     except InputError as error:
         raise error.within(source=source) from None
-
-
-def _text(path: Path) -> str:
-    source = str(path)
-    data = read_bytes(path)
-    if data.startswith(_GZIP):
-        unpacker = zlib.decompressobj(wbits=31)
-        try:
-            # No more is unpacked than allowed, however small the file is.
-            data = unpacker.decompress(data, LARGEST_UNPACKED_BYTES + 1)
-        except zlib.error:
-            raise _broken_gzip(source) from None
-        if len(data) > LARGEST_UNPACKED_BYTES:
-            raise InputError(
-                f"it unpacks to more than {LARGEST_UNPACKED_BYTES} bytes",
-                source=source,
-                expected=f"files of up to {LARGEST_UNPACKED_BYTES} bytes are read",
-            )
-        if not unpacker.eof:
-            raise _broken_gzip(source)
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        raise InputError(
-            "the file is not UTF-8 text",
-            source=source,
-            expected="give a contest file, .json or .json.gz",
-        ) from None
-
-
-def _broken_gzip(source: str) -> InputError:
-    return InputError(
-        "the gzip data is damaged or cut short",
-        source=source,
-        expected="check that the file is complete",
-    )
 
 
 def _graph(document: Any) -> StrategyGraph:

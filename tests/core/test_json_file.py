@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import stat
@@ -12,6 +13,7 @@ from jettison.instances.core.json_file import (
     LARGEST_FILE_BYTES,
     check_header,
     check_schema,
+    json_text,
     read_json,
     read_text,
     write_json,
@@ -42,6 +44,29 @@ def test_a_document_survives_writing_and_reading(path: Path) -> None:
 def test_written_keys_are_sorted_and_the_text_ends_with_a_newline(path: Path) -> None:
     write_json({"b": 1, "a": 2}, path)
     assert path.read_text(encoding="utf-8") == '{\n "a": 2,\n "b": 1\n}\n'
+
+
+def test_a_name_that_ends_in_gz_is_compressed_without_a_date_and_read_by_any_name(
+    tmp_path: Path,
+) -> None:
+    packed = tmp_path / "instance.json.gz"
+    write_json({"a": list(range(100))}, packed)
+    # The four bytes of the time are 0, and the next ones are the level and no system.
+    assert packed.read_bytes()[:10] == b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff"
+    assert gzip.decompress(packed.read_bytes()) == json_text({"a": list(range(100))}).encode()
+    renamed = packed.rename(tmp_path / "instance.json")
+    assert read_json(renamed) == {"a": list(range(100))}
+
+
+@pytest.mark.parametrize("length", [5, -12, -1])
+def test_a_compressed_file_that_is_cut_short_is_refused(path: Path, length: int) -> None:
+    path.write_bytes(gzip.compress(b'{"a": 1}')[:length])
+    assert "damaged or cut short" in _failure(path).problem
+
+
+def test_a_small_file_that_unpacks_to_a_huge_one_is_not_read(path: Path) -> None:
+    path.write_bytes(gzip.compress(b" " * (LARGEST_FILE_BYTES + 1), 1))
+    assert f"unpacks to more than {LARGEST_FILE_BYTES} bytes" in _failure(path).problem
 
 
 def test_a_missing_file_is_named(path: Path) -> None:
