@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from jettison.cli.arguments import JsonOption
+from jettison.cli.chosen_entries import chosen_entries
 from jettison.cli.output import print_json, print_table
-from jettison.instances.catalog import bundled_instances
+from jettison.instances.catalog import CatalogEntry, bundled_instances
 from jettison.solvers.core.method import Method
 from jettison.solvers.core.registry import PROBLEM_KINDS, find_kind
 
@@ -17,47 +18,53 @@ app = typer.Typer(help="List instances, problems or methods.", no_args_is_help=T
 
 
 @app.command("instances", short_help="List the bundled instances, and where they were measured.")
-def list_instances(json: JsonOption = False) -> None:
-    """List the bundled instances, with the device that they were measured on."""
-    entries = bundled_instances()
+def list_instances(
+    kind: Annotated[
+        str | None, typer.Option(metavar="KIND", help="Only this kind: chain, graph, ...")
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Only this device; the first word will do: A100, of A100-40 too."
+        ),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SOURCE",
+            help="measured here, imported from those who measured it, or modelled.",
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """List the bundled instances: the device, and who measured it there, if anybody did.
+
+    Measured: by jettison. Imported: measured and published by others. Modelled: computed from
+    published totals or assumed rates of the device.
+
+    Example: jettison list instances --source imported --device A100
+    """
+    entries = chosen_entries(bundled_instances(), kind=kind, device=device, source=source)
     if json:
-        print_json(
-            {
-                "instances": [
-                    {
-                        "name": entry.name,
-                        "kind": entry.kind,
-                        "size": entry.size,
-                        "device": entry.device,
-                        "device_kind": entry.device_kind,
-                        "model": entry.model,
-                        "batch": entry.batch,
-                        "input_shape": list(entry.input_shape),
-                        "source": entry.source,
-                        "file_sha256": entry.file_sha256,
-                        "instance_sha256": entry.instance_sha256,
-                    }
-                    for entry in entries
-                ]
-            }
-        )
+        print_json({"instances": [_described(entry) for entry in entries]})
         return
     rows = [
         [
             entry.name,
             entry.kind,
             str(entry.size),
-            entry.model,
             str(entry.batch),
-            "x".join(str(size) for size in entry.input_shape),
-            f"{entry.device_kind}: {entry.device}",
-            entry.source,
+            entry.dtype,
+            entry.device_label,
+            entry.origin,
         ]
         for entry in entries
     ]
-    print_table(
-        ["name", "kind", " size", "model", " batch", "input", "measured on", "source"], rows
-    )
+    print_table(["name", "kind", " size", " batch", "dtype", "device", "source"], rows)
+
+
+def _described(entry: CatalogEntry) -> dict[str, object]:
+    return {**asdict(entry), "input_shape": list(entry.input_shape), "origin": entry.origin}
 
 
 @app.command("problems")

@@ -36,7 +36,7 @@ def bundled_with_hash(instance_sha256: str) -> Instance | None:
 def load(name_or_path: str | Path) -> Instance:
     """Return a bundled instance by its name, or the instance in a file.
 
-    A text that ends in ``.json`` or holds a path separator is a path.
+    A text that ends in ``.json`` or ``.json.gz`` or holds a path separator is a path.
 
     Raises
     ------
@@ -45,11 +45,12 @@ def load(name_or_path: str | Path) -> Instance:
         the field, the value, and what would be right.
     """
     text = str(name_or_path)
-    if isinstance(name_or_path, Path) or text.endswith(".json") or "/" in text or "\\" in text:
+    is_path = isinstance(name_or_path, Path) or "/" in text or "\\" in text
+    if is_path or text.endswith((".json", ".json.gz")):
         return _read(Path(name_or_path))
     for entry in bundled_instances():
         if entry.name == text:
-            path = data_file(f"{text}.json")
+            path = data_file(entry.file)
             found = hashlib.sha256(path.read_bytes()).hexdigest()
             if found != entry.file_sha256:
                 raise InputError(
@@ -68,6 +69,8 @@ def load(name_or_path: str | Path) -> Instance:
 
 def save(instance: Instance, path: str | Path) -> None:
     """Write an instance as JSON; the file appears complete or not at all.
+
+    A file whose name ends in ``.gz`` is compressed.
 
     Raises
     ------

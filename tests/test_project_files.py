@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
+from jettison import bundled_instances, load
+from jettison.instances.bundled_entries import Origin
+
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 # Of the Citation File Format 1.2.0, those that may stand here.
@@ -55,6 +58,28 @@ def test_every_target_that_the_workflows_and_hooks_name_exists() -> None:
     for path in (*(ROOT / ".github/workflows").glob("*.yml"), ROOT / ".ci/run"):
         for target in re.findall(r"\bmake ([\w-]+)", path.read_text(encoding="utf-8")):
             assert f"\n{target}:" in makefile, path
+
+
+def test_the_notice_has_the_licence_of_every_measurement_that_is_bundled() -> None:
+    notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
+    assert PROJECT["license-files"] == ["LICENSE", "NOTICE"]
+    parts = notice.split("-" * 79 + "\n")[1:]
+    origins = {
+        (entry.file.partition("/")[0], load(entry.name).provenance.repository)
+        for entry in bundled_instances()
+        if entry.origin is Origin.IMPORTED
+    }
+    assert len(parts) == len(origins)
+    for folder, repository in origins:
+        (part,) = [
+            text
+            for text in parts
+            if text.startswith(f"instances/data/{folder}\nfrom github.com/{repository}\n")
+        ]
+        # Every licence so far is this one; another is a case to write down here.
+        assert re.search(r"^MIT License$", part, re.MULTILINE)
+        assert re.search(r"^Copyright \(c\) .*(Microsoft|ETH Zurich)", part, re.MULTILINE)
+        assert part.rstrip().endswith("SOFTWARE.")
 
 
 def test_hooks_fetch_nothing() -> None:

@@ -41,9 +41,11 @@ ROOMS = {
     "studies",
     "torch",
 }
+LICENCES = (".dist-info/licenses/LICENSE", ".dist-info/licenses/NOTICE")
 SOURCES = (
     "CMakeLists.txt",
     "LICENSE",
+    "NOTICE",
     "README.md",
     "jettison.py.in",
     "solvers/_native/core/kernels.cpp",
@@ -84,6 +86,8 @@ def check_wheel(wheel: Path) -> None:
         or name.endswith((".ipynb", ".cpp", ".hpp", ".pyc"))
     )
     missing = [name for name in (*NEEDED, *packaged_files()) if name not in names]
+    # The licences of the measurements that are bundled travel with them.
+    missing += [name for name in LICENCES if not any(found.endswith(name) for found in names)]
     kernels = [name for name in package if name.startswith("jettison/solvers/_kernels.c")]
     if wrong or missing or len(kernels) != 1:
         sys.exit(f"{wheel.name}: too much: {wrong}; missing: {missing}; kernels: {kernels}")
