@@ -10,21 +10,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jettison.schedules.core.any_schedule import Schedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.params import Params
 from jettison.solvers.core.problem import Problem
 from jettison.solvers.core.registry import find_method
 from jettison.solvers.core.result import replay_schedule
 from jettison.solvers.core.status import Termination
 from jettison.solvers.core.work import moves_of_a_limit, share_of_moves
 
-# Of the time that is left, for each: as long as none has found a schedule, and after that.
-_SHARE_OF_THE_FIRST = 0.6
-_SHARE = 0.4
+
+@dataclass(frozen=True, kw_only=True)
+class BaselineParams(Params):
+    """Parameters of the baselines before a search: what each of them gets.
+
+    Attributes
+    ----------
+    share_before_a_schedule
+        Share of the time that is left for a baseline, as long as none has found a schedule.
+    share_of_a_baseline
+        The same share after that.
+    """
+
+    share_before_a_schedule: float = 0.6
+    share_of_a_baseline: float = 0.4
+
+
+BASELINES = BaselineParams()
 
 
 def schedules_of_baselines(
@@ -32,6 +48,7 @@ def schedules_of_baselines(
     method: str,
     options: SolveOptions,
     clock: Clock,
+    params: BaselineParams,
     *,
     counts_work: bool = False,
 ) -> Iterator[Schedule]:
@@ -47,6 +64,8 @@ def schedules_of_baselines(
         As the method has them; the time is that of `clock`.
     clock
         When it runs out, those that are left are not asked.
+    params
+        The shares.
     counts_work
         Whether the baselines count their work: their shares are of that then, and no clock is a
         part of what they find as long as there is time left.
@@ -56,7 +75,7 @@ def schedules_of_baselines(
     KeyboardInterrupt
         On Ctrl-C, after the schedule that the baseline had by then.
     """
-    share = _SHARE_OF_THE_FIRST
+    share = params.share_before_a_schedule
     left_moves = moves_of_a_limit(options)
     for name in find_method(problem.problem, method).baselines:
         if not clock.left_s:
@@ -71,6 +90,6 @@ def schedules_of_baselines(
         if asked.most_moves is not None and outcome.termination is Termination.WORK_LIMIT:
             left_moves -= asked.most_moves
         if outcome.schedule is not None and replay_schedule(problem, outcome.schedule).valid:
-            share = _SHARE
+            share = params.share_of_a_baseline
             yield outcome.schedule
         pass_interrupt_on(outcome.termination)

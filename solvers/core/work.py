@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 
 from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.params import Params
 from jettison.solvers.milp.highs_work import CHECK
 
 # Moves per second of a core when this was measured. It converts shares of a time limit into moves;
@@ -72,22 +73,36 @@ class Budget:
         return moves
 
 
-@dataclass
-class WorkShare:
-    """Limit on the work of each run of HiGHS: a least amount and a multiple of all work before it.
+@dataclass(frozen=True, kw_only=True)
+class ShareParams(Params):
+    """Parameters of `WorkShare`.
 
     Attributes
     ----------
     least_moves
-        Work that every run may do.
+        Work that every run of HiGHS may do, in moves of annealing that take as long.
     times_all
-        Work that a run may do beyond that, as a multiple of all work before it.
-    moves
-        The work so far.
+        Work that a run of HiGHS may do, as a multiple of the work of all runs before it.
     """
 
     least_moves: int = 4_000_000
     times_all: int = 5
+
+
+@dataclass
+class WorkShare:
+    """Limit on the work of each run of HiGHS: a least amount or a multiple of all work before it.
+
+    Attributes
+    ----------
+    least_moves, times_all
+        As in `ShareParams`.
+    moves
+        The work so far.
+    """
+
+    least_moves: int
+    times_all: int
     moves: int = 0
 
     def limit(self, columns: int) -> int:

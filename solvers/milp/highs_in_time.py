@@ -10,16 +10,33 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from jettison.formulations.milp.array_model import ArrayModel, Floats
+from jettison.solvers.core.params import Params
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_child import solve_in_child
 from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.milp.solution import ModelSolution, Progress
 
-COLUMNS_FOR_A_CHILD = 2_000
 # Time for HiGHS to end the run itself, with its best point.
 _SECONDS_TO_END = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChildParams(Params):
+    """Parameters of runs of HiGHS with a time limit that holds.
+
+    Attributes
+    ----------
+    columns_for_a_child
+        Columns of a model above which it is solved in a process of its own.
+    """
+
+    columns_for_a_child: int = 2_000
+
+
+CHILD = ChildParams()
 
 
 def solve_in_time(
@@ -30,7 +47,7 @@ def solve_in_time(
     on_incumbent: Callable[[Floats], None] | None = None,
     on_work: Callable[[Progress], None] | None = None,
     stop: threading.Event | None = None,
-    columns_for_a_child: int = COLUMNS_FOR_A_CHILD,
+    columns_for_a_child: int = CHILD.columns_for_a_child,
 ) -> ModelSolution:
     """Solve `model` and return a second after the time limit of `options` at the latest.
 
@@ -39,7 +56,7 @@ def solve_in_time(
     model, options, on_progress, on_incumbent, on_work, stop
         As in `solve_model` and `solve_in_child`.
     columns_for_a_child
-        A model of more columns is solved in a process of its own.
+        As in `ChildParams`.
 
     Raises
     ------

@@ -43,6 +43,13 @@ class ProofParams(Params):
         Times that columns are fixed at the root, at most.
     share_fixed
         Share of the free columns that a fixing must fix for the relaxation to be built again.
+    bits
+        Bits after the point of multipliers, less those of the unit of the costs.
+    bits_of_weights
+        Bits of the weights of rows for which these suffice; larger weights get as many more.
+    more_bits
+        Bits that are added where these do not prove what integer points allow; such numbers are
+        Python's integers, and take time.
     most_multipliers
         Multipliers of a tree, at most: 80 million take about a gigabyte.
     """
@@ -71,6 +78,9 @@ class ProofParams(Params):
     least_gain: float = 1e-6
     most_fixings: int = 3
     share_fixed: float = 0.1
+    bits: int = 30
+    bits_of_weights: int = 34
+    more_bits: int = 24
     most_multipliers: int = 80_000_000
 
 

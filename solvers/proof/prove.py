@@ -26,12 +26,8 @@ __all__ = ["Rounding", "best_proof", "prove"]
 
 # Tells the thread of a search to end.
 Stop = threading.Event
-_BITS = 30
-# Bits of weights for which those suffice, and the most that a header allows beside `_MORE_BITS`.
-_BITS_OF_WEIGHTS = 34
+# The most that a header allows, less those that a second attempt may add.
 _MOST_BITS = 200
-# Added where those do not prove what integer points allow; they need Python's integers, and time.
-_MORE_BITS = 24
 _SECONDS_BETWEEN_LOOKS = 0.1
 
 
@@ -131,10 +127,10 @@ class _Run:
         return useful_covers(self._model, rows, cutoff, share, self.stop, self._params)
 
     def _search(self, rows: Sequence[NewRow], clock: Clock) -> Attempt:
-        bits = _bits_for(self._model)
+        bits = _bits_for(self._model, self._params)
         attempt = self._searched(rows, bits, clock)
         if attempt.ending is Ending.PRECISION and all(self._model.is_integer):
-            bits += _MORE_BITS
+            bits += self._params.more_bits
             again = self._searched(rows, bits, clock)
             return max(again, attempt, key=_claimed_ns)
         return attempt
@@ -145,15 +141,15 @@ class _Run:
         ).run()
 
 
-def _bits_for(model: IntegerModel) -> int:
+def _bits_for(model: IntegerModel, params: ProofParams) -> int:
     """Return how many bits multipliers have after the point.
 
     Costs are counted in units of their greatest common divisor; rows with large coefficients have
     small multipliers.
     """
     largest = max((abs(value) for row in model.rows for value in row.coefficients), default=0)
-    more = max(0, largest.bit_length() - _BITS_OF_WEIGHTS)
-    least = max(0, _BITS + 1 - Objective(model).unit.bit_length() + more)
+    more = max(0, largest.bit_length() - params.bits_of_weights)
+    least = max(0, params.bits + 1 - Objective(model).unit.bit_length() + more)
     return min(least, _MOST_BITS)
 
 

@@ -9,24 +9,40 @@ operations, and the time of each of them once, are bounds for all schedules
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Infeasibility, SolveOptions
+from jettison.solvers.core.params import Params
 from jettison.solvers.proof.attempts import Attempted, best_certificate
 from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.proof.certify import certify
 from jettison.solvers.proof.statement import Statement
 
-# Share of the time for the largest bound where another one might prove more in the rest.
-_FIRST_SHARE = 0.7
-
 _FLOOR: Mapping[str, object] = {"name": "memory-floor", "version": 1}
-# With every cut and every slot the windows are exact for staged schedules. Their rows grow with the
-# third power of the nodes.
-_MOST_NODES_OF_ALL_SLOTS = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphProofParams(Params):
+    """Parameters of the certificates for graphs.
+
+    Attributes
+    ----------
+    first_share
+        Share of the time for the largest bound where another one might prove more in the rest.
+    most_nodes_of_all_slots
+        Largest graph for which a model of every cut and every slot, exact for staged schedules, is
+        to prove that nothing fits. Its rows grow with the third power of the nodes.
+    """
+
+    first_share: float = 0.7
+    most_nodes_of_all_slots: int = 30
+
+
+GRAPH_PROOF = GraphProofParams()
 
 
 def certify_graph(
@@ -34,6 +50,7 @@ def certify_graph(
     bounds: Sequence[Bound],
     infeasibility: Infeasibility | None,
     options: SolveOptions,
+    params: GraphProofParams = GRAPH_PROOF,
 ) -> Certificate | None:
     """Certify the largest bound that came from cuts, or that there is no schedule.
 
@@ -48,6 +65,8 @@ def certify_graph(
         The bounds; those above the time of each node once that have no formulation are left out.
     infeasibility
         A proof that nothing fits, if a method found one.
+    params
+        The share of a bound, and the largest model.
 
     Returns
     -------
@@ -62,7 +81,7 @@ def certify_graph(
     """
     clock = Clock(options.time_limit_s)
     if infeasibility is not None:
-        return best_certificate(_without_points(problem, infeasibility), None, clock)
+        return best_certificate(_without_points(problem, infeasibility, params), None, clock)
     # The largest bound of each class: if its model proves nothing, that of a smaller one rarely
     # does.
     of_class: dict[ScheduleClass, Bound] = {}
@@ -77,7 +96,7 @@ def certify_graph(
         if best_ns is not None and best_ns >= bound.time_ns:
             break
         is_last = place + 1 == len(largest)
-        share = clock if is_last else Clock(clock.left_s * _FIRST_SHARE)
+        share = clock if is_last else Clock(clock.left_s * params.first_share)
         found = certify(_statement(problem, bound.formulation), bound.time_ns, share)
         found_ns = None if found is None else found.time_ns
         if best_ns is None or (found_ns is not None and found_ns > best_ns):
@@ -101,13 +120,15 @@ def _statement(problem: RematGraph, formulation: Mapping[str, object]) -> Statem
     )
 
 
-def _without_points(problem: RematGraph, infeasibility: Infeasibility) -> list[Attempted]:
+def _without_points(
+    problem: RematGraph, infeasibility: Infeasibility, params: GraphProofParams
+) -> list[Attempted]:
     """Return models that may have no point, those that hold for all schedules first."""
     formulations: list[Mapping[str, object]] = [_FLOOR]
     count = len(problem.instance)
     if infeasibility.formulation is not None:
         formulations.append(infeasibility.formulation)
-    if count <= _MOST_NODES_OF_ALL_SLOTS:
+    if count <= params.most_nodes_of_all_slots:
         slots = [[stage, node] for stage in range(count) for node in range(stage)]
         formulations.append(
             {"name": "windowed-frontier", "version": 1, "cuts": [*range(count)], "slots": slots}

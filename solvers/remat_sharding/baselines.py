@@ -20,38 +20,50 @@ from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.milp.tolerance import BELOW_TOLERANCE
-from jettison.solvers.remat_sharding.strategies_of_computations import strategies_of_computations
+from jettison.solvers.remat_sharding.strategies_of_computations import (
+    FIXED,
+    FixedParams,
+    strategies_of_computations,
+)
 
 # Names of products of matrices in JAX and in the generators; convolutions are products too.
 _PRODUCTS = ("dot_general", "dot", "conv_general_dilated")
 _ATTENTION = "attention"
 
 
-def solve_alpa(problem: RematSharding, options: SolveOptions) -> Outcome:
+def solve_alpa(
+    problem: RematSharding, options: SolveOptions, params: FixedParams = FIXED
+) -> Outcome:
     """Return the fastest strategies that fit with every operator computed once."""
-    return _solve(problem, options, lambda _: frozenset())
+    return _solve(problem, options, params, lambda _: frozenset())
 
 
-def solve_recompute_all_alpa(problem: RematSharding, options: SolveOptions) -> Outcome:
+def solve_recompute_all_alpa(
+    problem: RematSharding, options: SolveOptions, params: FixedParams = FIXED
+) -> Outcome:
     """Return the fastest strategies that fit with every forward value dropped."""
-    return _solve(problem, options, _forward)
+    return _solve(problem, options, params, _forward)
 
 
-def solve_checkpoint_dots_alpa(problem: RematSharding, options: SolveOptions) -> Outcome:
+def solve_checkpoint_dots_alpa(
+    problem: RematSharding, options: SolveOptions, params: FixedParams = FIXED
+) -> Outcome:
     """Return the fastest strategies with all forward values but products of matrices dropped.
 
     That is JAX's policy checkpoint_dots.
     """
-    return _solve(problem, options, all_but_products)
+    return _solve(problem, options, params, all_but_products)
 
 
-def solve_selective_alpa(problem: RematSharding, options: SolveOptions) -> Outcome:
+def solve_selective_alpa(
+    problem: RematSharding, options: SolveOptions, params: FixedParams = FIXED
+) -> Outcome:
     """Return the fastest strategies with the inside of attention dropped, as Megatron does.
 
     These are the operators in a scope of attention that read no parameter: scores, softmax, context
     (Korthikanti et al., 2022); the projections before and after them are kept.
     """
-    return _solve(problem, options, _inside_attention)
+    return _solve(problem, options, params, _inside_attention)
 
 
 def recomputing(sharded: ShardedGraph, dropped: Set[int]) -> tuple[int, ...]:
@@ -76,14 +88,16 @@ def recomputing(sharded: ShardedGraph, dropped: Set[int]) -> tuple[int, ...]:
 def _solve(
     problem: RematSharding,
     options: SolveOptions,
+    params: FixedParams,
     rule: Callable[[ShardedGraph], frozenset[int] | str],
 ) -> Outcome:
     dropped = rule(problem.instance)
     if isinstance(dropped, str):
         return Outcome(termination=Termination.COMPLETED, note=dropped)
+    clock = Clock(options.time_limit_s)
     with Ending() as ending:
         found = strategies_of_computations(
-            problem, recomputing(problem.instance, dropped), options, Clock(options.time_limit_s)
+            problem, recomputing(problem.instance, dropped), options, clock, params
         )
         return Outcome(
             termination=found.termination,

@@ -14,6 +14,7 @@ from jettison.instances.remat_sharding.chosen_strategies import with_strategies
 from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound, Evidence
+from jettison.solvers.core.params import Params
 from jettison.solvers.core.status import Answer, SolverError, Termination
 from jettison.solvers.core.work import Budget
 from jettison.solvers.milp.highs_in_time import solve_in_time
@@ -21,8 +22,22 @@ from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.milp.reduced_cost_fixing import tightened_by_reduced_costs
 from jettison.solvers.remat_sharding.kiwi.step_bound import proved_ns
 
-# Unlike seconds they are the same on every machine.
-_NODES_FOR_THE_PEAK = 1000
+
+@dataclass(frozen=True, kw_only=True)
+class FastestParams(Params):
+    """Parameters of the search for a fastest plan with a small peak.
+
+    Attributes
+    ----------
+    nodes_for_the_peak
+        Nodes of HiGHS in which the peak is proved to be the least, at most. Unlike seconds they are
+        the same on every machine.
+    """
+
+    nodes_for_the_peak: int = 1_000
+
+
+FASTEST = FastestParams()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +97,13 @@ def fastest_sharding(
     return FastestSharding(strategies, time_ns, bound, solution.termination, solution.answer)
 
 
-def with_fastest(sharded: ShardedGraph, options: HighsOptions | None = None) -> ShardedGraph:
+def with_fastest(
+    sharded: ShardedGraph, options: HighsOptions | None = None, params: FastestParams = FASTEST
+) -> ShardedGraph:
     """Return the graph with the strategies of a fastest plan in its field `fastest`.
 
     Of several fastest plans it is one with the least peak, where HiGHS proves that peak within
-    1000 nodes (or the fewer of `options`); the best one found otherwise.
+    the nodes of `params` (or the fewer of `options`); the best one found otherwise.
 
     Parameters
     ----------
@@ -94,6 +111,8 @@ def with_fastest(sharded: ShardedGraph, options: HighsOptions | None = None) -> 
         The instance.
     options
         Options of each run of HiGHS; by default to the end, on one thread.
+    params
+        The nodes for the peak.
 
     Raises
     ------
@@ -115,11 +134,14 @@ def with_fastest(sharded: ShardedGraph, options: HighsOptions | None = None) -> 
             f"the fastest plan of {sharded.name} was not proved: {found.termination}; try again "
             "with fewer strategies"
         )
-    return replace(sharded, fastest=_with_less_memory(sharded, found.strategies, options))
+    return replace(sharded, fastest=_with_less_memory(sharded, found.strategies, options, params))
 
 
 def _with_less_memory(
-    sharded: ShardedGraph, strategies: tuple[int, ...], options: HighsOptions
+    sharded: ShardedGraph,
+    strategies: tuple[int, ...],
+    options: HighsOptions,
+    params: FastestParams,
 ) -> tuple[int, ...]:
     """Return strategies as fast as the ones given, with a smaller peak if one was found.
 
@@ -137,7 +159,7 @@ def _with_less_memory(
         assert tightened is not None
         limits = replace(tightened.model, integer=limits.integer)
     model = sharding_least_peak(sharded, built, limits, known.base_time_ns)
-    most = _NODES_FOR_THE_PEAK
+    most = params.nodes_for_the_peak
     if options.node_limit is not None:
         most = min(most, options.node_limit)
     solution = solve_in_time(model, replace(options, node_limit=most))

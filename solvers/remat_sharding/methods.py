@@ -12,8 +12,10 @@ from jettison.solvers.remat_sharding.baselines import (
 )
 from jettison.solvers.remat_sharding.exact.method import solve_sharded_exact
 from jettison.solvers.remat_sharding.exact.search import SHARDED
-from jettison.solvers.remat_sharding.kiwi.full import solve_kiwi_full
+from jettison.solvers.remat_sharding.kiwi.full import FULL, solve_kiwi_full
 from jettison.solvers.remat_sharding.kiwi.reduced import solve_kiwi_reduced
+from jettison.solvers.remat_sharding.kiwi.search import KIWI
+from jettison.solvers.remat_sharding.strategies_of_computations import FIXED
 
 METHODS: tuple[Method[RematSharding], ...] = (
     Method(
@@ -34,7 +36,7 @@ METHODS: tuple[Method[RematSharding], ...] = (
         Promise.EXACT_REDUCED,
         "KIWI, Section 3.2; compact linearisation",
         "the best plan under KIWI's three simplifications; hundreds of operators",
-        solve=solve_kiwi_reduced,
+        solve=Tuned(solve_kiwi_reduced, KIWI),
         baselines=(
             "alpa",
             "alpa-checkpoint-dots",
@@ -47,7 +49,7 @@ METHODS: tuple[Method[RematSharding], ...] = (
         Promise.EXACT_STAGED,
         "KIWI, Section 3.1 and Appendix 7.1",
         "Checkmate's stages with strategies in one ILP; about a dozen operators",
-        solve=solve_kiwi_full,
+        solve=Tuned(solve_kiwi_full, FULL),
         baselines=(
             "alpa",
             "alpa-checkpoint-dots",
@@ -60,27 +62,27 @@ METHODS: tuple[Method[RematSharding], ...] = (
         Promise.HEURISTIC,
         "Alpa: Zheng et al., OSDI 2022",
         "the fastest strategies that fit with every operator computed once",
-        solve=solve_alpa,
+        solve=Tuned(solve_alpa, FIXED),
     ),
     Method(
         "alpa-checkpoint-dots",
         Promise.HEURISTIC,
         "KIWI, Section 4.1; JAX's checkpoint policies",
         "all but products of matrices computed again, then the fastest strategies",
-        solve=solve_checkpoint_dots_alpa,
+        solve=Tuned(solve_checkpoint_dots_alpa, FIXED),
     ),
     Method(
         "alpa-selective",
         Promise.HEURISTIC,
         "KIWI, Section 4.1; Megatron: Korthikanti et al., 2022",
         "the inside of attention computed again, then the fastest strategies",
-        solve=solve_selective_alpa,
+        solve=Tuned(solve_selective_alpa, FIXED),
     ),
     Method(
         "alpa-recompute-all",
         Promise.HEURISTIC,
         "folklore",
         "every forward operator computed again, then the fastest strategies",
-        solve=solve_recompute_all_alpa,
+        solve=Tuned(solve_recompute_all_alpa, FIXED),
     ),
 )

@@ -17,15 +17,32 @@ from jettison.schedules.remat_sharding.schedule import ShardedSchedule, operatio
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.params import Params
 from jettison.solvers.core.status import Termination
 from jettison.solvers.core.work import Budget
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_of_a_method import highs_options
+from jettison.solvers.remat_graph.cuts.stage_excess import worst_of_neighbours
 from jettison.solvers.remat_sharding.sizes_that_matter import with_sizes_that_matter
 
-_NEW_ROWS = 4
-# Computations this close to a worse one get no row as well.
-_REACH = 3
+
+@dataclass(frozen=True, kw_only=True)
+class FixedParams(Params):
+    """Parameters of the search for strategies of fixed computations.
+
+    Attributes
+    ----------
+    new_rows
+        Most rows of memory that a round adds.
+    reach
+        Computations so close to one that exceeds the memory more get no row as well.
+    """
+
+    new_rows: int = 4
+    reach: int = 3
+
+
+FIXED = FixedParams()
 
 
 @dataclass(frozen=True)
@@ -48,7 +65,11 @@ class StrategiesFound:
 
 
 def strategies_of_computations(
-    problem: RematSharding, computations: Sequence[int], options: SolveOptions, clock: Clock
+    problem: RematSharding,
+    computations: Sequence[int],
+    options: SolveOptions,
+    clock: Clock,
+    params: FixedParams = FIXED,
 ) -> StrategiesFound:
     """Find the fastest strategies for a sequence of computations, to the gap of the options.
 
@@ -58,7 +79,7 @@ def strategies_of_computations(
         The instance and its memory.
     computations
         As `ShardedSchedule.from_computations` takes them.
-    options, clock
+    options, clock, params
         Of the method.
 
     Raises
@@ -87,7 +108,8 @@ def strategies_of_computations(
         excess = _excess(problem, plan)
         if not excess:
             return StrategiesFound(plan, solution.termination, models)
-        new = _peaks(excess, looked_at)[:_NEW_ROWS]
+        above = {place: size for place, size in excess.items() if place not in looked_at}
+        new = worst_of_neighbours(above, params.reach)[: params.new_rows]
         if not new:
             # The solver's tolerance lets a row be exceeded.
             return StrategiesFound(None, Termination.ERROR, models)
@@ -106,19 +128,3 @@ def _excess(problem: RematSharding, plan: ShardedSchedule) -> dict[int, int]:
     above = {place: step.during_bytes for place, step in enumerate(computing)}
     limit = problem.memory_bytes
     return {place: size - limit for place, size in above.items() if size > limit}
-
-
-def _peaks(excess: dict[int, int], known: frozenset[int]) -> list[int]:
-    """Return the computations whose excess is a local maximum, the worst first."""
-    new = {place: above for place, above in excess.items() if place not in known}
-    return sorted(
-        (
-            place
-            for place, above in new.items()
-            if all(
-                (new.get(other, 0), -other) <= (above, -place)
-                for other in range(place - _REACH, place + _REACH + 1)
-            )
-        ),
-        key=lambda place: (-new[place], place),
-    )

@@ -19,12 +19,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from jettison.certificates.integer_model import IntegerModel
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Infeasibility, SolveOptions
+from jettison.solvers.core.params import Params
 from jettison.solvers.proof.attempts import Attempted, best_certificate
 from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.proof.prove import Rounding
@@ -44,8 +46,22 @@ _FORMULATIONS: Mapping[str, tuple[Formulation, ...]] = {
     "closed-form": (_COVER, _FLUID),
 }
 _OTHERWISE: tuple[Formulation, ...] = (_FLUID, _WHOLE, _MILP)
-# Above, the paper's model is too large for a proof.
-_MOST_LAYERS_OF_MILP = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightProofParams(Params):
+    """Parameters of the certificates for weight offloading.
+
+    Attributes
+    ----------
+    most_layers_of_milp
+        Layers up to which the paper's model is tried; above, it is too large for a proof.
+    """
+
+    most_layers_of_milp: int = 60
+
+
+WEIGHT_PROOF = WeightProofParams()
 
 
 def certify_weight_offload(
@@ -53,6 +69,7 @@ def certify_weight_offload(
     bounds: Sequence[Bound],
     infeasibility: Infeasibility | None,
     options: SolveOptions,
+    params: WeightProofParams = WEIGHT_PROOF,
 ) -> Certificate | None:
     """Certify the largest bound, or as much of it as can be proved; or that nothing fits."""
     clock = Clock(options.time_limit_s)
@@ -65,7 +82,7 @@ def certify_weight_offload(
         # Any model proves it; this one is the smallest.
         return best_certificate([_attempted(problem, _FLUID)], largest.time_ns, clock)
     forms = _FORMULATIONS.get(largest.method, _OTHERWISE)
-    if len(problem.instance) > _MOST_LAYERS_OF_MILP:
+    if len(problem.instance) > params.most_layers_of_milp:
         forms = tuple(form for form in forms if form is not _MILP)
     return best_certificate([_attempted(problem, form) for form in forms], largest.time_ns, clock)
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
-from jettison.solvers.core.baselines_first import schedules_of_baselines
+from jettison.solvers.core.baselines_first import BaselineParams, schedules_of_baselines
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
@@ -35,7 +35,7 @@ from jettison.solvers.weight_offload.scheduler import Discount, WeightScheduler
 
 
 @dataclass(frozen=True, kw_only=True)
-class WeightSearchParams(StartParams, RelaxationParams):
+class WeightSearchParams(StartParams, RelaxationParams, BaselineParams):
     """Parameters of local-search: its limits, and the time for a bound.
 
     Attributes
@@ -136,7 +136,7 @@ class WeightSearch:
         # The quick baselines have been tried above. The slowest one, which solves models, runs when
         # the changes bring no more gain.
         for schedule in schedules_of_baselines(
-            self._problem, "local-search", self._options, self._clock
+            self._problem, "local-search", self._options, self._clock, self._params
         ):
             assert isinstance(schedule, CyclicSchedule)
             incumbent.offer(schedule)

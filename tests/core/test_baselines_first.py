@@ -17,7 +17,7 @@ from jettison.instances.generators.strategy_graphs import StrategyGraphs
 from jettison.remat_chain import Stage
 from jettison.remat_offload import Transfers
 from jettison.remat_sharding import ShardedSchedule
-from jettison.solvers.core.baselines_first import schedules_of_baselines
+from jettison.solvers.core.baselines_first import BASELINES, schedules_of_baselines
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.method import Promise
 from jettison.solvers.core.outcome import Outcome, SolveOptions
@@ -191,7 +191,7 @@ def test_ctrl_c_in_a_baseline_ends_the_others_after_its_schedule() -> None:
     stored = find_method(problem.problem, "store-all").run(problem, OPTIONS).schedule
     stopped = Outcome(termination=Termination.INTERRUPTED, schedule=stored)
     with patch("jettison.solvers.remat_offload.baselines.Outcome", return_value=stopped):
-        schedules = schedules_of_baselines(problem, "pofo", OPTIONS, Clock(None))
+        schedules = schedules_of_baselines(problem, "pofo", OPTIONS, Clock(None), BASELINES)
         assert next(schedules) == stored
         with pytest.raises(KeyboardInterrupt):
             next(schedules)
@@ -199,4 +199,4 @@ def test_ctrl_c_in_a_baseline_ends_the_others_after_its_schedule() -> None:
 
 def test_without_time_no_baseline_is_asked() -> None:
     problem = RematOffloadChain(UNEVEN, UNEVEN.store_all_peak_bytes, 10**9)
-    assert not list(schedules_of_baselines(problem, "pofo", OPTIONS, Clock(0)))
+    assert not list(schedules_of_baselines(problem, "pofo", OPTIONS, Clock(0), BASELINES))

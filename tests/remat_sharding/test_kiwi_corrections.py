@@ -11,7 +11,6 @@ import pytest
 
 from jettison import InputError, RematSharding, ShardedGraph
 from jettison.formulations.milp.from_pyomo import from_pyomo
-from jettison.formulations.remat_sharding.kiwi import reduced as kiwi_reduced
 from jettison.formulations.remat_sharding.kiwi.compact import KiwiReducedCompact
 from jettison.formulations.remat_sharding.kiwi.full import KiwiFull
 from jettison.formulations.remat_sharding.kiwi.products import Linearised
@@ -265,11 +264,11 @@ def test_the_recomputed_set_is_independent_in_the_reduced_problem_only() -> None
     assert full(sharded, 11) == 8
 
 
-def test_times_are_told_apart_by_at_most_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_times_are_told_apart_by_at_most_one() -> None:
     # With 3/2 a value that is freed at 3 is freed neither at 2, nor earlier, nor later than that.
     assert reduced(WAITING, 9) == 5
-    monkeypatch.setattr(kiwi_reduced, "_DELTA", 1.5)
-    assert reduced(WAITING, 9) is None
+    apart = KiwiReduced(Linearised(), delta=1.5)
+    assert _optimum(apart.build(RematSharding(WAITING, 9))) is None
 
 
 def test_an_input_of_a_recomputation_waits_for_it() -> None:

@@ -9,7 +9,7 @@ from tests.remat_sharding.tiny_sharded import TWO_LAYERS, strategies_of
 
 
 def test_parameters_and_inputs_take_longer_than_some_steps() -> None:
-    priced = priced_graph(TWO_LAYERS, TWO_LAYERS.fastest)
+    priced = priced_graph(TWO_LAYERS, TWO_LAYERS.fastest, 8)
     # The step takes 25 ns; x, w1 and w2 take 8 times that and nothing before.
     assert [node.duration_ns for node in priced.graph.nodes[:3]] == [200, 200, 200]
     assert priced.extra_ns == 600
@@ -26,6 +26,6 @@ def test_the_longest_steps_that_are_allowed_have_a_price_as_well() -> None:
         )
         for place in range(8)
     )
-    priced = priced_graph(ShardedGraph("long", operators), (0,) * 8)
+    priced = priced_graph(ShardedGraph("long", operators), (0,) * 8, 8)
     assert priced.graph.base_time_ns * 8 < 2**60
     assert all(node.duration_ns > longest_ns for node in priced.graph.nodes[:4])

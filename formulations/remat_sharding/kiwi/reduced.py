@@ -98,8 +98,6 @@ from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.schedules.remat_sharding.reduced_recomputation import ReducedRecomputation
 from jettison.schedules.remat_sharding.schedule import ShardedSchedule
 
-_DELTA = 0.5
-
 
 @dataclass(frozen=True)
 class KiwiReducedModel(KiwiModel):
@@ -115,7 +113,15 @@ class KiwiReducedModel(KiwiModel):
 
 @dataclass(frozen=True)
 class KiwiReduced(KiwiForm):
-    """KIWI's reduced problem; the model is in the docstring of this module."""
+    r"""KIWI's reduced problem; the model is in the docstring of this module.
+
+    Attributes
+    ----------
+    delta
+        The :math:`\delta` of (29), above 0 and at most 1.
+    """
+
+    delta: float = 0.5
 
     def build(self, problem: RematSharding) -> KiwiReducedModel:
         """Build the model.
@@ -133,8 +139,9 @@ class _Writer(KiwiRows):
 
     name = "kiwi_reduced"
 
-    def __init__(self, form: KiwiForm, problem: RematSharding) -> None:
+    def __init__(self, form: KiwiReduced, problem: RematSharding) -> None:
         super().__init__(form, problem)
+        self.delta = form.delta
         self.moments = ReducedRecomputation(problem.instance)
         self._set_constants()
         self._add_columns()
@@ -227,7 +234,7 @@ class _Writer(KiwiRows):
         pyo, concrete = self.pyo, self.concrete
         h, hz, m = concrete.h, concrete.hz, concrete.m
         F, Fplus, Fminus = concrete.F, concrete.Fplus, concrete.Fminus
-        live, H, most = self.live, self.H, self.count
+        live, H, most, delta = self.live, self.H, self.count, self.delta
         others = [(i, j) for i in self.D for j in self.deciding[i] if j != i]
         concrete.eq24 = pyo.Constraint(
             self.D, rule=lambda _, i: sum(hz[i, j] for j in self.deciding[i]) == 1
@@ -244,12 +251,12 @@ class _Writer(KiwiRows):
         times = [(i, t) for i in self.D for t in range(self.count)]
         concrete.eq29low = pyo.Constraint(
             times,
-            rule=lambda _, i, t: (t + 1) * F[i, t] + (t + 1 + _DELTA) * Fplus[i, t] <= h[i],
+            rule=lambda _, i, t: (t + 1) * F[i, t] + (t + 1 + delta) * Fplus[i, t] <= h[i],
         )
         concrete.eq29high = pyo.Constraint(
             times,
             rule=lambda _, i, t: (
-                h[i] <= (t + 1 - _DELTA) * Fminus[i, t] + (t + 1) * F[i, t] + most * Fplus[i, t]
+                h[i] <= (t + 1 - delta) * Fminus[i, t] + (t + 1) * F[i, t] + most * Fplus[i, t]
             ),
         )
         concrete.eq30 = pyo.Constraint(

@@ -19,14 +19,13 @@ from jettison.solvers.proof.attempts import Attempted, best_certificate
 from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.proof.statement import Statement
 from jettison.solvers.remat_chain.cut_bound import CUT_BOUND, ChainCuts
+from jettison.solvers.remat_chain.proof.program_steps import PROGRAM_PROOF, ProgramProofParams
 from jettison.solvers.remat_chain.proof.programs import (
     PROGRAMS,
     certify_none_fits,
     certify_program,
 )
 
-# Share of the time for the program; the cut needs little.
-_PROGRAM_SHARE = 0.9
 _WIDEST_FIRST = sorted(
     PROGRAMS, key=lambda valid_for: sum(map(valid_for.covers, ScheduleClass)), reverse=True
 )
@@ -37,6 +36,7 @@ def certify_chain(
     bounds: Sequence[Bound],
     infeasibility: Infeasibility | None,
     options: SolveOptions,
+    params: ProgramProofParams = PROGRAM_PROOF,
 ) -> Certificate | None:
     """Certify the largest of the bounds, or the best that can be certified below it.
 
@@ -45,15 +45,20 @@ def certify_chain(
     """
     clock = Clock(options.time_limit_s)
     if infeasibility is not None:
-        return certify_cut(problem, None, clock) or _none_fits(problem, infeasibility, clock)
-    persistent = _program(problem, bounds, Clock(clock.left_s * _PROGRAM_SHARE))
+        return certify_cut(problem, None, clock) or _none_fits(
+            problem, infeasibility, clock, params
+        )
+    share = Clock(clock.left_s * params.share_of_program)
+    persistent = _program(problem, bounds, share, params)
     known_ns = [bound.time_ns for bound in bounds if bound.valid_for is ScheduleClass.ALL]
     cut = certify_cut(problem, max(known_ns), clock) if known_ns else None
     found = [certificate for certificate in (cut, persistent) if certificate is not None]
     return max(found, key=lambda certificate: certificate.time_ns or 0, default=None)
 
 
-def _program(problem: RematChain, bounds: Sequence[Bound], clock: Clock) -> Certificate | None:
+def _program(
+    problem: RematChain, bounds: Sequence[Bound], clock: Clock, params: ProgramProofParams
+) -> Certificate | None:
     """Certify the largest bound of a dynamic program; of equal ones, that for more schedules."""
 
     def largest_ns(valid_for: ScheduleClass) -> int:
@@ -61,19 +66,19 @@ def _program(problem: RematChain, bounds: Sequence[Bound], clock: Clock) -> Cert
         return max(known, default=0)
 
     for valid_for in sorted(_WIDEST_FIRST, key=largest_ns, reverse=True):
-        certificate = certify_program(problem, valid_for, bounds, clock)
+        certificate = certify_program(problem, valid_for, bounds, clock, params)
         if certificate is not None:
             return certificate
     return None
 
 
 def _none_fits(
-    problem: RematChain, infeasibility: Infeasibility, clock: Clock
+    problem: RematChain, infeasibility: Infeasibility, clock: Clock, params: ProgramProofParams
 ) -> Certificate | None:
     """Certify that no schedule fits, for the widest class of schedules that is proved empty."""
     for valid_for in _WIDEST_FIRST:
         if infeasibility.valid_for.covers(valid_for):
-            certificate = certify_none_fits(problem, valid_for, clock)
+            certificate = certify_none_fits(problem, valid_for, clock, params)
             if certificate is not None:
                 return certificate
     return None

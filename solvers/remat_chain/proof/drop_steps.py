@@ -11,7 +11,12 @@ from typing import ClassVar
 from jettison.instances.remat_chain.chain import Chain
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.remat_chain.drop_needs import DropNeeds
-from jettison.solvers.remat_chain.proof.program_steps import Beginning, Key, ProgramSteps
+from jettison.solvers.remat_chain.proof.program_steps import (
+    Beginning,
+    Key,
+    ProgramProofParams,
+    ProgramSteps,
+)
 
 
 class DropSteps(ProgramSteps):
@@ -21,11 +26,18 @@ class DropSteps(ProgramSteps):
     # Dropping the input of the last stage leads to the same sub-chain with that stage saved.
     order: ClassVar[tuple[int, ...]] = (3, 2, 1, 0)
 
-    def __init__(self, chain: Chain, memory_bytes: int, extra_ns: int | None, clock: Clock) -> None:
+    def __init__(
+        self,
+        chain: Chain,
+        memory_bytes: int,
+        extra_ns: int | None,
+        clock: Clock,
+        params: ProgramProofParams,
+    ) -> None:
         needs = DropNeeds(chain)
         self._inputs, self._saved = needs.input_bytes.tolist(), needs.saved_bytes.tolist()
         self._saving, self._passing = needs.forward_all.tolist(), needs.forward_none.tolist()
-        super().__init__(chain, memory_bytes, extra_ns, clock)
+        super().__init__(chain, memory_bytes, extra_ns, clock, params)
 
     def _beginnings(self, key: Key) -> Iterator[Beginning]:
         table, s, t = key

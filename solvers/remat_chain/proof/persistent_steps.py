@@ -11,7 +11,12 @@ from typing import ClassVar
 from jettison.instances.remat_chain.chain import Chain
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.remat_chain.needs import ChainNeeds
-from jettison.solvers.remat_chain.proof.program_steps import Beginning, Key, ProgramSteps
+from jettison.solvers.remat_chain.proof.program_steps import (
+    Beginning,
+    Key,
+    ProgramProofParams,
+    ProgramSteps,
+)
 
 
 class PersistentSteps(ProgramSteps):
@@ -20,11 +25,18 @@ class PersistentSteps(ProgramSteps):
     tables: ClassVar[tuple[str, ...]] = ("p",)
     order: ClassVar[tuple[int, ...]] = (0,)
 
-    def __init__(self, chain: Chain, memory_bytes: int, extra_ns: int | None, clock: Clock) -> None:
+    def __init__(
+        self,
+        chain: Chain,
+        memory_bytes: int,
+        extra_ns: int | None,
+        clock: Clock,
+        params: ProgramProofParams,
+    ) -> None:
         needs = ChainNeeds(chain)
         self._inputs, self._saved = needs.input_bytes.tolist(), needs.saved_bytes.tolist()
         self._saving, self._passing = needs.forward_all.tolist(), needs.forward_none.tolist()
-        super().__init__(chain, memory_bytes, extra_ns, clock)
+        super().__init__(chain, memory_bytes, extra_ns, clock, params)
 
     def _beginnings(self, key: Key) -> Iterator[Beginning]:
         _, s, t = key

@@ -32,13 +32,31 @@ from numpy.typing import NDArray
 
 from jettison.instances.remat_chain.chain import Chain
 from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.params import Params
 
-# Limit on the corners of all step functions together, 16 bytes each.
-MOST_CORNERS = 10_000_000
 # Above every cost that counts, and small enough that three of them can be added.
 _NEVER = 2**60
 
 Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramProofParams(Params):
+    """Parameters of the certificates of the persistent programs.
+
+    Attributes
+    ----------
+    share_of_program
+        Share of the time for the program; the cut beside it needs little.
+    most_corners
+        Most corners of all step functions together, 16 bytes each.
+    """
+
+    share_of_program: float = 0.9
+    most_corners: int = 10_000_000
+
+
+PROGRAM_PROOF = ProgramProofParams()
 
 
 class Key(NamedTuple):
@@ -104,6 +122,8 @@ class ProgramSteps(ABC):
         fits.
     clock
         The time limit.
+    params
+        The limit on corners.
 
     Attributes
     ----------
@@ -121,7 +141,14 @@ class ProgramSteps(ABC):
     tables: ClassVar[tuple[str, ...]]
     order: ClassVar[tuple[int, ...]]
 
-    def __init__(self, chain: Chain, memory_bytes: int, extra_ns: int | None, clock: Clock) -> None:
+    def __init__(
+        self,
+        chain: Chain,
+        memory_bytes: int,
+        extra_ns: int | None,
+        clock: Clock,
+        params: ProgramProofParams,
+    ) -> None:
         self._count = len(chain)
         self._memory = memory_bytes - chain.input_bytes
         # "Nothing fits" is proved as a cost of at least 1 where all durations are 0.
@@ -129,6 +156,7 @@ class ProgramSteps(ABC):
         durations = [0 if extra_ns is None else stage.forward_ns for stage in chain]
         self._before_ns: list[int] = [0, *np.cumsum(np.array(durations, dtype=object)).tolist()]
         self._clock = clock
+        self._params = params
         self._corners = 0
         self._root = Key(0, 0, self._count - 1)
         self._functions: dict[Key, StepFunction] = {}
@@ -280,5 +308,5 @@ class ProgramSteps(ABC):
                     rest -= share
 
     def _check_time(self) -> None:
-        if self._clock.left_s <= 0 or self._corners > MOST_CORNERS:
+        if self._clock.left_s <= 0 or self._corners > self._params.most_corners:
             raise TimeoutError

@@ -15,7 +15,11 @@ from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.proof.statement import Statement
 from jettison.solvers.remat_chain.proof.drop_steps import DropSteps
 from jettison.solvers.remat_chain.proof.persistent_steps import PersistentSteps
-from jettison.solvers.remat_chain.proof.program_steps import ProgramSteps
+from jettison.solvers.remat_chain.proof.program_steps import (
+    PROGRAM_PROOF,
+    ProgramProofParams,
+    ProgramSteps,
+)
 
 # For each class of schedules, the name of its program and the class that finds the steps.
 PROGRAMS: Mapping[ScheduleClass, tuple[str, type[ProgramSteps]]] = MappingProxyType(
@@ -27,7 +31,11 @@ PROGRAMS: Mapping[ScheduleClass, tuple[str, type[ProgramSteps]]] = MappingProxyT
 
 
 def certify_program(
-    problem: RematChain, valid_for: ScheduleClass, bounds: Sequence[Bound], clock: Clock
+    problem: RematChain,
+    valid_for: ScheduleClass,
+    bounds: Sequence[Bound],
+    clock: Clock,
+    params: ProgramProofParams = PROGRAM_PROOF,
 ) -> Certificate | None:
     """Certify the largest bound for a class of schedules; None if no bound is for it alone.
 
@@ -42,7 +50,7 @@ def certify_program(
     with Ending():
         while True:
             try:
-                steps = _steps(problem, valid_for, extra_ns, Clock(clock.left_s / 2))
+                steps = _steps(problem, valid_for, extra_ns, Clock(clock.left_s / 2), params)
                 if steps.is_true:
                     return _certificate(problem, valid_for, base_ns + extra_ns, steps)
                 extra_ns = steps.cost
@@ -53,20 +61,27 @@ def certify_program(
 
 
 def certify_none_fits(
-    problem: RematChain, valid_for: ScheduleClass, clock: Clock
+    problem: RematChain,
+    valid_for: ScheduleClass,
+    clock: Clock,
+    params: ProgramProofParams = PROGRAM_PROOF,
 ) -> Certificate | None:
     """Certify that no schedule of a class fits; None if one does, or the time is up."""
     with Ending():
-        steps = _steps(problem, valid_for, None, clock)
+        steps = _steps(problem, valid_for, None, clock, params)
         return _certificate(problem, valid_for, None, steps) if steps.is_true else None
     return None
 
 
 def _steps(
-    problem: RematChain, valid_for: ScheduleClass, extra_ns: int | None, clock: Clock
+    problem: RematChain,
+    valid_for: ScheduleClass,
+    extra_ns: int | None,
+    clock: Clock,
+    params: ProgramProofParams,
 ) -> ProgramSteps:
     _, steps = PROGRAMS[valid_for]
-    return steps(problem.instance, problem.memory_bytes, extra_ns, clock)
+    return steps(problem.instance, problem.memory_bytes, extra_ns, clock, params)
 
 
 def _certificate(

@@ -59,7 +59,8 @@ from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
 from jettison.solvers.core.search import Incumbent, Rounds, search_in_rounds
 from jettison.solvers.core.status import Termination
-from jettison.solvers.core.work import WorkShare
+from jettison.solvers.core.work import ShareParams, WorkShare
+from jettison.solvers.milp.highs_in_time import ChildParams
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.milp.tolerance import BELOW_TOLERANCE
 from jettison.solvers.remat_graph.annealing.beside_models import BesideParams, GraphAnnealing
@@ -67,7 +68,7 @@ from jettison.solvers.remat_graph.baselines.fallbacks import BaselineStarts
 from jettison.solvers.remat_graph.cuts.bounds import ModelBounds
 from jettison.solvers.remat_graph.cuts.eviction_cost import eviction_costs
 from jettison.solvers.remat_graph.cuts.model_runs import GraphModelRuns, KnownPoint, without_a_point
-from jettison.solvers.remat_graph.cuts.rows import CutRows
+from jettison.solvers.remat_graph.cuts.rows import CutRows, RowParams
 from jettison.solvers.remat_graph.cuts.stage_excess import StageExcess
 from jettison.solvers.remat_graph.least_memory import LeastMemoryParams, with_least_staged_memory
 from jettison.solvers.remat_graph.memory_floor import memory_for_everything, too_little_memory
@@ -75,7 +76,7 @@ from jettison.solvers.remat_graph.presolve.presolved import fixings_of, presolve
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExactParams(LeastMemoryParams, BesideParams):
+class ExactParams(LeastMemoryParams, BesideParams, RowParams, ShareParams, ChildParams):
     """Parameters of the search by cuts.
 
     Attributes
@@ -84,29 +85,16 @@ class ExactParams(LeastMemoryParams, BesideParams):
         Stages whose relaxations are solved before the first model with its integers.
     most_columns
         Columns R and S of the largest model that is built.
-    new_cuts, new_slots
-        Most cuts and slots that a round adds.
-    least_moves
-        Work that every run of HiGHS may do, in moves of annealing that take as long.
-    times_all
-        Work that a run of HiGHS may do, as a multiple of the work of all runs before it.
     beside
         Work of HiGHS, in moves of annealing that take as long, for each move made beside it.
     moves_per_baseline
         Moves of annealing, for each node, before the next baseline runs.
-    columns_for_a_child
-        Columns of a model above which it is solved in a process of its own.
     """
 
     stages_looked_at: int = 4
     most_columns: int = 100_000
-    new_cuts: int = 2
-    new_slots: int = 8
-    least_moves: int = 4_000_000
-    times_all: int = 5
     beside: int = 2
     moves_per_baseline: int = 200
-    columns_for_a_child: int = 2_000
 
 
 EXACT = ExactParams()
@@ -230,7 +218,7 @@ class CutRounds(Rounds[WindowedModel]):
         costs = eviction_costs(self._problem.instance, self._problem.memory_bytes)
         self._ns_per_byte = {stage: cost.ns_per_byte for stage, cost in costs.items()}
         self._dearest = sorted(costs, key=lambda stage: (-costs[stage].cost_ns, stage))
-        self._rows = CutRows(new_cuts=params.new_cuts, new_slots=params.new_slots)
+        self._rows = CutRows(params=params)
         self._row_duals: Floats | None = None
         self.beside: Callable[[int], None] = lambda moves: None
         self.infeasibility: Infeasibility | None = None

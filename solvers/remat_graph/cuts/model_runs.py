@@ -20,7 +20,7 @@ from jettison.solvers.core.status import Termination
 from jettison.solvers.core.work import Budget, WorkShare
 from jettison.solvers.milp.exact_dual_bound import exact_dual_bound
 from jettison.solvers.milp.highs import solve_model
-from jettison.solvers.milp.highs_in_time import COLUMNS_FOR_A_CHILD, solve_in_time
+from jettison.solvers.milp.highs_in_time import CHILD, solve_in_time
 from jettison.solvers.milp.highs_of_a_method import highs_options
 from jettison.solvers.milp.highs_options import HighsOptions, IntegerSearch
 from jettison.solvers.milp.reduced_cost_fixing import tightened_by_reduced_costs
@@ -70,7 +70,7 @@ class GraphModelRuns:
         worked since the last call. The bound and the end of a run depend on the work done and on
         the results of these calls; on a clock only where its time is up.
     columns_for_a_child
-        As in `solve_in_time`.
+        As in `ChildParams`.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class GraphModelRuns:
         clock: Clock,
         share: WorkShare | Budget,
         beside: Callable[[int], None] = lambda moves: None,
-        columns_for_a_child: int = COLUMNS_FOR_A_CHILD,
+        columns_for_a_child: int = CHILD.columns_for_a_child,
     ) -> None:
         self._incumbent = incumbent
         self._bounds = bounds

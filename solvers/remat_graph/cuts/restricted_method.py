@@ -33,40 +33,29 @@ from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, SolveOptions
-from jettison.solvers.core.params import Params
 from jettison.solvers.core.search import Incumbent, Rounds, search_in_rounds
 from jettison.solvers.core.status import Termination
-from jettison.solvers.core.work import WorkShare
+from jettison.solvers.core.work import ShareParams, WorkShare
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_of_a_method import highs_options
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.milp.solution import Progress as ModelProgress
-from jettison.solvers.remat_graph.cuts.rows import CutRows
+from jettison.solvers.remat_graph.cuts.rows import CutRows, RowParams
 from jettison.solvers.remat_graph.cuts.stage_excess import StageExcess
 from jettison.solvers.remat_graph.memory_floor import memory_for_everything, too_little_memory
 
 
 @dataclass(frozen=True, kw_only=True)
-class RestrictedParams(Params):
+class RestrictedParams(RowParams, ShareParams):
     """Parameters of the restricted search.
 
     Attributes
     ----------
     most_columns
         Columns R and S of the largest model that is built.
-    new_cuts, new_slots
-        Most cuts and slots that a round adds.
-    least_moves
-        Work that every run of HiGHS may do, in moves of annealing that take as long.
-    times_all
-        Work that a run of HiGHS may do, as a multiple of the work of all runs before it.
     """
 
     most_columns: int = 50_000
-    new_cuts: int = 2
-    new_slots: int = 8
-    least_moves: int = 4_000_000
-    times_all: int = 5
 
 
 RESTRICTED = RestrictedParams()
@@ -131,8 +120,7 @@ class RestrictedRounds(Rounds[WindowedModel]):
         self._rows = CutRows(
             cuts={stages[0]},
             valid_for=ScheduleClass.STAGED,
-            new_cuts=params.new_cuts,
-            new_slots=params.new_slots,
+            params=params,
         )
         if any(node.keep for node in graph.nodes):
             # Staged schedules compute nothing after the last node, so no window may follow it.

@@ -6,7 +6,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers.core.params import Params
 from jettison.solvers.remat_graph.cuts.stage_excess import Slot, StageExcess, cuts_beside
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowParams(Params):
+    """Parameters of the cuts and slots that rounds of models add.
+
+    Attributes
+    ----------
+    new_cuts, new_slots
+        Most cuts and slots that a round adds.
+    reach
+        Stages so close to one that exceeds the memory more do not become cuts as well.
+    """
+
+    new_cuts: int = 2
+    new_slots: int = 8
+    reach: int = 3
+
+
+ROWS = RowParams()
 
 
 @dataclass
@@ -19,19 +40,19 @@ class CutRows:
         As `WindowedFrontier` takes them, in any order.
     valid_for
         The class of schedules of the model.
-    new_cuts, new_slots
-        Most cuts and slots that are added at a time.
+    params
+        How many are added at a time.
     """
 
     cuts: set[int] = field(default_factory=set)
     slots: set[Slot] = field(default_factory=set)
     valid_for: ScheduleClass = ScheduleClass.IN_ORDER
-    new_cuts: int = 2
-    new_slots: int = 8
+    params: RowParams = ROWS
 
     def add_cuts(self, excess: StageExcess, ns_per_byte: Mapping[int, float]) -> bool:
         """Add cuts at stages where a schedule exceeds the memory; tell if there are new ones."""
-        new_cuts = excess.new_cuts(self.cuts, self.new_cuts, ns_per_byte)
+        params = self.params
+        new_cuts = excess.new_cuts(self.cuts, params.new_cuts, params.reach, ns_per_byte)
         self.cuts.update(new_cuts)
         return bool(new_cuts)
 
@@ -49,7 +70,7 @@ class CutRows:
             The last node of a graph with kept values, after which staged schedules compute nothing;
             None without kept values.
         """
-        new_slots = excess.new_slots(self.slots, self.new_slots)
+        new_slots = excess.new_slots(self.slots, self.params.new_slots)
         if not new_slots and self.valid_for is ScheduleClass.STAGED:
             return False
         self.valid_for = ScheduleClass.STAGED

@@ -9,13 +9,22 @@ from jettison.schedules.remat_graph.schedule import GraphOperationKind, GraphSch
 
 Slot = tuple[int, int]
 
-# Stages this close to a worse one do not become cuts as well.
-_REACH = 3
-
 
 def cuts_beside(slots: Collection[Slot]) -> set[int]:
     """Return the cuts on both sides of the stages of slots."""
     return {cut for stage, _ in slots for cut in (stage - 1, stage)}
+
+
+def worst_of_neighbours(excess: Mapping[int, float], reach: int) -> list[int]:
+    """Return the places whose excess is the largest within `reach` places, the worst first."""
+    return [
+        place
+        for place in sorted(excess, key=lambda place: (-excess[place], place))
+        if all(
+            other not in excess or (excess[other], -other) <= (excess[place], -place)
+            for other in range(place - reach, place + reach + 1)
+        )
+    ]
 
 
 class StageExcess:
@@ -74,7 +83,11 @@ class StageExcess:
         return sorted(slots, key=lambda slot: (-self.again_bytes[slot], slot))
 
     def new_cuts(
-        self, cuts: Collection[int], count: int, ns_per_byte: Mapping[int, float] | None = None
+        self,
+        cuts: Collection[int],
+        count: int,
+        reach: int,
+        ns_per_byte: Mapping[int, float] | None = None,
     ) -> list[int]:
         """Return up to `count` cuts to add, of stages whose first computation exceeds the limit.
 
@@ -87,6 +100,8 @@ class StageExcess:
             The cuts that exist.
         count
             Most cuts to add.
+        reach
+            Stages so close to a worse one do not become cuts as well.
         ns_per_byte
             Cost of a byte at a stage (`StageCost`); a stage without one has the mean cost. By
             default every byte counts the same.
@@ -98,15 +113,7 @@ class StageExcess:
             for node, above in self.first_bytes.items()
             if node not in cuts
         }
-        peaks = [
-            node
-            for node in sorted(excess, key=lambda node: (-excess[node], node))
-            if all(
-                other not in excess or (excess[other], -other) <= (excess[node], -node)
-                for other in range(node - _REACH, node + _REACH + 1)
-            )
-        ]
-        return peaks[:count]
+        return worst_of_neighbours(excess, reach)[:count]
 
     def new_slots(self, slots: Collection[Slot], count: int) -> list[Slot]:
         """Return up to `count` slots to add, the worst first."""

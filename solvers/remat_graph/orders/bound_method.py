@@ -46,10 +46,10 @@ from jettison.solvers.core.bound import exact_bound
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on, run_to_its_end
 from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
-from jettison.solvers.core.params import Params
 from jettison.solvers.core.search import Incumbent, Rounds, search_in_rounds
 from jettison.solvers.core.status import Termination
 from jettison.solvers.core.work import WorkShare, moves_of_a_limit
+from jettison.solvers.milp.highs_in_time import ChildParams
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.remat_graph.cuts.bounds import ModelBounds
 from jettison.solvers.remat_graph.cuts.model_runs import GraphModelRuns, without_a_point
@@ -60,7 +60,7 @@ METHOD = "any-order-bound"
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnyOrderParams(Params):
+class AnyOrderParams(ChildParams):
     """Parameters of the bound for any order.
 
     Attributes
@@ -71,24 +71,24 @@ class AnyOrderParams(Params):
         Share of the time limit, in the work of a usual machine, for these relaxations.
     milestones_solved
         Number of the best of these milestones that are solved with their integers.
+    reach
+        Nodes so close to one that exceeds the memory more get no milestone as well.
     new_milestones
         Most milestones that a round adds.
     first_moves
         Work of the first run of HiGHS, in moves of annealing that take as long.
     most_columns
         Columns of the largest model that is solved.
-    columns_for_a_child
-        Columns of a model above which it is solved in a process of its own.
     """
 
     nodes_looked_at: int = 16
     counts_looked_at: int = 2
     share_of_relaxations: float = 0.4
     milestones_solved: int = 3
+    reach: int = 3
     new_milestones: int = 2
     first_moves: int = 1_400_000
     most_columns: int = 100_000
-    columns_for_a_child: int = 2_000
 
 
 ANY_ORDER = AnyOrderParams()
@@ -244,7 +244,8 @@ class MilestoneRounds(Rounds[AnyOrderModel]):
             return milestones
         placed = dict(zip(plan.places, milestones, strict=True))
         beside = cuts_beside(excess.worst_slots()) - set(plan.places)
-        places = excess.new_cuts(plan.places, len(reordered.order)) or sorted(beside)
+        reach = self._params.reach
+        places = excess.new_cuts(plan.places, len(reordered.order), reach) or sorted(beside)
         for place in places:
             if len(placed) == len(milestones) + self._params.new_milestones:
                 break

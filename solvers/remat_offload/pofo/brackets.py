@@ -169,6 +169,7 @@ class PofoBrackets:
                 chain,
                 memory_bytes,
                 bytes_per_s,
+                slots=self._params.exact_slots,
                 recomputation=self._recomputation,
                 most_labels=level.labels,
                 most_bytes=self._params.most_table_bytes,

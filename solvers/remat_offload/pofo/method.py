@@ -23,7 +23,7 @@ from jettison.instances.core.link import Transfers
 from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_offload.schedule import OffloadSchedule
-from jettison.solvers.core.baselines_first import schedules_of_baselines
+from jettison.solvers.core.baselines_first import BaselineParams, schedules_of_baselines
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
@@ -72,7 +72,7 @@ def solve_pofo(
         incumbent.offer(offload_everything(problem.instance))
         yield from ()
 
-    baselines = _offer_baselines(incumbent, options, clock)
+    baselines = _offer_baselines(incumbent, options, clock, params)
     plans = _offers(incumbent, brackets, options, clock, baselines, params)
     # On a short chain the bound takes almost no time.
     offers = (bound(), plans) if brackets.is_solved_exactly else (baselines, bound(), plans)
@@ -149,9 +149,9 @@ def _offers(
 
 
 def _offer_baselines(
-    incumbent: OffloadIncumbent, options: SolveOptions, clock: Clock
+    incumbent: OffloadIncumbent, options: SolveOptions, clock: Clock, params: BaselineParams
 ) -> Iterator[None]:
-    for schedule in schedules_of_baselines(incumbent.problem, "pofo", options, clock):
+    for schedule in schedules_of_baselines(incumbent.problem, "pofo", options, clock, params):
         assert isinstance(schedule, OffloadSchedule)
         incumbent.offer(schedule)
         yield

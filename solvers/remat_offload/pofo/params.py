@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from jettison.solvers.core.baselines_first import BaselineParams
 from jettison.solvers.core.params import Params
 from jettison.solvers.remat_offload.cut_bound.cuts import OffloadCutParams
 
@@ -16,6 +17,8 @@ class PlanParams(Params):
     ----------
     most_stages_exact
         Longest chain that is solved without a grid, in about a second.
+    exact_slots
+        Slots of the bound on what a label leads to, where a chain is solved without a grid.
     exact_labels
         Labels for each stage at first, where a chain is solved without a grid.
     first_slots
@@ -48,6 +51,7 @@ class PlanParams(Params):
     """
 
     most_stages_exact: int = 30
+    exact_slots: int = 64
     exact_labels: int = 20_000
     first_slots: int = 50
     most_slots: int = 800
@@ -66,7 +70,7 @@ class PlanParams(Params):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PofoParams(PlanParams, OffloadCutParams):
+class PofoParams(PlanParams, OffloadCutParams, BaselineParams):
     """Parameters of pofo: those of its plans, and of the cut bound beside them.
 
     Attributes

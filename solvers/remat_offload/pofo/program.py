@@ -91,8 +91,6 @@ from jettison.solvers.remat_offload.pofo.params import PLANS
 NS_PER_S = 10**9
 # Beyond this, sums of times or of sizes might not fit the integers of the kernel.
 LARGEST_SUM = 2**59
-EXACT_SLOTS = 64
-EXACT_LABELS = 1_000_000
 
 
 class Recomputation(Enum):
@@ -181,14 +179,16 @@ def pofo_exact(
     memory_bytes: int,
     bytes_per_s: int,
     *,
+    slots: int = PLANS.exact_slots,
     recomputation: Recomputation = Recomputation.ALLOWED,
-    most_labels: int = EXACT_LABELS,
+    most_labels: int = PLANS.most_labels,
     most_bytes: int = PLANS.most_table_bytes,
     time_limit_s: float | None = None,
 ) -> PofoBracket:
     """Solve POFO exactly, with curves at all memory sizes that are reached; for short chains.
 
-    Parameters and errors are those of `pofo_bracket`. The bracket is closed unless `most_labels`
+    Parameters and errors are those of `pofo_bracket`; the slots are those of the bound on what a
+    label leads to, and change the work only. The bracket is closed unless `most_labels`
     is too small, or the numbers need more than 60 bits.
 
     Notes
@@ -196,7 +196,7 @@ def pofo_exact(
     No worst-case bound better than the number of reachable memory sizes is known.
     """
     return _solve(
-        chain, memory_bytes, bytes_per_s, EXACT_SLOTS, recomputation, most_labels, most_bytes,
+        chain, memory_bytes, bytes_per_s, slots, recomputation, most_labels, most_bytes,
         time_limit_s, is_exact=True,
     )  # fmt: skip
 

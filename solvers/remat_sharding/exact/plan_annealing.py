@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.instances.remat_sharding.problem import RematSharding
@@ -11,6 +12,20 @@ from jettison.schedules.remat_sharding.schedule import ShardedSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.remat_graph.annealing.beside_models import BesideParams, GraphAnnealing
 from jettison.solvers.remat_sharding.exact.priced_graph import priced_graph
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanAnnealingParams(BesideParams):
+    """Parameters of the annealing of a plan's recomputations.
+
+    Attributes
+    ----------
+    price
+        Duration of what must not be computed again, as a multiple of the time of the step.
+        Recomputation may make a step several times as long, and the price leaves room for that.
+    """
+
+    price: int = 8
 
 
 class ShardedAnnealing:
@@ -43,7 +58,7 @@ class ShardedAnnealing:
         seed: int,
         clock: Clock,
         offer: Callable[[ShardedSchedule], object],
-        params: BesideParams,
+        params: PlanAnnealingParams,
     ) -> None:
         self.plan: ShardedSchedule | None = None
         self.time_ns: int | None = None
@@ -80,7 +95,7 @@ class ShardedAnnealing:
         if self.time_ns is not None and self.time_ns <= floor_ns:
             return
         key = tuple(strategies)
-        priced = priced_graph(self._problem.instance, key)
+        priced = priced_graph(self._problem.instance, key, self._params.price)
         known = self._searches.get(key)
         if known is None:
             on_graph = RematGraph(priced.graph, self._problem.memory_bytes)

@@ -17,8 +17,6 @@ from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.remat_sharding.chosen_strategies import with_strategies
 from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 
-# Recomputation may make a step several times as long: prices leave three bits for that.
-_TIMES_THE_STEP = 8
 # `Graph` refuses a base time that, times the number of nodes, is larger than this.
 _MOST_NS = 2**60 - 1
 
@@ -39,8 +37,17 @@ class PricedGraph:
     extra_ns: int
 
 
-def priced_graph(sharded: ShardedGraph, strategies: Sequence[int]) -> PricedGraph:
+def priced_graph(
+    sharded: ShardedGraph, strategies: Sequence[int], times_the_step: int
+) -> PricedGraph:
     """Return the graph of a choice of strategies, with prices; :math:`O(n + |E|)`.
+
+    Parameters
+    ----------
+    sharded, strategies
+        The instance, and for each operator the index of its strategy.
+    times_the_step
+        The price, as a multiple of the time of the step.
 
     Raises
     ------
@@ -52,7 +59,7 @@ def priced_graph(sharded: ShardedGraph, strategies: Sequence[int]) -> PricedGrap
     # Durations of a node and of the graph are limited; a lower price does no harm, since the replay
     # judges every plan.
     most_ns = (_MOST_NS // len(graph) - graph.base_time_ns) // max(once, 1)
-    wanted_ns = _TIMES_THE_STEP * max(graph.base_time_ns, 1)
+    wanted_ns = times_the_step * max(graph.base_time_ns, 1)
     price_ns = max(1, min(wanted_ns, most_ns, LARGEST_AMOUNT))
     nodes = []
     extra_ns = 0

@@ -37,24 +37,27 @@ from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
 from jettison.solvers.core.search import Incumbent, Rounds
 from jettison.solvers.core.status import Termination
-from jettison.solvers.core.work import WorkShare, moves_of_a_limit, share_of_moves
+from jettison.solvers.core.work import ShareParams, WorkShare, moves_of_a_limit, share_of_moves
 from jettison.solvers.milp.highs_options import IntegerSearch
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.milp.tolerance import BELOW_TOLERANCE
-from jettison.solvers.remat_graph.annealing.beside_models import BesideParams
 from jettison.solvers.remat_graph.cuts.bounds import ModelBounds
 from jettison.solvers.remat_graph.cuts.eviction_cost import eviction_costs
 from jettison.solvers.remat_graph.cuts.model_runs import GraphModelRuns, KnownPoint, without_a_point
-from jettison.solvers.remat_graph.cuts.rows import CutRows
+from jettison.solvers.remat_graph.cuts.rows import CutRows, RowParams
 from jettison.solvers.remat_graph.cuts.stage_excess import StageExcess
-from jettison.solvers.remat_sharding.exact.plan_annealing import ShardedAnnealing
+from jettison.solvers.remat_sharding.exact.plan_annealing import (
+    PlanAnnealingParams,
+    ShardedAnnealing,
+)
 from jettison.solvers.remat_sharding.exact.presolved import PresolvedSharding
 from jettison.solvers.remat_sharding.exact.priced_graph import priced_graph
 from jettison.solvers.remat_sharding.kiwi.reduced import find_reduced
+from jettison.solvers.remat_sharding.kiwi.search import KiwiParams
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShardedParams(BesideParams):
+class ShardedParams(PlanAnnealingParams, RowParams, ShareParams, KiwiParams):
     """Parameters of the exact search over strategies and recomputation.
 
     Attributes
@@ -72,12 +75,6 @@ class ShardedParams(BesideParams):
     near_share
         Gap between plan and bound, as a share of the time, below which HiGHS is to prove the plan
         rather than improve it.
-    new_cuts, new_slots
-        Most cuts and slots that a round adds.
-    least_moves
-        Work that every run of HiGHS may do, in moves of annealing that take as long.
-    times_all
-        Work that a run of HiGHS may do, as a multiple of the work of all runs before it.
     """
 
     most_columns: int = 200_000
@@ -86,10 +83,6 @@ class ShardedParams(BesideParams):
     early_share: float = 0.1
     share_of_the_first_plan: float = 0.4
     near_share: float = 0.01
-    new_cuts: int = 2
-    new_slots: int = 8
-    least_moves: int = 4_000_000
-    times_all: int = 5
 
 
 SHARDED = ShardedParams()
@@ -151,7 +144,7 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
         self._bounds = ModelBounds(self.incumbent, 0, method, ScheduleClass.IN_ORDER)
         share = WorkShare(params.least_moves, params.times_all)
         self._runs = GraphModelRuns(self.incumbent, self._bounds, options, clock, share)
-        self._rows = CutRows(new_cuts=params.new_cuts, new_slots=params.new_slots)
+        self._rows = CutRows(params=params)
         self._row_duals: Floats | None = None
         self._is_early = True
         self._infeasibility: Infeasibility | None = None
@@ -173,7 +166,7 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
             return
         self._is_early = False
         for plan in schedules_of_baselines(
-            self.problem, "exact", self.options, self._clock, counts_work=True
+            self.problem, "exact", self.options, self._clock, self._params, counts_work=True
         ):
             self._improve_from(plan)
             if self.incumbent.is_settled:
@@ -189,7 +182,7 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
             time_limit_s=None if math.isinf(left_s) else left_s,
             most_moves=share_of_moves(moves_of_a_limit(self.options), share),
         )
-        found = find_reduced(self.problem, options, known)
+        found = find_reduced(self.problem, options, known, params)
         pass_interrupt_on(found.termination)
         if found.schedule is not None:
             self._improve_from(found.schedule)
@@ -266,7 +259,7 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
         computations = model.computations(solution.values)
         floor_ns = self.incumbent.lower_bound_ns
         self.annealing.improve_from(strategies, computations, floor_ns)
-        graph = priced_graph(self.problem.instance, strategies).graph
+        graph = priced_graph(self.problem.instance, strategies, self._params.price).graph
         memory_bytes = self.problem.memory_bytes
         excess = StageExcess(graph, memory_bytes, computations)
         costs = eviction_costs(graph, memory_bytes)

@@ -29,11 +29,13 @@ from jettison.solvers.core.work import moves_of_a_limit, share_of_moves
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_of_a_method import highs_options
 from jettison.solvers.remat_sharding.fastest_plan import fastest_sharding
-from jettison.solvers.remat_sharding.kiwi.search import SHARE_OF_THE_FASTEST, KiwiSearch
+from jettison.solvers.remat_sharding.kiwi.search import KIWI, KiwiParams, KiwiSearch
 from jettison.solvers.remat_sharding.memory_floor import settled_by_the_fastest, too_little_memory
 
 
-def solve_kiwi_reduced(problem: RematSharding, options: SolveOptions) -> Outcome:
+def solve_kiwi_reduced(
+    problem: RematSharding, options: SolveOptions, params: KiwiParams = KIWI
+) -> Outcome:
     """Find the fastest plan of KIWI's reduced problem, with a bound that holds for such plans.
 
     Returns
@@ -44,27 +46,31 @@ def solve_kiwi_reduced(problem: RematSharding, options: SolveOptions) -> Outcome
         pairs leave no choice. A graph in which a forward operator comes after a backward one has no
         reduced problem; the note says so.
     """
-    return _find(problem, options, KIWI_REDUCED.run_after_baselines)
+    return _find(problem, options, params, partial(KIWI_REDUCED.run_after_baselines, params=params))
 
 
 def find_reduced(
-    problem: RematSharding, options: SolveOptions, known: ShardedSchedule | None
+    problem: RematSharding,
+    options: SolveOptions,
+    known: ShardedSchedule | None,
+    params: KiwiParams,
 ) -> Outcome:
     """Solve the reduced problem from a known plan, if that is one of its plans."""
     start = KIWI_REDUCED.of_the_class(problem, known)
-    return _find(problem, options, partial(KIWI_REDUCED.run, known=start))
+    return _find(problem, options, params, partial(KIWI_REDUCED.run, known=start))
 
 
 def _find(
     problem: RematSharding,
     options: SolveOptions,
+    params: KiwiParams,
     run: Callable[[RematSharding, SolveOptions, Clock], Outcome],
 ) -> Outcome:
     clock = Clock(options.time_limit_s)
     refused = too_little_memory(problem)
     if refused is not None:
         return refused
-    most_moves = share_of_moves(moves_of_a_limit(options), SHARE_OF_THE_FASTEST)
+    most_moves = share_of_moves(moves_of_a_limit(options), params.share_of_the_fastest)
     fastest = fastest_sharding(problem.instance, highs_options(options, clock, gap=0), most_moves)
     settled = settled_by_the_fastest(problem, fastest, options)
     if settled is not None:

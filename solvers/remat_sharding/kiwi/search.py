@@ -24,7 +24,7 @@ from jettison.formulations.milp.integer_scale import IntegerScale
 from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_sharding.schedule import ShardedSchedule
-from jettison.solvers.core.baselines_first import schedules_of_baselines
+from jettison.solvers.core.baselines_first import BaselineParams, schedules_of_baselines
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
@@ -38,10 +38,25 @@ from jettison.solvers.remat_graph.cuts.model_runs import GraphModelRuns, without
 from jettison.solvers.remat_sharding.kiwi.step_bound import proved_ns
 from jettison.solvers.remat_sharding.sizes_that_matter import with_sizes_that_matter
 
-# Share of the time, in the work of a usual machine, for the fastest strategies without a limit.
-SHARE_OF_THE_FASTEST = 0.3
 _NOT_BUILT = "the time ended before the model was built"
 _NONE_FOUND = "no schedule was found before the end of the search"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KiwiParams(BaselineParams):
+    """Parameters of the search by KIWI's models.
+
+    Attributes
+    ----------
+    share_of_the_fastest
+        Share of the time limit, in the work of a usual machine, for the fastest strategies without
+        a limit on memory.
+    """
+
+    share_of_the_fastest: float = 0.3
+
+
+KIWI = KiwiParams()
 
 
 class KiwiModel(Protocol):
@@ -105,11 +120,13 @@ class KiwiSearch:
     build: Callable[[RematSharding, Clock], tuple[KiwiModel, ArrayModel]]
 
     def run_after_baselines(
-        self, problem: RematSharding, options: SolveOptions, clock: Clock
+        self, problem: RematSharding, options: SolveOptions, clock: Clock, params: KiwiParams
     ) -> Outcome:
         """Run the search from the best of the baselines."""
         known: ShardedSchedule | None = None
-        for plan in schedules_of_baselines(problem, self.method, options, clock, counts_work=True):
+        for plan in schedules_of_baselines(
+            problem, self.method, options, clock, params, counts_work=True
+        ):
             assert isinstance(plan, ShardedSchedule)
             known = _faster(problem, known, self.of_the_class(problem, plan))
         return self.run(problem, options, clock, known)

@@ -29,7 +29,7 @@ from typing import ClassVar
 from jettison.instances.sharding.problem import Sharding
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.sharding.strategy_choice import StrategyChoice
-from jettison.solvers.core.baselines_first import schedules_of_baselines
+from jettison.solvers.core.baselines_first import BaselineParams, schedules_of_baselines
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, SolveOptions
@@ -45,7 +45,7 @@ from jettison.solvers.sharding.presolve.state import NoChoiceError, ShardingStat
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShardingExactParams(LookParams):
+class ShardingExactParams(LookParams, BaselineParams):
     """Parameters of the search for the cheapest choice.
 
     Attributes
@@ -176,7 +176,9 @@ class _Run:
             self._ask_baselines()
 
     def _ask_baselines(self) -> None:
-        for choice in schedules_of_baselines(self._problem, "exact", self._options, self._clock):
+        for choice in schedules_of_baselines(
+            self._problem, "exact", self._options, self._clock, self._params
+        ):
             assert isinstance(choice, StrategyChoice)
             self.incumbent.take(choice.strategies)
             if self.incumbent.is_settled:

@@ -35,7 +35,9 @@ def runs(options: SolveOptions) -> GraphModelRuns:
         lambda schedule: schedule.replay(SKIP, 7), SKIP.base_time_ns, options, clock
     )
     bounds = ModelBounds(incumbent, SKIP.base_time_ns, "test", ScheduleClass.IN_ORDER)
-    return GraphModelRuns(incumbent, bounds, options, clock, WorkShare())
+    return GraphModelRuns(
+        incumbent, bounds, options, clock, WorkShare(least_moves=4_000_000, times_all=5)
+    )
 
 
 def test_a_run_that_reached_the_gap_hands_back_the_point_that_it_had_then() -> None:

@@ -13,9 +13,9 @@ def test_first_computations_above_the_limit_are_named_worst_first() -> None:
     assert excess.first_bytes == {1: 3, 2: 4, 3: 1}
     assert excess.worst_stages() == [2, 1, 3]
     # They are so close that only the worst becomes a cut.
-    assert excess.new_cuts(set(), 5) == [2]
-    assert excess.new_cuts({2}, 5) == [1]
-    assert excess.new_cuts({1, 2}, 5) == [3]
+    assert excess.new_cuts(set(), 5, 3) == [2]
+    assert excess.new_cuts({2}, 5, 3) == [1]
+    assert excess.new_cuts({1, 2}, 5, 3) == [3]
     assert excess.again_bytes == {}
 
 
@@ -37,10 +37,10 @@ def test_peaks_far_from_each_other_are_cuts_at_once() -> None:
     excess = StageExcess(Graph("two peaks", tuple(nodes)), 12, range(12))
     # 8 and 7 bytes at 4; then 10, 12, 14, 16, and 21 at 9; 18 at 10 and 19 at the last.
     assert excess.first_bytes == {4: 3, 7: 2, 8: 4, 9: 9, 10: 6, 11: 7}
-    assert excess.new_cuts(set(), 5) == [9, 4]
-    assert excess.new_cuts(set(), 1) == [9]
+    assert excess.new_cuts(set(), 5, 3) == [9, 4]
+    assert excess.new_cuts(set(), 1, 3) == [9]
     # A byte at 4 is worth more: 3 bytes at 7 ns beside 9 at 2 ns, and 7 at the mean, 4.5 ns.
-    assert excess.new_cuts(set(), 5, {4: 7.0, 9: 2.0}) == [11, 4]
+    assert excess.new_cuts(set(), 5, 3, {4: 7.0, 9: 2.0}) == [11, 4]
 
 
 def test_what_comes_after_the_last_first_computation_has_no_stage() -> None:
