@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,48 @@ from jettison.instances.catalog import save
 from jettison.instances.remat_chain.chain import Chain, Stage
 from jettison.instances.remat_graph.graph import Graph, Node
 
+_FILES = (".json", ".png", ".csv", ".mps", ".lp", ".gz")
 
-class Terminal:
-    """Runs commands in a folder with a small chain and a small graph."""
 
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+class CommandLine:
+    """Lines of commands as a user types them; files that they name are in the folder, if any."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], folder: Path = Path()) -> None:
         self.folder = folder
         self._capsys = capsys
+
+    def run(self, line: str, *words: str) -> tuple[int, str, str]:
+        """Run a line, and more words as they are; return exit status, output and errors."""
+        self._capsys.readouterr()
+        arguments = [
+            str(self.folder / word) if word.endswith(_FILES) else word
+            for word in (*shlex.split(line), *words)
+        ]
+        with pytest.raises(SystemExit) as stop:
+            main(arguments)
+        captured = self._capsys.readouterr()
+        code = stop.value.code
+        return (0 if code is None else int(code)), captured.out, captured.err
+
+    def error(self, line: str, *words: str) -> str:
+        """Run a line that is bad input, and return its one line of error."""
+        code, out, err = self.run(line, *words)
+        assert (code, out, err.count("\n")) == (2, "", 1), err
+        assert err.startswith("error: ")
+        return err
+
+    def json(self, line: str, *words: str) -> dict[str, Any]:
+        code, out, err = self.run(line, *words, "--json")
+        assert code == 0, err
+        found: dict[str, Any] = json.loads(out)
+        return found
+
+
+class Terminal(CommandLine):
+    """Command line in a folder with a small chain and a small graph."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        super().__init__(capsys, folder)
         stages = [
             Stage(
                 name=f"layer{k}",
@@ -50,23 +86,3 @@ class Terminal:
             for k in range(3, -1, -1)
         ]
         save(Graph("ladder", tuple(nodes)), folder / "graph.json")
-
-    def run(self, *words: str) -> tuple[int, str, str]:
-        self._capsys.readouterr()
-        arguments = [
-            str(self.folder / word)
-            if word.endswith((".json", ".png", ".csv", ".mps", ".lp"))
-            else word
-            for word in words
-        ]
-        with pytest.raises(SystemExit) as stop:
-            main(arguments)
-        captured = self._capsys.readouterr()
-        code = stop.value.code
-        return (0 if code is None else int(code)), captured.out, captured.err
-
-    def json(self, *words: str) -> dict[str, Any]:
-        code, out, err = self.run(*words, "--json")
-        assert code == 0, err
-        found: dict[str, Any] = json.loads(out)
-        return found

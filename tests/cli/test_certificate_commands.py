@@ -20,7 +20,7 @@ from tests.cli.terminal import Terminal
 # The chain of the terminal: eight layers of 10 to 17 ns and 20 ns, 300 bytes saved each.
 # In 40 % persistent schedules take 361 ns, and the fastest of all, which drop values for nothing,
 # 355, as a search finds; no cut proves as much.
-CHAIN = ("remat-chain", "chain.json", "--memory", "40%")
+CHAIN = "remat-chain chain.json --memory 40%"
 
 
 @pytest.fixture
@@ -31,17 +31,17 @@ def certificate(terminal: Terminal) -> Path:
 def test_a_bound_is_written_with_its_proof_and_verified(
     terminal: Terminal, certificate: Path
 ) -> None:
-    code, out, err = terminal.run("bound", *CHAIN, "--certificate", str(certificate))
+    code, out, err = terminal.run(f"bound {CHAIN} --certificate {certificate}")
     assert (code, err) == (0, "")
     rows = dict(line.split("  ", 1) for line in out.splitlines())
-    optimum_ns = terminal.json("solve", *CHAIN, "--method", "rotor-exact")["time_ns"]
+    optimum_ns = terminal.json(f"solve {CHAIN} --method rotor-exact")["time_ns"]
     assert optimum_ns == 361
     assert f" {optimum_ns} ns (" in rows["lower bound"]
     assert rows["certified bound"].strip() == f"{optimum_ns} ns, valid for persistent"
     # Of no other class is as large a bound known.
     assert "not certified" not in rows
     assert f"{certificate.stat().st_size} bytes, verified in" in rows["certificate"]
-    code, out, err = terminal.run("verify", str(certificate))
+    code, out, err = terminal.run(f"verify {certificate}")
     assert (code, err) == (0, "")
     assert out.startswith(
         f"{certificate}: proved: no schedule takes less than {optimum_ns} ns (persistent), of "
@@ -53,8 +53,7 @@ def test_what_is_certified_beside_a_larger_bound_says_how_much_is_missing(
     terminal: Terminal, certificate: Path
 ) -> None:
     # The search proves 355 ns; no moment of the chain forces more than 345.
-    words = (*CHAIN, "--method", "unrestricted", "--certificate", str(certificate))
-    code, out, _ = terminal.run("bound", *words)
+    code, out, _ = terminal.run(f"bound {CHAIN} --method unrestricted --certificate {certificate}")
     rows = dict(line.split("  ", 1) for line in out.splitlines())
     assert code == 0
     assert rows["lower bound"].strip() == "355 ns (unrestricted)"
@@ -85,12 +84,12 @@ def _persistent(verdict: Verdict) -> list[Bound]:
 def test_json_tells_the_certified_bound_from_the_other_one(
     terminal: Terminal, certificate: Path
 ) -> None:
-    verdict = terminal.json("bound", *CHAIN, "--certificate", str(certificate))
+    verdict = terminal.json(f"bound {CHAIN} --certificate {certificate}")
     assert verdict["certified_lower_bound_ns"] == verdict["lower_bound_ns"]
     assert verdict["certified_valid_for"] == "persistent"
     assert verdict["certificate"] == str(certificate)
     assert verdict["certificate_bytes"] == certificate.stat().st_size
-    without = terminal.json("bound", *CHAIN)
+    without = terminal.json(f"bound {CHAIN}")
     assert without["certified_lower_bound_ns"] is None
     assert "certificate" not in without
 
@@ -98,9 +97,9 @@ def test_json_tells_the_certified_bound_from_the_other_one(
 def test_a_schedule_is_judged_by_what_is_certified_for_its_class(
     terminal: Terminal, certificate: Path
 ) -> None:
-    terminal.run("solve", *CHAIN, "--method", "rotor-exact", "-o", "mine.json")
-    words = ("--schedule", str(terminal.folder / "mine.json"), "--certificate", str(certificate))
-    verdict = terminal.json("bound", *CHAIN, *words, "--method", "rotor-exact")
+    terminal.run(f"solve {CHAIN} --method rotor-exact -o mine.json")
+    words = f"--schedule mine.json --certificate {certificate}"
+    verdict = terminal.json(f"bound {CHAIN} {words} --method rotor-exact")
     assert (verdict["status"], verdict["gap"]) == ("valid", 0)
     # Of two equal bounds for persistent schedules, the one that anybody can check.
     assert verdict["evidence"] == "checked certificate"
@@ -109,11 +108,11 @@ def test_a_schedule_is_judged_by_what_is_certified_for_its_class(
 def test_that_nothing_fits_is_certified_with_status_3(
     terminal: Terminal, certificate: Path
 ) -> None:
-    words = ("remat-chain", "chain.json", "--memory", "20%", "--certificate", str(certificate))
-    code, out, _ = terminal.run("bound", *words)
+    words = f"remat-chain chain.json --memory 20% --certificate {certificate}"
+    code, out, _ = terminal.run(f"bound {words}")
     assert code == 3
     assert "nothing fits (" in out
-    assert "proved: there is no schedule" in terminal.run("verify", str(certificate))[1]
+    assert "proved: there is no schedule" in terminal.run(f"verify {certificate}")[1]
 
 
 def test_the_time_limit_is_the_certificates_own_and_without_one_there_is_no_file(
@@ -121,49 +120,45 @@ def test_the_time_limit_is_the_certificates_own_and_without_one_there_is_no_file
 ) -> None:
     monkeypatch.setattr(certified, "certificate_for", lambda *_: None)
     monkeypatch.setattr("jettison.solvers.core.verdict.certificate_for", lambda *_: None)
-    words = (*CHAIN, "--certificate", str(certificate))
-    code, out, _ = terminal.run("bound", *words)
+    words = f"{CHAIN} --certificate {certificate}"
+    code, out, _ = terminal.run(f"bound {words}")
     assert code == 5
     assert "none: nothing could be proved in the time" in out
     assert not certificate.exists()
-    code, out, _ = terminal.run("bound", *words, "--json")
+    code, out, _ = terminal.run(f"bound {words} --json")
     assert (code, json.loads(out)["certificate"]) == (5, None)
 
 
 def test_a_problem_without_certificates_says_so_before_any_work(
     terminal: Terminal, certificate: Path
 ) -> None:
-    words = ("multi-model", "bert-x8", "--memory", "40GiB", "--certificate", str(certificate))
-    code, out, err = terminal.run("bound", *words)
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "bounds of multi-model have no certificates" in err
-    code, _, err = terminal.run("bound", *CHAIN, "--certificate", "/nowhere/at/all")
-    assert code == 2
+    words = f"multi-model bert-x8 --memory 40GiB --certificate {certificate}"
+    assert "bounds of multi-model have no certificates" in terminal.error(f"bound {words}")
+    err = terminal.error(f"bound {CHAIN} --certificate /nowhere/at/all")
     assert "the folder does not exist" in err
-    code, _, err = terminal.run("bound", *CHAIN, "--certificate", str(certificate.parent))
-    assert code == 2
+    err = terminal.error(f"bound {CHAIN} --certificate {certificate.parent}")
     assert "a folder has this name" in err
 
 
 def test_files_of_one_name_are_told_apart_and_a_folder_of_them_is_no_set(
     terminal: Terminal, certificate: Path
 ) -> None:
-    terminal.run("bound", *CHAIN, "--certificate", str(certificate))
+    terminal.run(f"bound {CHAIN} --certificate {certificate}")
     folder = terminal.folder / "copies"
     folder.mkdir()
     copy = folder / certificate.name
     copy.write_bytes(certificate.read_bytes())
-    code, out, err = terminal.run("verify", str(certificate), str(copy))
+    code, out, err = terminal.run(f"verify {certificate} {copy}")
     assert (code, err) == (0, "")
     assert [line.split(": proved")[0] for line in out.splitlines()] == [str(certificate), str(copy)]
-    code, out, err = terminal.run("verify", str(folder), str(copy))
+    code, out, err = terminal.run(f"verify {folder} {copy}")
     assert (code, out.count("\n")) == (2, 1)
     assert f"error: {folder}: the folder has no index.json" in err
 
 
 def test_compare_shows_what_is_certified_beside_every_bound(terminal: Terminal) -> None:
-    words = ("remat-chain", "chain.json", "--memory", "20%,40%", "--methods", "rotor,store-all")
-    code, out, err = terminal.run("compare", *words, "--certify")
+    words = "remat-chain chain.json --memory 20%,40% --methods rotor,store-all"
+    code, out, err = terminal.run(f"compare {words} --certify")
     assert (code, err) == (0, "")
     lines = [line.split() for line in out.splitlines()]
     rows = {
@@ -171,25 +166,23 @@ def test_compare_shows_what_is_certified_beside_every_bound(terminal: Terminal) 
     }
     assert "infeasible" in rows["20%", "rotor"]
     assert "certified" in out
-    results = terminal.json("compare", *words, "--certify")["results"]
+    results = terminal.json(f"compare {words} --certify")["results"]
     found = {(item["memory_bytes"], item["method"]): item for item in results}
     least, most = sorted({memory for memory, _ in found})
     assert found[most, "rotor"]["certified_lower_bound_ns"] == found[most, "rotor"]["time_ns"]
     assert found[least, "rotor"]["certified_lower_bound_ns"] is None
     assert found[least, "rotor"]["status"].startswith("infeasible")
-    without = terminal.json("compare", *words)["results"]
+    without = terminal.json(f"compare {words}")["results"]
     assert {item["certified_lower_bound_ns"] for item in without} == {None}
 
 
 def test_a_changed_certificate_is_refused(terminal: Terminal) -> None:
     path = terminal.folder / "proof"
-    terminal.run("bound", *CHAIN, "--certificate", str(path))
+    terminal.run(f"bound {CHAIN} --certificate {path}")
     text = path.read_text()
     time_ns = json.loads(text.splitlines()[1])["claim"]["time_ns"]
     path.write_text(text.replace(f'"time_ns":{time_ns}', f'"time_ns":{time_ns + 1}'))
-    code, out, err = terminal.run("verify", str(path))
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "the steps prove a cost of" in err
+    assert "the steps prove a cost of" in terminal.error(f"verify {path}")
 
 
 def test_schedules_find_their_bundled_instance_by_its_hash(
@@ -236,24 +229,15 @@ def test_every_kind_of_schedule_is_verified(terminal: Terminal) -> None:
     ]
     for number, (problem, instance, link) in enumerate(kinds):
         name = f"{number}.json"
-        code, _, err = terminal.run(
-            "solve", problem, instance, "--memory", "100%", *link, "-o", name
-        )
+        code, _, err = terminal.run(f"solve {problem} {instance} --memory 100%", *link, "-o", name)
         assert code == 0, err
-        code, out, err = terminal.run(
-            "verify", name, "--instance", instance, "--memory", "100%", *link
-        )
+        code, out, err = terminal.run(f"verify {name} --instance {instance} --memory 100%", *link)
         assert (code, err) == (0, "")
         assert f"({problem}, instance " in out
-        code, _, err = terminal.run("verify", name)
-        assert code == 2
-        assert "add --instance FILE" in err
-    code, _, err = terminal.run("verify", "1.json", "--instance", "chain.json")
-    assert code == 2
-    assert "needs a link" in err
+        assert "add --instance FILE" in terminal.error(f"verify {name}")
+    assert "needs a link" in terminal.error("verify 1.json --instance chain.json")
     # Of several instances the one with the hash is taken, and each file is looked at.
     code, out, err = terminal.run(
-        "verify", "none.json", "0.json", "3.json", "--instance", "chain.json",
-        "--instance", "graph.json",
-    )  # fmt: skip
+        "verify none.json 0.json 3.json --instance chain.json --instance graph.json"
+    )
     assert (code, out.count("a valid schedule"), err.count("\n")) == (2, 2, 1)

@@ -13,33 +13,25 @@ from typing import Any
 import pytest
 
 from jettison.certificates.checker import check_certificate
-from jettison.cli.main import main
 from jettison.instances.core.content_hash import content_sha256
 from jettison.instances.core.json_file import json_text
+from tests.cli.terminal import CommandLine
 
 Run = Callable[..., tuple[int, str, str]]
-COMMON = ("--groups", "8", "--seed", "1", "--count", "2")
+COMMON = "--groups 8 --seed 1 --count 2"
 
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def command(*words: str | Path) -> tuple[int, str, str]:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            main([str(word) for word in words])
-        captured = capsys.readouterr()
-        code = stop.value.code
-        return (0 if code is None else int(code)), captured.out, captured.err
-
-    return command
+    return CommandLine(capsys).run
 
 
 @pytest.fixture
 def no_set(run: Run, tmp_path: Path) -> Path:
     """Generate a set of all three formats with the answer no."""
     folder = tmp_path / "no"
-    words = ("--target", "1000", "--answer", "no", "--format", "json,mps,lp")
-    code, _, err = run("generate", "three-partition", *COMMON, *words, "-o", folder)
+    words = "--target 1000 --answer no --format json,mps,lp"
+    code, _, err = run(f"generate three-partition {COMMON} {words} -o {folder}")
     assert code == 0, err
     return folder
 
@@ -57,7 +49,7 @@ def seal(folder: Path, **changes: Any) -> None:
 
 
 def test_a_generated_set_is_verified_and_every_file_has_its_line(run: Run, no_set: Path) -> None:
-    code, out, err = run("verify", no_set)
+    code, out, err = run(f"verify {no_set}")
     assert (code, err) == (0, "")
     lines = dict(line.split(": ", 1) for line in out.splitlines())
     assert sorted(lines) == sorted(path.name for path in no_set.iterdir())
@@ -71,29 +63,29 @@ def test_answers_no_have_certificates_of_their_own_and_they_are_verified(
     run: Run, tmp_path: Path
 ) -> None:
     folder = tmp_path / "certified"
-    words = ("--target", "1000", "--answer", "no", "--format", "json,certificate")
-    code, _, err = run("generate", "three-partition", *COMMON, *words, "-o", folder)
+    words = "--target 1000 --answer no --format json,certificate"
+    code, _, err = run(f"generate three-partition {COMMON} {words} -o {folder}")
     assert code == 0, err
     files = sorted(folder.glob("*.certificate"))
     assert len(files) == 2
     for path in files:
         assert check_certificate(path).claim.time_ns is None
-    code, out, _ = run("verify", folder)
+    code, out, _ = run(f"verify {folder}")
     assert code == 0
     assert f"{files[0].name}: the same for residue-m8-v1000-q5-s1-0" in out
     files[0].write_text(files[0].read_text().replace("f 0:", "f 1:"))
     seal(folder)
-    code, _, err = run("verify", folder)
+    code, _, err = run(f"verify {folder}")
     assert code == 2
     assert "not what its instance makes of it" in err
 
 
 def test_answers_yes_have_no_such_files(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "yes"
-    words = ("--target", "999", "--answer", "yes", "--format", "json,certificate")
-    assert run("generate", "three-partition", *COMMON, *words, "-o", folder)[0] == 0
+    words = "--target 999 --answer yes --format json,certificate"
+    assert run(f"generate three-partition {COMMON} {words} -o {folder}")[0] == 0
     assert not list(folder.glob("*.certificate"))
-    assert run("verify", folder)[0] == 0
+    assert run(f"verify {folder}")[0] == 0
 
 
 def test_verifying_needs_no_solver(run: Run, no_set: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,31 +95,30 @@ def test_verifying_needs_no_solver(run: Run, no_set: Path, monkeypatch: pytest.M
         raise AssertionError("a solver was called")
 
     monkeypatch.setattr(highspy, "Highs", refuse)
-    assert run("verify", no_set)[0] == 0
+    assert run(f"verify {no_set}")[0] == 0
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        ("three-partition", "--target", "999", "--answer", "yes"),
-        ("three-partition", "--target", "999", "--family", "split", "--format", "json,mps"),
-        ("three-partition", "--target", "999", "--family", "split", "--moduli", "5,11"),
-        ("three-partition", "--target", "192", "--family", "farkas"),
-        ("three-partition", "--target", "192", "--family", "parity", "--format", "json,lp"),
-        ("triplets", "--format", "json,mps,lp", "--model", "triples"),
-        ("three-partition", "--target", "99", "--answer", "no", "--format", "json,lp", "--model",
-         "led-by-largest"),
-        ("weight-offload", "--target", "1000", "--answer", "yes"),
-        ("weight-offload", "--target", "999", "--answer", "no", "--family", "split"),
+        "three-partition --target 999 --answer yes",
+        "three-partition --target 999 --family split --format json,mps",
+        "three-partition --target 999 --family split --moduli 5,11",
+        "three-partition --target 192 --family farkas",
+        "three-partition --target 192 --family parity --format json,lp",
+        "triplets --format json,mps,lp --model triples",
+        "three-partition --target 99 --answer no --format json,lp --model led-by-largest",
+        "weight-offload --target 1000 --answer yes",
+        "weight-offload --target 999 --answer no --family split",
     ],
-)  # fmt: skip
+)
 def test_every_kind_of_set_is_verified_and_the_same_words_give_the_same_bytes(
-    run: Run, tmp_path: Path, words: tuple[str, ...]
+    run: Run, tmp_path: Path, words: str
 ) -> None:
     for folder in (tmp_path / "a", tmp_path / "b"):
-        code, _, err = run("generate", *words, *COMMON, "-o", folder)
+        code, _, err = run(f"generate {words} {COMMON} -o {folder}")
         assert code == 0, err
-        code, _, err = run("verify", folder)
+        code, _, err = run(f"verify {folder}")
         assert code == 0, err
     names = sorted(path.name for path in (tmp_path / "a").iterdir())
     assert names == sorted(path.name for path in (tmp_path / "b").iterdir())
@@ -142,9 +133,9 @@ def test_the_issued_set_has_the_bytes_that_it_had_on_other_machines(no_set: Path
 
 
 def test_more_instances_do_not_change_the_first_ones(run: Run, tmp_path: Path) -> None:
-    words = ("generate", "three-partition", "--groups", "5", "--target", "200", "--answer", "yes")
-    run(*words, "--count", "1", "-o", tmp_path / "one")
-    run(*words, "--count", "3", "-o", tmp_path / "three")
+    words = "generate three-partition --groups 5 --target 200 --answer yes"
+    run(f"{words} --count 1 -o {tmp_path}/one")
+    run(f"{words} --count 3 -o {tmp_path}/three")
     name = "planted-m5-v200-s0-0.json"
     assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "three" / name).read_bytes()
 
@@ -158,7 +149,7 @@ def test_any_changed_byte_of_any_file_is_found(run: Run, no_set: Path) -> None:
             changed = bytearray(data)
             changed[place] ^= 1 << generator.randrange(8)
             path.write_bytes(changed)
-            code, _, err = run("verify", no_set)
+            code, _, err = run(f"verify {no_set}")
             assert (code, err.count("\n")) == (2, 1), (path.name, place)
             assert err.startswith("error: ")
         for changed_text in (
@@ -169,9 +160,9 @@ def test_any_changed_byte_of_any_file_is_found(run: Run, no_set: Path) -> None:
             data.replace(b"\n", b"\r\n"),
         ):
             path.write_bytes(changed_text)
-            assert run("verify", no_set)[0] == 2, (path.name, changed_text[:20])
+            assert run(f"verify {no_set}")[0] == 2, (path.name, changed_text[:20])
         path.write_bytes(data)
-    assert run("verify", no_set)[0] == 0
+    assert run(f"verify {no_set}")[0] == 0
 
 
 def test_numbers_of_the_index_written_otherwise_are_found(run: Run, no_set: Path) -> None:
@@ -180,7 +171,7 @@ def test_numbers_of_the_index_written_otherwise_are_found(run: Run, no_set: Path
     assert '"count": 2' in text
     # Python takes 2.0 for 2, and the hash of the index is over what it says.
     path.write_text(text.replace('"count": 2', '"count": 2.0'))
-    code, _, err = run("verify", no_set)
+    code, _, err = run(f"verify {no_set}")
     assert code == 2
     assert "index.json" in err
 
@@ -188,31 +179,31 @@ def test_numbers_of_the_index_written_otherwise_are_found(run: Run, no_set: Path
 def test_missing_and_additional_files_are_found(run: Run, no_set: Path) -> None:
     extra = no_set / "notes.txt"
     extra.write_text("mine")
-    assert "notes.txt: the file is not listed" in run("verify", no_set)[2]
+    assert "notes.txt: the file is not listed" in run(f"verify {no_set}")[2]
     extra.unlink()
     extra.mkdir()
-    assert "not listed" in run("verify", no_set)[2]
+    assert "not listed" in run(f"verify {no_set}")[2]
     extra.rmdir()
     for path in sorted(no_set.iterdir()):
         data = path.read_bytes()
         path.unlink()
-        code, _, err = run("verify", no_set)
+        code, _, err = run(f"verify {no_set}")
         assert (code, path.name in err) == (2, True)
         # The same bytes behind a link are not a file of the set.
         other = no_set.parent / "elsewhere"
         other.write_bytes(data)
         path.symlink_to(other)
-        assert run("verify", no_set)[0] == 2
+        assert run(f"verify {no_set}")[0] == 2
         path.unlink()
         path.write_bytes(data)
-    assert run("verify", no_set)[0] == 0
+    assert run(f"verify {no_set}")[0] == 0
 
 
 def test_changes_with_all_hashes_made_to_fit_are_found_by_what_they_say(
     run: Run, no_set: Path
 ) -> None:
     seal(no_set)
-    assert run("verify", no_set)[0] == 0
+    assert run(f"verify {no_set}")[0] == 0
     name = "residue-m8-v1000-q5-s1-0"
     for suffix, old, new, message in (
         ("mps", " RHS sum_0 1000", " RHS sum_0 1001", "not what its instance makes of it"),
@@ -227,14 +218,14 @@ def test_changes_with_all_hashes_made_to_fit_are_found_by_what_they_say(
         assert old in text
         path.write_text(text.replace(old, new, 1))
         seal(no_set)
-        code, _, err = run("verify", no_set)
+        code, _, err = run(f"verify {no_set}")
         assert code == 2, (suffix, new)
         assert any(part in err for part in message.split("|")), err
         path.write_text(text)
     path = no_set / "residue-m8-v1000-q5-s1.solu"
     path.write_text(path.read_text().replace("=inf=", "=feas=", 1))
     seal(no_set)
-    assert "solu: it is not what its instance makes" in run("verify", no_set)[2]
+    assert "solu: it is not what its instance makes" in run(f"verify {no_set}")[2]
 
 
 def test_an_index_that_says_something_else_is_found_although_its_hash_fits(
@@ -260,33 +251,33 @@ def test_an_index_that_says_something_else_is_found_although_its_hash_fits(
         {"problem": "weight-offload"},
     ):
         seal(no_set, **changes)
-        code, _, err = run("verify", no_set)
+        code, _, err = run(f"verify {no_set}")
         assert (code, err.count("\n")) == (2, 1), changes
         seal(no_set, **index)
-    assert run("verify", no_set)[0] == 0
+    assert run(f"verify {no_set}")[0] == 0
 
 
 def test_a_planted_triple_that_is_moved_proves_nothing(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "yes"
-    run("generate", "three-partition", *COMMON, "--target", "300", "--answer", "yes", "-o", folder)
+    run(f"generate three-partition {COMMON} --target 300 --answer yes -o {folder}")
     path = folder / "planted-m8-v300-s1-0.json"
     document = json.loads(path.read_text())
     triples = document["certificate"]["triples"]
     triples[0], triples[1] = triples[0][:2] + triples[1][2:], triples[1][:2] + triples[0][2:]
     path.write_text(json_text(document))
-    code, _, err = run("verify", path)
+    code, _, err = run(f"verify {path}")
     assert code == 2
     assert "certificate.triples[0]: items" in err
     seal(folder)
-    assert run("verify", folder)[0] == 2
+    assert run(f"verify {folder}")[0] == 2
 
 
 def test_a_single_instance_and_an_index_can_be_verified(run: Run, no_set: Path) -> None:
     path = no_set / "residue-m8-v1000-q5-s1-1.json"
-    code, out, _ = run("verify", path)
+    code, out, _ = run(f"verify {path}")
     assert code == 0
     assert out.startswith(f"{path}: no 3-partition")
-    code, out, _ = run("verify", no_set / "index.json")
+    code, out, _ = run(f"verify {no_set}/index.json")
     assert code == 0
     assert "index.json: 7 files" in out
 
@@ -296,8 +287,8 @@ def test_weight_offload_says_what_the_period_is_and_what_memory_it_takes(
 ) -> None:
     for answer, word, value in (("yes", "opt", 16_000), ("no", "bestdual", 16_001)):
         folder = tmp_path / answer
-        words = ("--groups", "8", "--target", "1000", "--answer", answer)
-        assert run("generate", "weight-offload", *words, "-o", folder)[0] == 0
+        words = f"--groups 8 --target 1000 --answer {answer}"
+        assert run(f"generate weight-offload {words} -o {folder}")[0] == 0
         [entry] = json.loads((folder / "index.json").read_text())["instances"]
         # M = (m + 1) V bytes, one byte per ns, T = 2 m V ns.
         assert entry["memory_bytes"] == 9000
@@ -305,88 +296,85 @@ def test_weight_offload_says_what_the_period_is_and_what_memory_it_takes(
         assert entry["shortest_period_ns"] == 16_000
         [solutions] = folder.glob("*.solu")
         assert solutions.read_text() == f"={word}= {entry['name']} {value}\n"
-        code, out, _ = run("show", folder / f"{entry['name']}.json")
+        code, out, _ = run(f"show {folder}/{entry['name']}.json")
         assert code == 0
         assert "chain" in out
-        code, out, _ = run("show", folder / f"{entry['name']}.three-partition.json")
+        code, out, _ = run(f"show {folder}/{entry['name']}.three-partition.json")
         assert (code, f"answer           {answer}" in out) == (0, True)
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--groups", "0", "--target", "9", "--answer", "yes"), "groups: 0; write 1 to 1000"),
-        (("--groups", "3", "--target", "8", "--answer", "yes"), "target: 8: no three integers"),
-        (("--groups", "3", "--target", "-8", "--answer", "yes"), "target: -8 is negative"),
-        (("--groups", "3", "--target", "99"), "answer: nothing says which instances"),
-        (("--groups", "3", "--target", "99", "--answer", "perhaps"), "answer: 'perhaps'"),
+        ("--groups 0 --target 9 --answer yes", "groups: 0; write 1 to 1000"),
+        ("--groups 3 --target 8 --answer yes", "target: 8: no three integers"),
+        ("--groups 3 --target -8 --answer yes", "target: -8 is negative"),
+        ("--groups 3 --target 99", "answer: nothing says which instances"),
+        ("--groups 3 --target 99 --answer perhaps", "answer: 'perhaps'"),
         (
-            ("--groups", "3", "--target", "99", "--answer", "yes", "--family", "residue"),
+            "--groups 3 --target 99 --answer yes --family residue",
             "answer: yes, but every instance of family residue has the answer no",
         ),
-        (("--groups", "3", "--target", "99", "--family", "sat"), "family: 'sat' is not a family"),
-        (("--groups", "3", "--target", "99", "--answer", "no", "--moduli", "x"), "moduli: 'x'"),
+        ("--groups 3 --target 99 --family sat", "family: 'sat' is not a family"),
+        ("--groups 3 --target 99 --answer no --moduli x", "moduli: 'x'"),
         (
-            ("--groups", "3", "--target", "99", "--answer", "yes", "--format", "json,xml"),
+            "--groups 3 --target 99 --answer yes --format json,xml",
             "format: 'json,xml'; write json,mps,lp",
         ),
+        ("--groups 3 --target 99 --answer yes --format mps", "format: 'mps' leaves out json"),
+        ("--groups 3 --target 99 --answer yes --count 0", "count: 0"),
+        ("--groups 3 --target 99 --answer yes --seed -1", "seed: -1"),
         (
-            ("--groups", "3", "--target", "99", "--answer", "yes", "--format", "mps"),
-            "format: 'mps' leaves out json",
-        ),
-        (("--groups", "3", "--target", "99", "--answer", "yes", "--count", "0"), "count: 0"),
-        (("--groups", "3", "--target", "99", "--answer", "yes", "--seed", "-1"), "seed: -1"),
-        (
-            ("--groups", "201", "--target", "99", "--answer", "yes", "--format", "json,lp"),
+            "--groups 201 --target 99 --answer yes --format json,lp",
             "format: the model of 201 groups",
         ),
     ],
 )
 def test_bad_options_are_one_error_and_write_nothing(
-    run: Run, tmp_path: Path, words: tuple[str, ...], message: str
+    run: Run, tmp_path: Path, words: str, message: str
 ) -> None:
-    code, out, err = run("generate", "three-partition", *words, "-o", tmp_path / "new")
+    code, out, err = run(f"generate three-partition {words} -o {tmp_path}/new")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert message in err
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_holds_something_is_left_alone(run: Run, tmp_path: Path) -> None:
-    words = ("generate", "three-partition", "--groups", "3", "--target", "99", "--answer", "yes")
+    words = "generate three-partition --groups 3 --target 99 --answer yes"
     kept = tmp_path / "mine"
     kept.mkdir()
     (kept / "thesis.txt").write_text("mine")
-    assert "is not empty" in run(*words, "-o", kept)[2]
+    assert "is not empty" in run(f"{words} -o {kept}")[2]
     assert [path.name for path in kept.iterdir()] == ["thesis.txt"]
-    assert "is a file" in run(*words, "-o", kept / "thesis.txt")[2]
-    assert "does not exist" in run(*words, "-o", tmp_path / "no" / "where")[2]
+    assert "is a file" in run(f"{words} -o {kept}/thesis.txt")[2]
+    assert "does not exist" in run(f"{words} -o {tmp_path}/no/where")[2]
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert run(*words, "-o", empty)[0] == 0
-    assert run("verify", empty)[0] == 0
+    assert run(f"{words} -o {empty}")[0] == 0
+    assert run(f"verify {empty}")[0] == 0
 
 
 def test_the_bound_of_weight_offload_is_written_beside_the_chain(run: Run, tmp_path: Path) -> None:
     for answer, line in (("yes", "=opt= {}-bound 0\n"), ("no", "=unkn= {}-bound\n")):
         folder = tmp_path / answer
-        words = ("--groups", "3", "--target", "99", "--answer", answer, "--format", "json,mps,lp")
-        code, _, err = run("generate", "weight-offload", *words, "-o", folder)
+        words = f"--groups 3 --target 99 --answer {answer} --format json,mps,lp"
+        code, _, err = run(f"generate weight-offload {words} -o {folder}")
         assert code == 0, err
         [entry] = json.loads((folder / "index.json").read_text())["instances"]
         [solutions] = folder.glob("*.solu")
         assert solutions.read_text().endswith(line.format(entry["name"]))
-        code, out, _ = run("verify", folder)
+        code, out, _ = run(f"verify {folder}")
         assert code == 0
         assert f"{entry['name']}-bound.mps: the model offload-bound of {entry['name']}\n" in out
         path = folder / f"{entry['name']}-bound.lp"
         path.write_text(path.read_text().replace("+ 1 ", "+ 2 ", 1))
         seal(folder)
-        assert "not what its instance makes of it" in run("verify", folder)[2]
+        assert "not what its instance makes of it" in run(f"verify {folder}")[2]
 
 
 def test_the_bound_of_many_groups_is_refused(run: Run, tmp_path: Path) -> None:
-    words = ("--groups", "21", "--target", "99", "--answer", "yes", "--format", "json,mps")
-    code, _, err = run("generate", "weight-offload", *words, "-o", tmp_path / "new")
+    words = "--groups 21 --target 99 --answer yes --format json,mps"
+    code, _, err = run(f"generate weight-offload {words} -o {tmp_path}/new")
     assert code == 2
     assert "format: the model of 21 groups; mps and lp are written for up to 20" in err
 
@@ -418,23 +406,23 @@ def test_the_bound_of_many_groups_is_refused(run: Run, tmp_path: Path) -> None:
 def test_hostile_files_are_one_error(run: Run, tmp_path: Path, text: str) -> None:
     path = tmp_path / "file.json"
     path.write_text(text)
-    code, out, err = run("verify", path)
+    code, out, err = run(f"verify {path}")
     assert (code, out, err.count("\n")) == (2, "", 1), err
     assert len(err) < 700
     folder = tmp_path / "set"
     folder.mkdir()
     shutil.copy(path, folder / "index.json")
-    assert run("verify", folder)[0] == 2
+    assert run(f"verify {folder}")[0] == 2
 
 
 def test_a_path_that_is_not_there_is_one_error(run: Run, tmp_path: Path) -> None:
-    assert "cannot read the file" in run("verify", tmp_path / "nothing")[2]
-    assert "the folder has no index.json" in run("verify", tmp_path)[2]
+    assert "cannot read the file" in run(f"verify {tmp_path}/nothing")[2]
+    assert "the folder has no index.json" in run(f"verify {tmp_path}")[2]
 
 
 def test_a_three_partition_is_no_instance_of_the_other_problems(run: Run, no_set: Path) -> None:
     path = no_set / "residue-m8-v1000-q5-s1-0.json"
-    code, _, err = run("solve", "remat-chain", path, "--memory", "50%")
+    code, _, err = run(f"solve remat-chain {path} --memory 50%")
     assert code == 2
     assert (
         "is a three-partition; give a chain to remat-chain; a three-partition is for no problem"
@@ -444,44 +432,42 @@ def test_a_three_partition_is_no_instance_of_the_other_problems(run: Run, no_set
 
 def test_a_layered_graph_is_drawn_and_solved(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "layered.json"
-    code, _, told = run("generate", "layered-graph", "--nodes", "12", "--seed", "3", "-o", path)
+    code, _, told = run(f"generate layered-graph --nodes 12 --seed 3 -o {path}")
     assert code == 0
     assert "12 nodes" in told
     first = path.read_bytes()
-    run("generate", "layered-graph", "--nodes", "12", "--seed", "3", "-o", path)
+    run(f"generate layered-graph --nodes 12 --seed 3 -o {path}")
     assert path.read_bytes() == first
-    code, out, _ = run("solve", "remat-graph", path, "--memory", "100%", "--json")
+    code, out, _ = run(f"solve remat-graph {path} --memory 100% --json")
     assert code == 0
     assert json.loads(out)["status"] == "optimal"
 
 
 def test_a_training_graph_is_written_and_solved(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "step.json"
-    code, _, told = run(
-        "generate", "training-graph", "--network", "encoder-2", "--batch", "1", "-o", path
-    )
+    code, _, told = run(f"generate training-graph --network encoder-2 --batch 1 -o {path}")
     assert code == 0
     assert "graph encoder-2, 32 nodes" in told
-    code, out, _ = run("solve", "remat-graph", path, "--memory", "90%", "--json")
+    code, out, _ = run(f"solve remat-graph {path} --memory 90% --json")
     assert code == 0
     assert json.loads(out)["gap"] == 0
 
 
 @pytest.mark.parametrize(
     ("arguments", "field"),
-    [(("--network", "lenet"), "network"), (("--network", "vgg-16", "--batch", "0"), "batch")],
+    [("--network lenet", "network"), ("--network vgg-16 --batch 0", "batch")],
 )
 def test_a_training_graph_that_cannot_be_is_refused(
-    run: Run, tmp_path: Path, arguments: tuple[str, ...], field: str
+    run: Run, tmp_path: Path, arguments: str, field: str
 ) -> None:
     path = tmp_path / "g.json"
-    code, _, told = run("generate", "training-graph", *arguments, "-o", path)
+    code, _, told = run(f"generate training-graph {arguments} -o {path}")
     assert code == 2
     assert field in told
     assert not path.exists()
 
 
 def test_a_layered_graph_of_too_few_nodes_is_refused(run: Run, tmp_path: Path) -> None:
-    code, _, told = run("generate", "layered-graph", "--nodes", "3", "-o", tmp_path / "g.json")
+    code, _, told = run(f"generate layered-graph --nodes 3 -o {tmp_path}/g.json")
     assert code == 2
     assert "nodes" in told

@@ -15,7 +15,7 @@ from tests.tiny_models import mirrored_models
 # Four layers of 2 + 3 ns and 10 bytes; b2 needs 42 bytes, the other operators 12.
 MODELS = mirrored_models(peaks={"b2": 42})
 BASE_NS = 2 * 20
-ARGUMENTS = ("multi-model", "models.json")
+ARGUMENTS = "multi-model models.json"
 # z0 of each comes back only after b2, and b3 waits 6 ns for it.
 STALLING = twins("F2.0 O2.0 F2.1 F2.2 F2.3 B1.0 B1.1 B1.2 P1.0 B1.3")
 
@@ -28,7 +28,7 @@ def models(terminal: Terminal) -> Terminal:
 
 
 def test_solve_says_what_goes_into_recomputation_and_stalls(models: Terminal) -> None:
-    found = models.json("solve", *ARGUMENTS, "--memory", "62B")
+    found = models.json(f"solve {ARGUMENTS} --memory 62B")
     assert (found["problem"], found["instance"]) == ("multi-model", "mirrored")
     assert (found["base_time_ns"], found["bandwidth_bytes_per_s"]) == (BASE_NS, 10**9)
     assert found["time_ns"] == BASE_NS + found["recompute_ns"] + found["stall_ns"]
@@ -36,11 +36,11 @@ def test_solve_says_what_goes_into_recomputation_and_stalls(models: Terminal) ->
 
 
 def test_a_schedule_is_judged_with_its_stalls(models: Terminal) -> None:
-    words = (*ARGUMENTS, "--memory", "74B", "--schedule", "mine.json")
-    found = models.json("bound", *words)
+    words = f"{ARGUMENTS} --memory 74B --schedule mine.json"
+    found = models.json(f"bound {words}")
     assert (found["status"], found["time_ns"], found["peak_bytes"]) == ("valid", 52, 74)
     assert (found["recompute_ns"], found["stall_ns"]) == (0, 12)
-    code, out, _ = models.run("bound", *words)
+    code, out, _ = models.run(f"bound {words}")
     assert code == 0
     assert "52 ns (+30.00 % over no recomputation or waiting)" in out
     assert [line.split() for line in out.splitlines() if line.startswith("stall")] == [
@@ -49,25 +49,24 @@ def test_a_schedule_is_judged_with_its_stalls(models: Terminal) -> None:
 
 
 def test_a_schedule_that_does_not_fit_is_refused_by_operation(models: Terminal) -> None:
-    words = (*ARGUMENTS, "--memory", "73B", "--schedule", "mine.json")
-    code, out, _ = models.run("bound", *words)
+    code, out, _ = models.run(f"bound {ARGUMENTS} --memory 73B --schedule mine.json")
     assert code == 2
     assert "out of memory: b2, 1 bytes over the limit" in out
 
 
 def test_what_is_solved_can_be_written_and_judged(models: Terminal) -> None:
-    solved = models.json("solve", *ARGUMENTS, "--memory", "74B", "--output", "solved.json")
-    judged = models.json("bound", *ARGUMENTS, "--memory", "74B", "--schedule", "solved.json")
+    solved = models.json(f"solve {ARGUMENTS} --memory 74B --output solved.json")
+    judged = models.json(f"bound {ARGUMENTS} --memory 74B --schedule solved.json")
     for key in ("time_ns", "peak_bytes", "recompute_ns", "stall_ns"):
         assert judged[key] == solved[key]
 
 
 def test_without_memory_for_one_operator_it_is_named_with_what_would_do(models: Terminal) -> None:
-    code, out, _ = models.run("solve", *ARGUMENTS, "--memory", "41B")
+    code, out, _ = models.run(f"solve {ARGUMENTS} --memory 41B")
     assert code == 3
     assert "42 bytes" in out
     assert ["needed", "by", "b2"] in [line.split() for line in out.splitlines()]
-    _, out, _ = models.run("solve", *ARGUMENTS, "--memory", "41B", "--json")
+    _, out, _ = models.run(f"solve {ARGUMENTS} --memory 41B --json")
     found = json.loads(out)
     assert (found["status"], found["least_memory_bytes"], found["needed_by"]) == (
         "infeasible",
@@ -78,7 +77,7 @@ def test_without_memory_for_one_operator_it_is_named_with_what_would_do(models: 
 
 
 def test_every_method_is_compared(models: Terminal) -> None:
-    found = models.json("compare", *ARGUMENTS, "--memory", "74B")["results"]
+    found = models.json(f"compare {ARGUMENTS} --memory 74B")["results"]
     assert {item["method"] for item in found} == {item.name for item in methods_of("multi-model")}
     for item in found:
         if item["time_ns"] is not None:
@@ -86,11 +85,11 @@ def test_every_method_is_compared(models: Terminal) -> None:
 
 
 def test_the_picture_of_an_answer_and_of_a_schedule_is_written(models: Terminal) -> None:
-    memory = ("--memory", "74B")
-    code, _, _ = models.run("solve", *ARGUMENTS, *memory, "--plot", "solved.png")
+    memory = "--memory 74B"
+    code, _, _ = models.run(f"solve {ARGUMENTS} {memory} --plot solved.png")
     assert code == 0
-    words = ("--schedule", "mine.json", "--plot", "mine.png")
-    code, _, _ = models.run("bound", *ARGUMENTS, *memory, *words)
+    words = "--schedule mine.json --plot mine.png"
+    code, _, _ = models.run(f"bound {ARGUMENTS} {memory} {words}")
     assert code == 0
     for name in ("solved.png", "mine.png"):
         assert (models.folder / name).read_bytes().startswith(b"\x89PNG")

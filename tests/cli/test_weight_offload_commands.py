@@ -39,10 +39,10 @@ ALL_WEIGHTS_BYTES = 6 * 10 + 6 * 50 + 50
 # The same with the weights of one layer.
 LEAST_BYTES = 6 * 10 + 50 + 50
 # A byte per nanosecond.
-LINK = ("--bandwidth", "1GB/s")
-ARGUMENTS = ("weight-offload", "layers.json", *LINK)
+LINK = "--bandwidth 1GB/s"
+ARGUMENTS = f"weight-offload layers.json {LINK}"
 # Searches use the time that they have where no bound is met.
-SOON = ("--gap", "0.9")
+SOON = "--gap 0.9"
 
 KEEP_ALL = "B6@0, B5@8, B4@16, B3@24, B2@32, B1@40, F1@48, F2@52, F3@56, F4@60, F5@64, F6@68"
 
@@ -58,7 +58,7 @@ def saved(terminal: Terminal, schedule: CyclicSchedule) -> None:
 
 
 def test_solve_finds_a_schedule_with_a_bound(weights: Terminal) -> None:
-    found = weights.json("solve", *ARGUMENTS, "--memory", "60%", *SOON)
+    found = weights.json(f"solve {ARGUMENTS} --memory 60% {SOON}")
     assert (found["problem"], found["instance"]) == ("weight-offload", "layers")
     assert found["memory_bytes"] == ALL_WEIGHTS_BYTES * 60 // 100
     assert (found["bandwidth_bytes_per_s"], found["transfers"]) == (10**9, None)
@@ -69,14 +69,14 @@ def test_solve_finds_a_schedule_with_a_bound(weights: Terminal) -> None:
 
 
 def test_the_gap_is_the_share_of_the_waiting_that_may_be_avoidable(weights: Terminal) -> None:
-    found = weights.json("solve", *ARGUMENTS, "--memory", "60%", "--method", "l2l")
+    found = weights.json(f"solve {ARGUMENTS} --memory 60% --method l2l")
     # l2l: two transfers of 50 ns per layer.
     assert found["time_ns"] == BASE_NS + 600
     assert found["gap"] == (found["time_ns"] - found["lower_bound_ns"]) / 600
 
 
 def test_a_table_says_what_is_waited_for(weights: Terminal) -> None:
-    code, out, _ = weights.run("solve", *ARGUMENTS, "--memory", "60%", "--method", "l2l")
+    code, out, _ = weights.run(f"solve {ARGUMENTS} --memory 60% --method l2l")
     assert code == 0
     lines = dict(line.split("  ", 1) for line in out.splitlines())
     assert lines["link"].strip() == "1 GB/s each way"
@@ -85,12 +85,12 @@ def test_a_table_says_what_is_waited_for(weights: Terminal) -> None:
 
 
 def test_a_saved_schedule_is_judged_valid_with_the_same_time(weights: Terminal) -> None:
-    solved = weights.json("solve", *ARGUMENTS, "--memory", "60%", *SOON, "-o", "mine.json")
+    solved = weights.json(f"solve {ARGUMENTS} --memory 60% {SOON} -o mine.json")
     document = json.loads((weights.folder / "mine.json").read_text())
     assert document["kind"] == "cyclic-schedule"
     assert document["period_ns"] == solved["time_ns"]
     assert document["instance_sha256"] == LAYERS.sha256
-    judged = weights.json("bound", *ARGUMENTS, "--memory", "60%", *SOON, "--schedule", "mine.json")
+    judged = weights.json(f"bound {ARGUMENTS} --memory 60% {SOON} --schedule mine.json")
     assert judged["status"] == "valid"
     assert (judged["time_ns"], judged["peak_bytes"]) == (solved["time_ns"], solved["peak_bytes"])
     assert BASE_NS <= judged["lower_bound_ns"] <= judged["time_ns"]
@@ -98,8 +98,7 @@ def test_a_saved_schedule_is_judged_valid_with_the_same_time(weights: Terminal) 
 
 def test_a_schedule_of_ones_own_is_judged_and_drawn(weights: Terminal) -> None:
     saved(weights, cyclic(BASE_NS, KEEP_ALL))
-    words = ("bound", *ARGUMENTS, "--memory", "100%", "--schedule", "mine.json")
-    judged = weights.json(*words, "--plot", "cycle.png")
+    judged = weights.json(f"bound {ARGUMENTS} --memory 100% --schedule mine.json --plot cycle.png")
     assert judged["status"] == "valid"
     assert (judged["time_ns"], judged["peak_bytes"]) == (BASE_NS, ALL_WEIGHTS_BYTES)
     assert judged["gap"] == 0
@@ -113,8 +112,8 @@ def test_a_broken_schedule_ends_with_2_and_every_broken_rule_is_named(weights: T
     broken = broken.replace("F3@56", "F3@56, delete1@58, prefetch1@58")
     saved(weights, cyclic(BASE_NS, broken))
     memory = f"{ALL_WEIGHTS_BYTES - 1}B"
-    words = ("bound", *ARGUMENTS, "--memory", memory, "--schedule", "mine.json")
-    code, out, _ = weights.run(*words, "--plot", "cycle.png")
+    words = f"bound {ARGUMENTS} --memory {memory} --schedule mine.json"
+    code, out, _ = weights.run(f"{words} --plot cycle.png")
     assert code == 2
     found = [line.split("  ", 1)[1].strip() for line in out.splitlines() if "broken rule" in line]
     for rule in (
@@ -128,22 +127,19 @@ def test_a_broken_schedule_ends_with_2_and_every_broken_rule_is_named(weights: T
 
 
 def test_a_schedule_of_another_problem_is_refused(weights: Terminal) -> None:
-    weights.json("solve", "remat-chain", "layers.json", "--memory", "100%", "-o", "mine.json")
-    words = ("bound", *ARGUMENTS, "--memory", "60%", "--schedule", "mine.json")
-    code, out, err = weights.run(*words)
-    assert (code, out) == (2, "")
+    weights.json("solve remat-chain layers.json --memory 100% -o mine.json")
+    err = weights.error(f"bound {ARGUMENTS} --memory 60% --schedule mine.json")
     assert "schedule: ChainSchedule is no schedule for weight-offload" in err
 
 
 def test_solve_draws_the_cycle(weights: Terminal) -> None:
-    weights.json("solve", *ARGUMENTS, "--memory", "60%", *SOON, "--plot", "cycle.png")
+    weights.json(f"solve {ARGUMENTS} --memory 60% {SOON} --plot cycle.png")
     assert (weights.folder / "cycle.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_there_is_no_grid_of_what_is_never_recomputed(weights: Terminal) -> None:
     before = sorted(weights.folder.iterdir())
-    words = ("solve", *ARGUMENTS, "--memory", "60%", "-o", "mine.json", "--grid", "grid.png")
-    code, out, err = weights.run(*words)
+    code, out, err = weights.run(f"solve {ARGUMENTS} --memory 60% -o mine.json --grid grid.png")
     assert (code, out) == (2, "")
     assert err == (
         "error: grid: weight-offload has no grid of recomputations; leave it out, or use --plot, "
@@ -153,21 +149,20 @@ def test_there_is_no_grid_of_what_is_never_recomputed(weights: Terminal) -> None
 
 
 def test_too_little_memory_ends_with_3_and_the_least_that_would_do(weights: Terminal) -> None:
-    words = ("solve", *ARGUMENTS, "--memory", f"{LEAST_BYTES - 1}B", "--json")
-    code, out, _ = weights.run(*words)
+    code, out, _ = weights.run(f"solve {ARGUMENTS} --memory {LEAST_BYTES - 1}B --json")
     assert code == 3
     found = json.loads(out)
     assert (found["status"], found["time_ns"]) == ("infeasible", None)
     assert found["least_memory_bytes"] == LEAST_BYTES
-    enough = weights.json("solve", *ARGUMENTS, "--memory", f"{LEAST_BYTES}B", *SOON)
+    enough = weights.json(f"solve {ARGUMENTS} --memory {LEAST_BYTES}B {SOON}")
     assert enough["peak_bytes"] == LEAST_BYTES
-    code, _, _ = weights.run("bound", *ARGUMENTS, "--memory", f"{LEAST_BYTES - 1}B")
+    code, _, _ = weights.run(f"bound {ARGUMENTS} --memory {LEAST_BYTES - 1}B")
     assert code == 3
 
 
 def test_compare_lists_every_method_in_every_memory_and_draws(weights: Terminal) -> None:
-    words = ("compare", *ARGUMENTS, "--memory", "50%,60%,70%", *SOON, "--plot", "curve.png")
-    results = weights.json(*words)["results"]
+    words = f"compare {ARGUMENTS} --memory 50%,60%,70% {SOON} --plot curve.png"
+    results = weights.json(words)["results"]
     assert len(results) == 3 * len(METHODS)
     assert {item["method"] for item in results} == METHODS
     assert "l2l" in METHODS
@@ -180,8 +175,7 @@ def test_compare_lists_every_method_in_every_memory_and_draws(weights: Terminal)
 
 
 def test_compare_says_without_what_the_base_time_is(weights: Terminal) -> None:
-    words = ("compare", *ARGUMENTS, "--memory", "60%", "--methods", "l2l")
-    code, out, _ = weights.run(*words)
+    code, out, _ = weights.run(f"compare {ARGUMENTS} --memory 60% --methods l2l")
     assert code == 0
     assert "weight-offload layers, 72 ns without waiting" in out
     assert "1 GB/s" in out
@@ -190,17 +184,16 @@ def test_compare_says_without_what_the_base_time_is(weights: Terminal) -> None:
 def test_a_chain_without_weights_needs_no_transfers(weights: Terminal) -> None:
     bare = Chain("bare", 0, tuple(replace(stage, weight_bytes=0) for stage in LAYERS.stages))
     save(bare, weights.folder / "bare.json")
-    words = ("solve", "weight-offload", "bare.json", *LINK, "--memory", "100%")
-    found = weights.json(*words, "--plot", "cycle.png")
+    found = weights.json(f"solve weight-offload bare.json {LINK} --memory 100% --plot cycle.png")
     assert found["status"] == "optimal"
     assert found["time_ns"] == BASE_NS
-    code, out, _ = weights.run("show", "bare.json")
+    code, out, _ = weights.run("show bare.json")
     assert code == 0
     assert "all_weights_peak_bytes" not in out
 
 
 def test_show_says_what_weights_need(weights: Terminal) -> None:
-    shown = weights.json("show", "layers.json")
+    shown = weights.json("show layers.json")
     assert shown["weight_bytes"] == 6 * 50
     assert shown["all_weights_peak_bytes"] == ALL_WEIGHTS_BYTES
     assert shown["offloaded_weights_peak_bytes"] == LEAST_BYTES
@@ -216,44 +209,39 @@ def test_a_replay_by_hand_agrees(weights: Terminal) -> None:
     ("words", "message"),
     [
         (
-            ("solve", "weight-offload", "layers.json", "--memory", "60%"),
+            "solve weight-offload layers.json --memory 60%",
             "bandwidth: weight-offload needs a link; write --bandwidth 12GB/s",
         ),
         (
-            ("solve", *ARGUMENTS, "--alpha", "0.2"),
+            f"solve {ARGUMENTS} --alpha 0.2",
             "memory: alpha=0.2 is a ratio between two ways to recompute; write an amount (12GiB)",
         ),
         (
-            ("solve", *ARGUMENTS, "--memory", "60%", "--transfers", "fluid"),
+            f"solve {ARGUMENTS} --memory 60% --transfers fluid",
             "transfers: weight-offload leaves nothing open about transfers",
         ),
-        (("solve", *ARGUMENTS), "write --memory 40% or --alpha 0.2"),
+        (f"solve {ARGUMENTS}", "write --memory 40% or --alpha 0.2"),
         (
-            ("solve", "weight-offload", "graph.json", *LINK, "--memory", "60%"),
+            f"solve weight-offload graph.json {LINK} --memory 60%",
             "instance: ladder is a graph; give a chain to weight-offload; a graph is for remat-",
         ),
         (
-            ("compare", "weight-offload", "layers.json", "--memory", "60%"),
+            "compare weight-offload layers.json --memory 60%",
             "bandwidth: weight-offload needs a link",
         ),
         (
-            ("solve", *ARGUMENTS, "--memory", "60%", "--method", "rotor"),
+            f"solve {ARGUMENTS} --memory 60% --method rotor",
             "'rotor' is not a method of weight-offload; choose one of",
         ),
         (
-            (
-                *("compare", "weight-offload", "layers.json", "--memory", "60%"),
-                *("--bandwidth", "1GB/s,2GB/s", "--plot", "curve.png"),
-            ),
+            "compare weight-offload layers.json --memory 60% --bandwidth 1GB/s,2GB/s --plot a.png",
             "the picture is for one bandwidth, not for 1GB/s,2GB/s",
         ),
     ],
 )
-def test_bad_input_ends_with_2_and_one_line(
-    weights: Terminal, words: tuple[str, ...], message: str
-) -> None:
+def test_bad_input_ends_with_2_and_one_line(weights: Terminal, words: str, message: str) -> None:
     before = sorted(weights.folder.iterdir())
-    code, out, err = weights.run(*words)
+    code, out, err = weights.run(words)
     assert (code, out) == (2, "")
     assert message in err
     assert err.startswith("error: ")
