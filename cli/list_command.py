@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from jettison.cli.arguments import JsonOption
 from jettison.cli.chosen_entries import chosen_entries
+from jettison.cli.method_parameters import parameters_of, print_parameters
 from jettison.cli.output import print_json, print_table
 from jettison.instances.catalog import CatalogEntry, bundled_instances
-from jettison.solvers.core.method import Method
 from jettison.solvers.core.registry import PROBLEM_KINDS, find_kind
 
 app = typer.Typer(help="List instances, problems or methods.", no_args_is_help=True)
@@ -125,7 +125,7 @@ def list_methods(
                         "promise": str(method.promise),
                         "source": method.source,
                         "summary": method.summary,
-                        **({"params": _params(method)} if verbose else {}),
+                        **({"params": parameters_of(method)} if verbose else {}),
                     }
                     for problem, method in listed
                 ]
@@ -138,18 +138,5 @@ def list_methods(
     ]
     print_table(["problem", "method", "promise", "what it does", "source"], rows)
     if verbose:
-        tuned = [
-            [name, method.name, entry["name"], f"{entry['default']}", entry["meaning"]]
-            for name, method in listed
-            for entry in _params(method)
-        ]
-        print_table(["problem", "method", "parameter", " default", "what it means"], tuned)
-
-
-def _params(method: Method[Any]) -> list[dict[str, Any]]:
-    """Return the parameters of a method."""
-    meanings = method.params.meanings()
-    return [
-        {"name": name, "default": value, "meaning": meanings[name]}
-        for name, value in asdict(method.params).items()
-    ]
+        for kind in kinds:
+            print_parameters(kind.name, kind.methods())

@@ -168,11 +168,6 @@ class Replay:
         """Unit of the times: ``ns``, or ``instance`` where the instance's times have no unit."""
         return "ns"
 
-    @property
-    def has_whole_profile(self) -> bool:
-        """Whether `memory_profile` holds what lasts no time at all, too."""
-        return False
-
     def phase_of(self, step: Step) -> Phase:
         """Tell what an operation does, from its text."""
         word = step.operation.split(" ", 1)[0]

@@ -33,11 +33,6 @@ class TrainingReplay(Replay):
     unit_ends_ns: tuple[int, ...]
     round_ends_ns: tuple[int, ...]
 
-    @property
-    def has_whole_profile(self) -> bool:
-        """Whether the profile covers the iteration, operations of no duration included: it does."""
-        return True
-
     def phase_of(self, step: Step) -> Phase:
         """Tell what an operation does, from its text: ``F1 conv3``, ``B2 conv3``, ``R1 conv3``."""
         return _PHASES[step.operation[0]]

@@ -41,12 +41,14 @@ from jettison.solvers.remat_chain.contents_search import (
 from jettison.solvers.remat_chain.drop_search import least_memory_with_drops
 from jettison.solvers.remat_chain.least_memory import least_memory_of_any_schedule
 from jettison.solvers.remat_chain.revolve import solve_revolve
-from jettison.solvers.remat_chain.rotor_drops import DropsParams, solve_rotor_drops
+from jettison.solvers.remat_chain.rotor_drops import solve_rotor_drops
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnrestrictedParams(ContentsParams, DropsParams):
-    """Parameters of unrestricted: limits of the search over all schedules, and its program.
+class UnrestrictedParams(ContentsParams):
+    """Parameters of unrestricted: limits of the search over all schedules.
+
+    The program with drops and revolve beside it run as they are tuned by themselves.
 
     Attributes
     ----------
@@ -169,14 +171,14 @@ def _search_beside_program(
     share = params.share_of_program if can_search else 1.0
     limit_s = None if math.isinf(clock.left_s) else max(share * clock.left_s, 1e-3)
     program_options = replace(options, gap=0, time_limit_s=limit_s)
-    program = solve_rotor_drops(problem, program_options, params)
+    program = solve_rotor_drops(problem, program_options)
     known = known.with_schedule(program.schedule)
     known = replace(known, bounds=program.bounds)
     if program.termination is Termination.INTERRUPTED:
         return known.outcome(Termination.INTERRUPTED)
     if not program.termination.is_regular:
         # A program that stopped early may be behind the baselines.
-        known = known.with_schedule(solve_revolve(problem, program_options, params).schedule)
+        known = known.with_schedule(solve_revolve(problem, program_options).schedule)
     lower_ns = [item.time_ns for item in program.bounds if item.valid_for is ScheduleClass.ALL]
     known = replace(known, lower_bound_ns=max([known.lower_bound_ns, *lower_ns]))
     _tell(known, options, clock)

@@ -191,7 +191,7 @@ def _moments(replay: Replay) -> list[Moment]:
         brief = [
             Moment(step.start_ns, step.during_bytes)
             for step in replay.steps
-            if step.start_ns == step.end_ns and not replay.has_whole_profile
+            if step.start_ns == step.end_ns
         ]
         found = [*brief, *(Moment(*moment) for moment in replay.memory_profile)]
         found.sort(key=lambda moment: moment.when_ns)

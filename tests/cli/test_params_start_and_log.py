@@ -51,11 +51,19 @@ def test_errors_name_file_field_and_value(terminal: Terminal, text: str, message
 def test_methods_are_listed_with_their_parameters(terminal: Terminal) -> None:
     code, out, _ = terminal.run("list methods remat-chain -v")
     assert code == 0
-    assert re.search(r"rotor +first_slots +500 +Slots of the first grid", out)
+    of_method = dict(re.findall(r"^remat-chain ([\w-]+) *\n((?: .*\n)+)", out, re.MULTILINE))
+    assert re.search(r" first_slots +500 +Slots of the first grid *\n", of_method["rotor-exact"])
+    assert re.search(r" first_slots +500 +as for rotor-exact *\n", of_method["rotor"])
+    # What the program inside it is tuned with is its own affair.
+    assert "first_slots" not in of_method["unrestricted"]
+    assert len(re.findall("Slots of the first grid *\n", out)) == 1
+    assert re.search(r"largest_table_bytes +4_294_967_296 +bytes +Limit on the table", out)
     listed = terminal.json("list methods remat-chain -v")["methods"]
     assert {item["problem"] for item in listed} == {"remat-chain"}
     rotor = next(item for item in listed if item["name"] == "rotor")
     defaults = {param["name"]: param["default"] for param in rotor["params"]}
+    units = {param["name"]: param["unit"] for param in rotor["params"]}
+    assert (units["first_slots"], units["share_of_cuts"]) == ("", "share")
     assert (defaults["first_slots"], defaults["largest_table_bytes"]) == (500, 4 * 2**30)
     # What it inherits from the cut bound is listed as well.
     assert defaults["share_of_cuts"] == 0.2
