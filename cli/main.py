@@ -17,7 +17,6 @@ from jettison.cli import (
     bound_command,
     export_command,
     import_command,
-    list_command,
     profile_command,
     report_command,
     show_command,
@@ -27,6 +26,7 @@ from jettison.cli.compare import command as compare_command
 from jettison.cli.generate import command as generate_command
 from jettison.cli.generate import fused_models as generate_models
 from jettison.cli.generate import graphs as generate_graphs
+from jettison.cli.listing import command as list_command
 from jettison.cli.sweep import command as sweep_command
 from jettison.cli.verify import command as verify_command
 from jettison.instances.core.errors import (

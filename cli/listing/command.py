@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from jettison.cli.arguments import JsonOption
-from jettison.cli.chosen_entries import chosen_entries
-from jettison.cli.method_parameters import parameters_of, print_parameters
+from jettison.cli.listing.chosen_entries import chosen_entries
+from jettison.cli.listing.method_parameters import parameters_of, print_parameters
 from jettison.cli.output import print_json, print_table
 from jettison.instances.catalog import CatalogEntry, bundled_instances
 from jettison.solvers.core.registry import PROBLEM_KINDS, find_kind

@@ -1,0 +1,1 @@
+"""jettison list: its command, the filters of instances, the parameters of methods."""
