@@ -1,0 +1,1 @@
+"""Weight offloading by its exact model over events: orders of events, their times, the method."""
