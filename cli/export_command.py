@@ -28,7 +28,7 @@ def export(
     instance: InstanceName,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="OUT", help="Model file: .mps, .mps.gz or .lp."),
+        typer.Option("--output", "-o", metavar="OUT", help="Model file: .mps or .lp, or with .gz."),
     ],
     memory: MemoryOption = None,
     alpha: AlphaOption = None,
@@ -68,7 +68,9 @@ def export(
     graph first. checkmate and residency are exact for staged schedules; restricted and
     retention-intervals forbid some of them; frontier, cut-closure, windowed-frontier and single-cut
     are relaxations.
-    weight-offload is written as the MILP that bounds its time, in its corrected form.
+    weight-offload is written as the MILP that bounds its time, in its corrected form, or as the
+    exact MILP over events: for the least period up to that of l2l, or without-idle as the question
+    whether a step without waiting exists; strengthened with valid inequalities.
     remat-sharding is written as KIWI's reduced problem, with strategies and recomputations as its
     only integers or in the paper's rows, or as KIWI's full problem, for a dozen operators or two.
     """

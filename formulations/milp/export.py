@@ -15,11 +15,11 @@ from jettison.instances.core.errors import InputError, JettisonError
 
 highspy = lazy.load("highspy")
 
-SUFFIXES = (".mps", ".lp", ".mps.gz")
+SUFFIXES = (".mps", ".lp", ".mps.gz", ".lp.gz")
 
 
 def write_model(model: ArrayModel, path: str | Path) -> None:
-    """Write `model` to `path` as MPS, LP or gzipped MPS, whichever its ending names.
+    """Write `model` to `path` as MPS or LP, gzipped or not, whichever its ending names.
 
     The file appears complete or not at all, in place of one that is there. Equal models give equal
     bytes.
@@ -48,14 +48,14 @@ def write_model(model: ArrayModel, path: str | Path) -> None:
     highs = quiet_highs()
     with replacing(target) as stream, tempfile.TemporaryDirectory() as folder:
         # HiGHS takes the name x.mps.gz and writes plain text to it; it is we who compress.
-        plain = Path(folder, "model.lp" if suffix == ".lp" else "model.mps")
+        plain = Path(folder, "model.lp" if suffix.startswith(".lp") else "model.mps")
         outcomes = (
             highs.passModel(model.to_highs_lp()),
             highs.writeModel(str(plain)),
         )
         if highspy.HighsStatus.kError in outcomes:
             raise JettisonError(f"HiGHS cannot write the model {model.name}")
-        if suffix == ".mps.gz":
+        if suffix.endswith(".gz"):
             # No name and no time in the header: they would make equal models differ.
             with gzip.GzipFile("", "wb", 9, stream, mtime=0) as packed:
                 packed.write(plain.read_bytes())

@@ -14,7 +14,7 @@ from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
 from jettison.schedules.weight_offload.kind import CYCLIC_SCHEDULE
 from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.method import Method
-from jettison.solvers.core.model_files import ModelChoice, ModelFiles
+from jettison.solvers.core.model_files import ModelFiles
 from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.core.problem_kind import ProblemKind, Reference
 from jettison.solvers.core.resources import Resources
@@ -22,7 +22,6 @@ from jettison.solvers.core.resources import Resources
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from jettison.formulations.milp.array_model import ArrayModel
     from jettison.solvers.proof.certificate import Certificate
 
 
@@ -63,15 +62,9 @@ def _certify(
 
 
 def _model_files() -> ModelFiles[WeightOffload]:
-    return ModelFiles(formulations=("milp",), build=_build_model)
+    from jettison.solvers.weight_offload.model_files import MODEL_FILES
 
-
-def _build_model(problem: WeightOffload, choice: ModelChoice) -> ArrayModel:
-    """Build the MILP that bounds the time, as corrected."""
-    from jettison.formulations.milp.from_pulp import from_pulp
-    from jettison.formulations.weight_offload.paper import WeightOffloadMilp
-
-    return from_pulp(WeightOffloadMilp().build(problem).problem).model
+    return MODEL_FILES
 
 
 def _picture(replay: Replay, title: str) -> Figure:

@@ -12,6 +12,8 @@ from jettison.solvers.weight_offload.bounds.aggregated import (
 )
 from jettison.solvers.weight_offload.bounds.closed_form import CLOSED_FORM, bound_weight_closed_form
 from jettison.solvers.weight_offload.bounds.milp import MILP, bound_weight_milp
+from jettison.solvers.weight_offload.events.method import solve_event_milp
+from jettison.solvers.weight_offload.events.params import EVENT_MILP
 from jettison.solvers.weight_offload.exact.method import solve_weight_exact
 from jettison.solvers.weight_offload.exact.params import WEIGHT_EXACT
 from jettison.solvers.weight_offload.greedy.method import solve_greedy, solve_greedy_no_discount
@@ -103,5 +105,12 @@ METHODS: tuple[Method[WeightOffload], ...] = (
         "the paper on weight offloading poses the problem; sweeps over events, period by period",
         "the fastest of all schedules, proved: up to about 8 layers in seconds",
         solve=Tuned(solve_weight_exact, WEIGHT_EXACT),
+    ),
+    Method(
+        "event-milp",
+        Promise.EXACT,
+        "the paper on weight offloading poses the problem; the model over events is ours",
+        "the fastest of all schedules by an exact MILP; its bound rests on the solver",
+        solve=Tuned(solve_event_milp, EVENT_MILP),
     ),
 )

@@ -37,8 +37,8 @@ def reread(path: Path) -> Any:
 def test_a_written_model_reads_back_with_its_names_and_optimum(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"model{suffix}"
     write_model(ordered_pair(), path)
-    if suffix == ".mps.gz":
-        plain = tmp_path / "unpacked.mps"
+    if suffix.endswith(".gz"):
+        plain = tmp_path / f"unpacked{suffix.removesuffix('.gz')}"
         plain.write_bytes(gzip.decompress(path.read_bytes()))
         path = plain
     highs = reread(path)

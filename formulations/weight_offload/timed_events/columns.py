@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Container, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import lazy_loader as lazy
 
@@ -11,11 +11,11 @@ from jettison.formulations.weight_offload.timed_events.frame import EventFrame, 
 
 if TYPE_CHECKING:
     import pulp
-
-    # A column, a sum of columns, or a number that takes its place.
-    Term = pulp.LpVariable | pulp.LpAffineExpression | float
 else:
     pulp = lazy.load("pulp")
+
+# A column, a sum of columns, or a number that takes its place; PuLP has no types.
+Term: TypeAlias = Any
 
 
 class EventColumns:
@@ -27,18 +27,14 @@ class EventColumns:
         The frame.
     problem
         The PuLP problem to which they are added.
-    period
-        The period, where it is given; None for a column.
     """
 
-    def __init__(
-        self, frame: EventFrame, problem: pulp.LpProblem, period: float | None
-    ) -> None:
+    def __init__(self, frame: EventFrame, problem: pulp.LpProblem) -> None:
         self.frame = frame
         self._problem = problem
         layers, prefetches = frame.layers, frame.prefetches
-        self.T = self._period(period)
-        self.s = self._starts(period)
+        self.T = self._period()
+        self.s = self._starts()
         self.c = {i: self._binary(f"c_{i}") for i in layers}
         self.y = {x: self._binary(f"y_{_of(x)}") for x in prefetches}
         self.tC = {i: self._time(f"tC_{i}") for i in layers}
@@ -92,38 +88,39 @@ class EventColumns:
     def start(self, place: Place) -> Term:
         """Return the time at which a place begins."""
         if place.is_idle:
-            return self.s[place.index] + self.frame.durations[place.index]
-        return self.s[place.index]
+            return self.s[place.operation] + self.frame.durations[place.operation]
+        return self.s[place.operation]
 
     def end(self, place: Place) -> Term:
         """Return the time at which a place ends."""
         if place.is_idle:
-            return self.s[place.index + 1]
-        return self.s[place.index] + self.frame.durations[place.index]
+            return self.s[place.operation + 1]
+        return self.s[place.operation] + self.frame.durations[place.operation]
 
-    def uploaded(self, layer: int, where: Callable[[Place], bool]) -> Term:
+    def uploaded(self, layer: int, where: Container[Place]) -> Term:
         """Return 1 if the upload of a layer ends in one of some places."""
-        return pulp.lpSum(column for at, column in self.qC[layer].items() if where(at))
+        return pulp.lpSum(column for at, column in self.qC[layer].items() if at in where)
 
-    def prefetched(self, prefetch: Prefetch, where: Callable[[Place], bool]) -> Term:
+    def prefetched(self, prefetch: Prefetch, where: Container[Place]) -> Term:
         """Return 1 if a prefetch starts in one of some places."""
-        return pulp.lpSum(column for at, column in self.qP[prefetch].items() if where(at))
+        return pulp.lpSum(column for at, column in self.qP[prefetch].items() if at in where)
 
     def wrapped_upload(self, layer: int) -> Term:
         """Return 1 if the upload of a layer ends in the frame after that of its backward."""
-        return self.uploaded(layer, lambda at: self.frame.is_wrapped(layer, at))
+        return _wrapped(self.frame, layer, self.qC[layer])
 
     def wrapped_prefetch(self, prefetch: Prefetch, layer: int) -> Term:
         """Return 1 if a prefetch starts in a frame after that of some layer's backward."""
-        return self.prefetched(prefetch, lambda at: self.frame.is_wrapped(layer, at))
+        return _wrapped(self.frame, layer, self.qP[prefetch])
 
-    def _period(self, period: float | None) -> Term:
-        if period is not None:
-            return period
-        kind = pulp.LpInteger if self.frame.counts_nanoseconds else pulp.LpContinuous
-        return self._problem.add_variable("T", sum(self.frame.durations), self.frame.most, cat=kind)
+    def _period(self) -> Term:
+        frame = self.frame
+        if frame.is_period_given:
+            return frame.most
+        kind = pulp.LpInteger if frame.counts_nanoseconds else pulp.LpContinuous
+        return self._problem.add_variable("T", frame.least, frame.most, cat=kind)
 
-    def _starts(self, period: float | None) -> list[Term]:
+    def _starts(self) -> list[Term]:
         """Return the starts of the operations, and the period after them."""
         frame = self.frame
         starts: list[Term] = []
@@ -145,6 +142,10 @@ class EventColumns:
 
     def _part(self, name: str) -> pulp.LpVariable:
         return self._problem.add_variable(name, 0, 1)
+
+
+def _wrapped(frame: EventFrame, layer: int, placed: Mapping[Place, pulp.LpVariable]) -> Term:
+    return pulp.lpSum(column for at, column in placed.items() if frame.is_wrapped(layer, at))
 
 
 def _of(prefetch: Prefetch) -> str:

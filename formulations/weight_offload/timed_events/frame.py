@@ -37,15 +37,15 @@ class Prefetch(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Part of the frame: while operation `index` runs, or while nothing runs after it."""
+    """Part of the frame: while an operation runs, or while nothing runs after it."""
 
-    index: int
+    operation: int
     is_idle: bool
 
     @property
     def number(self) -> int:
         r"""Its number :math:`\sigma` among all places."""
-        return 2 * self.index + self.is_idle
+        return 2 * self.operation + self.is_idle
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,14 @@ class EventFrame:
     ----------
     problem
         The problem.
-    most_ns
-        The longest period that the model allows.
+    least_ns, most_ns
+        The shortest and the longest period that the model allows.
     has_idle_places
         Whether there are places in which nothing runs, and operations that take no time have one.
     """
 
     problem: WeightOffload
+    least_ns: int
     most_ns: int
     has_idle_places: bool
 
@@ -118,7 +119,8 @@ class EventFrame:
         """Scale of times; up to a million units they stay whole numbers."""
         cycle, link = self.problem.cycle, self.problem.link
         transfers_ns = (link.transfer_ns(size) for size in cycle.weight_bytes)
-        given = [*(item.duration_ns for item in cycle), *transfers_ns, self.most_ns]
+        limits_ns = (self.least_ns, self.most_ns)
+        given = [*(item.duration_ns for item in cycle), *transfers_ns, *limits_ns]
         unit = math.gcd(*given) or 1
         if max(given) <= unit * _MOST_WHOLE_UNITS:
             return IntegerScale(unit, 1)
@@ -134,6 +136,16 @@ class EventFrame:
         """The longest period :math:`H`, rounded up as the model counts it."""
         scale = self.time_scale
         return -(-self.most_ns // scale.unit) / scale.factor
+
+    @cached_property
+    def least(self) -> float:
+        """The shortest period, rounded down as the model counts it."""
+        return self.time_scale.to_model(self.least_ns)
+
+    @property
+    def is_period_given(self) -> bool:
+        """Whether the model allows one period only."""
+        return self.least == self.most
 
     @cached_property
     def durations(self) -> tuple[float, ...]:
@@ -165,7 +177,7 @@ class EventFrame:
         What is not positive is no excess. Sizes round down, and the memory up.
         """
         scale = self.memory_scale
-        operation = self.problem.cycle.operations[place.index]
+        operation = self.problem.cycle.operations[place.operation]
         other_bytes = operation.resting_bytes if place.is_idle else operation.working_bytes
         weights = sum(size // scale.unit for size in self.problem.cycle.weight_bytes)
         room = -(-self._limit_bytes // scale.unit)

@@ -222,9 +222,12 @@ class LeastPeriod:
     ----------
     most_ns
         The longest period that is looked at: that of a known schedule.
+    least_ns
+        A period below which there is none.
     """
 
     most_ns: int
+    least_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +245,7 @@ class GivenPeriod:
 
 @dataclass(frozen=True, slots=True)
 class WithoutIdle:
-    """Question whether there is a schedule without idle time, of period :math:`\\sum_k u_k`."""
+    r"""Question whether there is a schedule without idle time, of period :math:`\sum_k u_k`."""
 
 
 class ValidRow(StrEnum):
@@ -314,12 +317,14 @@ class EventMilp:
     def frame(self, problem: WeightOffload) -> EventFrame:
         """Return the frame of a problem for the question."""
         match self.question:
-            case LeastPeriod(most_ns):
-                return EventFrame(problem, most_ns, has_idle_places=True)
+            case LeastPeriod(most_ns, least_ns):
+                least_ns = max(least_ns, problem.base_time_ns)
+                return EventFrame(problem, least_ns, most_ns, has_idle_places=True)
             case GivenPeriod(period_ns):
-                return EventFrame(problem, period_ns, has_idle_places=True)
+                return EventFrame(problem, period_ns, period_ns, has_idle_places=True)
             case WithoutIdle():
-                return EventFrame(problem, problem.base_time_ns, has_idle_places=False)
+                base_ns = problem.base_time_ns
+                return EventFrame(problem, base_ns, base_ns, has_idle_places=False)
             case other:
                 assert_never(other)
 
@@ -327,9 +332,8 @@ class EventMilp:
         """Build the model; about 10 µs for each coefficient. `watch` may end that."""
         frame = self.frame(problem)
         model = watched_problem("weight_offload_events", watch)
-        period = None if isinstance(self.question, LeastPeriod) else frame.most
-        columns = EventColumns(frame, model, period)
-        model += pulp.lpSum([columns.T] if period is None else [])
+        columns = EventColumns(frame, model)
+        model += pulp.lpSum([columns.T] if isinstance(self.question, LeastPeriod) else [])
         around = OmittedRow.AROUND not in self.omitted
         add_operations(model, frame, columns)
         add_choices(model, frame, columns)

@@ -28,20 +28,17 @@ def add_operations_memory(
         here = frame.order(i, Place(k, is_idle=False))
         is_early = here < frame.order(i, Place(frame.forward(i) // 2, is_idle=False))
         if is_early:
-            uploaded = columns.uploaded(i, _before(frame, i, here))
+            earlier = [at for at in frame.upload_places(i) if frame.order(i, at) < here]
+            uploaded = columns.uploaded(i, earlier)
         else:
             in_gap = frame.prefetch_places(Prefetch(i, 1))
             later = [at for at in in_gap if frame.order(i, at) >= here]
-            uploaded = columns.c[i] - columns.uploaded(i, later.__contains__)
+            uploaded = columns.c[i] - columns.uploaded(i, later)
         problem += absent - uploaded <= 0, f"left_{i}_{k}"
         x = Prefetch(i, 0 if is_early else 1)
         places = [at for at in frame.prefetch_places(x) if frame.order(i, at) >= here]
-        comes_back = columns.prefetched(x, places.__contains__)
+        comes_back = columns.prefetched(x, places)
         problem += absent - comes_back <= 0, f"back_{i}_{k}"
-
-
-def _before(frame: EventFrame, layer: int, here: int):  # noqa: ANN202
-    return lambda at: frame.order(layer, at) < here
 
 
 def add_order_of_events(problem: pulp.LpProblem, frame: EventFrame, columns: EventColumns) -> None:
@@ -78,7 +75,7 @@ def _add_early_absence(
     absent: pulp.LpVariable,
 ) -> None:
     name = f"{z.layer}_0_{x.layer}_{x.gap}"
-    inside = columns.prefetched(x, frame.prefetch_places(z).__contains__)
+    inside = columns.prefetched(x, frame.prefetch_places(z))
     problem += absent - columns.y[z] <= 0, f"a_chosen_{name}"
     problem += absent - inside <= 0, f"a_inside_{name}"
     problem += absent - columns.dC[z.layer, x] <= 0, f"a_ended_{name}"
@@ -95,7 +92,7 @@ def _add_late_absence(
 ) -> None:
     name = f"{z.layer}_1_{x.layer}_{x.gap}"
     j = z.layer
-    inside = columns.prefetched(x, frame.prefetch_places(z).__contains__)
+    inside = columns.prefetched(x, frame.prefetch_places(z))
     wrapped = columns.wrapped_prefetch(x, j)
     unchosen = 1 - columns.y[x]
     problem += absent - columns.y[z] <= 0, f"a_chosen_{name}"

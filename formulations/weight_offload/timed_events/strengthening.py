@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import lazy_loader as lazy
 
-from jettison.formulations.weight_offload.timed_events.columns import EventColumns, total
+from jettison.formulations.weight_offload.timed_events.columns import EventColumns, Term, total
 from jettison.formulations.weight_offload.timed_events.frame import EventFrame, Place, Prefetch
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _add_late_prefetches(
         problem += early + around - window <= 0, f"eP2_{last}_{since.number}"
 
 
-def _carried(frame: EventFrame, columns: EventColumns, gap: int, since: Place, due: int):  # noqa: ANN202
+def _carried(frame: EventFrame, columns: EventColumns, gap: int, since: Place, due: int) -> Term:
     """Return how long the prefetches of a gap take that start from a place on and are due."""
     return total(
         (column, frame.transfers[x.layer])
@@ -111,9 +111,7 @@ def add_order(problem: pulp.LpProblem, frame: EventFrame, columns: EventColumns)
         problem += columns.T - columns.tC[j] - after + off >= 0, f"oCe_{j}"
     for x in frame.prefetches:
         before = total(
-            (columns.oP(z, x) - (1 - columns.y[z]), d[z.layer])
-            for z in frame.prefetches
-            if z != x
+            (columns.oP(z, x) - (1 - columns.y[z]), d[z.layer]) for z in frame.prefetches if z != x
         )
         off = most * (1 - columns.y[x])
         problem += columns.tP[x] - before + off >= 0, f"oP_{x.layer}_{x.gap}"

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 
 import lazy_loader as lazy
 
-from jettison.formulations.weight_offload.timed_events.columns import EventColumns
+from jettison.formulations.weight_offload.timed_events.columns import EventColumns, Term
 from jettison.formulations.weight_offload.timed_events.frame import EventFrame, Place, Prefetch
 
 if TYPE_CHECKING:
     import pulp
-
-    from jettison.formulations.weight_offload.timed_events.columns import Term
 else:
     pulp = lazy.load("pulp")
 
@@ -29,17 +27,20 @@ def add_operations(problem: pulp.LpProblem, frame: EventFrame, columns: EventCol
 def add_choices(problem: pulp.LpProblem, frame: EventFrame, columns: EventColumns) -> None:
     """Add the rows place, needed, used and first: an event has one place if it happens."""
     for i in frame.layers:
-        problem += columns.uploaded(i, lambda at: True) == columns.c[i], f"place_C_{i}"
+        problem += columns.uploaded(i, frame.places) == columns.c[i], f"place_C_{i}"
     for x in frame.prefetches:
-        placed = columns.prefetched(x, lambda at: True)
+        placed = columns.prefetched(x, frame.places)
         problem += placed == columns.y[x], f"place_P_{x.layer}_{x.gap}"
     for x in frame.prefetches:
         problem += columns.y[x] <= columns.c[x.layer], f"needed_{x.layer}_{x.gap}"
     for i in frame.layers:
-        problem += columns.c[i] <= columns.y[Prefetch(i, 0)] + columns.y[Prefetch(i, 1)], f"used_{i}"
+        problem += (
+            columns.c[i] <= columns.y[Prefetch(i, 0)] + columns.y[Prefetch(i, 1)],
+            f"used_{i}",
+        )
     for i in frame.layers:
         early = frame.prefetch_places(Prefetch(i, 0))
-        ends_early = columns.uploaded(i, early.__contains__)
+        ends_early = columns.uploaded(i, early)
         problem += ends_early >= columns.y[Prefetch(i, 0)], f"first_{i}"
 
 

@@ -86,7 +86,7 @@ class EventOrder:
 
     @cached_property
     def _frame(self) -> EventFrame:
-        return EventFrame(self.problem, 0, has_idle_places=True)
+        return EventFrame(self.problem, 0, 0, has_idle_places=True)
 
     def schedule(self) -> CyclicSchedule | None:
         """Return the fastest schedule in this order, or None if it contradicts itself.
@@ -118,14 +118,14 @@ class EventOrder:
 
     def _within(self, event: object, at: Place) -> Iterator[Arc]:
         """Yield what keeps an event within its place and the frame."""
-        duration_ns = self.problem.cycle.operations[at.index].duration_ns
+        duration_ns = self.problem.cycle.operations[at.operation].duration_ns
         yield Arc(0, event, 0, 0)
         yield Arc(event, 0, 0, 1)
-        yield Arc(at.index, event, duration_ns if at.is_idle else 0, 0)
+        yield Arc(at.operation, event, duration_ns if at.is_idle else 0, 0)
         if not at.is_idle:
-            yield Arc(event, at.index, -duration_ns, 0)
-        elif at.index + 1 < len(self.problem.cycle):
-            yield Arc(event, at.index + 1, 0, 0)
+            yield Arc(event, at.operation, -duration_ns, 0)
+        elif at.operation + 1 < len(self.problem.cycle):
+            yield Arc(event, at.operation + 1, 0, 0)
 
     def _transfer_ns(self, layer: int) -> int:
         return self.problem.link.transfer_ns(self.problem.cycle.weight_bytes[layer - 1])
@@ -154,9 +154,7 @@ class EventOrder:
         for x, z in zip(prefetches, prefetches[1:] + prefetches[:1], strict=True):
             yield Arc(x, z, self._transfer_ns(x.layer), int(z == prefetches[0]))
 
-    def _events(
-        self, period_ns: int, times_ns: Mapping[object, int]
-    ) -> Iterator[CyclicEvent]:
+    def _events(self, period_ns: int, times_ns: Mapping[object, int]) -> Iterator[CyclicEvent]:
         """Yield the events by time; at one moment deletions first, then by place, uploads last."""
         cycle = self.problem.cycle
         last = 4 * len(cycle)
@@ -168,7 +166,7 @@ class EventOrder:
             starts_ns = (times_ns["C", i] - self._transfer_ns(i)) % max(period_ns, 1)
             listed.append((starts_ns, last, CyclicEventKind.UPLOAD, i))
         for x, at in self.prefetches.items():
-            rank = 4 * at.index + 2 + at.is_idle
+            rank = 4 * at.operation + 2 + at.is_idle
             listed.append((times_ns[x], rank, CyclicEventKind.PREFETCH, x.layer))
             listed.append(self._deletion(x, period_ns, times_ns))
         for start_ns, _, kind, layer in sorted(listed, key=lambda item: item[:2]):
