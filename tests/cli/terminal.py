@@ -44,10 +44,15 @@ class CommandLine:
         assert err.startswith("error: ")
         return err
 
-    def json(self, line: str, *words: str) -> dict[str, Any]:
-        code, out, err = self.run(line, *words, "--json")
+    def output(self, line: str, *words: str) -> str:
+        """Run a line that succeeds, and return what it prints."""
+        code, out, err = self.run(line, *words)
         assert code == 0, err
-        found: dict[str, Any] = json.loads(out)
+        return out
+
+    def json(self, line: str, *words: str) -> dict[str, Any]:
+        """Run a line that succeeds, and return the object that it prints."""
+        found: dict[str, Any] = json.loads(self.output(line, *words, "--json"))
         return found
 
 

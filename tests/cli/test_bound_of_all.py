@@ -2,45 +2,39 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 import jettison as jt
 from jettison import Bound, Result, ScheduleClass
 from jettison.cli.describe import duration
-from jettison.cli.main import main
 from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.outcome import Outcome
 from jettison.solvers.core.status import Termination
+from tests.cli.terminal import CommandLine
 from tests.tiny import UNIFORM
 
-COMMAND = ["compare", "remat-chain", "resnet18-b4-224-cpu", "--memory", "60%"]
-METHODS = ["--methods", "rotor-exact,cut-bound"]
+COMMAND = "compare remat-chain resnet18-b4-224-cpu --memory 60% --methods"
 
 
 def test_each_row_of_a_comparison_has_the_bound_for_all_schedules_beside_its_own(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with pytest.raises(SystemExit):
-        main([*COMMAND, *METHODS, "--json"])
-    rotor, cut = json.loads(capsys.readouterr().out)["results"]
+    typed = CommandLine(capsys)
+    rotor, cut = typed.json(f"{COMMAND} rotor-exact,cut-bound")["results"]
     # The cut bound is the one method of the two that speaks of all schedules.
     assert rotor["valid_for"] == "persistent"
     assert rotor["all_schedules_lower_bound_ns"] == cut["lower_bound_ns"] < rotor["lower_bound_ns"]
     assert rotor["all_schedules_bound_method"] == "cut-bound"
-    with pytest.raises(SystemExit):
-        main([*COMMAND, *METHODS])
-    header = next(line for line in capsys.readouterr().out.splitlines() if "valid for" in line)
+    lines = typed.output(f"{COMMAND} rotor-exact,cut-bound").splitlines()
+    header = next(line for line in lines if "valid for" in line)
     assert header.split("valid for")[1].split() == ["all", "schedules", "gap", "status", "seconds"]
 
 
 def test_a_table_of_bounds_for_all_schedules_says_it_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with pytest.raises(SystemExit):
-        main([*COMMAND, "--methods", "cut-bound"])
-    header = next(line for line in capsys.readouterr().out.splitlines() if "valid for" in line)
+    lines = CommandLine(capsys).output(f"{COMMAND} cut-bound").splitlines()
+    header = next(line for line in lines if "valid for" in line)
     assert header.split("valid for")[1].split() == ["gap", "status", "seconds"]
 
 

@@ -11,11 +11,10 @@ import pytest
 import jettison as jt
 from jettison import Bound, RematChain, ScheduleClass, Verdict
 from jettison.cli.certificate_output import certificate_rows, write_certificate
-from jettison.cli.main import main
 from jettison.solvers.core import certified
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.remat_chain.proof.programs import certify_program
-from tests.cli.terminal import Terminal
+from tests.cli.terminal import CommandLine, Terminal
 
 # The chain of the terminal: eight layers of 10 to 17 ns and 20 ns, 300 bytes saved each.
 # In 40 % persistent schedules take 361 ns, and the fastest of all, which drop values for nothing,
@@ -53,9 +52,8 @@ def test_what_is_certified_beside_a_larger_bound_says_how_much_is_missing(
     terminal: Terminal, certificate: Path
 ) -> None:
     # The search proves 355 ns; no moment of the chain forces more than 345.
-    code, out, _ = terminal.run(f"bound {CHAIN} --method unrestricted --certificate {certificate}")
+    out = terminal.output(f"bound {CHAIN} --method unrestricted --certificate {certificate}")
     rows = dict(line.split("  ", 1) for line in out.splitlines())
-    assert code == 0
     assert rows["lower bound"].strip() == "355 ns (unrestricted)"
     assert rows["certified bound"].strip() == "345 ns, valid for all schedules"
     # 10 of 355.
@@ -188,36 +186,26 @@ def test_a_changed_certificate_is_refused(terminal: Terminal) -> None:
 def test_schedules_find_their_bundled_instance_by_its_hash(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["remat-chain", "resnet18-b4-224-cpu", "--memory", "80%"]
-    graph = ["remat-graph", "resnet18-b4-224-cpu", "--memory", "100%", "--method", "store-all"]
-    for number, problem in enumerate((words, graph)):
-        with pytest.raises(SystemExit):
-            main(["solve", *problem, "-o", str(tmp_path / f"{number}.json")])
+    typed = CommandLine(capsys, tmp_path)
+    typed.output("solve remat-chain resnet18-b4-224-cpu --memory 80% -o 0.json")
+    graph = "remat-graph resnet18-b4-224-cpu --memory 100% --method store-all"
+    typed.output(f"solve {graph} -o 1.json")
     # Of another name, as a copy of the instance has it.
     document = json.loads((tmp_path / "0.json").read_text()) | {"instance": "other"}
     (tmp_path / "0.json").write_text(json.dumps(document))
-    capsys.readouterr()
-    files = [str(tmp_path / "0.json"), str(tmp_path / "1.json")]
-    with pytest.raises(SystemExit) as stop:
-        main(["verify", *files])
-    out = capsys.readouterr().out.splitlines()
-    assert stop.value.code == 0
+    out = typed.output("verify 0.json 1.json").splitlines()
     known = "a valid schedule for resnet18-b4-224-cpu: 477169817 ns, peak"
-    assert out[0].startswith(f"{files[0]}: {known}")
+    assert out[0].startswith(f"{tmp_path / '0.json'}: {known}")
     assert "no limit (remat-chain, instance " in out[0]
     assert "(remat-graph, instance " in out[1]
-    with pytest.raises(SystemExit) as stop:
-        main(["verify", files[0], "--memory", "80%"])
-    assert stop.value.code == 0
     # 80 % of the 108824064 bytes that saving everything needs, rounded down.
-    assert "the limit 87059251 (remat-chain, " in capsys.readouterr().out
-    with pytest.raises(SystemExit) as stop:
-        main(["verify", *files, "--memory", "60%"])
-    captured = capsys.readouterr()
-    assert stop.value.code == 2
-    assert "out of memory" in captured.err
+    said = typed.output("verify 0.json --memory 80%")
+    assert "the limit 87059251 (remat-chain, " in said
+    code, _, err = typed.run("verify 0.json 1.json --memory 60%")
+    assert code == 2
+    assert "out of memory" in err
     # The graph keeps everything in all of its memory, which 60% of it is not.
-    assert captured.err.count("\n") == 2
+    assert err.count("\n") == 2
 
 
 def test_every_kind_of_schedule_is_verified(terminal: Terminal) -> None:

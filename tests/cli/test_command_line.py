@@ -37,8 +37,7 @@ def test_solve_prints_one_json_object_with_the_promised_keys(terminal: Terminal)
 
 
 def test_solve_without_json_names_status_time_and_bound(terminal: Terminal) -> None:
-    code, out, _ = terminal.run("solve remat-chain chain.json --memory 50%")
-    assert code == 0
+    out = terminal.output("solve remat-chain chain.json --memory 50%")
     lines = dict(line.split("  ", 1) for line in out.splitlines())
     assert lines["status"].strip() == "optimal (completed)"
     assert {"time", "peak", "lower bound", "valid for", "gap"} <= lines.keys()
@@ -155,8 +154,7 @@ def test_compare_judges_heuristics_by_the_best_bound_of_all(terminal: Terminal) 
 
 
 def test_compare_prints_a_table_and_draws_a_picture(terminal: Terminal) -> None:
-    code, out, _ = terminal.run("compare remat-chain chain.json --memory 50%,70% --plot curve.png")
-    assert code == 0
+    out = terminal.output("compare remat-chain chain.json --memory 50%,70% --plot curve.png")
     assert "optimal" in out
     assert (terminal.folder / "curve.png").read_bytes().startswith(b"\x89PNG")
 
@@ -229,8 +227,7 @@ def test_compare_takes_lists_of_memories_and_of_bandwidths(terminal: Terminal) -
 
 
 def test_fluid_transfers_can_be_asked_for(terminal: Terminal) -> None:
-    code, out, _ = terminal.run(f"solve remat-offload-chain chain.json {LINK} --transfers fluid")
-    assert code == 0
+    out = terminal.output(f"solve remat-offload-chain chain.json {LINK} --transfers fluid")
     assert "10 GB/s each way, transfers fluid" in out
 
 
@@ -394,16 +391,14 @@ def test_a_folder_that_does_not_exist_is_refused_before_the_work(
 
 def test_an_unknown_option_ends_with_2(terminal: Terminal) -> None:
     code, _, err = terminal.run("solve remat-chain chain.json --speed 9")
-    assert code == 2
-    assert "--speed" in err
+    assert (code, "--speed" in err) == (2, True)
 
 
 @pytest.mark.parametrize(
     "command", ["solve", "bound", "compare", "show", "export", "list", "import"]
 )
 def test_every_command_has_a_help_text(terminal: Terminal, command: str) -> None:
-    code, out, _ = terminal.run(f"{command} --help")
-    assert code == 0
+    out = terminal.output(f"{command} --help")
     assert f"Usage: jettison {command}" in out or "Usage:" in out
 
 
@@ -433,9 +428,8 @@ def test_no_line_of_a_list_of_commands_is_cut(
     terminal: Terminal, group: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    code, out, _ = terminal.run(f"{group} -h")
+    out = terminal.output(f"{group} -h")
     commands = out.partition("Commands:\n")[2]
-    assert code == 0
     assert commands
     assert "..." not in commands
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 import random
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +16,20 @@ from jettison.instances.core.content_hash import content_sha256
 from jettison.instances.core.json_file import json_text
 from tests.cli.terminal import CommandLine
 
-Run = Callable[..., tuple[int, str, str]]
 COMMON = "--groups 8 --seed 1 --count 2"
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    return CommandLine(capsys).run
+def typed(capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    return CommandLine(capsys)
 
 
 @pytest.fixture
-def no_set(run: Run, tmp_path: Path) -> Path:
+def no_set(typed: CommandLine, tmp_path: Path) -> Path:
     """Generate a set of all three formats with the answer no."""
     folder = tmp_path / "no"
     words = "--target 1000 --answer no --format json,mps,lp"
-    code, _, err = run(f"generate three-partition {COMMON} {words} -o {folder}")
+    code, _, err = typed.run(f"generate three-partition {COMMON} {words} -o {folder}")
     assert code == 0, err
     return folder
 
@@ -48,8 +46,10 @@ def seal(folder: Path, **changes: Any) -> None:
     path.write_text(json_text(index | {"sha256": content_sha256(index)}))
 
 
-def test_a_generated_set_is_verified_and_every_file_has_its_line(run: Run, no_set: Path) -> None:
-    code, out, err = run(f"verify {no_set}")
+def test_a_generated_set_is_verified_and_every_file_has_its_line(
+    typed: CommandLine, no_set: Path
+) -> None:
+    code, out, err = typed.run(f"verify {no_set}")
     assert (code, err) == (0, "")
     lines = dict(line.split(": ", 1) for line in out.splitlines())
     assert sorted(lines) == sorted(path.name for path in no_set.iterdir())
@@ -60,42 +60,43 @@ def test_a_generated_set_is_verified_and_every_file_has_its_line(run: Run, no_se
 
 
 def test_answers_no_have_certificates_of_their_own_and_they_are_verified(
-    run: Run, tmp_path: Path
+    typed: CommandLine, tmp_path: Path
 ) -> None:
     folder = tmp_path / "certified"
     words = "--target 1000 --answer no --format json,certificate"
-    code, _, err = run(f"generate three-partition {COMMON} {words} -o {folder}")
+    code, _, err = typed.run(f"generate three-partition {COMMON} {words} -o {folder}")
     assert code == 0, err
     files = sorted(folder.glob("*.certificate"))
     assert len(files) == 2
     for path in files:
         assert check_certificate(path).claim.time_ns is None
-    code, out, _ = run(f"verify {folder}")
-    assert code == 0
+    out = typed.output(f"verify {folder}")
     assert f"{files[0].name}: the same for residue-m8-v1000-q5-s1-0" in out
     files[0].write_text(files[0].read_text().replace("f 0:", "f 1:"))
     seal(folder)
-    code, _, err = run(f"verify {folder}")
+    code, _, err = typed.run(f"verify {folder}")
     assert code == 2
     assert "not what its instance makes of it" in err
 
 
-def test_answers_yes_have_no_such_files(run: Run, tmp_path: Path) -> None:
+def test_answers_yes_have_no_such_files(typed: CommandLine, tmp_path: Path) -> None:
     folder = tmp_path / "yes"
     words = "--target 999 --answer yes --format json,certificate"
-    assert run(f"generate three-partition {COMMON} {words} -o {folder}")[0] == 0
+    typed.output(f"generate three-partition {COMMON} {words} -o {folder}")
     assert not list(folder.glob("*.certificate"))
-    assert run(f"verify {folder}")[0] == 0
+    typed.output(f"verify {folder}")
 
 
-def test_verifying_needs_no_solver(run: Run, no_set: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verifying_needs_no_solver(
+    typed: CommandLine, no_set: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import highspy
 
     def refuse(*_: object) -> None:
         raise AssertionError("a solver was called")
 
     monkeypatch.setattr(highspy, "Highs", refuse)
-    assert run(f"verify {no_set}")[0] == 0
+    typed.output(f"verify {no_set}")
 
 
 @pytest.mark.parametrize(
@@ -113,12 +114,12 @@ def test_verifying_needs_no_solver(run: Run, no_set: Path, monkeypatch: pytest.M
     ],
 )
 def test_every_kind_of_set_is_verified_and_the_same_words_give_the_same_bytes(
-    run: Run, tmp_path: Path, words: str
+    typed: CommandLine, tmp_path: Path, words: str
 ) -> None:
     for folder in (tmp_path / "a", tmp_path / "b"):
-        code, _, err = run(f"generate {words} {COMMON} -o {folder}")
+        code, _, err = typed.run(f"generate {words} {COMMON} -o {folder}")
         assert code == 0, err
-        code, _, err = run(f"verify {folder}")
+        code, _, err = typed.run(f"verify {folder}")
         assert code == 0, err
     names = sorted(path.name for path in (tmp_path / "a").iterdir())
     assert names == sorted(path.name for path in (tmp_path / "b").iterdir())
@@ -132,15 +133,15 @@ def test_the_issued_set_has_the_bytes_that_it_had_on_other_machines(no_set: Path
     assert index["sha256"] == "f59a2c5cf1e7ac8e970bad921e146b97f08824592e1c72ee743a3579f1be4343"
 
 
-def test_more_instances_do_not_change_the_first_ones(run: Run, tmp_path: Path) -> None:
+def test_more_instances_do_not_change_the_first_ones(typed: CommandLine, tmp_path: Path) -> None:
     words = "generate three-partition --groups 5 --target 200 --answer yes"
-    run(f"{words} --count 1 -o {tmp_path}/one")
-    run(f"{words} --count 3 -o {tmp_path}/three")
+    typed.run(f"{words} --count 1 -o {tmp_path}/one")
+    typed.run(f"{words} --count 3 -o {tmp_path}/three")
     name = "planted-m5-v200-s0-0.json"
     assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "three" / name).read_bytes()
 
 
-def test_any_changed_byte_of_any_file_is_found(run: Run, no_set: Path) -> None:
+def test_any_changed_byte_of_any_file_is_found(typed: CommandLine, no_set: Path) -> None:
     generator = random.Random(12)
     for path in sorted(no_set.iterdir()):
         data = path.read_bytes()
@@ -149,7 +150,7 @@ def test_any_changed_byte_of_any_file_is_found(run: Run, no_set: Path) -> None:
             changed = bytearray(data)
             changed[place] ^= 1 << generator.randrange(8)
             path.write_bytes(changed)
-            code, _, err = run(f"verify {no_set}")
+            code, _, err = typed.run(f"verify {no_set}")
             assert (code, err.count("\n")) == (2, 1), (path.name, place)
             assert err.startswith("error: ")
         for changed_text in (
@@ -160,50 +161,50 @@ def test_any_changed_byte_of_any_file_is_found(run: Run, no_set: Path) -> None:
             data.replace(b"\n", b"\r\n"),
         ):
             path.write_bytes(changed_text)
-            assert run(f"verify {no_set}")[0] == 2, (path.name, changed_text[:20])
+            assert typed.run(f"verify {no_set}")[0] == 2, (path.name, changed_text[:20])
         path.write_bytes(data)
-    assert run(f"verify {no_set}")[0] == 0
+    typed.output(f"verify {no_set}")
 
 
-def test_numbers_of_the_index_written_otherwise_are_found(run: Run, no_set: Path) -> None:
+def test_numbers_of_the_index_written_otherwise_are_found(typed: CommandLine, no_set: Path) -> None:
     path = no_set / "index.json"
     text = path.read_text()
     assert '"count": 2' in text
     # Python takes 2.0 for 2, and the hash of the index is over what it says.
     path.write_text(text.replace('"count": 2', '"count": 2.0'))
-    code, _, err = run(f"verify {no_set}")
+    code, _, err = typed.run(f"verify {no_set}")
     assert code == 2
     assert "index.json" in err
 
 
-def test_missing_and_additional_files_are_found(run: Run, no_set: Path) -> None:
+def test_missing_and_additional_files_are_found(typed: CommandLine, no_set: Path) -> None:
     extra = no_set / "notes.txt"
     extra.write_text("mine")
-    assert "notes.txt: the file is not listed" in run(f"verify {no_set}")[2]
+    assert "notes.txt: the file is not listed" in typed.run(f"verify {no_set}")[2]
     extra.unlink()
     extra.mkdir()
-    assert "not listed" in run(f"verify {no_set}")[2]
+    assert "not listed" in typed.run(f"verify {no_set}")[2]
     extra.rmdir()
     for path in sorted(no_set.iterdir()):
         data = path.read_bytes()
         path.unlink()
-        code, _, err = run(f"verify {no_set}")
+        code, _, err = typed.run(f"verify {no_set}")
         assert (code, path.name in err) == (2, True)
         # The same bytes behind a link are not a file of the set.
         other = no_set.parent / "elsewhere"
         other.write_bytes(data)
         path.symlink_to(other)
-        assert run(f"verify {no_set}")[0] == 2
+        assert typed.run(f"verify {no_set}")[0] == 2
         path.unlink()
         path.write_bytes(data)
-    assert run(f"verify {no_set}")[0] == 0
+    typed.output(f"verify {no_set}")
 
 
 def test_changes_with_all_hashes_made_to_fit_are_found_by_what_they_say(
-    run: Run, no_set: Path
+    typed: CommandLine, no_set: Path
 ) -> None:
     seal(no_set)
-    assert run(f"verify {no_set}")[0] == 0
+    typed.output(f"verify {no_set}")
     name = "residue-m8-v1000-q5-s1-0"
     for suffix, old, new, message in (
         ("mps", " RHS sum_0 1000", " RHS sum_0 1001", "not what its instance makes of it"),
@@ -218,18 +219,18 @@ def test_changes_with_all_hashes_made_to_fit_are_found_by_what_they_say(
         assert old in text
         path.write_text(text.replace(old, new, 1))
         seal(no_set)
-        code, _, err = run(f"verify {no_set}")
+        code, _, err = typed.run(f"verify {no_set}")
         assert code == 2, (suffix, new)
         assert any(part in err for part in message.split("|")), err
         path.write_text(text)
     path = no_set / "residue-m8-v1000-q5-s1.solu"
     path.write_text(path.read_text().replace("=inf=", "=feas=", 1))
     seal(no_set)
-    assert "solu: it is not what its instance makes" in run(f"verify {no_set}")[2]
+    assert "solu: it is not what its instance makes" in typed.run(f"verify {no_set}")[2]
 
 
 def test_an_index_that_says_something_else_is_found_although_its_hash_fits(
-    run: Run, no_set: Path
+    typed: CommandLine, no_set: Path
 ) -> None:
     index = json.loads((no_set / "index.json").read_text())
     for changes in (
@@ -251,44 +252,40 @@ def test_an_index_that_says_something_else_is_found_although_its_hash_fits(
         {"problem": "weight-offload"},
     ):
         seal(no_set, **changes)
-        code, _, err = run(f"verify {no_set}")
+        code, _, err = typed.run(f"verify {no_set}")
         assert (code, err.count("\n")) == (2, 1), changes
         seal(no_set, **index)
-    assert run(f"verify {no_set}")[0] == 0
+    typed.output(f"verify {no_set}")
 
 
-def test_a_planted_triple_that_is_moved_proves_nothing(run: Run, tmp_path: Path) -> None:
+def test_a_planted_triple_that_is_moved_proves_nothing(typed: CommandLine, tmp_path: Path) -> None:
     folder = tmp_path / "yes"
-    run(f"generate three-partition {COMMON} --target 300 --answer yes -o {folder}")
+    typed.run(f"generate three-partition {COMMON} --target 300 --answer yes -o {folder}")
     path = folder / "planted-m8-v300-s1-0.json"
     document = json.loads(path.read_text())
     triples = document["certificate"]["triples"]
     triples[0], triples[1] = triples[0][:2] + triples[1][2:], triples[1][:2] + triples[0][2:]
     path.write_text(json_text(document))
-    code, _, err = run(f"verify {path}")
-    assert code == 2
-    assert "certificate.triples[0]: items" in err
+    assert "certificate.triples[0]: items" in typed.error(f"verify {path}")
     seal(folder)
-    assert run(f"verify {folder}")[0] == 2
+    assert typed.run(f"verify {folder}")[0] == 2
 
 
-def test_a_single_instance_and_an_index_can_be_verified(run: Run, no_set: Path) -> None:
+def test_a_single_instance_and_an_index_can_be_verified(typed: CommandLine, no_set: Path) -> None:
     path = no_set / "residue-m8-v1000-q5-s1-1.json"
-    code, out, _ = run(f"verify {path}")
-    assert code == 0
+    out = typed.output(f"verify {path}")
     assert out.startswith(f"{path}: no 3-partition")
-    code, out, _ = run(f"verify {no_set}/index.json")
-    assert code == 0
+    out = typed.output(f"verify {no_set}/index.json")
     assert "index.json: 7 files" in out
 
 
 def test_weight_offload_says_what_the_period_is_and_what_memory_it_takes(
-    run: Run, tmp_path: Path
+    typed: CommandLine, tmp_path: Path
 ) -> None:
     for answer, word, value in (("yes", "opt", 16_000), ("no", "bestdual", 16_001)):
         folder = tmp_path / answer
         words = f"--groups 8 --target 1000 --answer {answer}"
-        assert run(f"generate weight-offload {words} -o {folder}")[0] == 0
+        typed.output(f"generate weight-offload {words} -o {folder}")
         [entry] = json.loads((folder / "index.json").read_text())["instances"]
         # M = (m + 1) V bytes, one byte per ns, T = 2 m V ns.
         assert entry["memory_bytes"] == 9000
@@ -296,10 +293,9 @@ def test_weight_offload_says_what_the_period_is_and_what_memory_it_takes(
         assert entry["shortest_period_ns"] == 16_000
         [solutions] = folder.glob("*.solu")
         assert solutions.read_text() == f"={word}= {entry['name']} {value}\n"
-        code, out, _ = run(f"show {folder}/{entry['name']}.json")
-        assert code == 0
+        out = typed.output(f"show {folder}/{entry['name']}.json")
         assert "chain" in out
-        code, out, _ = run(f"show {folder}/{entry['name']}.three-partition.json")
+        code, out, _ = typed.run(f"show {folder}/{entry['name']}.three-partition.json")
         assert (code, f"answer           {answer}" in out) == (0, True)
 
 
@@ -331,51 +327,49 @@ def test_weight_offload_says_what_the_period_is_and_what_memory_it_takes(
     ],
 )
 def test_bad_options_are_one_error_and_write_nothing(
-    run: Run, tmp_path: Path, words: str, message: str
+    typed: CommandLine, tmp_path: Path, words: str, message: str
 ) -> None:
-    code, out, err = run(f"generate three-partition {words} -o {tmp_path}/new")
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert message in err
+    assert message in typed.error(f"generate three-partition {words} -o {tmp_path}/new")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_holds_something_is_left_alone(run: Run, tmp_path: Path) -> None:
+def test_a_folder_that_holds_something_is_left_alone(typed: CommandLine, tmp_path: Path) -> None:
     words = "generate three-partition --groups 3 --target 99 --answer yes"
     kept = tmp_path / "mine"
     kept.mkdir()
     (kept / "thesis.txt").write_text("mine")
-    assert "is not empty" in run(f"{words} -o {kept}")[2]
+    assert "is not empty" in typed.run(f"{words} -o {kept}")[2]
     assert [path.name for path in kept.iterdir()] == ["thesis.txt"]
-    assert "is a file" in run(f"{words} -o {kept}/thesis.txt")[2]
-    assert "does not exist" in run(f"{words} -o {tmp_path}/no/where")[2]
+    assert "is a file" in typed.run(f"{words} -o {kept}/thesis.txt")[2]
+    assert "does not exist" in typed.run(f"{words} -o {tmp_path}/no/where")[2]
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert run(f"{words} -o {empty}")[0] == 0
-    assert run(f"verify {empty}")[0] == 0
+    typed.output(f"{words} -o {empty}")
+    typed.output(f"verify {empty}")
 
 
-def test_the_bound_of_weight_offload_is_written_beside_the_chain(run: Run, tmp_path: Path) -> None:
+def test_the_bound_of_weight_offload_is_written_beside_the_chain(
+    typed: CommandLine, tmp_path: Path
+) -> None:
     for answer, line in (("yes", "=opt= {}-bound 0\n"), ("no", "=unkn= {}-bound\n")):
         folder = tmp_path / answer
         words = f"--groups 3 --target 99 --answer {answer} --format json,mps,lp"
-        code, _, err = run(f"generate weight-offload {words} -o {folder}")
+        code, _, err = typed.run(f"generate weight-offload {words} -o {folder}")
         assert code == 0, err
         [entry] = json.loads((folder / "index.json").read_text())["instances"]
         [solutions] = folder.glob("*.solu")
         assert solutions.read_text().endswith(line.format(entry["name"]))
-        code, out, _ = run(f"verify {folder}")
-        assert code == 0
+        out = typed.output(f"verify {folder}")
         assert f"{entry['name']}-bound.mps: the model offload-bound of {entry['name']}\n" in out
         path = folder / f"{entry['name']}-bound.lp"
         path.write_text(path.read_text().replace("+ 1 ", "+ 2 ", 1))
         seal(folder)
-        assert "not what its instance makes of it" in run(f"verify {folder}")[2]
+        assert "not what its instance makes of it" in typed.run(f"verify {folder}")[2]
 
 
-def test_the_bound_of_many_groups_is_refused(run: Run, tmp_path: Path) -> None:
+def test_the_bound_of_many_groups_is_refused(typed: CommandLine, tmp_path: Path) -> None:
     words = "--groups 21 --target 99 --answer yes --format json,mps"
-    code, _, err = run(f"generate weight-offload {words} -o {tmp_path}/new")
-    assert code == 2
+    err = typed.error(f"generate weight-offload {words} -o {tmp_path}/new")
     assert "format: the model of 21 groups; mps and lp are written for up to 20" in err
 
 
@@ -403,53 +397,50 @@ def test_the_bound_of_many_groups_is_refused(run: Run, tmp_path: Path) -> None:
         '"certificate": {"kind": "triple-weights", "weights": [[3, 1e300], [4, -1e400]]}}',
     ],
 )
-def test_hostile_files_are_one_error(run: Run, tmp_path: Path, text: str) -> None:
+def test_hostile_files_are_one_error(typed: CommandLine, tmp_path: Path, text: str) -> None:
     path = tmp_path / "file.json"
     path.write_text(text)
-    code, out, err = run(f"verify {path}")
-    assert (code, out, err.count("\n")) == (2, "", 1), err
+    err = typed.error(f"verify {path}")
     assert len(err) < 700
     folder = tmp_path / "set"
     folder.mkdir()
     shutil.copy(path, folder / "index.json")
-    assert run(f"verify {folder}")[0] == 2
+    assert typed.run(f"verify {folder}")[0] == 2
 
 
-def test_a_path_that_is_not_there_is_one_error(run: Run, tmp_path: Path) -> None:
-    assert "cannot read the file" in run(f"verify {tmp_path}/nothing")[2]
-    assert "the folder has no index.json" in run(f"verify {tmp_path}")[2]
+def test_a_path_that_is_not_there_is_one_error(typed: CommandLine, tmp_path: Path) -> None:
+    assert "cannot read the file" in typed.run(f"verify {tmp_path}/nothing")[2]
+    assert "the folder has no index.json" in typed.run(f"verify {tmp_path}")[2]
 
 
-def test_a_three_partition_is_no_instance_of_the_other_problems(run: Run, no_set: Path) -> None:
+def test_a_three_partition_is_no_instance_of_the_other_problems(
+    typed: CommandLine, no_set: Path
+) -> None:
     path = no_set / "residue-m8-v1000-q5-s1-0.json"
-    code, _, err = run(f"solve remat-chain {path} --memory 50%")
-    assert code == 2
+    err = typed.error(f"solve remat-chain {path} --memory 50%")
     assert (
         "is a three-partition; give a chain to remat-chain; a three-partition is for no problem"
         in err
     )
 
 
-def test_a_layered_graph_is_drawn_and_solved(run: Run, tmp_path: Path) -> None:
+def test_a_layered_graph_is_drawn_and_solved(typed: CommandLine, tmp_path: Path) -> None:
     path = tmp_path / "layered.json"
-    code, _, told = run(f"generate layered-graph --nodes 12 --seed 3 -o {path}")
+    code, _, told = typed.run(f"generate layered-graph --nodes 12 --seed 3 -o {path}")
     assert code == 0
     assert "12 nodes" in told
     first = path.read_bytes()
-    run(f"generate layered-graph --nodes 12 --seed 3 -o {path}")
+    typed.run(f"generate layered-graph --nodes 12 --seed 3 -o {path}")
     assert path.read_bytes() == first
-    code, out, _ = run(f"solve remat-graph {path} --memory 100% --json")
-    assert code == 0
-    assert json.loads(out)["status"] == "optimal"
+    assert typed.json(f"solve remat-graph {path} --memory 100%")["status"] == "optimal"
 
 
-def test_a_training_graph_is_written_and_solved(run: Run, tmp_path: Path) -> None:
+def test_a_training_graph_is_written_and_solved(typed: CommandLine, tmp_path: Path) -> None:
     path = tmp_path / "step.json"
-    code, _, told = run(f"generate training-graph --network encoder-2 --batch 1 -o {path}")
+    code, _, told = typed.run(f"generate training-graph --network encoder-2 --batch 1 -o {path}")
     assert code == 0
     assert "graph encoder-2, 32 nodes" in told
-    code, out, _ = run(f"solve remat-graph {path} --memory 90% --json")
-    assert code == 0
+    out = typed.output(f"solve remat-graph {path} --memory 90% --json")
     assert json.loads(out)["gap"] == 0
 
 
@@ -458,16 +449,12 @@ def test_a_training_graph_is_written_and_solved(run: Run, tmp_path: Path) -> Non
     [("--network lenet", "network"), ("--network vgg-16 --batch 0", "batch")],
 )
 def test_a_training_graph_that_cannot_be_is_refused(
-    run: Run, tmp_path: Path, arguments: str, field: str
+    typed: CommandLine, tmp_path: Path, arguments: str, field: str
 ) -> None:
     path = tmp_path / "g.json"
-    code, _, told = run(f"generate training-graph {arguments} -o {path}")
-    assert code == 2
-    assert field in told
+    assert field in typed.error(f"generate training-graph {arguments} -o {path}")
     assert not path.exists()
 
 
-def test_a_layered_graph_of_too_few_nodes_is_refused(run: Run, tmp_path: Path) -> None:
-    code, _, told = run(f"generate layered-graph --nodes 3 -o {tmp_path}/g.json")
-    assert code == 2
-    assert "nodes" in told
+def test_a_layered_graph_of_too_few_nodes_is_refused(typed: CommandLine, tmp_path: Path) -> None:
+    assert "nodes" in typed.error(f"generate layered-graph --nodes 3 -o {tmp_path}/g.json")

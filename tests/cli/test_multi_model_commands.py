@@ -59,8 +59,7 @@ def test_a_network_is_written_with_any_batch_and_number_of_models(terminal: Term
 def test_an_instance_is_shown_with_a_line_for_each_number_of_fused_models(
     terminal: Terminal, models_file: str
 ) -> None:
-    code, out, _ = terminal.run(f"show {models_file}")
-    assert code == 0
+    out = terminal.output(f"show {models_file}")
     for size in (1, 2, 3):
         peak = MODELS.sub_array(size).store_all_peak_bytes
         (line,) = [line for line in out.splitlines() if line.startswith(f"{size} fused ")]

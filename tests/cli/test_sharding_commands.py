@@ -23,10 +23,8 @@ CONTEST = {
 
 def test_a_contest_file_is_imported_solved_judged_and_verified(terminal: Terminal) -> None:
     (terminal.folder / "contest.json").write_text(json.dumps(CONTEST), encoding="utf-8")
-    assert terminal.run("import iopddl contest.json -o b.json")[0] == 0
-    status, shown, _ = terminal.run("show b.json --json")
-    assert status == 0
-    facts = json.loads(shown)
+    terminal.output("import iopddl contest.json -o b.json")
+    facts = terminal.json("show b.json")
     assert (facts["nodes"], facts["edges"], facts["forbidden_pairs"]) == (2, 1, 1)
     assert facts["usage_limit_bytes"] == 9
     # In 9 bytes not both take 5: (0, 1) costs 0 + 9 + 1, (1, 1) 4 + 0 + 1.
@@ -43,8 +41,7 @@ def test_a_contest_file_is_imported_solved_judged_and_verified(terminal: Termina
     verdict = json.loads(printed)
     assert (status, verdict["status"], verdict["gap"]) == (0, "valid", 0)
     # The instance of --instance is named by a path, as the terminal makes of .json.
-    status, printed, _ = terminal.run("verify choice.json --instance b.json")
-    assert status == 0
+    printed = terminal.output("verify choice.json --instance b.json")
     assert "a valid choice for tiny: 5 ns, peak 4 bytes, the limit 9" in printed
 
 
@@ -88,14 +85,13 @@ def test_what_no_memory_makes_possible_names_the_operator(terminal: Terminal) ->
 
 def test_a_generated_graph_is_compared_by_all_methods(terminal: Terminal) -> None:
     words = "--nodes 12 --seed 3 --limit-percent 40 -o random.json"
-    assert terminal.run(f"generate strategy-graph {words}")[0] == 0
-    status, printed, _ = terminal.run("compare sharding random.json --json")
-    assert status == 0
+    terminal.output(f"generate strategy-graph {words}")
+    printed = terminal.output("compare sharding random.json --json")
     rows = {row["method"]: row for row in json.loads(printed)["results"]}
     assert set(rows) == {"exact", "lagrangian", "local-search", "greedy"}
     best = rows["exact"]["time_ns"]
     assert all(row["time_ns"] is None or row["time_ns"] >= best for row in rows.values())
-    assert terminal.run("compare sharding random.json")[0] == 0
+    terminal.output("compare sharding random.json")
 
 
 def test_sharding_and_the_other_problems_refuse_the_instances_of_each_other(
@@ -108,6 +104,5 @@ def test_sharding_and_the_other_problems_refuse_the_instances_of_each_other(
         ("sharding", "random.json", "--bandwidth", "1GB/s"),
         ("sharding", "random.json", "--alpha", "0.5"),
     ):
-        status, _, error = terminal.run("solve", *words)
-        assert status == 2
+        error = terminal.error("solve", *words)
         assert "Traceback" not in error

@@ -76,8 +76,7 @@ def test_the_gap_is_the_share_of_the_waiting_that_may_be_avoidable(weights: Term
 
 
 def test_a_table_says_what_is_waited_for(weights: Terminal) -> None:
-    code, out, _ = weights.run(f"solve {ARGUMENTS} --memory 60% --method l2l")
-    assert code == 0
+    out = weights.output(f"solve {ARGUMENTS} --memory 60% --method l2l")
     lines = dict(line.split("  ", 1) for line in out.splitlines())
     assert lines["link"].strip() == "1 GB/s each way"
     # 600 of 72 ns.
@@ -175,8 +174,7 @@ def test_compare_lists_every_method_in_every_memory_and_draws(weights: Terminal)
 
 
 def test_compare_says_without_what_the_base_time_is(weights: Terminal) -> None:
-    code, out, _ = weights.run(f"compare {ARGUMENTS} --memory 60% --methods l2l")
-    assert code == 0
+    out = weights.output(f"compare {ARGUMENTS} --memory 60% --methods l2l")
     assert "weight-offload layers, 72 ns without waiting" in out
     assert "1 GB/s" in out
 
@@ -187,8 +185,7 @@ def test_a_chain_without_weights_needs_no_transfers(weights: Terminal) -> None:
     found = weights.json(f"solve weight-offload bare.json {LINK} --memory 100% --plot cycle.png")
     assert found["status"] == "optimal"
     assert found["time_ns"] == BASE_NS
-    code, out, _ = weights.run("show bare.json")
-    assert code == 0
+    out = weights.output("show bare.json")
     assert "all_weights_peak_bytes" not in out
 
 
@@ -241,8 +238,7 @@ def test_a_replay_by_hand_agrees(weights: Terminal) -> None:
 )
 def test_bad_input_ends_with_2_and_one_line(weights: Terminal, words: str, message: str) -> None:
     before = sorted(weights.folder.iterdir())
-    code, out, err = weights.run(words)
-    assert (code, out) == (2, "")
+    err = weights.error(words)
     assert message in err
     assert err.startswith("error: ")
     assert err.count("\n") == 1
