@@ -1,13 +1,17 @@
-"""Exact numbers from JSON: durations in nanoseconds and sizes in whole bytes."""
+"""Exact numbers from JSON and from text: durations in nanoseconds and sizes in whole bytes."""
 
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 from typing import Any
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.units import checked_amount
+
+_DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]*)?")
+_MOST_LETTERS = 40
 
 
 def exact_number(value: Any, field: str) -> Fraction:
@@ -27,6 +31,24 @@ def exact_number(value: Any, field: str) -> Fraction:
         )
     # The text of a float is the number that stands in the file; its binary value is not.
     return Fraction(repr(value))
+
+
+def number_of_text(text: str, field: str) -> Fraction:
+    """Return the number that a text writes in decimal, exactly.
+
+    Raises
+    ------
+    InputError
+        If it is not a number from 0 on, or has more than 40 letters.
+    """
+    digits = text.strip()
+    if len(digits) > _MOST_LETTERS or _DECIMAL.fullmatch(digits) is None:
+        raise InputError(
+            f"{text[:40]!r} is not a number",
+            field=field,
+            expected="write a non-negative number such as 12.345",
+        )
+    return Fraction(digits)
 
 
 def whole_nanoseconds(number: Fraction, field: str, unit_ns: int) -> int:

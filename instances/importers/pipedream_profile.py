@@ -15,7 +15,6 @@ published with it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -24,11 +23,11 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.core.json_file import read_text
 from jettison.instances.core.names import checked_name
 from jettison.instances.core.units import NANOSECOND_UNITS, checked_amount
+from jettison.instances.importers.exact_numbers import number_of_text
 from jettison.instances.importers.layer_profile import Layer, Profile
 from jettison.instances.importers.pipedream_published import NOTE, PUBLISHED
 from jettison.instances.importers.published_file import origin_of
 
-_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?")
 _FIELDS = {"forward_compute_time", "backward_compute_time", "activation_size", "parameter_size"}
 _LAYER_LINE = (
     "write: node1 -- description -- forward_compute_time=0.0, backward_compute_time=0.0, "
@@ -117,7 +116,7 @@ def _parse_layer(parts: list[str], field: str) -> tuple[str, Layer]:
 
 def _nanoseconds(values: Mapping[str, str], name: str, field: str) -> int:
     where = f"{field}: {name}"
-    milliseconds = _number(values[name], where)
+    milliseconds = number_of_text(values[name], where)
     return checked_amount(round(milliseconds * NANOSECOND_UNITS["ms"]), where, "nanoseconds")
 
 
@@ -125,7 +124,7 @@ def _bytes(values: Mapping[str, str], name: str, field: str) -> int:
     where = f"{field}: {name}"
     text = values[name]
     listed = text[1:-1].split(";") if text.startswith("[") and text.endswith("]") else [text]
-    total = sum((_number(item, where) for item in listed), start=Fraction(0))
+    total = sum((number_of_text(item, where) for item in listed), start=Fraction(0))
     if total.denominator != 1:
         raise InputError(
             f"{text!r} is not a whole number of bytes",
@@ -133,14 +132,3 @@ def _bytes(values: Mapping[str, str], name: str, field: str) -> int:
             expected="write a whole number, or a list such as [64.0; 8.0]",
         )
     return checked_amount(int(total), where, "bytes")
-
-
-def _number(text: str, field: str) -> Fraction:
-    digits = text.strip()
-    if len(digits) > 40 or _NUMBER.fullmatch(digits) is None:
-        raise InputError(
-            f"{text[:40]!r} is not a number",
-            field=field,
-            expected="write a non-negative number such as 12.345",
-        )
-    return Fraction(digits)

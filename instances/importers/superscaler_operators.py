@@ -11,19 +11,18 @@ Runs that failed have 10000000 in place of a time or size; such a profile is ref
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 from typing import NamedTuple
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.names import checked_name
 from jettison.instances.core.units import BYTE_UNITS, NANOSECOND_UNITS, checked_amount
+from jettison.instances.importers.exact_numbers import number_of_text
 
 _COLUMNS = (
     *("op_name", "forward-compute", "backward-compute", "input_size", "output_size"),
     *("weights", "activations", "fwd_reserved", "bwd_reserved"),
 )
-_NUMBER = re.compile(r"[0-9]{1,20}(\.[0-9]{1,20})?")
 # Failed runs hold 10^7 (microseconds or MiB); no operator takes nine seconds or TiB.
 _FAILED = 9 * 10**6
 
@@ -94,20 +93,14 @@ def _operator(line: str, field: str) -> Operator:
         unit = NANOSECOND_UNITS["us"] if is_time else BYTE_UNITS["MiB"]
         amounts.append(
             checked_amount(
-                round(_number(text, where) * unit), where, "nanoseconds" if is_time else "bytes"
+                round(_measured(text, where) * unit), where, "nanoseconds" if is_time else "bytes"
             )
         )
     return Operator(checked_name(texts[0], f"{field}: op_name"), field, *amounts)
 
 
-def _number(text: str, field: str) -> Fraction:
-    if _NUMBER.fullmatch(text.strip()) is None:
-        raise InputError(
-            f"{text[:40]!r} is not a number",
-            field=field,
-            expected="write a non-negative number such as 12.345",
-        )
-    number = Fraction(text.strip())
+def _measured(text: str, field: str) -> Fraction:
+    number = number_of_text(text, field)
     if number > _FAILED:
         raise InputError(
             f"{text[:40]} stands for a run that failed",
