@@ -17,7 +17,7 @@ from chain_dp import synthetic_chain
 
 from jettison.instances.remat_chain.chain import Chain, Stage
 from jettison.instances.remat_chain.problem import RematChain
-from jettison.solvers.remat_offload.pofo.program import pofo_bracket
+from jettison.solvers.remat_offload.pofo.bracket import pofo_bracket
 
 SEED = 1
 MIB = 2**20

@@ -40,12 +40,8 @@ from jettison.solvers.remat_offload.cut_bound.cuts import OffloadCuts
 from jettison.solvers.remat_offload.incumbent import OffloadIncumbent
 from jettison.solvers.remat_offload.least_memory import least_memory_with_offloading
 from jettison.solvers.remat_offload.pofo.at_once import offer_at_once, offer_plans
-from jettison.solvers.remat_offload.pofo.program import (
-    PofoBracket,
-    Recomputation,
-    pofo_bracket,
-    pofo_exact,
-)
+from jettison.solvers.remat_offload.pofo.bracket import PofoBracket, pofo_bracket, pofo_exact
+from jettison.solvers.remat_offload.pofo.program import Recomputation
 
 # Of each model what was measured on a GPU, if there is such a profile, and on a CPU otherwise.
 PROFILES = best_profiles("chain")

@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,21 +84,38 @@ def cut_allows_at_once(
     most_states: int,
     time_limit_s: float | None = None,
 ) -> bool: ...
-def pofo_program(
-    forward: NDArray[np.int64],
-    backward: NDArray[np.int64],
-    output: NDArray[np.int64],
-    saved: NDArray[np.int64],
-    forward_overhead: NDArray[np.int64],
-    backward_need: NDArray[np.int64],
-    memory: int,
-    slots: int,
-    most_labels: int,
-    most_bytes: int,
-    recomputes: bool,
-    exact: bool,
-    time_limit_s: float | None = None,
-) -> tuple[int | None, int | None, list[tuple[int, int]], list[tuple[int, bool]], int, int]: ...
+
+class Accuracy(Enum):
+    LOWER = ...
+    UPPER = ...
+    EXACT = ...
+
+class PofoProgram:
+    def __init__(
+        self,
+        forward: NDArray[np.int64],
+        backward: NDArray[np.int64],
+        output: NDArray[np.int64],
+        saved: NDArray[np.int64],
+        forward_overhead: NDArray[np.int64],
+        backward_need: NDArray[np.int64],
+        memory: int,
+        recomputes: bool,
+        most_bytes: int,
+    ) -> None: ...
+    def refine(
+        self, slot: int, limit: int | None, time_limit_s: float | None = None
+    ) -> int | None: ...
+    def search(
+        self,
+        accuracy: Accuracy,
+        most_labels: int,
+        limit: int | None,
+        time_limit_s: float | None = None,
+    ) -> tuple[
+        int | None, int | None, list[tuple[int, int]], list[tuple[int, bool]], bool, int, int
+    ]: ...
+
 def least_memory_with_drops(
     forward_ns: NDArray[np.int64],
     backward_ns: NDArray[np.int64],

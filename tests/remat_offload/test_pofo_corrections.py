@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from jettison.solvers.remat_offload.pofo.program import pofo_exact
+from jettison.solvers.remat_offload.pofo.bracket import pofo_exact
 from tests.drawing.chains import unit_chain
 from tests.remat_offload.oracles.brute_force import fastest
 from tests.remat_offload.oracles.recurrence import OffloadRecurrence

@@ -18,11 +18,8 @@ from jettison.schedules.remat_offload.plan import OffloadPlan
 from jettison.solvers import _kernels
 from jettison.solvers.remat_chain.least_memory import least_persistent_memory
 from jettison.solvers.remat_chain.rotor import persistent_bracket
-from jettison.solvers.remat_offload.pofo.program import (
-    Recomputation,
-    pofo_bracket,
-    pofo_exact,
-)
+from jettison.solvers.remat_offload.pofo.bracket import pofo_bracket, pofo_exact
+from jettison.solvers.remat_offload.pofo.program import Recomputation
 from tests.remat_offload.oracles.brute_force import Link, Value, fastest, makespan, sequences
 from tests.remat_offload.oracles.samples import OffloadSample, offload_samples
 
@@ -268,13 +265,24 @@ def test_the_kernel_refuses_what_it_cannot_work_with() -> None:
         name: np.ones(3, np.int64)
         for name in ("forward", "backward", "output", "saved", "forward_overhead", "backward_need")
     }
-    rest = {"slots": 2, "most_labels": 1, "most_bytes": 2**20, "recomputes": True, "exact": False}
-    assert _kernels.pofo_program(**arrays, memory=4, **rest)[0] == 4
-    with pytest.raises(ValueError, match="slots"):
-        _kernels.pofo_program(**arrays, memory=5, **rest)
-    with pytest.raises(ValueError, match="saved: wrong length"):
-        _kernels.pofo_program(**{**arrays, "saved": np.ones(2, np.int64)}, memory=4, **rest)
-    with pytest.raises(ValueError, match="output: negative"):
-        _kernels.pofo_program(**{**arrays, "output": np.array([1, -1, 0])}, memory=4, **rest)
+    rest = {"memory": 4, "most_bytes": 2**20, "recomputes": True}
+    program = _kernels.PofoProgram(**arrays, **rest)
+    with pytest.raises(RuntimeError, match="no grid"):
+        program.search(_kernels.Accuracy.UPPER, 1, None)
+    assert program.refine(2, None) == 4
+    # Ones everywhere: two forwards and two backwards, and nothing has to leave 4 units of memory.
+    floor, time, *_ = program.search(_kernels.Accuracy.EXACT, 1, None)
+    assert (floor, time) == (4, 4)
+    with pytest.raises(ValueError, match="slot"):
+        program.refine(0, None)
+    with pytest.raises(ValueError, match="limit"):
+        program.refine(1, -1)
     with pytest.raises(ValueError, match="most_labels"):
-        _kernels.pofo_program(**arrays, memory=4, **{**rest, "most_labels": 0})
+        program.search(_kernels.Accuracy.UPPER, 0, None)
+    for wrong, message in (
+        ({"saved": np.ones(2, np.int64)}, "saved: wrong length"),
+        ({"output": np.array([1, -1, 0])}, "output: negative"),
+        ({"memory": 0}, "memory"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            _kernels.PofoProgram(**{**arrays, **rest, **wrong})

@@ -26,41 +26,10 @@
 #include <deque>
 #include <vector>
 
-#include "remat_offload/curve.hpp"
+#include "remat_offload/curve_store.hpp"
 #include "remat_offload/rotor.hpp"
 
 namespace jettison {
-
-// Arena of curves, which are freed all together.
-class CurveStore {
-public:
-    explicit CurveStore(Budget& budget) : budget_(budget) {}
-
-    const std::int64_t* add(const CurveView& curve) {
-        const std::size_t size = curve.count + 2;
-        if (blocks_.empty() || used_ + size > blocks_.back().size()) {
-            const std::size_t made = std::max(block_size, size);
-            budget_.take(made * sizeof(std::int64_t));
-            blocks_.emplace_back(made);
-            used_ = 0;
-        }
-        std::int64_t* const place = blocks_.back().data() + used_;
-        used_ += size;
-        place[0] = curve.base;
-        place[1] = static_cast<std::int64_t>(curve.count);
-        std::copy(curve.breaks, curve.breaks + curve.count, place + 2);
-        return place;
-    }
-    static CurveView view(const std::int64_t* place) {
-        return {place[0], place + 2, at(place[1])};
-    }
-
-private:
-    static constexpr std::size_t block_size = std::size_t{1} << 15;
-    Budget& budget_;
-    std::vector<std::vector<std::int64_t>> blocks_;
-    std::size_t used_ = 0;
-};
 
 // The recurrence. `Table` provides the curves of smaller sub-chains:
 //   curve(i, j, av), rotor(), rotor_slots(av), and how one is simplified before it is kept.
@@ -180,7 +149,7 @@ private:
         const Splits splits(*this, i, j, av);
         if (backward_room < 0 || splits.rotor.time(i, j, splits.m) >= never) return;
         // No state needs more than what fits beside A; on a grid, av can be a slot too small.
-        const std::int64_t limit = av + context_.slot;
+        const std::int64_t limit = av + context_.grid.slot;
         const std::int64_t forward_room = room_for_all(i, j, av);
         if (forward_room >= 0) {
             const CurveView inner =
@@ -248,31 +217,39 @@ class GridBackward : public BackwardRecurrence<GridBackward<rounding>> {
     using Base = BackwardRecurrence<GridBackward<rounding>>;
 
 public:
-    explicit GridBackward(const OffloadContext& context)
-        : Base(context), rotor_(context, rounding), slot_(context.slot), width_(context.slots + 1) {
-        const std::size_t rows =
-            at(context.chain.stages) * at(context.chain.stages + 1) / 2 * at(width_);
-        context.budget.take(rows * sizeof(std::int64_t*));
-        curves_.assign(rows, nullptr);
-    }
+    // `rotor` is rotor's table on the same grid, rounded as this one is.
+    GridBackward(const OffloadContext& context, const RotorTable& rotor)
+        : Base(context),
+          rotor_(rotor),
+          claim_(context.budget),
+          curves_(at(context.chain.stages) * at(context.chain.stages + 1) / 2) {}
 
     CurveView curve(std::int32_t i, std::int32_t j, std::int64_t av) {
         if (av < 0) return {};
         const std::int64_t m = rotor_slots(av);
-        const std::size_t place = RotorTable::cell(i, j) * at(width_) + at(m);
-        if (curves_[place] == nullptr) curves_[place] = this->make(i, j, m * slot_);
-        return CurveStore::view(curves_[place]);
+        if (m < 0) return {};
+        const std::size_t cell = RotorTable::cell(i, j);
+        if (curves_[cell].empty()) {
+            const std::size_t width = at(this->context().grid.slots + 1);
+            claim_.take(width * sizeof(std::int64_t*));
+            curves_[cell].assign(width, nullptr);
+        }
+        if (curves_[cell][at(m)] == nullptr) {
+            curves_[cell][at(m)] = this->make(i, j, this->context().grid.memory(m));
+        }
+        return CurveStore::view(curves_[cell][at(m)]);
     }
 
     const RotorTable& rotor() const { return rotor_; }
     std::int64_t rotor_slots(std::int64_t av) const {
-        return rounding == Rounding::lower ? (av + slot_ - 1) / slot_ : av / slot_;
+        const OffloadGrid& grid = this->context().grid;
+        return rounding == Rounding::lower ? grid.rounded_up(av) : grid.rounded_down(av);
     }
     using Base::states;
 
     // Curves of many breaks lose some of them, on the side that the grid is on.
     CurveView simplified(CurveView f, Curve& into, std::int64_t av) const {
-        const std::int64_t limit = av + slot_;
+        const std::int64_t limit = av + this->context().grid.slot;
         const std::int64_t memory = this->context().chain.memory;
         if (f.count < 16) return f;
         if constexpr (rounding == Rounding::lower) {
@@ -284,17 +261,17 @@ public:
     }
 
 private:
-    RotorTable rotor_;
-    std::int64_t slot_;
-    std::int64_t width_;
-    std::vector<const std::int64_t*> curves_;
+    const RotorTable& rotor_;
+    Claim claim_;
+    // For each sub-chain, one curve for each index; made where it is first needed.
+    std::vector<std::vector<const std::int64_t*>> curves_;
 };
 
 // Exact curves at the values of av that are reached, in a flat hash map.
 class ExactBackward : public BackwardRecurrence<ExactBackward> {
 public:
     ExactBackward(const OffloadContext& context, const RotorTable& lower)
-        : BackwardRecurrence(context), rotor_(lower) {
+        : BackwardRecurrence(context), rotor_(lower), claim_(context.budget) {
         resize(1 << 12);
     }
 
@@ -311,7 +288,7 @@ public:
 
     const RotorTable& rotor() const { return rotor_; }
     std::int64_t rotor_slots(std::int64_t av) const {
-        return (av + context().slot - 1) / context().slot;
+        return context().grid.rounded_up(av);
     }
     using BackwardRecurrence::states;
     CurveView simplified(CurveView f, Curve&, std::int64_t) const { return f; }
@@ -335,16 +312,17 @@ private:
     }
 
     void resize(std::size_t size) {
-        context().budget.take(size * sizeof(Entry));
+        claim_.take(size * sizeof(Entry));
         std::vector<Entry> old(size);
         old.swap(entries_);
         for (const Entry& entry : old) {
             if (entry.curve != nullptr) entries_[find(entry.sub_chain, entry.av)] = entry;
         }
-        context().budget.give(old.size() * sizeof(Entry));
+        claim_.give(old.size() * sizeof(Entry));
     }
 
     const RotorTable& rotor_;
+    Claim claim_;
     std::vector<Entry> entries_;
     std::size_t used_ = 0;
 };

@@ -3,71 +3,138 @@
 // OC is nondecreasing in A, DF and DB, and grows by at most 1 per unit of DF and of DB. The first
 // program forgets DB: values come back from the host for nothing, so that C has no idle time. The
 // second forgets DF: values leave for nothing. Each is a curve, over DF or over DB, for every i, x
-// and every slot of A. A is rounded down, which cannot raise OC, and so is what is added to it.
+// and every slot of A. A is rounded down, which cannot raise OC, and so is what is added to it. In
+// the second program C is replaced by R + (D - h_B)+: it is not below, because B^i ends the part
+// in every schedule, and what exceeds the room beside B^i can only arrive after it.
+//
+// Only completions faster than a limit T count. Call a label useful if it has one. The curve that
+// is stored for (i, x, a) is at most the completion of every useful label with floor(A / slot) >= a
+// (a path whose kept sizes carry fractions reads entry a + k where its label is at a + k + 1):
+//   entry     if before(i, x, a) + b >= T for a bound b on the rest, no useful label is at a, and
+//             a copy of entry a + 1 is stored, never infinity by itself;
+//   part      a part is skipped at a if before + its time + the stored bound on what follows >= T;
+//             entries are monotone in a no longer by themselves, and so the curve becomes the least
+//             of itself and that of a + 1;
+//   cap       beyond the first D at which the bound of the grid before reaches T - before, no
+//             label is useful. Before falls with a, and entry a serves labels at a + 1 too, so that
+//             the cap of a is never below that of a + 1. A curve beyond its cap still is flat or
+//             grows by 1 per unit, on which the bound of a label before it relies.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "remat_offload/backward.hpp"
+#include "remat_offload/curve_store.hpp"
+#include "remat_offload/without_link.hpp"
 
 namespace jettison {
 
-enum class Recomputation { allowed, forbidden };
-
 class OffloadBound {
 public:
-    using Lower = GridBackward<Rounding::lower>;
-
-    OffloadBound(const OffloadContext& context, Recomputation recomputation, Lower& lower)
-        : context_(context), recomputation_(recomputation), lower_(lower), store_(context.budget) {
-        const std::size_t size = at(context.chain.stages) * 2 * at(context.slots + 1);
-        context.budget.take(2 * size * sizeof(CurveView));
-        offload_.assign(size, {});
-        prefetch_.assign(size, {});
+    // `before` is the bound of another grid with a limit that is not smaller; null if there is
+    // none.
+    OffloadBound(const OffloadContext& context, Recomputation recomputation,
+                 const RotorTable& rotor, const OffloadBound* before, std::int64_t limit)
+        : context_(context),
+          recomputation_(recomputation),
+          rotor_(rotor),
+          without_link_(context, recomputation, rotor),
+          before_(before),
+          limit_(limit),
+          store_(context.budget),
+          offload_(context),
+          prefetch_(context),
+          offload_caps_(context),
+          prefetch_caps_(context) {
         for (std::int32_t i = context.chain.stages; i >= 1; --i) {
-            for (std::int32_t x = 0; x <= (i > 1 ? 1 : 0); ++x) {
-                context.poll();
-                fill(i, x);
-            }
+            for (std::int32_t x = 0; x <= (i > 1 ? 1 : 0); ++x) fill(i, x);
         }
+        before_ = nullptr;
     }
 
-    // A lower bound on OC_x(i, a, df, db).
+    // A lower bound on OC_x(i, a, df, db), if it leads to a completion before the limit.
     std::int64_t operator()(std::int32_t i, std::int32_t x, std::int64_t a, std::int64_t df,
                             std::int64_t db) const {
-        const std::int64_t slots = a / context_.slot;
-        if (slots > context_.slots) return never;
-        const CurveView& offload = offload_[place(i, x, slots)];
-        if (offload.base >= never) return never;
-        return std::max(offload(df), prefetch_[place(i, x, slots)](db));
+        const std::int64_t slots = a / context_.grid.slot;
+        if (slots > context_.grid.slots) return never;
+        const CurveView& offload = offload_(i, x, slots);
+        const CurveView& prefetch = prefetch_(i, x, slots);
+        if (offload.base >= never || prefetch.base >= never) return never;
+        return std::max(offload(df), prefetch(db));
     }
+    std::int64_t limit() const { return limit_; }
 
 private:
-    using Table = std::vector<CurveView>;
+    using Table = StateTable<CurveView>;
 
-    std::size_t place(std::int32_t i, std::int32_t x, std::int64_t a) const {
-        return (at(i - 1) * 2 + at(x)) * at(context_.slots + 1) + at(a);
-    }
-
-    // One state: the memory beside the input, and A before and after the input is kept, in slots.
-    struct State {
-        std::int32_t i;
-        std::int64_t a, kept, av, input, limit;
+    struct State : OffloadState {
+        using OffloadState::OffloadState;
+        std::int64_t before = 0;  // the least time of a path to here
+        std::int64_t limit = 0;   // of the curve's argument
     };
 
     void fill(std::int32_t i, std::int32_t x) {
-        const OffloadChain& chain = context_.chain;
-        const std::int64_t input = x == 1 ? chain.saved[at(i - 1)] : chain.output[at(i - 1)];
-        for (std::int64_t a = 0; a <= context_.slots; ++a) {
-            const std::int64_t left = chain.memory - a * context_.slot;
-            const State state{i, a, a + input / context_.slot, left - input, input, left};
-            if (state.av < chain.backward_need[at(i)]) continue;
+        std::int64_t offload_cap = 0, prefetch_cap = 0;
+        for (std::int64_t a = context_.grid.slots; a >= 0; --a) {
+            if (a % 64 == 0) context_.poll();
+            State state(context_, i, x, a);
+            if (state.av < context_.chain.backward_need[at(i)]) continue;
+            const CurveView none;
+            const bool last = a == context_.grid.slots;
+            const CurveView& offload_above = last ? none : offload_(i, x, a + 1);
+            const CurveView& prefetch_above = last ? none : prefetch_(i, x, a + 1);
+            state.before = without_link_.before(i, x, a);
+            const std::int64_t left = limit_ - state.before;
+            std::int64_t& offload_own = offload_caps_(i, x, a);
+            std::int64_t& prefetch_own = prefetch_caps_(i, x, a);
+            if (without_link_.after(i, x, a) < left) set_caps(state, left);
+            if (offload_own == 0 || prefetch_own == 0) {
+                offload_own = prefetch_own = 0;
+                offload_(i, x, a) = offload_above;
+                prefetch_(i, x, a) = prefetch_above;
+                continue;
+            }
+            state.limit = offload_cap = std::max(offload_cap, offload_own);
+            skipped_ = false;
             offloading(state);
-            offload_[place(i, x, a)] = CurveStore::view(store_.add(best_.view()));
+            keep_least(offload_above, state.limit);
+            offload_(i, x, a) = CurveStore::view(store_.add(best_.view()));
+            if (best_.view().base >= left) {
+                offload_own = prefetch_own = 0;
+                prefetch_(i, x, a) = prefetch_above;
+                continue;
+            }
+            state.limit = prefetch_cap = std::max(prefetch_cap, prefetch_own);
+            skipped_ = false;
             prefetching(state);
-            prefetch_[place(i, x, a)] = CurveStore::view(store_.add(best_.view()));
+            keep_least(prefetch_above, state.limit);
+            prefetch_(i, x, a) = CurveStore::view(store_.add(best_.view()));
         }
+    }
+
+    // Sets the arguments from which on no label at the entry is useful, by the grid before.
+    void set_caps(const State& state, std::int64_t left) {
+        std::int64_t& offload = offload_caps_(state.i, state.x, state.a);
+        std::int64_t& prefetch = prefetch_caps_(state.i, state.x, state.a);
+        // No state asks for more than what fits beside A; where that is nothing it asks for 0.
+        offload = prefetch = state.left + 1;
+        if (before_ == nullptr) return;
+        const std::int64_t there = state.a * context_.grid.slot / before_->context_.grid.slot;
+        offload = std::min({offload, before_->offload_caps_(state.i, state.x, there),
+                            before_->offload_(state.i, state.x, there).first_reaching(left)});
+        prefetch = std::min({prefetch, before_->prefetch_caps_(state.i, state.x, there),
+                             before_->prefetch_(state.i, state.x, there).first_reaching(left)});
+    }
+
+    // Where parts were skipped, the entry above may be lower.
+    void keep_least(const CurveView& above, std::int64_t limit) {
+        if (!skipped_ || above.base >= never) return;
+        if (!best_.is_finite()) {
+            best_.delay(above, 0, 0, never, limit);
+            return;
+        }
+        one_.least(best_.view(), above, limit);
+        std::swap(best_, one_);
     }
 
     // The lower of two successors: the input is offloaded (curve `one_`) or kept (`other_`).
@@ -81,9 +148,9 @@ private:
 
     // The successors in the first program, over DF from the start of a part of `time` ticks on.
     bool after_offload(const State& state, std::int32_t i, std::int32_t x, std::int64_t time) {
-        const CurveView offloaded = offload_[place(i, x, state.a)];
-        const CurveView kept = state.kept <= context_.slots ? offload_[place(i, x, state.kept)]
-                                                            : CurveView{};
+        const CurveView offloaded = offload_(i, x, state.a);
+        const CurveView kept =
+            state.kept <= context_.grid.slots ? offload_(i, x, state.kept) : CurveView{};
         if (offloaded.base < never) {
             if (state.input > time) {
                 one_.shift(offloaded, state.input - time, state.limit);
@@ -99,9 +166,9 @@ private:
 
     // The successors in the second program, over DB at the end of the part.
     bool after_prefetch(const State& state, std::int32_t i, std::int32_t x) {
-        const CurveView offloaded = prefetch_[place(i, x, state.a)];
-        const CurveView kept = state.kept <= context_.slots ? prefetch_[place(i, x, state.kept)]
-                                                            : CurveView{};
+        const CurveView offloaded = prefetch_(i, x, state.a);
+        const CurveView kept =
+            state.kept <= context_.grid.slots ? prefetch_(i, x, state.kept) : CurveView{};
         if (offloaded.base < never) one_.shift(offloaded, state.input, state.limit);
         if (kept.base < never) other_.shift(kept, 0, state.limit);
         if (offloaded.base >= never && kept.base >= never) return false;
@@ -123,6 +190,14 @@ private:
         return best_.is_finite() && best_.view()(std::min(room, limit)) <= bound;
     }
 
+    // Whether a part with this bound, what follows included, leads to no useful label.
+    bool is_useless(const State& state, std::int64_t bound) {
+        if (bound >= never) return true;
+        const bool useless = state.before + bound >= limit_;
+        skipped_ = skipped_ || useless;
+        return useless;
+    }
+
     bool fits_all(const State& state) const {
         const OffloadChain& chain = context_.chain;
         return chain.saved[at(state.i)] + chain.forward_overhead[at(state.i)] <= state.av;
@@ -140,18 +215,19 @@ private:
             const std::int64_t own = chain.forward[at(i)] + chain.backward[at(i)];
             if (i == n) {
                 best_.delay(all_of_it(), own, chain.forward[at(i)], room, state.limit);
-            } else if (after_offload(state, i + 1, 1, chain.forward[at(i)])) {
+            } else if (!is_useless(state, own + offload_(i + 1, 1, state.a).base) &&
+                       after_offload(state, i + 1, 1, chain.forward[at(i)])) {
                 best_.delay(next_.view(), own, 0, room, state.limit);
             }
         }
         if (recomputation_ == Recomputation::forbidden) return;
-        const std::int64_t m = lower_.rotor_slots(state.av);
+        const std::int64_t m = context_.grid.rounded_up(state.av);
         for (std::int32_t j = i; j < n; ++j) {
             if (context_.runs.most(i, j) > state.av) break;
             const std::int64_t room = state.av - context_.runs.early(i, j);
-            const std::int64_t own = context_.runs.time(i, j) + lower_.rotor().time(i, j, m);
-            const std::int64_t bound = own + offload_[place(j + 1, 0, state.a)].base;
-            if (bound >= never || beats(bound, room, state.limit)) continue;
+            const std::int64_t own = context_.runs.time(i, j) + rotor_.time(i, j, m);
+            const std::int64_t bound = own + offload_(j + 1, 0, state.a).base;
+            if (is_useless(state, bound) || beats(bound, room, state.limit)) continue;
             if (!after_offload(state, j + 1, 0, context_.runs.time(i, j))) continue;
             found_.delay(next_.view(), own, 0, room, state.limit);
             take_lower(found_, state.limit);
@@ -169,21 +245,21 @@ private:
             const std::int64_t own = chain.forward[at(i)] + chain.backward[at(i)];
             if (i == n) {
                 best_.delay(all_of_it(), own, chain.backward[at(i)], room, state.limit);
-            } else if (after_prefetch(state, i + 1, 1)) {
+            } else if (!is_useless(state, own + prefetch_(i + 1, 1, state.a).base) &&
+                       after_prefetch(state, i + 1, 1)) {
                 best_.delay(next_.view(), own, chain.backward[at(i)], room, state.limit);
             }
         }
         if (recomputation_ == Recomputation::forbidden) return;
-        const std::int64_t m = lower_.rotor_slots(state.av);
+        const std::int64_t m = context_.grid.rounded_up(state.av);
         for (std::int32_t j = i; j < n; ++j) {
             if (context_.runs.most(i, j) > state.av) break;
             const std::int64_t run = context_.runs.time(i, j);
-            const std::int64_t bound = run + lower_.rotor().time(i, j, m) +
-                                       prefetch_[place(j + 1, 0, state.a)].base;
-            if (bound >= never || beats(bound, room, state.limit)) continue;
-            const CurveView part = lower_.curve(i, j, state.av);
-            if (part.base >= never || !after_prefetch(state, j + 1, 0)) continue;
-            found_.after(part, next_.view(), run, state.limit);
+            const std::int64_t part = rotor_.time(i, j, m);
+            const std::int64_t bound = run + part + prefetch_(j + 1, 0, state.a).base;
+            if (is_useless(state, bound) || beats(bound, room, state.limit)) continue;
+            if (!after_prefetch(state, j + 1, 0)) continue;
+            found_.after({part, &room, 1}, next_.view(), run, state.limit);
             take_lower(found_, state.limit);
         }
     }
@@ -196,11 +272,18 @@ private:
 
     OffloadContext context_;
     Recomputation recomputation_;
-    Lower& lower_;
+    const RotorTable& rotor_;
+    WithoutLink without_link_;
+    const OffloadBound* before_;
+    std::int64_t limit_;
     CurveStore store_;
     Table offload_;
     Table prefetch_;
+    // Of each entry alone; 0 where no label is useful.
+    StateTable<std::int64_t> offload_caps_;
+    StateTable<std::int64_t> prefetch_caps_;
     Curve best_, next_, found_, one_, other_;
+    bool skipped_ = false;
 };
 
 }  // namespace jettison

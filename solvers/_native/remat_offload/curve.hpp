@@ -31,6 +31,18 @@ struct CurveView {
         }
         return value;
     }
+
+    // The least d where the curve is at least `wanted`; `never` if it stays below.
+    std::int64_t first_reaching(std::int64_t wanted) const {
+        std::int64_t value = base;
+        if (value >= wanted) return 0;
+        for (std::size_t k = 0; k < count; k += 2) {
+            const std::int64_t meet = breaks[k] + (wanted - value);
+            if (meet <= next(k + 1)) return meet;
+            value += next(k + 1) - breaks[k];
+        }
+        return never;
+    }
 };
 
 // Whether f(d) < g(d) for some d up to the limit. Between breaks the difference is linear.

@@ -1,8 +1,12 @@
 #include "remat_offload/pofo_program.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <optional>
+#include <stdexcept>
 #include <utility>
 
+#include "remat_offload/backward.hpp"
 #include "remat_offload/search.hpp"
 
 namespace jettison {
@@ -94,60 +98,92 @@ private:
     Table& table_;
 };
 
-// Labels of the first search, whose schedule gives the limit for the later ones.
-constexpr std::size_t first_labels = 16;
-
-// Searches with few labels, then with many. The floor is that of the table.
 template <typename Table>
-OffloadAnswer find_schedule(const OffloadContext& context, const OffloadProgram& program,
-                            Table& table, const OffloadBound& bound) {
-    OffloadSearch<Table> search(context, program.recomputation, table, bound);
-    OffloadAnswer best;
-    std::int64_t labels = 0;
-    for (const std::size_t most : {std::min(first_labels, at(program.most_labels)),
-                                   at(program.most_labels)}) {
-        const SearchResult found = search.run(best.time, most);
-        labels += found.labels;
-        if (!found.parts.empty()) {
-            OffloadAnswer faster;
-            Assembly<Table>(context, table).run(found.parts, faster);
-            // The time of a schedule is never above that of its labels.
-            best = std::move(faster);
-        }
-        best.floor = std::min(found.floor, best.time);
+OffloadAnswer run_search(const OffloadContext& context, Recomputation recomputation, Table& table,
+                         const OffloadBound& bound, std::size_t most, std::int64_t limit,
+                         bool assembles) {
+    const SearchResult found =
+        OffloadSearch<Table>(context, recomputation, table, bound).run(limit, most);
+    OffloadAnswer answer;
+    if (assembles && !found.parts.empty()) {
+        // The time of a schedule is never above that of its labels.
+        Assembly<Table>(context, table).run(found.parts, answer);
     }
-    best.labels = labels;
-    best.states = table.states();
-    return best;
+    answer.floor = found.floor;
+    answer.is_complete = found.is_complete;
+    answer.labels = found.labels;
+    answer.states = table.states();
+    return answer;
 }
 
 }  // namespace
 
-OffloadAnswer solve_offload(const OffloadProgram& program, const std::function<void()>& poll) {
-    Budget budget(program.most_bytes);
-    const ForwardRuns runs(program.chain);
-    const OffloadContext context{program.chain, runs,  program.slots,
-                                 program.chain.memory / program.slots, budget, poll};
-    GridBackward<Rounding::lower> lower(context);
-    const OffloadBound bound(context, program.recomputation, lower);
-    OffloadAnswer answer;
-    const std::int64_t root = bound(1, 0, 0, 0, 0);
-    if (root >= never) return answer;
-    if (program.accuracy == Accuracy::exact) {
-        ExactBackward exact(context, lower.rotor());
-        answer = find_schedule(context, program, exact, bound);
-    } else {
-        GridBackward<Rounding::upper> upper(context);
-        answer = find_schedule(context, program, upper, bound);
-        OffloadSearch<GridBackward<Rounding::lower>> search(context, program.recomputation, lower,
-                                                            bound);
-        const SearchResult proof = search.run(answer.time, at(program.most_labels));
-        answer.floor = proof.floor;
-        answer.labels += proof.labels;
+// All tables on one grid. Those of the searches are made when they are first needed.
+struct OffloadProgram::Level {
+    Level(const OffloadContext& on_grid, Recomputation recomputation, const OffloadBound* before,
+          std::int64_t limit)
+        : context(on_grid),
+          rotor(on_grid, Rounding::lower),
+          bound(on_grid, recomputation, rotor, before, limit) {}
+
+    void forget_searches() {
+        exact.reset();
+        upper.reset();
+        upper_rotor.reset();
+        lower.reset();
     }
-    answer.floor = std::min(std::max(root, answer.floor), answer.time);
-    answer.states += lower.states();
-    return answer;
+
+    OffloadContext context;
+    RotorTable rotor;
+    OffloadBound bound;
+    std::optional<RotorTable> upper_rotor;
+    std::optional<GridBackward<Rounding::lower>> lower;
+    std::optional<GridBackward<Rounding::upper>> upper;
+    std::optional<ExactBackward> exact;
+};
+
+OffloadProgram::OffloadProgram(OffloadChain chain, Recomputation recomputation,
+                               std::int64_t most_bytes)
+    : budget_(most_bytes), chain_(std::move(chain)), runs_(chain_), recomputation_(recomputation) {}
+
+OffloadProgram::~OffloadProgram() = default;
+
+std::int64_t OffloadProgram::refine(std::int64_t slot, std::int64_t limit, const Poll& poll) {
+    poll_ = poll;
+    const OffloadBound* before = nullptr;
+    if (level_ != nullptr) {
+        level_->forget_searches();
+        before = &level_->bound;
+        limit = std::min(limit, before->limit());
+    }
+    const OffloadContext context{chain_, runs_, OffloadGrid(chain_.memory, slot), budget_, poll_};
+    level_ = std::make_unique<Level>(context, recomputation_, before, limit);
+    return std::min(level_->bound(1, 0, 0, 0, 0), never);
+}
+
+OffloadAnswer OffloadProgram::search(Accuracy accuracy, std::size_t most, std::int64_t limit,
+                                     const Poll& poll) {
+    if (level_ == nullptr) throw std::logic_error("no grid to search on");
+    poll_ = poll;
+    Level& level = *level_;
+    limit = std::min(limit, level.bound.limit());
+    const auto run = [&](auto& table, bool assembles) {
+        return run_search(level.context, recomputation_, table, level.bound, most, limit,
+                          assembles);
+    };
+    switch (accuracy) {
+        case Accuracy::lower:
+            if (!level.lower) level.lower.emplace(level.context, level.rotor);
+            return run(*level.lower, false);
+        case Accuracy::upper:
+            if (!level.upper_rotor) level.upper_rotor.emplace(level.context, Rounding::upper);
+            if (!level.upper) level.upper.emplace(level.context, *level.upper_rotor);
+            return run(*level.upper, true);
+        case Accuracy::exact:
+            if (!level.exact) level.exact.emplace(level.context, level.rotor);
+            return run(*level.exact, true);
+    }
+    throw std::logic_error("unknown accuracy");
 }
 
 }  // namespace jettison

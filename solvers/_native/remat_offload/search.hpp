@@ -44,7 +44,9 @@ struct Part {
 
 struct SearchResult {
     std::int64_t time = never;  // of the best label that was completed
-    std::int64_t floor = never; // least bound of all that was dropped and of all that was completed
+    // Least bound of all that was dropped and of all that was completed; the limit at most.
+    std::int64_t floor = never;
+    bool is_complete = true;  // nothing was dropped that might have beaten the best
     std::vector<Part> parts;
     std::int64_t labels = 0;
 };
@@ -62,6 +64,7 @@ public:
         limit_ = limit;
         most_ = most;
         result_ = {};
+        Claim claim(context_.budget);
         expanded_.clear();
         pending_.assign(at(n + 1) * 2, {});
         best_.time = never;
@@ -70,7 +73,7 @@ public:
             for (std::int32_t x = 0; x <= 1; ++x) {
                 std::vector<Label> labels = without_dominated(std::move(pending_[place(i, x)]));
                 keep_most(labels, most_);
-                context_.budget.take(labels.size() * sizeof(Label));
+                claim.take(labels.size() * sizeof(Label));
                 for (const Label& label : labels) {
                     if (++result_.labels % 64 == 0) context_.poll();
                     expanded_.push_back(label);
@@ -78,8 +81,8 @@ public:
                 }
             }
         }
-        context_.budget.give(expanded_.size() * sizeof(Label));
         result_.time = best_.time;
+        result_.is_complete = result_.floor >= std::min(best_.time, limit);
         result_.floor = std::min({result_.floor, best_.time, limit});
         if (best_.time < never) result_.parts = path();
         return std::move(result_);

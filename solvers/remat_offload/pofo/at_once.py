@@ -26,7 +26,7 @@ PlanSource = Callable[[int, int], OffloadPlan | None]
 def offer_plans(
     incumbent: OffloadIncumbent,
     plans: PlanSource,
-    slots: int = PLANS.first_slots,
+    slots: int = PLANS.first_slots_of_plans,
     params: PlanParams = PLANS,
 ) -> Iterator[None]:
     """Offer the plans for a little less memory and for slower links.
@@ -66,7 +66,7 @@ def offer_at_once(incumbent: OffloadIncumbent, plan: OffloadPlan | None) -> None
 
 
 def plan_resources(
-    problem: RematOffloadChain, slots: int = PLANS.first_slots, params: PlanParams = PLANS
+    problem: RematOffloadChain, slots: int = PLANS.first_slots_of_plans, params: PlanParams = PLANS
 ) -> list[tuple[int, int]]:
     """Return memories and bandwidths for plans: all pairs except the problem's own."""
     slower = 1 - Fraction(params.slowest_link_percent, 100)

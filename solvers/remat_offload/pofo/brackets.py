@@ -1,38 +1,36 @@
 """Brackets of POFO's optimum on one chain, refined for as long as there is time.
 
-Short chains are solved exactly, again with more labels where some had to be left out. On longer
-ones memory is counted in 50 slots, as in the paper, then in 100, 200, ... up to 800: the paper
-found 50 to be enough, and here they are not on the longest chains (``notebooks/pofo.py``). After
-that, and where a grid twice as fine would not end in the time that is left, the grid is as fine as
-that time allows, and then more labels are kept.
+Slots come before labels: on a coarse grid the bound of the program is weak, and more labels hardly
+raise it. So each grid has four times the slots of the one before, begins from its bound, and is
+searched with few labels at first, for a plan and then for a floor. Where the sizes that matter have
+a common unit, the grid of that unit rounds nothing. On the last grid that the time or the memory
+allows, the labels are multiplied until none is left out. Where few labels remain, memory is counted
+to the byte, which closes what the grid leaves open. Short chains are solved to the byte at once.
+
+The paper found 50 slots to be enough; here they are not on the longest chains
+(``notebooks/pofo.py``).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 
+from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.remat_offload.plan import OffloadPlan
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.remat_offload.pofo.bracket import PofoBracket, pofo_bracket, pofo_exact
 from jettison.solvers.remat_offload.pofo.params import PLANS, PlanParams
 from jettison.solvers.remat_offload.pofo.program import (
-    PofoBracket,
+    PofoFound,
+    PofoProgram,
     Recomputation,
-    pofo_bracket,
-    pofo_exact,
+    Rounding,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Level:
-    """Effort of one bracket: the number of memory slots, and of labels kept for each stage."""
-
-    slots: int
-    labels: int
 
 
 class PofoBrackets:
@@ -46,13 +44,16 @@ class PofoBrackets:
         Whether values may be computed again.
     params
         How fine the brackets are.
+    known_ns
+        Returns the time of the best schedule that is known from elsewhere, or None: only what is
+        faster is looked for.
 
     Attributes
     ----------
     best
-        The best floor and the best plan of all brackets so far.
+        The best floor and the best plan so far.
     slots
-        Slots of the last bracket.
+        Slots of the last grid.
     most_slots
         Slots of the finest grid of plans for other resources; 0 before the first.
     why_open
@@ -64,152 +65,207 @@ class PofoBrackets:
         problem: RematOffloadChain,
         recomputation: Recomputation,
         params: PlanParams = PLANS,
+        known_ns: Callable[[], int | None] = lambda: None,
     ) -> None:
         self._params = params
         self._problem = problem
         self._recomputation = recomputation
-        self.best = PofoBracket(None, None, None, False, 0, 0)
+        self._known_ns = known_ns
+        self.best = PofoBracket()
         self.slots = self.most_slots = 0
         self.why_open: str | None = None
 
     @property
-    def is_solved_exactly(self) -> bool:
+    def is_short(self) -> bool:
         """Whether the chain is so short that its memory need not be counted in slots."""
         return len(self._problem.instance) <= self._params.most_stages_exact
 
     def refine(self, options: SolveOptions, clock: Clock) -> Iterator[PofoBracket]:
-        """Yield the best of all brackets after each one, until it is closed.
+        """Yield the best bracket after each step, until it is closed.
 
         Raises
         ------
         TimeoutError
             When the time is up.
         MemoryError
-            If the next bracket would take more memory than there is.
+            If the next step would take more memory than there is.
         """
-        params = self._params
-        level = _Level(params.first_slots, self._first_labels)
-        growth, last_s = params.most_growth, 0.0
-        while True:
-            self.slots = level.slots
-            started_s = clock.seconds
-            try:
-                found = self._bracket(
-                    self._problem.memory_bytes,
-                    self._problem.link.bytes_per_s,
-                    level,
-                    clock.left_s,
-                )
-            except MemoryError:
-                self.why_open = f"the tables of {_text(level)} do not fit in memory"
-                raise
-            except TimeoutError:
-                self.why_open = f"the time ended the program with {_text(level)}"
-                raise
-            if found.floor_ns is None:
-                # No schedule of POFO's class fits.
-                return
-            self._keep(found)
+        problem = self._problem
+        program = PofoProgram(
+            problem.instance,
+            problem.memory_bytes,
+            problem.link.bytes_per_s,
+            recomputation=self._recomputation,
+            most_bytes=self._params.most_table_bytes,
+        )
+        for _ in self._steps(program, clock):
             yield self.best
-            if self.best.is_exact or self._gap <= options.gap:
+            if self._is_closed(options):
+                self.why_open = None
                 return
-            seconds = clock.seconds - started_s
-            if last_s:
-                growth = min(max(seconds / last_s, params.least_growth), params.most_growth)
-            last_s = seconds
-            left_s = clock.left_s
-            if not left_s:
-                self.why_open = f"the time ended after the program with {_text(level)}"
-                raise TimeoutError
-            tighter = self._tighter(level, math.log2(left_s / seconds) / math.log2(growth))
-            if tighter is None:
-                self.why_open = f"no more than {_text(level)} are tried"
-                return
-            level = tighter
 
     def plan(
         self, memory_bytes: int, bytes_per_s: int, *, slots: int, clock: Clock
     ) -> OffloadPlan | None:
         """Return the plan for other resources, on one grid."""
         self.most_slots = max(self.most_slots, slots)
-        level = _Level(slots, self._first_labels)
-        return self._bracket(memory_bytes, bytes_per_s, level, clock.left_s).plan
-
-    @property
-    def _first_labels(self) -> int:
-        params = self._params
-        return params.exact_labels if self.is_solved_exactly else params.first_labels
-
-    def _tighter(self, last: _Level, doublings: float) -> _Level | None:
-        """Return the next level; None where there is none.
-
-        Parameters
-        ----------
-        last
-            The level before.
-        doublings
-            How often the slots could be doubled in the time that is left.
-        """
-        params = self._params
-        if not self.is_solved_exactly and last.slots < params.most_slots:
-            finer = 2 ** min(doublings, 1.0)
-            if finer >= params.least_refinement:
-                return _Level(min(int(finer * last.slots), params.most_slots), last.labels)
-        more = _Level(last.slots, params.more_labels * last.labels)
-        return more if last.labels < more.labels <= params.most_labels else None
-
-    def _bracket(
-        self, memory_bytes: int, bytes_per_s: int, level: _Level, time_limit_s: float
-    ) -> PofoBracket:
-        """Return one bracket: the exact program on short chains, else the one on a grid."""
-        chain = self._problem.instance
-        limit_s = None if math.isinf(time_limit_s) else time_limit_s
-        if self.is_solved_exactly:
+        params, chain = self._params, self._problem.instance
+        limit_s = None if math.isinf(clock.left_s) else clock.left_s
+        if self.is_short:
             return pofo_exact(
                 chain,
                 memory_bytes,
                 bytes_per_s,
                 slots=self._params.exact_slots,
                 recomputation=self._recomputation,
-                most_labels=level.labels,
-                most_bytes=self._params.most_table_bytes,
+                most_labels=params.exact_labels,
+                most_bytes=params.most_table_bytes,
                 time_limit_s=limit_s,
-            )
+            ).plan
         return pofo_bracket(
             chain,
             memory_bytes,
             bytes_per_s,
-            level.slots,
+            slots,
             recomputation=self._recomputation,
-            most_labels=level.labels,
-            most_bytes=self._params.most_table_bytes,
+            most_labels=params.labels_of_plans,
+            most_bytes=params.most_table_bytes,
             time_limit_s=limit_s,
-        )
+        ).plan
+
+    def _steps(self, program: PofoProgram, clock: Clock) -> Iterator[None]:
+        """Do one step after the other, each with the best schedule so far as its limit."""
+        params = self._params
+        memory_bytes = self._problem.memory_bytes
+        if self.is_short:
+            sizes = (-(-memory_bytes // params.exact_slots) or 1,)
+        else:
+            sizes = sizes_of_slots(self._problem.instance, memory_bytes, params)
+        growth, last_s = params.most_growth, 0.0
+        for slot_bytes in sizes:
+            started_s = clock.seconds
+            try:
+                yield from self._on_grid(program, slot_bytes, clock)
+            except MemoryError:
+                if not self.slots:
+                    raise
+                # The grid before is still there, and has room for more labels.
+                break
+            seconds = clock.seconds - started_s
+            if last_s:
+                growth = min(max(seconds / last_s, params.least_growth), params.most_growth)
+            last_s = seconds
+            if clock.left_s < growth * seconds:
+                break
+        yield from self._with_more_labels(program, clock)
+
+    def _on_grid(self, program: PofoProgram, slot_bytes: int, clock: Clock) -> Iterator[None]:
+        """Bound on the next grid, then search with few labels, to the byte if they are all."""
+        params = self._params
+        limit_ns, started_s = self._limit_ns, clock.seconds
+        with self._said(f"the program with {self._problem.memory_bytes // slot_bytes} slots"):
+            floor_ns = program.refine(slot_bytes, limit_ns, clock=clock)
+            self.slots = self._problem.memory_bytes // slot_bytes
+            self.best = self.best.raised(floor_ns, limit_ns)
+            yield
+            if self.is_short:
+                self._search(program, Rounding.NONE, params.first_labels, clock)
+                yield
+                return
+            for rounding, most in (
+                (Rounding.UP, params.labels_of_plans),
+                (Rounding.DOWN, params.labels_of_floors),
+            ):
+                labels = params.first_labels
+                while not (found := self._search(program, rounding, labels, clock)).is_complete:
+                    yield
+                    if labels >= most:
+                        return
+                    labels = min(params.more_labels * labels, most)
+                yield
+            if found.labels > params.most_labels_to_the_byte:
+                return
+        spent_s = max(clock.seconds - started_s, params.least_s_to_the_byte)
+        budget = Clock(min(spent_s, clock.left_s))
+        try:
+            self._search(program, Rounding.NONE, labels, budget)
+        except TimeoutError:
+            if not clock.left_s:
+                raise
+        yield
+
+    def _with_more_labels(self, program: PofoProgram, clock: Clock) -> Iterator[None]:
+        """Search on the last grid until no label is left out, then to the byte."""
+        params = self._params
+        labels = params.exact_labels if self.is_short else params.labels_of_plans
+        while True:
+            with self._said(f"the search with {self.slots} slots and {labels:,} labels a stage"):
+                complete = True
+                for rounding in () if self.is_short else (Rounding.UP, Rounding.DOWN):
+                    complete &= self._search(program, rounding, labels, clock).is_complete
+                    yield
+                if complete:
+                    complete = self._search(program, Rounding.NONE, labels, clock).is_complete
+                    yield
+            if complete or labels >= params.most_labels:
+                break
+            labels = min(params.more_labels * labels, params.most_labels)
+        self.why_open = f"no more than {self.slots} slots and {labels:,} labels a stage are tried"
+
+    def _search(
+        self, program: PofoProgram, rounding: Rounding, labels: int, clock: Clock
+    ) -> PofoFound:
+        """Search with so many labels for each stage, and keep what was found."""
+        limit_ns = self._limit_ns
+        found = program.search(rounding, labels, limit_ns, clock=clock)
+        self.best = self.best.with_search(found, limit_ns)
+        return found
+
+    @contextmanager
+    def _said(self, what: str) -> Iterator[None]:
+        """Say what the time or the memory ended, if it does."""
+        try:
+            yield
+        except TimeoutError:
+            self.why_open = f"the time ended {what}"
+            raise
+        except MemoryError:
+            self.why_open = f"the tables of {what} did not fit in memory"
+            raise
 
     @property
-    def _gap(self) -> float:
-        if self.best.plan_ns is None or self.best.floor_ns is None:
-            return 1.0
+    def _limit_ns(self) -> Fraction | int | None:
+        times = [time for time in (self.best.plan_ns, self._known_ns()) if time is not None]
+        return min(times, default=None)
+
+    def _is_closed(self, options: SolveOptions) -> bool:
+        if self.best.is_exact:
+            return True
+        limit_ns, floor_ns = self._limit_ns, self.best.floor_ns
+        if floor_ns is None or limit_ns is None:
+            return floor_ns is None
         base_ns = self._problem.instance.base_time_ns
-        if self.best.plan_ns <= base_ns:
-            return 0.0
-        return float((self.best.plan_ns - self.best.floor_ns) / (self.best.plan_ns - base_ns))
-
-    def _keep(self, found: PofoBracket) -> None:
-        best = self.best
-        floor_ns = max(best.floor_ns or Fraction(0), found.floor_ns or Fraction(0))
-        plan, plan_ns = best.plan, best.plan_ns
-        if found.plan_ns is not None and (plan_ns is None or found.plan_ns < plan_ns):
-            plan, plan_ns = found.plan, found.plan_ns
-        self.best = PofoBracket(
-            floor_ns,
-            plan,
-            plan_ns,
-            plan_ns == floor_ns,
-            best.labels + found.labels,
-            best.states + found.states,
-        )
+        return options.is_close_enough(math.ceil(limit_ns), math.ceil(floor_ns), base_ns)
 
 
-def _text(level: _Level) -> str:
-    return f"{level.slots} slots and {level.labels:,} labels a stage"
+def sizes_of_slots(chain: Chain, memory_bytes: int, params: PlanParams = PLANS) -> tuple[int, ...]:
+    """Return the bytes of a slot on each grid, from coarse to fine.
+
+    The sizes that matter, each more than a small part of the memory, may have a common unit. If the
+    memory has not too many of them, one of the grids has slots of this unit, which rounds only the
+    small sizes.
+    """
+    sizes = {chain.input_bytes}
+    for stage in chain:
+        sizes |= {stage.output_bytes, stage.saved_bytes}
+    least = memory_bytes / params.negligible_part
+    unit_bytes = math.gcd(*(size for size in sizes if size > least))
+    usual_bytes = max(memory_bytes // params.usual_slots, 1)
+    if not unit_bytes or not params.first_slots <= memory_bytes // unit_bytes <= params.most_units:
+        unit_bytes = usual_bytes
+    found = [unit_bytes]
+    while memory_bytes // (found[0] * params.grid_growth) >= params.first_slots:
+        found.insert(0, found[0] * params.grid_growth)
+    while (finer := found[-1] // params.grid_growth) and memory_bytes // finer <= params.most_slots:
+        found.append(finer)
+    return tuple(found)

@@ -36,9 +36,10 @@ from jettison.solvers.remat_offload.incumbent import OffloadIncumbent
 from jettison.solvers.remat_offload.least_memory import offload_infeasibility
 from jettison.solvers.remat_offload.offload_everything import offload_everything
 from jettison.solvers.remat_offload.pofo.at_once import offer_at_once, offer_plans
+from jettison.solvers.remat_offload.pofo.bracket import PofoBracket
 from jettison.solvers.remat_offload.pofo.brackets import PofoBrackets
 from jettison.solvers.remat_offload.pofo.params import PLANS, POFO, PlanParams, PofoParams
-from jettison.solvers.remat_offload.pofo.program import PofoBracket, Recomputation
+from jettison.solvers.remat_offload.pofo.program import Recomputation
 
 
 def solve_pofo(
@@ -56,8 +57,8 @@ def solve_pofo(
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     clock = Clock(options.time_limit_s)
-    brackets = PofoBrackets(problem, Recomputation.ALLOWED, params)
     incumbent = OffloadIncumbent(problem, options, clock)
+    brackets = PofoBrackets(problem, Recomputation.ALLOWED, params, lambda: incumbent.time_ns)
     incumbent.begin_from(options.start, OffloadSchedule, ScheduleClass.ALL)
     cuts = Outcome(termination=Termination.COMPLETED)
 
@@ -75,10 +76,10 @@ def solve_pofo(
     baselines = _offer_baselines(incumbent, options, clock, params)
     plans = _offers(incumbent, brackets, options, clock, baselines, params)
     # On a short chain the bound takes almost no time.
-    offers = (bound(), plans) if brackets.is_solved_exactly else (baselines, bound(), plans)
+    offers = (bound(), plans) if brackets.is_short else (baselines, bound(), plans)
     outcome = incumbent.search(chain(everything(), *offers), "no schedule fits")
     bounds = cuts.bounds
-    if brackets.best.floor_ns is not None:
+    if brackets.best.floor_ns:
         bounds = (*bounds, _floor(brackets.best))
     return replace(
         _with_the_reason(outcome, brackets, incumbent, options),
@@ -101,8 +102,8 @@ def solve_offload_only(
     grid; with transfers at once, the best of its plans timed again.
     """
     clock = Clock(options.time_limit_s)
-    brackets = PofoBrackets(problem, Recomputation.FORBIDDEN, params)
     incumbent = OffloadIncumbent(problem, options, clock)
+    brackets = PofoBrackets(problem, Recomputation.FORBIDDEN, params, lambda: incumbent.time_ns)
     incumbent.begin_from(options.start, OffloadSchedule, ScheduleClass.ALL)
     greedy = _offer_greedy(incumbent)
     offers = _offers(incumbent, brackets, options, clock, greedy, params)
@@ -124,7 +125,7 @@ def _offers(
     """
     if incumbent.problem.transfers is Transfers.FLUID:
         stopped: TimeoutError | MemoryError | None = None
-        share = params.share_of_fluid if brackets.is_solved_exactly else 1.0
+        share = params.share_of_fluid if brackets.is_short else 1.0
         until = Clock(None if math.isinf(clock.left_s) else clock.left_s * share)
         try:
             yield from _offer_fluid(incumbent, brackets, options, clock, until)
@@ -138,13 +139,13 @@ def _offers(
         return
     yield from _offer_first(incumbent, brackets, options, clock, params)
     yield from others
-    slots = params.first_slots
+    slots = params.first_slots_of_plans
     while True:
         plans = partial(brackets.plan, slots=slots, clock=clock)
         yield from offer_plans(incumbent, plans, slots, params)
         slots *= 2
         # On a short chain the plans depend on no grid, and without a time limit one pass is enough.
-        if brackets.is_solved_exactly or math.isinf(clock.left_s) or slots > params.most_slots:
+        if brackets.is_short or math.isinf(clock.left_s) or slots > params.most_slots_of_plans:
             return
 
 
@@ -183,7 +184,7 @@ def _what_was_timed(
     """Say what ended the search over plans that POFO's model holds for good."""
     if incumbent.schedule is None or incumbent.is_optimal:
         return None
-    grid = "exact" if brackets.is_solved_exactly else f"of up to {brackets.most_slots} slots"
+    grid = "exact" if brackets.is_short else f"of up to {brackets.most_slots} slots"
     plans = f"plans for less memory and slower links, {grid},"
     match outcome.termination:
         case Termination.TIME_LIMIT if brackets.most_slots:
@@ -211,7 +212,7 @@ def _offer_fluid(
     for found in brackets.refine(options, share):
         if found.plan is not None:
             incumbent.offer_fluid(found.plan)
-        if found.floor_ns is not None:
+        if found.floor_ns:
             incumbent.prove(_floor(found))
         yield
 

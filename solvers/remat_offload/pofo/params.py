@@ -22,19 +22,31 @@ class PlanParams(Params):
     exact_labels
         Labels for each stage at first, where a chain is solved without a grid.
     first_slots
-        Slots of the first grid, as in the paper; each further grid has up to twice as many.
+        Least number of slots of the first grid.
+    usual_slots
+        Slots of one of the grids where the sizes have no common unit.
+    most_units
+        Most slots of a grid of the common unit of the sizes.
     most_slots
-        Slots of the finest grid.
+        Most slots of the finest grid.
+    grid_growth
+        Factor on the slots from one grid to the next.
+    negligible_part
+        Sizes of at most one of so many parts of the memory do not count for the common unit.
     first_labels
-        Labels for each stage on a grid, at first.
+        Labels for each stage of the first search on a grid.
+    labels_of_plans, labels_of_floors
+        Most labels for each stage on a grid that is not the last, for plans and for floors.
     most_labels
-        Most labels for each stage.
+        Most labels for each stage on the last grid.
+    most_labels_to_the_byte
+        Most labels of a search on a grid after which memory is counted to the byte.
+    least_s_to_the_byte
+        Least number of seconds for that, before finer grids.
     more_labels
-        Factor on the labels from one bracket to the next, where the grid does not become finer.
+        Factor on the labels from one search to the next.
     least_growth, most_growth
-        Least and largest factor by which the time is taken to grow when the slots are doubled.
-    least_refinement
-        Least factor by which the next grid has to be finer to be worth its time.
+        Least and largest factor by which the time is taken to grow from one grid to the next.
     most_table_bytes
         Limit on the memory of the tables of one bracket.
     share_of_bracket
@@ -46,6 +58,8 @@ class PlanParams(Params):
         Part of the memory by which that of a plan is reduced at most, with transfers at once.
     slower_links
         Number of slower links for whose bandwidths plans are made, with transfers at once.
+    first_slots_of_plans, most_slots_of_plans
+        Slots of the first of these plans, as in the paper, and of the finest.
     slowest_link_percent
         Bandwidth of the slowest of these links, as a part of that of the problem.
     """
@@ -53,19 +67,28 @@ class PlanParams(Params):
     most_stages_exact: int = 30
     exact_slots: int = 64
     exact_labels: int = 20_000
-    first_slots: int = 50
-    most_slots: int = 800
-    first_labels: int = 100
+    first_slots: int = 48
+    usual_slots: int = 800
+    most_units: int = 1600
+    most_slots: int = 13_000
+    grid_growth: int = 4
+    negligible_part: int = 4096
+    first_labels: int = 16
+    labels_of_plans: int = 256
+    labels_of_floors: int = 1024
     most_labels: int = 102_400
+    most_labels_to_the_byte: int = 20_000
+    least_s_to_the_byte: float = 1.0
     more_labels: int = 4
     least_growth: float = 2.0
-    most_growth: float = 4.0
-    least_refinement: float = 1.2
+    most_growth: float = 8.0
     most_table_bytes: int = 2**30
     share_of_bracket: float = 0.3
     share_of_fluid: float = 0.7
     less_memory_percent: int = 16
     slower_links: int = 2
+    first_slots_of_plans: int = 50
+    most_slots_of_plans: int = 800
     slowest_link_percent: int = 50
 
 

@@ -57,27 +57,29 @@ Readings of the print, each with a test that exposes the other one:
 
 How it is solved. In closed form the rules only contain terms that are flat or grow by 1 per unit
 of :math:`D`, so that :math:`C(i,j,A,\cdot)` is such a curve, computed for all :math:`D` at once;
-only :math:`A` is ever rounded, to :math:`M / S` for :math:`S` slots. :math:`OC` is searched forward
-over labels with exact :math:`A, \Delta_F, \Delta_B`, under a bound from two programs of one state
-less. The native sources hold the proofs: rounded down, every value is a lower bound, because
-:math:`C` and :math:`OC` are nondecreasing in what is stored and grow by at most 1 per unit to move;
-rounded up, it is the time of a schedule that fits, and is timed again without rounding.
+only :math:`A` is ever rounded, to slots of memory. :math:`OC` is searched forward over labels with
+exact :math:`A, \Delta_F, \Delta_B`, under a bound from two programs of one state less. The native
+sources hold the proofs: rounded down, every value is a lower bound, because :math:`C` and
+:math:`OC` are nondecreasing in what is stored and grow by at most 1 per unit to move; rounded up,
+it is the time of a schedule that fits, and is timed again without rounding. The slots are counted
+from the limit on memory downwards, so that where all sizes are multiples of a slot nothing is
+rounded.
 
-Complexity: the paper counts :math:`O(N^2 S^3 + N^3 S^2)`. Here at most :math:`O(N^2 S)` curves are
-computed, each from at most :math:`N` splits, those that can matter; and at most ``most_labels``
-labels per stage are expanded, in :math:`O(N)` each.
+A `PofoProgram` is refined from grid to grid. Only schedules faster than a limit count, the best
+that is known: what cannot beat it by the bound of the grid before is left out of the next one.
+
+Complexity: the paper counts :math:`O(N^2 S^3 + N^3 S^2)`. Here a grid of :math:`S` slots takes
+:math:`O(N^3 S)` for rotor's table, two curves for each of :math:`2 N S` states of the bound, each
+from at most :math:`N` parts, those that can matter; at most ``most_labels`` labels for each stage
+are expanded, in :math:`O(N)` each, and curves of the backward phase are made where labels ask.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
-
-import numpy as np
-from numpy.typing import NDArray
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.remat_chain.chain import Chain
@@ -87,10 +89,16 @@ from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.remat_chain.least_memory import chain_schedule
 from jettison.solvers.remat_offload.pofo.params import PLANS
+from jettison.solvers.remat_offload.pofo.units import (
+    Side,
+    Totals,
+    Units,
+    arrays_of,
+    slower_link,
+    units_for,
+)
 
 NS_PER_S = 10**9
-# Beyond this, sums of times or of sizes might not fit the integers of the kernel.
-LARGEST_SUM = 2**59
 
 
 class Recomputation(Enum):
@@ -100,45 +108,51 @@ class Recomputation(Enum):
     FORBIDDEN = "forbidden"
 
 
+class Rounding(Enum):
+    """How memory is counted in the backward phase of a search."""
+
+    # In slots, rounded so that no time is above that of the best schedule: proves floors.
+    DOWN = "down"
+    # In slots, rounded so that every plan fits: proves no floor.
+    UP = "up"
+    # To the byte: proves floors and finds plans, for few labels or short chains.
+    NONE = "none"
+
+
 @dataclass(frozen=True, slots=True)
-class PofoBracket:
-    """Lower bound and plan from one run of the program.
+class PofoFound:
+    """Outcome of one search of POFO's program for what is faster than a limit.
 
     Attributes
     ----------
-    floor_ns
-        Lower bound for persistent schedules that offload before the loss only, with partial
-        transfers or without. None if no such schedule fits.
     plan
-        A plan that fits, or None if none fits with sizes rounded up.
+        A plan that is faster than the limit; None if none was found, or none was searched for.
     plan_ns
         A time that the plan attains with partial transfers; None without a plan.
-    is_exact
-        Whether the plan attains the floor, or nothing fits.
+    has_floor
+        Whether the search proves a lower bound.
+    floor_ns
+        The bound for all schedules that are faster than the limit; None if there is none.
+    is_complete
+        Whether no label was left out that might have led to a faster schedule.
     labels, states
         Work: labels expanded, and curves of the backward phase.
     """
 
-    floor_ns: Fraction | None
     plan: OffloadPlan | None
     plan_ns: Fraction | None
-    is_exact: bool
+    has_floor: bool
+    floor_ns: Fraction | None
+    is_complete: bool
     labels: int
     states: int
 
 
-def pofo_bracket(
-    chain: Chain,
-    memory_bytes: int,
-    bytes_per_s: int,
-    slots: int,
-    *,
-    recomputation: Recomputation = Recomputation.ALLOWED,
-    most_labels: int = PLANS.first_labels,
-    most_bytes: int = PLANS.most_table_bytes,
-    time_limit_s: float | None = None,
-) -> PofoBracket:
-    """Bracket the optimum of POFO with the backward phase on two grids.
+class PofoProgram:
+    """POFO's program on one chain, refined from grid to grid.
+
+    All times are of persistent schedules that offload before the loss only, with partial transfers
+    or without. Numbers that do not fit the integers of the kernel are rounded to the safe side.
 
     Parameters
     ----------
@@ -148,248 +162,188 @@ def pofo_bracket(
         The limit, the input included.
     bytes_per_s
         Bandwidth of the link, the same in both directions.
-    slots
-        Slots of memory :math:`S`, at least 1.
     recomputation
         ``FORBIDDEN`` allows offloading only.
-    most_labels
-        Labels kept per stage; more make both sides of the bracket tighter.
     most_bytes
         Limit on the memory of the tables.
-    time_limit_s
-        Wall-clock seconds.
 
     Raises
     ------
     InputError
-        If there is no slot, no label or no bandwidth.
-    TimeoutError
-        If the time limit is reached.
-    MemoryError
-        If the tables would take more than `most_bytes`.
+        If there is no bandwidth.
     """
-    return _solve(
-        chain, memory_bytes, bytes_per_s, slots, recomputation, most_labels, most_bytes,
-        time_limit_s, is_exact=False,
-    )  # fmt: skip
 
+    def __init__(
+        self,
+        chain: Chain,
+        memory_bytes: int,
+        bytes_per_s: int,
+        *,
+        recomputation: Recomputation = Recomputation.ALLOWED,
+        most_bytes: int = PLANS.most_table_bytes,
+    ) -> None:
+        _require_positive("bytes_per_s", bytes_per_s)
+        bandwidth = Fraction(bytes_per_s, NS_PER_S)
+        totals = Totals.of(chain, memory_bytes)
 
-def pofo_exact(
-    chain: Chain,
-    memory_bytes: int,
-    bytes_per_s: int,
-    *,
-    slots: int = PLANS.exact_slots,
-    recomputation: Recomputation = Recomputation.ALLOWED,
-    most_labels: int = PLANS.most_labels,
-    most_bytes: int = PLANS.most_table_bytes,
-    time_limit_s: float | None = None,
-) -> PofoBracket:
-    """Solve POFO exactly, with curves at all memory sizes that are reached; for short chains.
+        def rounded(rate: Fraction, side: Side) -> _Rounded:
+            units = units_for(rate, memory_bytes, totals, side)
+            kernel = _kernels.PofoProgram(
+                **arrays_of(chain, units),
+                # No tensor with a size fits where there is no memory, nor does it in half a byte.
+                memory=units.memory(memory_bytes) or 1,
+                recomputes=recomputation is Recomputation.ALLOWED,
+                most_bytes=most_bytes,
+            )
+            return _Rounded(units, kernel)
 
-    Parameters and errors are those of `pofo_bracket`; the slots are those of the bound on what a
-    label leads to, and change the work only. The bracket is closed unless `most_labels`
-    is too small, or the numbers need more than 60 bits.
+        self._floors = rounded(bandwidth, Side.EXACT)
+        self._plans: _Rounded | None = self._floors
+        if self._floors.units.shift:
+            # Times and sizes rounded down and memory rounded up only make a schedule easier:
+            # shorter operations can wait. The other way round they only make it harder, as does a
+            # slower link. With a bandwidth of few digits the sizes and the memory need no rounding,
+            # and schedules that fit to the byte are still found.
+            self._floors = rounded(bandwidth, Side.OPTIMISTIC)
+            self._plans = rounded(slower_link(bandwidth, totals) or bandwidth, Side.FEASIBLE)
+            if not self._plans.units.memory(memory_bytes):
+                self._plans = None
 
-    Notes
-    -----
-    No worst-case bound better than the number of reachable memory sizes is known.
-    """
-    return _solve(
-        chain, memory_bytes, bytes_per_s, slots, recomputation, most_labels, most_bytes,
-        time_limit_s, is_exact=True,
-    )  # fmt: skip
+    @property
+    def is_rounded(self) -> bool:
+        """Whether numbers were rounded, so that floors and plans need not meet."""
+        return self._floors is not self._plans
 
+    def refine(
+        self, slot_bytes: int, limit_ns: Fraction | int | None = None, *, clock: Clock
+    ) -> Fraction | None:
+        """Count memory in slots of another size; return a floor, None if nothing is faster.
 
-class _Side(Enum):
-    """The direction in which numbers that do not fit are rounded."""
+        Parameters
+        ----------
+        slot_bytes
+            Size of a slot, at least 1.
+        limit_ns
+            Only schedules faster than this count, here and on all later grids.
+        clock
+            The time limit.
 
-    EXACT = "exact"
-    OPTIMISTIC = "optimistic"
-    FEASIBLE = "feasible"
+        Raises
+        ------
+        InputError
+            If the slot has no size.
+        TimeoutError
+            If the time is up; the grid before remains.
+        MemoryError
+            If the tables would take more than there is; the grid before remains.
+        """
+        _require_positive("slot_bytes", slot_bytes)
+        if self._plans is not None and self.is_rounded:
+            self._plans.refine(slot_bytes, limit_ns, clock)
+        return self._floors.refine(slot_bytes, limit_ns, clock)
+
+    def search(
+        self,
+        rounding: Rounding,
+        most_labels: int,
+        limit_ns: Fraction | int | None = None,
+        *,
+        clock: Clock,
+    ) -> PofoFound:
+        """Search for a plan that is faster than a limit, or for a floor.
+
+        Parameters
+        ----------
+        rounding
+            How memory is counted in the backward phase.
+        most_labels
+            Labels kept for each stage, at least 1.
+        limit_ns
+            Only schedules faster than this count.
+        clock
+            The time limit.
+
+        Raises
+        ------
+        InputError
+            If no label is kept.
+        TimeoutError
+            If the time is up.
+        MemoryError
+            If the tables would take more than there is.
+        """
+        _require_positive("most_labels", most_labels)
+        if rounding is Rounding.DOWN:
+            return self._floors.search(rounding, most_labels, limit_ns, clock)
+        found = PofoFound(None, None, rounding is Rounding.NONE, None, True, 0, 0)
+        if self._plans is not None:
+            found = self._plans.search(rounding, most_labels, limit_ns, clock)
+        if rounding is Rounding.UP or not self.is_rounded:
+            return found
+        floor = self._floors.search(rounding, most_labels, limit_ns, clock)
+        return replace(
+            found,
+            floor_ns=floor.floor_ns,
+            is_complete=found.is_complete and floor.is_complete,
+            labels=found.labels + floor.labels,
+            states=found.states + floor.states,
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class _Units:
-    """Integer units of the kernel: ticks per nanosecond and units per byte, divided by 2^shift."""
+class _Rounded:
+    """Kernel with the units of its numbers."""
 
-    ticks_per_ns: int
-    units_per_byte: int
-    shift: int
-    side: _Side
+    units: Units
+    kernel: _kernels.PofoProgram
 
-    def ticks(self, time_ns: int) -> int:
-        return self._shifted(time_ns * self.ticks_per_ns, up=self.side is _Side.FEASIBLE)
+    def refine(
+        self, slot_bytes: int, limit_ns: Fraction | int | None, clock: Clock
+    ) -> Fraction | None:
+        floor = self.kernel.refine(
+            slot=self.units.size(slot_bytes) or 1,
+            limit=self.units.limit(limit_ns),
+            time_limit_s=_left_s(clock),
+        )
+        return None if floor is None else self.units.ns(floor)
 
-    def size(self, size_bytes: int) -> int:
-        return self._shifted(size_bytes * self.units_per_byte, up=self.side is _Side.FEASIBLE)
-
-    def memory(self, memory_bytes: int, slots: int) -> int:
-        """Return the memory in units, as a multiple of `slots`; exact without a shift."""
-        up = self.side is _Side.OPTIMISTIC
-        units = self._shifted(memory_bytes * self.units_per_byte, up=up)
-        return (-(-units // slots) if up else units // slots) * slots
-
-    def ns(self, ticks: int) -> Fraction:
-        return Fraction(ticks << self.shift, self.ticks_per_ns)
-
-    def _shifted(self, number: int, *, up: bool) -> int:
-        return -(-number >> self.shift) if up else number >> self.shift
-
-
-def _solve(
-    chain: Chain,
-    memory_bytes: int,
-    bytes_per_s: int,
-    slots: int,
-    recomputation: Recomputation,
-    most_labels: int,
-    most_bytes: int,
-    time_limit_s: float | None,
-    *,
-    is_exact: bool,
-) -> PofoBracket:
-    for field, number in (
-        ("slots", slots),
-        ("most_labels", most_labels),
-        ("bytes_per_s", bytes_per_s),
-    ):
-        if number < 1:
-            raise InputError(f"{number}", field=field, expected="write at least 1")
-    clock = Clock(time_limit_s)
-
-    def run(units: _Units) -> PofoBracket:
-        left_s = None if time_limit_s is None else clock.left_s
-        floor, time, sequence, offloaded, labels, states = _kernels.pofo_program(
-            **_arrays(chain, units),
-            # No tensor with a size fits where there is no memory, nor does it in half a byte.
-            memory=units.memory(memory_bytes, slots) or slots,
-            slots=slots,
+    def search(
+        self, rounding: Rounding, most_labels: int, limit_ns: Fraction | int | None, clock: Clock
+    ) -> PofoFound:
+        floor, time, sequence, offloaded, is_complete, labels, states = self.kernel.search(
+            accuracy=_accuracy(rounding),
             most_labels=most_labels,
-            most_bytes=most_bytes,
-            recomputes=recomputation is Recomputation.ALLOWED,
-            exact=is_exact,
-            time_limit_s=left_s,
+            limit=self.units.limit(limit_ns),
+            time_limit_s=_left_s(clock),
         )
         tensors = tuple(
             Tensor(TensorKind.SAVED if is_saved else TensorKind.PLAIN, stage)
             for stage, is_saved in offloaded
         )
-        return PofoBracket(
-            None if floor is None else units.ns(floor),
-            None if time is None else OffloadPlan(chain_schedule(sequence), tensors),
-            None if time is None else units.ns(time),
-            floor == time,
-            labels,
-            states,
+        return PofoFound(
+            plan=None if time is None else OffloadPlan(chain_schedule(sequence), tensors),
+            plan_ns=None if time is None else self.units.ns(time),
+            has_floor=rounding is not Rounding.UP,
+            floor_ns=None if floor is None else self.units.ns(floor),
+            is_complete=is_complete,
+            labels=labels,
+            states=states,
         )
 
-    bandwidth = Fraction(bytes_per_s, NS_PER_S)
-    totals = _Totals.of(chain, memory_bytes)
-    optimistic = _units(bandwidth, memory_bytes, slots, totals, _Side.OPTIMISTIC)
-    if optimistic.shift == 0:
-        return run(replace(optimistic, side=_Side.EXACT))
-    # Times and sizes rounded down and memory rounded up only make a schedule easier: shorter
-    # operations can wait. The other way round they only make it harder.
-    floor = run(optimistic)
-    if floor.floor_ns is None:
-        return floor
-    # A slower link makes it harder as well. With a bandwidth of few digits the sizes and the memory
-    # need no rounding, and schedules that fit to the byte are still found.
-    slower = _slower_link(bandwidth, totals, 2 * slots) or bandwidth
-    feasible = _units(slower, memory_bytes, slots, totals, _Side.FEASIBLE)
-    if feasible.memory(memory_bytes, slots) == 0:
-        return replace(floor, plan=None, plan_ns=None, is_exact=False)
-    plan = run(feasible)
-    return PofoBracket(
-        floor.floor_ns,
-        plan.plan,
-        plan.plan_ns,
-        plan.plan_ns == floor.floor_ns,
-        floor.labels + plan.labels,
-        floor.states + plan.states,
-    )
 
-
-@dataclass(frozen=True, slots=True)
-class _Totals:
-    """Upper limits on all sums of times, in nanoseconds, and of sizes, in bytes."""
-
-    time_ns: int
-    size_bytes: int
-
-    @classmethod
-    def of(cls, chain: Chain, memory_bytes: int) -> _Totals:
-        sizes = chain.input_bytes + sum(
-            2 * stage.saved_bytes
-            + 2 * stage.output_bytes
-            + stage.forward_overhead_bytes
-            + stage.backward_overhead_bytes
-            for stage in chain
-        )
-        # Every stage runs forward at most once per stage of the chain; idle time moves each value
-        # once in either direction.
-        return cls(chain.base_time_ns * (len(chain) + 1), 4 * (sizes + memory_bytes))
-
-
-def _units(
-    bandwidth: Fraction, memory_bytes: int, slots: int, totals: _Totals, side: _Side
-) -> _Units:
-    """Return units in which all numbers are integers, with a shift if these are too large."""
-    scale = 2 * slots
-    if memory_bytes:
-        scale = slots // math.gcd(slots, memory_bytes * bandwidth.denominator)
-    ticks_per_ns, units_per_byte = bandwidth.numerator * scale, bandwidth.denominator * scale
-    total = ticks_per_ns * totals.time_ns + units_per_byte * totals.size_bytes
-    return _Units(ticks_per_ns, units_per_byte, (total // LARGEST_SUM).bit_length(), side)
-
-
-def _slower_link(bandwidth: Fraction, totals: _Totals, scale: int) -> Fraction | None:
-    """Return the best fraction below a bandwidth whose units need no shift; None if none is found.
-
-    The Stern-Brocot tree is followed from below as far as the units allow: no fraction between the
-    result and the bandwidth has a smaller denominator.
-    """
-    low, high = (0, 1), (1, 0)
-    # By how much they miss the bandwidth p / q: p b - q a for low a / b, q c - p d for high c / d.
-    below, above = bandwidth.numerator, bandwidth.denominator
-
-    def total(pair: tuple[int, int]) -> int:
-        return scale * (pair[0] * totals.time_ns + pair[1] * totals.size_bytes)
-
-    while below:
-        steps = (above - 1) // below
-        high = (high[0] + steps * low[0], high[1] + steps * low[1])
-        above -= steps * below
-        room = LARGEST_SUM - 1 - total(low)
-        steps = min(below // above, room // max(total(high), 1))
-        if steps <= 0:
-            break
-        low = (low[0] + steps * high[0], low[1] + steps * high[1])
-        below -= steps * above
-    return Fraction(*low) if low[0] and total(low) < LARGEST_SUM else None
-
-
-def _arrays(chain: Chain, units: _Units) -> dict[str, NDArray[np.int64]]:
-    def per_stage(at_input: int, number: Callable[[int], int]) -> NDArray[np.int64]:
-        numbers = [at_input, *(number(k) for k in range(1, len(chain) + 1))]
-        return np.array(numbers, dtype=np.int64)
-
-    def backward_need(number: int) -> int:
-        stage = chain.stage(number)
-        return units.size(
-            stage.saved_bytes
-            + stage.output_bytes
-            + chain.backward_output_bytes(number)
-            + stage.backward_overhead_bytes
-        )
-
-    size = units.size
+def _accuracy(rounding: Rounding) -> _kernels.Accuracy:
+    accuracy = _kernels.Accuracy
     return {
-        "forward": per_stage(0, lambda k: units.ticks(chain.stage(k).forward_ns)),
-        "backward": per_stage(0, lambda k: units.ticks(chain.stage(k).backward_ns)),
-        "output": per_stage(size(chain.input_bytes), lambda k: size(chain.activation_bytes(k))),
-        "saved": per_stage(size(chain.input_bytes), lambda k: size(chain.stage(k).saved_bytes)),
-        "forward_overhead": per_stage(0, lambda k: size(chain.stage(k).forward_overhead_bytes)),
-        "backward_need": per_stage(0, backward_need),
-    }
+        Rounding.DOWN: accuracy.LOWER,
+        Rounding.UP: accuracy.UPPER,
+        Rounding.NONE: accuracy.EXACT,
+    }[rounding]
+
+
+def _left_s(clock: Clock) -> float | None:
+    return None if math.isinf(clock.left_s) else clock.left_s
+
+
+def _require_positive(field: str, number: int) -> None:
+    if number < 1:
+        raise InputError(f"{number}", field=field, expected="write at least 1")

@@ -1,0 +1,43 @@
+// Arena of curves, which are freed all together.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "remat_offload/curve.hpp"
+#include "remat_offload/rotor.hpp"
+
+namespace jettison {
+
+class CurveStore {
+public:
+    explicit CurveStore(Budget& budget) : claim_(budget) {}
+
+    const std::int64_t* add(const CurveView& curve) {
+        const std::size_t size = curve.count + 2;
+        if (blocks_.empty() || used_ + size > blocks_.back().size()) {
+            const std::size_t made = std::max(block_size, size);
+            claim_.take(made * sizeof(std::int64_t));
+            blocks_.emplace_back(made);
+            used_ = 0;
+        }
+        std::int64_t* const place = blocks_.back().data() + used_;
+        used_ += size;
+        place[0] = curve.base;
+        place[1] = static_cast<std::int64_t>(curve.count);
+        std::copy(curve.breaks, curve.breaks + curve.count, place + 2);
+        return place;
+    }
+    static CurveView view(const std::int64_t* place) {
+        return {place[0], place + 2, at(place[1])};
+    }
+
+private:
+    static constexpr std::size_t block_size = std::size_t{1} << 15;
+    Claim claim_;
+    std::vector<std::vector<std::int64_t>> blocks_;
+    std::size_t used_ = 0;
+};
+
+}  // namespace jettison
