@@ -230,8 +230,9 @@ def test_with_transfers_at_once_a_note_says_what_was_timed() -> None:
     if found.time_ns > UNEVEN.base_time_ns:
         plans = "all plans for less memory and slower links, exact, were timed"
         assert found.note == f"{plans}; there may be a better one"
-    problem = RematOffloadChain(LONG, LITTLE, 10**8, Transfers.AT_ONCE)
-    stopped = solve_with(problem, "pofo", SolveOptions(gap=0, time_limit_s=2))
+    long = random_chain(random.Random(3), 60, largest_output_bytes=10**6)
+    problem = RematOffloadChain(long, long.store_all_peak_bytes // 3, 10**9, Transfers.AT_ONCE)
+    stopped = solve_with(problem, "pofo", SolveOptions(gap=0, time_limit_s=0.5))
     assert stopped.termination is Termination.TIME_LIMIT
     assert stopped.note is not None
     assert stopped.note.startswith("the time ended")

@@ -137,10 +137,9 @@ class PofoBrackets:
         """Do one step after the other, each with the best schedule so far as its limit."""
         params = self._params
         memory_bytes = self._problem.memory_bytes
+        sizes = sizes_of_slots(self._problem.instance, memory_bytes, params)
         if self.is_short:
             sizes = (-(-memory_bytes // params.exact_slots) or 1,)
-        else:
-            sizes = sizes_of_slots(self._problem.instance, memory_bytes, params)
         growth, last_s = params.most_growth, 0.0
         for slot_bytes in sizes:
             started_s = clock.seconds

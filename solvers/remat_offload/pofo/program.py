@@ -88,8 +88,7 @@ from jettison.schedules.remat_offload.plan import OffloadPlan
 from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.remat_chain.least_memory import chain_schedule
-from jettison.solvers.remat_offload.pofo.params import PLANS
-from jettison.solvers.remat_offload.pofo.units import (
+from jettison.solvers.remat_offload.pofo.kernel_units import (
     Side,
     Totals,
     Units,
@@ -97,6 +96,7 @@ from jettison.solvers.remat_offload.pofo.units import (
     slower_link,
     units_for,
 )
+from jettison.solvers.remat_offload.pofo.params import PLANS
 
 NS_PER_S = 10**9
 
@@ -109,7 +109,7 @@ class Recomputation(Enum):
 
 
 class Rounding(Enum):
-    """How memory is counted in the backward phase of a search."""
+    """Counting of memory in the backward phase of a search."""
 
     # In slots, rounded so that no time is above that of the best schedule: proves floors.
     DOWN = "down"
