@@ -88,7 +88,7 @@ def bound(
     For a schedule that breaks rules the exit status is 2, and every broken rule is named. If no
     bound could be certified, no file is written, and the status is 5, or 3 if nothing fits.
 
-    Example: jettison bound remat-chain resnet50-b4-224-cpu --memory 50% --certificate c.gz
+    Example: jettison bound remat-chain opt-350m-b4-a100-40 --memory 30% --certificate c.gz
     """
     posed = make_problem(problem, instance, Resources(memory, alpha, bandwidth, transfers, models))
     checked_picture(plot)

@@ -95,7 +95,7 @@ def solve(
 ) -> None:
     """Find a fast schedule, with a proven lower bound.
 
-    Example: jettison solve remat-chain resnet50-b4-224-cpu --memory 50%
+    Example: jettison solve remat-chain opt-350m-b4-a100-40 --memory 30%
     """
     posed = make_problem(problem, instance, Resources(memory, alpha, bandwidth, transfers, models))
     chosen = find_method(posed.problem, method)

@@ -8,7 +8,7 @@ A TOML file::
 
     [[grid]]
     problem = "remat-chain"     # or a list
-    instances = ["vgg16-b2-224-cpu", "resnet*-cpu", "chains/*.json"]
+    instances = ["opt-350m-b4-a100-40", "resnet*-gpu", "chains/*.json"]
     memory = ["4GiB", "50%"]    # or {from = "20%", to = "90%", step = "10%"}
     methods = ["rotor", "revolve"]
     time_limit_s = [10]

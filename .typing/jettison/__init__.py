@@ -1,7 +1,7 @@
 """jettison: schedules and proven lower bounds for training in limited memory.
 
 >>> import jettison as jt
->>> problem = jt.RematChain(jt.load("resnet50-b4-224-cpu"), memory="50%")
+>>> problem = jt.RematChain(jt.load("opt-350m-b4-a100-40"), memory="30%")
 >>> result = jt.solve(problem, method="rotor")
 >>> result.status, result.time_ns, result.peak_bytes, result.lower_bound_ns
 

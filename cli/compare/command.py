@@ -86,7 +86,7 @@ def compare(
 
     Each row is judged against the best bound that any method proved in its memory.
 
-    Example: jettison compare remat-chain vgg16-b2-224-cpu --memory 30%,50%,70% --plot curve.png
+    Example: jettison compare remat-chain opt-350m-b4-a100-40 --memory 20%,30%,50% --plot curve.png
     """
     resources = Resources(memory, alpha, bandwidth, transfers, models)
     problems = [make_problem(problem, instance, one) for one in resources.each()]

@@ -14,7 +14,7 @@ import jettison as jt
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-INSTANCE = "resnet50-b4-224-cpu"
+INSTANCE = "resnet50-b128-gpu"
 _PERCENTS = range(25, 101, 1)
 _BASELINES = {"revolve": "#E69F00", "periodic": "#D55E00", "chen-sqrt": "#CC79A7"}
 _PROVED = ("fastest persistent schedule, proved", "not settled", "no schedule is faster, proved")
