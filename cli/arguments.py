@@ -64,35 +64,7 @@ MethodOption = Annotated[
     str | None,
     typer.Option("--method", metavar="NAME", help="The method (`jettison list methods`)."),
 ]
-ParamsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--params",
-        metavar="FILE.toml",
-        help="Parameters of methods, a table for each: see `jettison list methods PROBLEM -v`.",
-    ),
-]
-LogOption = Annotated[
-    bool,
-    typer.Option(
-        "--log", help="Write a line on standard error for each better schedule and larger bound."
-    ),
-]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-TimeLimitOption = Annotated[
-    float, typer.Option("--time-limit", metavar="SECONDS", help="Wall-clock limit of each method.")
-]
-GapOption = Annotated[
-    float,
-    typer.Option(
-        "--gap",
-        metavar="SHARE",
-        help="Stop when the bound leaves at most this share of the overhead open: (time - bound) / "
-        "(time - base time).",
-    ),
-]
-ThreadsOption = Annotated[int, typer.Option("--threads", metavar="N", help="Solver threads.")]
-SeedOption = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the solver.")]
 
 
 def checked_picture(path: Path | None) -> Path | None:

@@ -7,24 +7,7 @@ from typing import Annotated
 
 import typer
 
-from jettison.cli.arguments import (
-    AlphaOption,
-    BandwidthOption,
-    GapOption,
-    InstanceName,
-    JsonOption,
-    LogOption,
-    MemoryOption,
-    MethodOption,
-    ModelsOption,
-    ParamsOption,
-    ProblemName,
-    SeedOption,
-    ThreadsOption,
-    TimeLimitOption,
-    TransfersOption,
-    checked_picture,
-)
+from jettison.cli.arguments import JsonOption, MethodOption, checked_picture
 from jettison.cli.certificate_output import (
     certificate_keys,
     certificate_rows,
@@ -33,39 +16,27 @@ from jettison.cli.certificate_output import (
 )
 from jettison.cli.describe import Rows, duration, limit_rows, overhead_rows, problem_rows
 from jettison.cli.exit_status import ExitStatus
+from jettison.cli.option_groups import ProblemOptions, SearchOptions, with_groups
 from jettison.cli.output import ProgressLine, print_json, print_pairs
 from jettison.cli.params_file import read_params
-from jettison.cli.posed_problem import make_problem
-from jettison.cli.search_log import SearchLog
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.units import exact_bytes
 from jettison.schedules.core.schedule_file import load_schedule
 from jettison.solvers.core.method import Promise
-from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.registry import kind_of, methods_of
-from jettison.solvers.core.resources import Resources
 from jettison.solvers.core.solve import bound_with
 from jettison.solvers.core.verdict import Verdict
 
 
+@with_groups
 def bound(
-    problem: ProblemName,
-    instance: InstanceName,
-    memory: MemoryOption = None,
-    alpha: AlphaOption = None,
-    bandwidth: BandwidthOption = None,
-    transfers: TransfersOption = None,
-    models: ModelsOption = None,
+    asked: ProblemOptions,
+    search: SearchOptions,
     schedule: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="A schedule to judge (see `jettison solve --output`)."),
     ] = None,
     method: MethodOption = None,
-    params: ParamsOption = None,
-    time_limit: TimeLimitOption = 60.0,
-    gap: GapOption = 0.0,
-    threads: ThreadsOption = 1,
-    seed: SeedOption = 0,
     plot: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Draw the schedule's memory over time."),
@@ -80,7 +51,6 @@ def bound(
             "was proved is written.",
         ),
     ] = None,
-    log: LogOption = False,
     json: JsonOption = False,
 ) -> None:
     """Bound the best possible time, and judge a schedule.
@@ -90,7 +60,7 @@ def bound(
 
     Example: jettison bound remat-chain opt-350m-b4-a100-40 --memory 30% --certificate c.gz
     """
-    posed = make_problem(problem, instance, Resources(memory, alpha, bandwidth, transfers, models))
+    posed = asked.posed()
     checked_picture(plot)
     if plot is not None and schedule is None:
         raise InputError(
@@ -99,20 +69,12 @@ def bound(
             expected="add --schedule FILE, or leave it out",
         )
     if certificate is not None:
-        check_certificate_option(problem, certificate)
+        check_certificate_option(asked.problem, certificate)
     given = None if schedule is None else load_schedule(schedule, posed.instance)
-    proving = [item.name for item in methods_of(problem) if item.promise != Promise.HEURISTIC]
-    tuning = read_params(params, problem, proving if method is None else [method])
+    proving = [item.name for item in methods_of(asked.problem) if item.promise != Promise.HEURISTIC]
+    tuning = read_params(search.params, asked.problem, proving if method is None else [method])
     line = ProgressLine(f"bound on {posed.instance.name}")
-    told = SearchLog(posed) if log else None
-    options = SolveOptions(
-        time_limit_s=time_limit,
-        gap=gap,
-        threads=threads,
-        seed=seed,
-        on_progress=line if told is None else None,
-        on_bound=None if told is None else told.bound,
-    )
+    options = search.followed(posed, line, on_schedule=None)
     try:
         verdict = bound_with(posed, given, method, options, tuning)
         if certificate is not None:

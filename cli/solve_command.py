@@ -9,54 +9,28 @@ from typing import Annotated
 
 import typer
 
-from jettison.cli.arguments import (
-    AlphaOption,
-    BandwidthOption,
-    GapOption,
-    InstanceName,
-    JsonOption,
-    LogOption,
-    MemoryOption,
-    MethodOption,
-    ModelsOption,
-    ParamsOption,
-    ProblemName,
-    SeedOption,
-    ThreadsOption,
-    TimeLimitOption,
-    TransfersOption,
-    checked_output,
-    checked_picture,
-)
+from jettison.cli.arguments import JsonOption, MethodOption, checked_output, checked_picture
 from jettison.cli.describe import Rows, duration, limit_rows, overhead_rows, problem_rows
 from jettison.cli.exit_status import status_of
+from jettison.cli.option_groups import ProblemOptions, SearchOptions, with_groups
 from jettison.cli.output import ProgressLine, print_json, print_pairs
 from jettison.cli.params_file import read_params
-from jettison.cli.posed_problem import make_problem
-from jettison.cli.search_log import SearchLog
 from jettison.instances.core.atomic_file import replacing
 from jettison.instances.core.csv_text import csv_text
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.units import exact_bytes
 from jettison.schedules.core.schedule_file import load_schedule, save_schedule
 from jettison.solvers.core.method import Promise
-from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.registry import PROBLEM_KINDS, find_method, kind_of
-from jettison.solvers.core.resources import Resources
 from jettison.solvers.core.result import Result
 from jettison.solvers.core.solve import solve_with
 
 
+@with_groups
 def solve(
-    problem: ProblemName,
-    instance: InstanceName,
-    memory: MemoryOption = None,
-    alpha: AlphaOption = None,
-    bandwidth: BandwidthOption = None,
-    transfers: TransfersOption = None,
-    models: ModelsOption = None,
+    given: ProblemOptions,
+    search: SearchOptions,
     method: MethodOption = None,
-    params: ParamsOption = None,
     start: Annotated[
         Path | None,
         typer.Option(
@@ -64,10 +38,6 @@ def solve(
             help="A schedule to begin from (see --output); the answer is no slower.",
         ),
     ] = None,
-    time_limit: TimeLimitOption = 60.0,
-    gap: GapOption = 0.0,
-    threads: ThreadsOption = 1,
-    seed: SeedOption = 0,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Save the schedule as JSON."),
@@ -90,28 +60,27 @@ def solve(
             metavar="FILE", help="For a sharded graph: a row for each operator of the plan (.csv)."
         ),
     ] = None,
-    log: LogOption = False,
     json: JsonOption = False,
 ) -> None:
     """Find a fast schedule, with a proven lower bound.
 
     Example: jettison solve remat-chain opt-350m-b4-a100-40 --memory 30%
     """
-    posed = make_problem(problem, instance, Resources(memory, alpha, bandwidth, transfers, models))
+    posed = given.posed()
     chosen = find_method(posed.problem, method)
     for picture in (plot, grid):
         checked_picture(picture)
     kind = kind_of(posed)
     if grid is not None and kind.grid is None:
         raise InputError(
-            f"{problem} has no grid of recomputations",
+            f"{given.problem} has no grid of recomputations",
             field="grid",
             expected="leave it out, or use --plot, which shows the memory in time",
         )
     if table is not None and kind.table is None:
         having = " or ".join(other.name for other in PROBLEM_KINDS if other.table is not None)
         raise InputError(
-            f"{problem} has no table of operators",
+            f"{given.problem} has no table of operators",
             field="table",
             expected=f"leave it out, or use {having}",
         )
@@ -120,22 +89,12 @@ def solve(
     wanted = {"output": output, "plot": plot, "grid": grid, "table": table}
     if chosen.promise is Promise.BOUND:
         _refuse_without_schedules(chosen.name, wanted)
-    given = read_params(params, problem, [chosen.name])
+    params = read_params(search.params, given.problem, [chosen.name])
     begin = None if start is None else load_schedule(start, posed.instance)
     line = ProgressLine(f"{chosen.name} on {posed.instance.name}")
-    told = SearchLog(posed) if log else None
-    options = SolveOptions(
-        time_limit_s=time_limit,
-        gap=gap,
-        threads=threads,
-        seed=seed,
-        on_progress=line if told is None else None,
-        on_schedule=None if told is None else told.schedule,
-        on_bound=None if told is None else told.bound,
-        start=begin,
-    )
+    options = search.followed(posed, line, start=begin)
     try:
-        result = solve_with(posed, chosen.name, options, given.get(chosen.name))
+        result = solve_with(posed, chosen.name, options, params.get(chosen.name))
     finally:
         line.close()
     if result.schedule is not None:

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from jettison.cli.arguments import (
-    GapOption,
-    InstanceName,
-    JsonOption,
-    ModelsOption,
-    ParamsOption,
-    ProblemName,
-    SeedOption,
-    ThreadsOption,
-    TimeLimitOption,
-    TransfersOption,
-    checked_picture,
-)
+from jettison.cli.arguments import JsonOption, checked_picture
 from jettison.cli.exit_status import ExitStatus
+from jettison.cli.option_groups import LimitOptions, ProblemOptions, with_groups
 from jettison.cli.output import ProgressLine, percent, print_json, print_table
 from jettison.cli.params_file import read_params
 from jettison.cli.posed_problem import make_problem
@@ -29,9 +19,7 @@ from jettison.instances.core.units import format_bytes, format_ns
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.certified import with_certified_bounds
-from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.registry import find_method, kind_of, methods_of
-from jettison.solvers.core.resources import Resources
 from jettison.solvers.core.result import Result
 from jettison.solvers.core.solve import compare_all
 from jettison.solvers.core.status import Termination
@@ -40,34 +28,34 @@ from jettison.solvers.core.status import Termination
 _DIGITS = 5
 
 
-def compare(
-    problem: ProblemName,
-    instance: InstanceName,
+@dataclass(frozen=True, kw_only=True)
+class _Lists(ProblemOptions):
+    """A problem in several memories and over several links."""
+
     memory: Annotated[
         str | None,
         typer.Option(metavar="SIZES", help="One or more memory sizes, such as 30%,50%,4GiB."),
-    ] = None,
+    ] = None
     alpha: Annotated[
         str | None,
         typer.Option(metavar="RATIOS", help="In place of --memory: one or more, such as 0.1,0.2."),
-    ] = None,
+    ] = None
     bandwidth: Annotated[
         str | None,
         typer.Option(
             metavar="RATES", help="One or more bandwidths of the link, such as 12GB/s,24GB/s."
         ),
-    ] = None,
-    transfers: TransfersOption = None,
-    models: ModelsOption = None,
+    ] = None
+
+
+@with_groups
+def compare(
+    asked: _Lists,
+    limits: LimitOptions,
     methods: Annotated[
         str | None,
         typer.Option(metavar="NAMES", help="Names separated by commas; all methods by default."),
     ] = None,
-    params: ParamsOption = None,
-    time_limit: TimeLimitOption = 60.0,
-    gap: GapOption = 0.0,
-    threads: ThreadsOption = 1,
-    seed: SeedOption = 0,
     certify: Annotated[
         bool,
         typer.Option(
@@ -88,8 +76,8 @@ def compare(
 
     Example: jettison compare remat-chain opt-350m-b4-a100-40 --memory 20%,30%,50% --plot curve.png
     """
-    resources = Resources(memory, alpha, bandwidth, transfers, models)
-    problems = [make_problem(problem, instance, one) for one in resources.each()]
+    problem, bandwidth = asked.problem, asked.bandwidth
+    problems = [make_problem(problem, asked.instance, one) for one in asked.resources().each()]
     names = None if methods is None else [name.strip() for name in methods.split(",")]
     for name in names or []:
         find_method(problem, name)
@@ -100,11 +88,10 @@ def compare(
             field="bandwidth",
             expected="leave out --plot, or give one bandwidth",
         )
-    tuning = read_params(params, problem, names or [item.name for item in methods_of(problem)])
+    chosen = names or [item.name for item in methods_of(problem)]
+    tuning = read_params(limits.params, problem, chosen)
     line = ProgressLine(f"{problem} {problems[0].instance.name}")
-    options = SolveOptions(
-        time_limit_s=time_limit, gap=gap, threads=threads, seed=seed, on_progress=line
-    )
+    options = limits.limits(on_progress=line)
     try:
         results = compare_all(problems, names, options, tuning)
         if certify:
@@ -125,7 +112,7 @@ def compare(
     if nothing_fits and refuted:
         raise typer.Exit(ExitStatus.INFEASIBLE)
     if any(result.termination is Termination.INTERRUPTED for result in results) or (
-        len(results) < len(problems) * len(names or methods_of(problem))
+        len(results) < len(problems) * len(chosen)
     ):
         raise typer.Exit(ExitStatus.NO_SCHEDULE if nothing_fits else ExitStatus.LIMIT_WITH_SCHEDULE)
     raise typer.Exit(ExitStatus.DONE)

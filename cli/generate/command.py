@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +22,7 @@ from jettison.cli.generate.instance_set import (
     file_entry,
     write_folder,
 )
+from jettison.cli.option_groups import with_groups
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.json_file import json_text
 from jettison.instances.generators.three_partition_family import (
@@ -95,18 +97,38 @@ ModelOption = Annotated[
 ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class _SetOptions:
+    """Options of every set: its size, its seed, and what is written."""
+
+    groups: GroupsOption
+    target: TargetOption
+    output: OutputOption
+    seed: SeedOption = 0
+    count: CountOption = 1
+    formats: FormatOption = "json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _FamilyOptions(_SetOptions):
+    """Options of a set of any family."""
+
+    answer: AnswerOption = None
+    family: FamilyOption = None
+    moduli: ModuliOption = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _TripletOptions(_SetOptions):
+    """Options of a set of triplets, whose sum has a usual value."""
+
+    target: TargetOption = 1000
+
+
 @app.command("three-partition")
+@with_groups
 def generate_partitions(
-    groups: GroupsOption,
-    target: TargetOption,
-    output: OutputOption,
-    answer: AnswerOption = None,
-    family: FamilyOption = None,
-    moduli: ModuliOption = None,
-    seed: SeedOption = 0,
-    count: CountOption = 1,
-    formats: FormatOption = "json",
-    model: ModelOption = PartitionModel.ANY_GROUP,
+    asked: _FamilyOptions, model: ModelOption = PartitionModel.ANY_GROUP
 ) -> None:
     """Group 3 M items in threes of sum V (3-PARTITION).
 
@@ -114,88 +136,48 @@ def generate_partitions(
     for yes, an argument that needs no search for no. The folder also holds the answers in MIPLIB's
     .solu format, and an index with the SHA-256 of every file.
     """
-    _generate(
-        SetProblem.THREE_PARTITION,
-        family_of(family, answer),
-        (groups, target),
-        _read_moduli(moduli),
-        (seed, count),
-        output,
-        _read_formats(formats),
-        ModelKind(model.value),
-    )
+    family = family_of(asked.family, asked.answer)
+    _generate(SetProblem.THREE_PARTITION, family, asked, ModelKind(model.value), asked.moduli)
 
 
 @app.command("weight-offload")
-def generate_weight_offload(
-    groups: GroupsOption,
-    target: TargetOption,
-    output: OutputOption,
-    answer: AnswerOption = None,
-    family: FamilyOption = None,
-    moduli: ModuliOption = None,
-    seed: SeedOption = 0,
-    count: CountOption = 1,
-    formats: FormatOption = "json",
-) -> None:
+@with_groups
+def generate_weight_offload(asked: _FamilyOptions) -> None:
     """Offload weights as fast as 3-PARTITION allows.
 
     Each chain comes with the 3-PARTITION from which it is made, and with its certificate. Memory
     and bandwidth are in the index. For yes the shortest period is 2 M V ns, for no it is longer.
     Files in mps and lp hold the mixed-integer bound on the period, whose objective is idle time.
     """
-    _generate(
-        SetProblem.WEIGHT_OFFLOAD,
-        family_of(family, answer),
-        (groups, target),
-        _read_moduli(moduli),
-        (seed, count),
-        output,
-        _read_formats(formats),
-        ModelKind.OFFLOAD_BOUND,
-    )
+    family = family_of(asked.family, asked.answer)
+    _generate(SetProblem.WEIGHT_OFFLOAD, family, asked, ModelKind.OFFLOAD_BOUND, asked.moduli)
 
 
 @app.command("triplets")
+@with_groups
 def generate_triplets(
-    groups: GroupsOption,
-    output: OutputOption,
-    target: TargetOption = 1000,
-    seed: SeedOption = 0,
-    count: CountOption = 1,
-    formats: FormatOption = "json",
-    model: ModelOption = PartitionModel.ANY_GROUP,
+    asked: _TripletOptions, model: ModelOption = PartitionModel.ANY_GROUP
 ) -> None:
     """Fill bins of 1000 with three items each (Falkenauer).
 
     These are 3-PARTITION instances of answer yes with one large and two small items per group.
     """
-    _generate(
-        SetProblem.THREE_PARTITION,
-        FAMILIES["triplets"],
-        (groups, target),
-        (),
-        (seed, count),
-        output,
-        _read_formats(formats),
-        ModelKind(model.value),
-    )
+    triplets = FAMILIES["triplets"]
+    _generate(SetProblem.THREE_PARTITION, triplets, asked, ModelKind(model.value))
 
 
 def _generate(
     problem: SetProblem,
     family: Family,
-    size: tuple[int, int],
-    moduli: tuple[int, ...],
-    draw: tuple[int, int],
-    output: Path,
-    formats: tuple[FileFormat, ...],
+    asked: _SetOptions,
     model: ModelKind,
+    moduli_text: str | None = None,
 ) -> None:
-    (groups, target), (seed, count) = size, draw
+    moduli, formats = _read_moduli(moduli_text), _read_formats(asked.formats)
+    groups, target, seed, count = asked.groups, asked.target, asked.seed, asked.count
     if not 1 <= count <= LARGEST_COUNT:
         raise InputError(f"{count}", field="count", expected=f"write 1 to {LARGEST_COUNT}")
-    check_new_folder(output)
+    check_new_folder(asked.output)
     instances = [
         generate_three_partition(family, groups, target, seed=seed, number=number, moduli=moduli)
         for number in range(count)
@@ -204,19 +186,15 @@ def _generate(
     for instance in instances:
         instance.proof()
     mark = "" if problem is SetProblem.THREE_PARTITION else f"{problem}-"
-    layout = SetLayout(
-        f"{mark}{set_name(family, groups, target, moduli=moduli, seed=seed)}",
-        problem,
-        formats,
-        model,
-    )
+    name = f"{mark}{set_name(family, groups, target, moduli=moduli, seed=seed)}"
+    layout = SetLayout(name, problem, formats, model)
     files = layout.files(instances)
     entries = [file_entry(name, text.encode("ascii")) for name, text in files.items()]
     files[INDEX] = json_text(layout.index(instances, entries))
-    write_folder(output, files)
+    write_folder(asked.output, files)
     sys.stderr.write(
-        f"wrote {output}: {count} x {problem} of family {family.name}, answer {family.answer}, "
-        f"{len(files)} files\n"
+        f"wrote {asked.output}: {count} x {problem} of family {family.name}, "
+        f"answer {family.answer}, {len(files)} files\n"
     )
 
 

@@ -18,16 +18,10 @@ import typer
 
 from jettison.certificates.certificate_file import is_certificate
 from jettison.certificates.errors import CertificateError, on_one_line
-from jettison.cli.arguments import (
-    AlphaOption,
-    BandwidthOption,
-    JsonOption,
-    MemoryOption,
-    ModelsOption,
-    TransfersOption,
-)
+from jettison.cli.arguments import JsonOption
 from jettison.cli.exit_status import ExitStatus
 from jettison.cli.finding import Finding
+from jettison.cli.option_groups import ResourceOptions, with_groups
 from jettison.cli.output import print_json
 from jettison.cli.time_limit import TimeLimitError, check_time_limit, time_limit
 from jettison.cli.verify.certificate import verify_certificate
@@ -40,7 +34,9 @@ Findings = Iterator[Finding]
 _REFUSALS = (InputError, CertificateError, MemoryError, TimeLimitError)
 
 
+@with_groups
 def verify(
+    given: ResourceOptions,
     paths: Annotated[
         list[Path],
         typer.Argument(
@@ -58,11 +54,6 @@ def verify(
             "has to be about; may be given several times.",
         ),
     ] = None,
-    memory: MemoryOption = None,
-    alpha: AlphaOption = None,
-    bandwidth: BandwidthOption = None,
-    transfers: TransfersOption = None,
-    models: ModelsOption = None,
     limit_s: Annotated[
         float | None,
         typer.Option("--time-limit", metavar="SECONDS", help="Wall-clock limit for each file."),
@@ -80,10 +71,8 @@ def verify(
 
     Example: jettison verify bound.cert.gz mine.json --memory 50%
     """
-    from jettison.solvers.core.resources import Resources
-
     check_time_limit(limit_s)
-    resources = Resources(memory, alpha, bandwidth, transfers, models)
+    resources = given.resources()
     statuses = {ExitStatus.DONE}
     found: list[dict[str, object]] = []
     for path in paths:
