@@ -96,9 +96,17 @@ class Claim:
     def statement(self) -> str:
         """The claim in words, without the instance."""
         if self.time_ns is None:
-            answer = "partition" if self.problem == "three-partition" else "schedule"
-            return f"there is no {answer} ({self.valid_for})"
-        return f"no schedule takes less than {self.time_ns} ns ({self.valid_for})"
+            return f"there is {self._none}"
+        return f"{self._none} takes less than {self.time_ns} ns"
+
+    @property
+    def _none(self) -> str:
+        answer = "partition" if self.problem == "three-partition" else "schedule"
+        if self.valid_for.startswith("all "):
+            return f"no {answer}"
+        if " " in self.valid_for:
+            return f"no {answer} that is {self.valid_for}"
+        return f"no {self.valid_for} {answer}"
 
 
 def instance_sha256(instance: Mapping[str, Any]) -> str:

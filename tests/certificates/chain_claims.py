@@ -9,6 +9,7 @@ from typing import Any
 
 from jettison import Chain, check_certificate
 from jettison.solvers.core.clock import Clock
+from jettison.solvers.remat_chain.proof.program_steps import PROGRAM_PROOF
 from tests.certificates.written_certificate import Header, header_of, written
 
 
@@ -42,7 +43,7 @@ class ChainClaims:
 
     def proof(self, chain: Chain, memory_bytes: int, time_ns: int | None) -> list[str] | None:
         extra_ns = None if time_ns is None else time_ns - chain.base_time_ns
-        steps = self.steps(chain, memory_bytes, extra_ns, Clock(None))
+        steps = self.steps(chain, memory_bytes, extra_ns, Clock(None), PROGRAM_PROOF)
         return list(steps.records()) if steps.is_true else None
 
     def holds(self, path: Path, chain: Chain, memory_bytes: int, time_ns: int | None) -> bool:

@@ -13,7 +13,7 @@ from tests.certificates.test_persistent_bellman import THREE, header
 from tests.certificates.written_certificate import written
 
 ROOT = Path(__file__).parents[2]
-PROVED = "proved: no schedule takes less than 15 ns (persistent), of remat-chain c"
+PROVED = "proved: no persistent schedule takes less than 15 ns, of remat-chain c"
 
 # Refuses to import what a test does not allow.
 BLOCKED = """

@@ -150,7 +150,7 @@ def test_a_hostile_file_is_one_error_and_the_others_are_still_checked(tmp_path: 
     good.write_text(text_of(header(THREE, 28, 15), []))
     code, out, err = verified(good, *(path for path, _ in expected), good)
     assert code == 2
-    assert out.count("\n") == out.count("no schedule takes less than 15 ns") == 2
+    assert out.count("\n") == out.count("no persistent schedule takes less than 15 ns") == 2
     lines = err.splitlines()
     for line, (path, message) in zip(lines, expected, strict=True):
         assert line.startswith(f"error: {path}"), line

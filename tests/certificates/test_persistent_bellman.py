@@ -115,7 +115,7 @@ def test_a_proof_by_hand_is_accepted_and_says_what_it_proves(tmp_path: Path) -> 
     proved = check_certificate(written(tmp_path / "c", header(THREE, 28, 17), lines))
     assert proved.claim.time_ns == 17
     assert str(proved.size) == "3 steps of 3 sub-chains"
-    assert "no schedule takes less than 17 ns (persistent)" in proved.statement
+    assert "no persistent schedule takes less than 17 ns" in proved.statement
     assert fastest_in(persistent_front(THREE), 28) == 17
 
 

@@ -43,7 +43,7 @@ def test_a_bound_is_written_with_its_proof_and_verified(
     code, out, err = terminal.run(f"verify {certificate}")
     assert (code, err) == (0, "")
     assert out.startswith(
-        f"{certificate}: proved: no schedule takes less than {optimum_ns} ns (persistent), of "
+        f"{certificate}: proved: no persistent schedule takes less than {optimum_ns} ns, of "
         f"remat-chain small, memory_bytes "
     )
 
