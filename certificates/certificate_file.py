@@ -42,13 +42,14 @@ import gzip
 import json
 import stat
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from .errors import CertificateError
+from .header_fields import Fields
 
 MAGIC = "jettison certificate 1"
 _GZIP = b"\x1f\x8b"
@@ -189,7 +190,7 @@ def pairs(parts: list[str], line: int, separator: str = ":") -> list[tuple[int, 
     return found
 
 
-def _parsed_header(text: str) -> Mapping[str, Any]:
+def _parsed_header(text: str) -> Fields:
     try:
         header = json.loads(
             text,

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from .errors import CertificateError
-from .header_fields import integer_field, object_field, only_fields, text_field
+from .header_fields import Fields, integer_field, object_field, only_fields, text_field
 
 _MOST_SCALE_BITS = 256
 _FIELDS = {
@@ -49,16 +47,16 @@ class Claim:
 
     problem: str
     # An instance has many lines; its hash names it.
-    instance: Mapping[str, Any] = field(repr=False)
+    instance: Fields = field(repr=False)
     instance_sha256: str
-    resources: Mapping[str, Any]
-    formulation: Mapping[str, Any]
+    resources: Fields
+    formulation: Fields
     time_ns: int | None
     valid_for: str
     scale_bits: int
 
     @classmethod
-    def from_header(cls, header: Mapping[str, Any]) -> Claim:
+    def from_header(cls, header: Fields) -> Claim:
         """Return the claim of a header.
 
         Raises
@@ -109,7 +107,7 @@ class Claim:
         return f"no {self.valid_for} {answer}"
 
 
-def instance_sha256(instance: Mapping[str, Any]) -> str:
+def instance_sha256(instance: Fields) -> str:
     """Return the hash of an instance: its name and provenance do not count.
 
     Raises

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
 
 from .claim import Claim
 from .errors import CertificateError
-from .header_fields import integer_field, text_field
+from .header_fields import Fields, integer_field, text_field
 from .remat_chain.chain_cut import chain_cut
 from .remat_graph.memory_floor import graph_memory_floor
 from .remat_graph.windowed_frontier import windowed_frontier
@@ -22,7 +21,7 @@ from .weight_offload.aggregated import weight_offload_aggregated
 from .weight_offload.cover import weight_cover
 from .weight_offload.paper import weight_offload_milp
 
-Builder = Callable[[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], StatedModel]
+Builder = Callable[[Fields, Fields, Fields], StatedModel]
 
 FORMULATIONS: Mapping[tuple[str, str, int], Builder] = MappingProxyType(
     {

@@ -7,13 +7,16 @@ from typing import Any
 
 from .errors import CertificateError
 
+# Fields of a JSON object.
+Fields = Mapping[str, Any]
+
 # Beyond what any instance holds: sums of such amounts stay small integers for a proof.
 _MOST = 1 << 80
 
 _OF_ANY_INSTANCE = {"format", "kind", "version", "name", "provenance"}
 
 
-def check_kind(instance: Mapping[str, Any], kind: str, known: set[str]) -> None:
+def check_kind(instance: Fields, kind: str, known: set[str]) -> None:
     """Refuse an instance of another kind, format or version than 1, or with an unknown field.
 
     `known` are the fields besides those that every instance has.
@@ -29,9 +32,7 @@ def check_kind(instance: Mapping[str, Any], kind: str, known: set[str]) -> None:
     only_fields(instance, _OF_ANY_INSTANCE | known, "the instance")
 
 
-def integer_field(
-    fields: Mapping[str, Any], key: str, least: int = 0, default: int | None = None
-) -> int:
+def integer_field(fields: Fields, key: str, least: int = 0, default: int | None = None) -> int:
     """Return an integer; booleans and fractions are refused."""
     value = fields.get(key, default)
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= _MOST:
@@ -39,7 +40,7 @@ def integer_field(
     return value
 
 
-def flag_field(fields: Mapping[str, Any], key: str) -> bool:
+def flag_field(fields: Fields, key: str) -> bool:
     """Return true or false; false where the field is absent."""
     value = fields.get(key, False)
     if not isinstance(value, bool):
@@ -47,7 +48,7 @@ def flag_field(fields: Mapping[str, Any], key: str) -> bool:
     return value
 
 
-def text_field(fields: Mapping[str, Any], key: str) -> str:
+def text_field(fields: Fields, key: str) -> str:
     """Return a text."""
     value = fields.get(key)
     if not isinstance(value, str):
@@ -55,7 +56,7 @@ def text_field(fields: Mapping[str, Any], key: str) -> str:
     return value
 
 
-def object_field(fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def object_field(fields: Fields, key: str) -> Fields:
     """Return an object."""
     value = fields.get(key)
     if not isinstance(value, dict):
@@ -63,7 +64,7 @@ def object_field(fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return value
 
 
-def list_field(fields: Mapping[str, Any], key: str) -> list[Any]:
+def list_field(fields: Fields, key: str) -> list[Any]:
     """Return a list; an empty one where the field is absent."""
     value = fields.get(key, [])
     if not isinstance(value, list):
@@ -71,7 +72,7 @@ def list_field(fields: Mapping[str, Any], key: str) -> list[Any]:
     return value
 
 
-def integers_field(fields: Mapping[str, Any], key: str, below: int) -> list[int]:
+def integers_field(fields: Fields, key: str, below: int) -> list[int]:
     """Return a list of integers from 0 to the one before `below`."""
     values = list_field(fields, key)
     for value in values:
@@ -80,7 +81,7 @@ def integers_field(fields: Mapping[str, Any], key: str, below: int) -> list[int]
     return values
 
 
-def only_fields(fields: Mapping[str, Any], known: set[str], what: str) -> None:
+def only_fields(fields: Fields, known: set[str], what: str) -> None:
     """Refuse keys that the checker would not look at."""
     unknown = sorted(fields.keys() - known)
     if unknown:

@@ -25,19 +25,14 @@ Version 1. Options: ``stage``, :math:`\ell` from 1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from ..errors import CertificateError
-from ..header_fields import integer_field, only_fields
+from ..header_fields import Fields, integer_field, only_fields
 from ..integer_model import IntegerModel
 from ..stated_model import StatedModel
 from .given_chain import GivenChain
 
 
-def chain_cut(
-    instance: Mapping[str, Any], resources: Mapping[str, Any], options: Mapping[str, Any]
-) -> StatedModel:
+def chain_cut(instance: Fields, resources: Fields, options: Fields) -> StatedModel:
     """Build the model, in linear time.
 
     Raises

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ..errors import CertificateError
-from ..header_fields import check_kind, flag_field, integer_field, list_field, only_fields
+from ..header_fields import Fields, check_kind, flag_field, integer_field, list_field, only_fields
 
 _MOST_STAGES = 100_000
 _FIELDS = {"input_bytes", "stages", "backward_overhead_holds_gradient"}
@@ -55,7 +53,7 @@ class GivenChain:
     overhead_holds_gradient: bool
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> GivenChain:
+    def from_json(cls, document: Fields) -> GivenChain:
         """Read the fields that models use.
 
         Raises

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
 from ..errors import CertificateError
+from ..header_fields import Fields
 from .given_chain import GivenChain
 
 _MOST_STAGES = 2_000
@@ -21,7 +20,7 @@ class PersistentChain:
         If the instance is no chain, or has too many stages.
     """
 
-    def __init__(self, instance: Mapping[str, Any]) -> None:
+    def __init__(self, instance: Fields) -> None:
         chain = GivenChain.from_json(instance)
         if len(chain) > _MOST_STAGES:
             raise CertificateError(f"{len(chain)} stages; at most {_MOST_STAGES} are checked")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ..errors import CertificateError
 from ..header_fields import (
+    Fields,
     check_kind,
     flag_field,
     integer_field,
@@ -50,7 +49,7 @@ class GivenGraph:
     inputs: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> GivenGraph:
+    def from_json(cls, document: Fields) -> GivenGraph:
         """Read the fields that models use.
 
         Raises

@@ -15,18 +15,13 @@ Version 1. No options.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from ..header_fields import integer_field, only_fields
+from ..header_fields import Fields, integer_field, only_fields
 from ..integer_model import IntegerModel
 from ..stated_model import StatedModel
 from .given_graph import GivenGraph
 
 
-def graph_memory_floor(
-    instance: Mapping[str, Any], resources: Mapping[str, Any], options: Mapping[str, Any]
-) -> StatedModel:
+def graph_memory_floor(instance: Fields, resources: Fields, options: Fields) -> StatedModel:
     """Build the rows, in linear time.
 
     Raises

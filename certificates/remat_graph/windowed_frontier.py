@@ -28,12 +28,17 @@ Version 1. Options: ``cuts``, a list; ``slots``, the recomputation slots, pairs;
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
 
 from ..errors import CertificateError
-from ..header_fields import flag_field, integer_field, integers_field, list_field, only_fields
+from ..header_fields import (
+    Fields,
+    flag_field,
+    integer_field,
+    integers_field,
+    list_field,
+    only_fields,
+)
 from ..integer_model import IntegerModel
 from ..stated_model import StatedModel
 from .given_graph import GivenGraph
@@ -42,9 +47,7 @@ from .given_graph import GivenGraph
 _MOST_STEPS = 100_000_000
 
 
-def windowed_frontier(
-    instance: Mapping[str, Any], resources: Mapping[str, Any], options: Mapping[str, Any]
-) -> StatedModel:
+def windowed_frontier(instance: Fields, resources: Fields, options: Fields) -> StatedModel:
     """Build the model; linear in its size, which is that of the graph times the cuts.
 
     Raises
@@ -68,7 +71,7 @@ def windowed_frontier(
     return StatedModel(writer.model, "staged" if staged else "in-order")
 
 
-def _slots(options: Mapping[str, Any], cuts: list[int]) -> list[tuple[int, int]]:
+def _slots(options: Fields, cuts: list[int]) -> list[tuple[int, int]]:
     slots, known = [], set(cuts)
     for entry in list_field(options, "slots"):
         if not isinstance(entry, list) or len(entry) != 2:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from ..errors import CertificateError
 from ..header_fields import (
+    Fields,
     check_kind,
     flag_field,
     integer_field,
@@ -84,7 +84,7 @@ class GivenShardedGraph:
     tables: Mapping[tuple[int, int], Table]
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> GivenShardedGraph:
+    def from_json(cls, document: Fields) -> GivenShardedGraph:
         """Read the fields that models use.
 
         Raises
@@ -136,7 +136,7 @@ class GivenShardedGraph:
 
 
 def _operator(
-    entry: Mapping[str, Any], before: list[GivenOperator], position_of: Mapping[str, int]
+    entry: Fields, before: list[GivenOperator], position_of: Mapping[str, int]
 ) -> GivenOperator:
     position = len(before)
     only_fields(entry, _OPERATOR_FIELDS, f"operator {position}")
@@ -166,7 +166,7 @@ def _operator(
     )
 
 
-def _strategy_ns(strategy: Mapping[str, Any]) -> int | None:
+def _strategy_ns(strategy: Fields) -> int | None:
     only_fields(strategy, _STRATEGY_FIELDS, "a strategy")
     if strategy.get("compute_ns") is None:
         return None

@@ -29,11 +29,10 @@ Version 1. No options.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from ..errors import CertificateError
-from ..header_fields import integer_field, only_fields
+from ..header_fields import Fields, integer_field, only_fields
 from ..integer_model import IntegerModel
 from ..stated_model import StatedModel
 from .given_sharded_graph import GivenShardedGraph
@@ -49,9 +48,7 @@ _ALL, _STORED = -1, -2
 _Part = tuple[int, int]
 
 
-def kiwi_reduced_compact(
-    instance: Mapping[str, Any], resources: Mapping[str, Any], options: Mapping[str, Any]
-) -> StatedModel:
+def kiwi_reduced_compact(instance: Fields, resources: Fields, options: Fields) -> StatedModel:
     """Build the model; linear in its size.
 
     Raises

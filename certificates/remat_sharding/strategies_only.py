@@ -11,19 +11,14 @@ Version 1. No options.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from ..header_fields import integer_field, only_fields
+from ..header_fields import Fields, integer_field, only_fields
 from ..integer_model import IntegerModel
 from ..stated_model import StatedModel
 from .given_sharded_graph import GivenShardedGraph
 from .strategy_columns import StrategyColumns
 
 
-def sharding_only(
-    instance: Mapping[str, Any], resources: Mapping[str, Any], options: Mapping[str, Any]
-) -> StatedModel:
+def sharding_only(instance: Fields, resources: Fields, options: Fields) -> StatedModel:
     """Build the model; linear in the size of all tables.
 
     Raises

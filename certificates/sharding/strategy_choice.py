@@ -20,10 +20,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ..errors import CertificateError
 from ..header_fields import (
+    Fields,
     check_kind,
     integer_field,
     list_field,
@@ -60,9 +60,7 @@ class _Node:
         return [a for a, cost in enumerate(self.costs_ns) if cost is not None]
 
 
-def strategy_choice(
-    instance: Mapping[str, Any], resources: Mapping[str, Any], options: Mapping[str, Any]
-) -> StatedModel:
+def strategy_choice(instance: Fields, resources: Fields, options: Fields) -> StatedModel:
     """Build the model; linear in the size of all tables and of the rows of memory.
 
     Raises
@@ -88,7 +86,7 @@ def strategy_choice(
     return StatedModel(model, "all schedules")
 
 
-def _nodes(instance: Mapping[str, Any]) -> tuple[list[_Node], dict[str, int]]:
+def _nodes(instance: Fields) -> tuple[list[_Node], dict[str, int]]:
     entries = list_field(instance, "nodes")
     if not 0 < len(entries) <= _MOST_NODES or not all(isinstance(e, dict) for e in entries):
         raise CertificateError(f"a graph has 1 to {_MOST_NODES} nodes, each an object")
@@ -117,7 +115,7 @@ def _nodes(instance: Mapping[str, Any]) -> tuple[list[_Node], dict[str, int]]:
     return nodes, position_of
 
 
-def _costs(entry: Mapping[str, Any]) -> Costs:
+def _costs(entry: Fields) -> Costs:
     return [
         None if cost is None else integer_field({"costs_ns": cost}, "costs_ns")
         for cost in list_field(entry, "costs_ns")
@@ -125,7 +123,7 @@ def _costs(entry: Mapping[str, Any]) -> Costs:
 
 
 def _tables(
-    instance: Mapping[str, Any], nodes: list[_Node], position_of: Mapping[str, int]
+    instance: Fields, nodes: list[_Node], position_of: Mapping[str, int]
 ) -> dict[tuple[int, int], Table]:
     tables: dict[tuple[int, int], Table] = {}
     for place, item in enumerate(list_field(instance, "edges")):

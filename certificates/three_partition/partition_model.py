@@ -23,11 +23,9 @@ The items are those of the instance in their order, with :math:`V / 4 < x < V / 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
 
 from ..errors import CertificateError
-from ..header_fields import check_kind, integer_field, integers_field, only_fields
+from ..header_fields import Fields, check_kind, integer_field, integers_field, only_fields
 from ..integer_model import IntegerModel
 from ..stated_model import StatedModel
 
@@ -37,9 +35,7 @@ _MOST_VALUES = 3000
 _MOST_ASSIGNED_ITEMS = 600
 
 
-def three_partition_triples(
-    instance: Mapping[str, Any], resources: Mapping[str, Any], options: Mapping[str, Any]
-) -> StatedModel:
+def three_partition_triples(instance: Fields, resources: Fields, options: Fields) -> StatedModel:
     """Build the model, in time quadratic in the number of distinct values.
 
     Raises
@@ -74,9 +70,7 @@ def three_partition_triples(
     return StatedModel(model, "all partitions")
 
 
-def three_partition_assignment(
-    instance: Mapping[str, Any], resources: Mapping[str, Any], options: Mapping[str, Any]
-) -> StatedModel:
+def three_partition_assignment(instance: Fields, resources: Fields, options: Fields) -> StatedModel:
     """Build the model, in time quadratic in the number of items.
 
     Raises
@@ -108,9 +102,7 @@ def three_partition_assignment(
     return StatedModel(model, "all partitions")
 
 
-def _items(
-    instance: Mapping[str, Any], resources: Mapping[str, Any], options: Mapping[str, Any]
-) -> tuple[list[int], int]:
+def _items(instance: Fields, resources: Fields, options: Fields) -> tuple[list[int], int]:
     """Return the values and the target."""
     only_fields(resources, set(), "resources")
     only_fields(options, set(), "the formulation")

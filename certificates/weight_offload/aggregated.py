@@ -40,12 +40,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
 
-from ..header_fields import flag_field, only_fields
+from ..header_fields import Fields, flag_field, only_fields
 from ..integer_model import IntegerModel
 from ..stated_model import StatedModel
 from .given_weight_offload import GivenWeightOffload
@@ -53,9 +52,7 @@ from .given_weight_offload import GivenWeightOffload
 _MOST_LAYERS = 20_000
 
 
-def weight_offload_aggregated(
-    instance: Mapping[str, Any], resources: Mapping[str, Any], options: Mapping[str, Any]
-) -> StatedModel:
+def weight_offload_aggregated(instance: Fields, resources: Fields, options: Fields) -> StatedModel:
     """Build the model, in linear time and size but for sorting sizes.
 
     Raises

@@ -21,10 +21,7 @@ Version 1. No options.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from ..header_fields import only_fields
+from ..header_fields import Fields, only_fields
 from ..integer_model import IntegerModel
 from ..stated_model import StatedModel
 from .given_weight_offload import GivenWeightOffload
@@ -32,9 +29,7 @@ from .given_weight_offload import GivenWeightOffload
 _MOST_LAYERS = 100_000
 
 
-def weight_cover(
-    instance: Mapping[str, Any], resources: Mapping[str, Any], options: Mapping[str, Any]
-) -> StatedModel:
+def weight_cover(instance: Fields, resources: Fields, options: Fields) -> StatedModel:
     """Build the model, in linear time.
 
     Raises

@@ -20,12 +20,10 @@ of :math:`|w|` bytes takes at least :math:`|w| q / p` ns.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ..errors import CertificateError
-from ..header_fields import integer_field, only_fields
+from ..header_fields import Fields, integer_field, only_fields
 from ..remat_chain.given_chain import GivenChain
 
 _NS_PER_S = 10**9
@@ -56,9 +54,7 @@ class GivenWeightOffload:
     link_ns: int
 
     @classmethod
-    def from_json(
-        cls, instance: Mapping[str, Any], resources: Mapping[str, Any], most_layers: int
-    ) -> GivenWeightOffload:
+    def from_json(cls, instance: Fields, resources: Fields, most_layers: int) -> GivenWeightOffload:
         """Read the problem; linear time.
 
         Raises

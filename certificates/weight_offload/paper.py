@@ -32,11 +32,10 @@ Version 1. Options: ``cuts``, a list of ``3a``, ``3b``, ``7'``, ``6c``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from ..errors import CertificateError
-from ..header_fields import list_field, only_fields
+from ..header_fields import Fields, list_field, only_fields
 from ..integer_model import IntegerModel
 from ..stated_model import StatedModel
 from .given_weight_offload import GivenWeightOffload
@@ -48,9 +47,7 @@ _MOST_LAYERS = 300
 Columns = dict[tuple[int, int], int]
 
 
-def weight_offload_milp(
-    instance: Mapping[str, Any], resources: Mapping[str, Any], options: Mapping[str, Any]
-) -> StatedModel:
+def weight_offload_milp(instance: Fields, resources: Fields, options: Fields) -> StatedModel:
     """Build the model, in time quadratic in the number of layers.
 
     Raises
