@@ -9,8 +9,11 @@ from itertools import islice
 import pytest
 
 from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison.instances.three_partition.instance import ThreePartition
+from jettison.instances.three_partition.offload_chain import shortest_period_ns, weight_offload_of
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
+from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.solve import solve_with
@@ -28,7 +31,7 @@ from tests.weight_offload.oracles.cyclic_referee import CyclicReferee
 from tests.weight_offload.oracles.samples import sample
 
 WITHOUT_LIMIT = SolveOptions(gap=0, time_limit_s=None)
-EXACT = SolveOptions(time_limit_s=20, gap=0)
+EXACT = SolveOptions(time_limit_s=60, gap=0)
 
 
 def period_ns(outcome: Outcome) -> int:
@@ -176,7 +179,12 @@ def test_a_step_in_too_many_states_ends_with_a_note_and_what_new_starts_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # At every cut the step can be in more than two states.
-    params = WeightExactParams(most_beginnings=1, most_beginnings_of_all=2, starts_without_limit=2)
+    params = WeightExactParams(
+        most_beginnings=1,
+        most_beginnings_of_all=2,
+        starts_without_limit=2,
+        most_event_coefficients=1,
+    )
     problem = drawn(random.Random(5), 5)
     monkeypatch.setattr(weight_exact, "_search_locally", lambda *_: None)
     monkeypatch.setattr(weight_exact, "_improve", lambda *_: None)
@@ -186,6 +194,41 @@ def test_a_step_in_too_many_states_ends_with_a_note_and_what_new_starts_found(
     assert open_ended.note == note
     # Nothing but the new starts has bettered L2L.
     assert period_ns(open_ended) < layer_to_layer(problem).period_ns
+
+
+def test_a_step_in_too_many_states_is_solved_by_the_event_model_and_its_bound_says_so() -> None:
+    problem = drawn(random.Random(5), 5)
+    params = WeightExactParams(most_beginnings=1, most_beginnings_of_all=2)
+    outcome = solve_weight_exact(problem, WITHOUT_LIMIT, params)
+    assert outcome.termination is Termination.COMPLETED
+    assert period_ns(outcome) == period_ns(solve_weight_exact(problem, EXACT))
+    by_sweeps, by_solver = outcome.bounds
+    assert by_sweeps.evidence is Evidence.EXACT
+    assert by_sweeps.time_ns < by_solver.time_ns == period_ns(outcome)
+    assert by_solver.evidence is Evidence.SOLVER
+
+
+@pytest.mark.parametrize(
+    ("items", "longer_ns", "evidence"),
+    [
+        # 33 + 29 + 38, 27 + 44 + 29 and 37 + 26 + 37 are 100.
+        ((33, 27, 37, 29, 38, 26, 44, 29, 37), 0, Evidence.EXACT),
+        # 47 needs 53 from two more: only 27 + 26 would do, and no item is 27.
+        ((47, 28, 28, 26, 40, 26, 34, 33, 38), 1, Evidence.SOLVER),
+    ],
+    ids=["yes", "no"],
+)
+def test_chains_of_three_groups_are_proved(
+    items: tuple[int, ...], longer_ns: int, evidence: Evidence
+) -> None:
+    # Wherever they are cut they can be in a million states. It takes 2 CPU seconds each: local
+    # search does not find the 600 ns of the yes, and they are the smallest chains that need HiGHS.
+    instance = ThreePartition("three groups", items, 100)
+    outcome = solve_weight_exact(weight_offload_of(instance), EXACT)
+    assert outcome.termination is Termination.COMPLETED
+    assert period_ns(outcome) == shortest_period_ns(instance) + longer_ns
+    assert outcome.bounds[-1].time_ns == period_ns(outcome)
+    assert outcome.bounds[-1].evidence is evidence
 
 
 def test_new_starts_are_valid_steps_and_the_same_for_a_seed() -> None:

@@ -15,19 +15,9 @@ for steps in which `exact` meets too many states.
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 
-import numpy as np
-
-from jettison.formulations.milp.array_model import ArrayModel, Floats
-from jettison.formulations.milp.from_pulp import from_pulp
-from jettison.formulations.weight_offload.timed_events.least_period import (
-    EventMilp,
-    EventModel,
-    LeastPeriod,
-    ValidRow,
-)
+from jettison.formulations.weight_offload.timed_events.least_period import EventMilp
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
@@ -36,13 +26,13 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on, run_to_its_end
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
-from jettison.solvers.milp.highs_in_time import solve_in_time
-from jettison.solvers.milp.highs_of_a_method import highs_options
-from jettison.solvers.milp.solution import Progress as ModelProgress
 from jettison.solvers.milp.tolerance import left_open
-from jettison.solvers.weight_offload.events.event_order import EventOrder
 from jettison.solvers.weight_offload.events.idle_free import IDLE_FREE, seek_without_idle
-from jettison.solvers.weight_offload.events.order_of_schedule import order_of_schedule, start_point
+from jettison.solvers.weight_offload.events.least_period_search import (
+    least_period_milp,
+    seek_least_period,
+)
+from jettison.solvers.weight_offload.events.order_of_schedule import order_of_schedule
 from jettison.solvers.weight_offload.events.params import EVENT_MILP, EventMilpParams
 from jettison.solvers.weight_offload.incumbent import WeightIncumbent
 from jettison.solvers.weight_offload.least_memory import weight_infeasibility
@@ -102,9 +92,7 @@ class _EventSearch:
             ended = self._declined(IDLE_FREE) or self._seek_without_idle()
             if ended is not None or incumbent.is_settled:
                 return ended or incumbent.end
-        milp = EventMilp(
-            LeastPeriod(incumbent.period_ns, incumbent.lower_bound_ns), frozenset({ValidRow.ENERGY})
-        )
+        milp = least_period_milp(incumbent.period_ns, incumbent.lower_bound_ns)
         return self._declined(milp) or self._seek_least(milp)
 
     def _search_locally(self) -> None:
@@ -148,56 +136,43 @@ class _EventSearch:
 
     def _seek_least(self, milp: EventMilp) -> Termination:
         """Minimise the period; return what ended the search."""
-        incumbent, clock = self.incumbent, self._clock
-        built = milp.build(self._problem, clock.require_time)
-        model = from_pulp(built.problem, clock.require_time).model
-        stop = threading.Event()
-
-        def take(values: Floats) -> None:
-            point = dict(zip(model.column_names, values.tolist(), strict=True))
-            incumbent.offer(EventOrder.from_point(built.frame, point).schedule())
-
-        def watch(progress: ModelProgress) -> None:
-            if progress.dual_bound is not None:
-                incumbent.prove(_bound(built.period_from_solver_ns(progress.dual_bound)))
-            if incumbent.is_settled:
-                stop.set()
-
-        options = replace(
-            highs_options(self._options, clock, gap=0), start=self._start(built, model)
+        incumbent = self.incumbent
+        assert incumbent.schedule is not None
+        model, solution = seek_least_period(
+            self._problem,
+            milp,
+            incumbent.schedule,
+            _Listener(incumbent),
+            self._options,
+            self._clock,
         )
-        solution = solve_in_time(model, options, watch, on_incumbent=take, stop=stop)
-        nodes = self.work["nodes"] + solution.nodes
-        self.work |= _size(model) | {"nodes": nodes}
-        if solution.values is not None:
-            take(solution.values)
-        if solution.dual_bound is not None:
-            incumbent.prove(_bound(built.period_from_solver_ns(solution.dual_bound)))
+        self.work["rows"], self.work["columns"] = model.num_rows, model.num_columns
+        self.work["coefficients"] = model.num_nonzeros
+        self.work["nodes"] += solution.nodes
         return incumbent.end if incumbent.is_settled else solution.termination
 
-    def _start(self, built: EventModel, model: ArrayModel) -> Floats | None:
-        """Return the order of the best schedule as a point, if the model has integers to fix."""
-        assert self.incumbent.schedule is not None
-        if not model.integer.any():
-            return None
-        order = order_of_schedule(self._problem, self.incumbent.schedule)
-        point = start_point(built.frame, model, order, self.incumbent.period_ns)
-        assert not np.isnan(point[model.integer]).any()
-        return point
 
+class _Listener:
+    """Listener to a search for the least period that tells the incumbent."""
 
-def _bound(time_ns: int) -> Bound:
-    return Bound(
-        time_ns=time_ns,
-        valid_for=ScheduleClass.ALL,
-        evidence=Evidence.SOLVER,
-        method="event-milp",
-    )
+    def __init__(self, incumbent: WeightIncumbent) -> None:
+        self._incumbent = incumbent
 
+    def take(self, schedule: CyclicSchedule | None) -> None:
+        """Offer a schedule."""
+        self._incumbent.offer(schedule)
 
-def _size(model: ArrayModel) -> dict[str, int]:
-    return {
-        "rows": model.num_rows,
-        "columns": model.num_columns,
-        "coefficients": model.num_nonzeros,
-    }
+    def raise_by_solver(self, time_ns: int) -> None:
+        """Keep a bound of HiGHS."""
+        bound = Bound(
+            time_ns=min(time_ns, self._incumbent.period_ns),
+            valid_for=ScheduleClass.ALL,
+            evidence=Evidence.SOLVER,
+            method="event-milp",
+        )
+        self._incumbent.prove(bound)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether schedule and bound are as close as was asked for."""
+        return self._incumbent.is_settled

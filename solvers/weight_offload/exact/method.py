@@ -53,6 +53,15 @@ Where sizes share no divisor a walk that takes a nanosecond more than T can rais
 time. After so many rounds the question is asked at other cuts, where another transfer is under way
 or none; if none has an answer it stays open. A "no" for a longer period answers it as well.
 
+Where at every cut there are too many states
+-------------------------------------------
+Chains from 3-PARTITION have a million states at each cut from three groups on. Where no cut has few
+states, the event model (`by_events`) is asked before the largest lists of states: first whether a
+step without idle time exists, which is a much smaller model, and if not, for the least period.
+HiGHS is given a limit of work. Its schedules are judged by the replay; its bounds stand beside
+those from exact arithmetic and say that they rest on a solver. It is also asked where the sweeps
+end without an answer.
+
 Where nothing more can be proved, the rest of the time goes into better steps (`starts`), and the
 note says what was left open.
 
@@ -71,16 +80,14 @@ method.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from jettison.instances.weight_offload.problem import WeightOffload
-from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
 from jettison.solvers import _kernels
-from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on, run_to_its_end
-from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.weight_offload.bounds.closed_form import closed_form_ns
 from jettison.solvers.weight_offload.exact.beginnings import (
@@ -89,39 +96,15 @@ from jettison.solvers.weight_offload.exact.beginnings import (
     best_cut,
     cuts_by_room,
 )
+from jettison.solvers.weight_offload.exact.by_events import ask_events, ask_events_first
 from jettison.solvers.weight_offload.exact.params import WEIGHT_EXACT, WeightExactParams
+from jettison.solvers.weight_offload.exact.period_bracket import Bracket
 from jettison.solvers.weight_offload.exact.recut import improve_by_cuts
 from jettison.solvers.weight_offload.exact.restarts import steps_from_new_starts
 from jettison.solvers.weight_offload.exact.state_sweep import Sweep, SweepEnd, seek_step
 from jettison.solvers.weight_offload.layer_to_layer import layer_to_layer
 from jettison.solvers.weight_offload.least_memory import weight_infeasibility
 from jettison.solvers.weight_offload.local_search import first_steps
-
-
-@dataclass
-class _Bracket:
-    """Best schedule and bound so far, with the callback for progress."""
-
-    options: SolveOptions
-    clock: Clock
-    schedule: CyclicSchedule
-    lower_ns: int
-    base_ns: int
-    params: WeightExactParams
-    labels: int = 0
-    why_open: str | None = None
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether the bound is as close as was asked for."""
-        upper_ns = self.schedule.period_ns
-        return self.options.is_close_enough(upper_ns, self.lower_ns, self.base_ns)
-
-    def report(self) -> None:
-        if self.options.on_progress is not None:
-            self.options.on_progress(
-                Progress(self.clock.seconds, self.schedule.period_ns, self.lower_ns)
-            )
 
 
 def solve_weight_exact(
@@ -133,36 +116,31 @@ def solve_weight_exact(
     -------
     Outcome
         With a bound that meets the period unless a limit was hit; or the proof that nothing fits.
-        Where there are too many layers, the schedule and the bound of `local-search`.
+        Where there are too many layers, the schedule and the bound of `local-search`, and what
+        HiGHS adds to them.
     """
     refused = weight_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
-    bracket = _Bracket(
+    bracket = Bracket(
+        problem,
         options,
         Clock(options.time_limit_s),
+        params,
         layer_to_layer(problem),
         closed_form_ns(problem),
-        problem.instance.base_time_ns,
-        params,
     )
     termination = run_to_its_end(lambda: _close(problem, bracket))
-    bound = Bound(
-        time_ns=bracket.lower_ns,
-        valid_for=ScheduleClass.ALL,
-        evidence=Evidence.EXACT,
-        method="exact",
-    )
     return Outcome(
         termination=termination,
         schedule=bracket.schedule,
-        bounds=(bound,),
-        work={"labels": bracket.labels},
+        bounds=bracket.bounds(),
+        work={"labels": bracket.labels, "nodes": bracket.nodes},
         note=None if bracket.is_closed else _why_it_ended(bracket, termination),
     )
 
 
-def _why_it_ended(bracket: _Bracket, termination: Termination) -> str | None:
+def _why_it_ended(bracket: Bracket, termination: Termination) -> str | None:
     """Return the note on what kept the bracket open, and how the rest of the time was used."""
     if bracket.why_open is None:
         return None
@@ -171,7 +149,7 @@ def _why_it_ended(bracket: _Bracket, termination: Termination) -> str | None:
     return bracket.why_open
 
 
-def _close(problem: WeightOffload, bracket: _Bracket) -> Termination:
+def _close(problem: WeightOffload, bracket: Bracket) -> Termination:
     """Search until the bracket is closed or a limit is hit."""
     bracket.report()
     if problem.cycle.num_layers > _kernels.MOST_OFFLOADED_LAYERS:
@@ -189,19 +167,21 @@ def _close(problem: WeightOffload, bracket: _Bracket) -> Termination:
             _search_locally(problem, bracket)
             _improve(problem, bracket)
         if found is None and not bracket.is_closed:
-            found = _best_of_many(problem, bracket, listing_s)
+            ask_events_first(bracket)
+            found = None if bracket.is_closed else _best_of_many(problem, bracket, listing_s)
         if found is not None:
             _ask_for_periods(bracket, *found)
+    if not bracket.is_closed:
+        ask_events(bracket)
     if not bracket.is_closed:
         _start_again(problem, bracket)
     if not bracket.is_closed:
         return Termination.TIME_LIMIT if bracket.clock.left_s == 0 else Termination.NODE_LIMIT
-    is_exact = bracket.lower_ns == bracket.schedule.period_ns
-    return Termination.COMPLETED if is_exact else Termination.GAP_REACHED
+    return Termination.COMPLETED if bracket.is_exact else Termination.GAP_REACHED
 
 
 def _best_of_many(
-    problem: WeightOffload, bracket: _Bracket, listing_s: float
+    problem: WeightOffload, bracket: Bracket, listing_s: float
 ) -> tuple[CutCycle, list[Beginning]] | None:
     """Return a cut whose states can be listed, with higher and higher limits, if time allows.
 
@@ -228,10 +208,10 @@ def _best_of_many(
     return None
 
 
-def _start_again(problem: WeightOffload, bracket: _Bracket) -> None:
+def _start_again(problem: WeightOffload, bracket: Bracket) -> None:
     """Spend the rest of the time on better schedules, where nothing more can be proved."""
     seed = bracket.options.seed
-    steps = steps_from_new_starts(problem, bracket.lower_ns, seed, bracket.clock, bracket.params)
+    steps = steps_from_new_starts(problem, bracket.bound_ns, seed, bracket.clock, bracket.params)
     for schedule in steps:
         if schedule.period_ns < bracket.schedule.period_ns:
             bracket.schedule = schedule
@@ -240,7 +220,7 @@ def _start_again(problem: WeightOffload, bracket: _Bracket) -> None:
             return
 
 
-def _search_locally(problem: WeightOffload, bracket: _Bracket) -> None:
+def _search_locally(problem: WeightOffload, bracket: Bracket) -> None:
     """Find a good schedule with a share of the time: long periods are large searches."""
     limit_s = bracket.options.time_limit_s
     share = bracket.params.share_of_search
@@ -259,7 +239,7 @@ def _search_locally(problem: WeightOffload, bracket: _Bracket) -> None:
     pass_interrupt_on(outcome.termination)
 
 
-def _improve(problem: WeightOffload, bracket: _Bracket) -> None:
+def _improve(problem: WeightOffload, bracket: Bracket) -> None:
     """Cut the schedule and sweep from its state, with a share of the time."""
     limit_s = bracket.options.time_limit_s
     clock = Clock(None if limit_s is None else limit_s * bracket.params.share_of_cuts)
@@ -272,7 +252,7 @@ def _improve(problem: WeightOffload, bracket: _Bracket) -> None:
     improve_by_cuts(problem, bracket.schedule, bracket.lower_ns, clock, take, bracket.params)
 
 
-def _ask_for_periods(bracket: _Bracket, cut: CutCycle, beginnings: list[Beginning]) -> None:
+def _ask_for_periods(bracket: Bracket, cut: CutCycle, beginnings: list[Beginning]) -> None:
     """Ask for one period after the other, until the bracket is closed or a limit is hit.
 
     A longer period is a larger search. So a question that takes too many labels is put off in
@@ -281,13 +261,13 @@ def _ask_for_periods(bracket: _Bracket, cut: CutCycle, beginnings: list[Beginnin
     params = bracket.params
     stride_ns, most_labels = 0, params.few_labels
     # Periods from `open_ns` up to `lowest_ns` have no answer.
-    lowest_ns = open_ns = bracket.lower_ns
+    lowest_ns = open_ns = bracket.bound_ns
     while not bracket.is_closed:
         upper_ns = bracket.schedule.period_ns
         if lowest_ns < upper_ns:
             period_ns = min(lowest_ns + stride_ns, (lowest_ns + upper_ns - 1) // 2)
-        elif bracket.lower_ns < open_ns:
-            period_ns = (bracket.lower_ns + open_ns - 1) // 2
+        elif bracket.bound_ns < open_ns:
+            period_ns = (bracket.bound_ns + open_ns - 1) // 2
         else:
             bracket.why_open = (
                 f"for some periods {params.most_rounds} rounds at every cut gave no answer"
@@ -322,7 +302,7 @@ def _ask_for_periods(bracket: _Bracket, cut: CutCycle, beginnings: list[Beginnin
 
 
 def _ask(
-    bracket: _Bracket,
+    bracket: Bracket,
     cut: CutCycle,
     beginnings: list[Beginning],
     period_ns: int,
@@ -341,7 +321,7 @@ def _ask(
     return sweep
 
 
-def _ask_elsewhere(bracket: _Bracket, cut: CutCycle, period_ns: int, most_labels: int) -> Sweep:
+def _ask_elsewhere(bracket: Bracket, cut: CutCycle, period_ns: int, most_labels: int) -> Sweep:
     """Ask the same question at the other cuts, where other transfers are under way."""
     few = bracket.params.few_beginnings
     for other in cuts_by_room(cut.problem):
