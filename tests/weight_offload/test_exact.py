@@ -242,6 +242,13 @@ def test_new_starts_are_valid_steps_and_the_same_for_a_seed() -> None:
     assert not list(steps_from_new_starts(problem, floor_ns, 1, Clock(0)))
 
 
+def test_a_new_start_that_reaches_the_floor_ends() -> None:
+    problem = drawn(random.Random(3), 6)
+    floor_ns = layer_to_layer(problem).period_ns
+    steps = list(islice(steps_from_new_starts(problem, floor_ns, 1, Clock(None)), 2))
+    assert all(schedule.period_ns <= floor_ns for schedule in steps)
+
+
 def test_too_little_memory_is_refused_with_what_would_do() -> None:
     problem = drawn(random.Random(7), 4)
     least_bytes = problem.cycle.least_memory_bytes

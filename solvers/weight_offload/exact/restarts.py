@@ -109,7 +109,8 @@ def _steps(
         search = scheduler.search(choices, floor_ns, seed + number)
         most_in_vain = params.most_in_vain_of_start * problem.cycle.num_layers
         with suppress(TimeoutError):
-            while search.tried_in_vain < most_in_vain:
+            # At the floor it tries no more changes.
+            while search.tried_in_vain < most_in_vain and search.period_ns > floor_ns:
                 search.run(params.changes_at_once, clock.left_s)
         yield search.schedule
         if is_swept:
