@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 
 from jettison.cli.describe import duration
 from jettison.cli.output import percent
@@ -12,6 +13,7 @@ from jettison.schedules.core.any_schedule import Schedule
 from jettison.schedules.core.replay import Replay
 from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.gap import gap_of
+from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.problem import Problem
 
 _DIGITS = 6
@@ -24,11 +26,16 @@ class SearchLog:
     ----------
     problem
         The problem that is solved.
+    run
+        Stands before what is found, where there are several runs.
+    started_s
+        When seconds begin to count; by default now.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, run: str = "", started_s: float | None = None) -> None:
         self._problem = problem
-        self._started = time.perf_counter()
+        self._run = run and f"{run}: "
+        self._started = time.perf_counter() if started_s is None else started_s
         self._time_ns: int | None = None
         self._bound: Bound | None = None
 
@@ -52,4 +59,18 @@ class SearchLog:
             share = gap_of(self._time_ns, min(self._bound.time_ns, self._time_ns), base_ns)
             gap = f"; gap {percent(share)}"
         seconds = time.perf_counter() - self._started
-        sys.stderr.write(f"{seconds:9.3f} s  {what:8}  {text}{gap}\n")
+        sys.stderr.write(f"{seconds:9.3f} s  {what:8}  {self._run}{text}{gap}\n")
+
+
+class RunLogs:
+    """Logs of several runs, whose lines begin with memory, link and method."""
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+
+    def __call__(self, options: SolveOptions, problem: Problem, method: str) -> SolveOptions:
+        """Return the options with a log for one of the runs."""
+        memory = problem.memory or f"{problem.memory_bytes} bytes"
+        link = "" if problem.link is None else f" {problem.link}"
+        log = SearchLog(problem, f"{memory}{link} {method}", self._started)
+        return replace(options, on_progress=None, on_schedule=log.schedule, on_bound=log.bound)

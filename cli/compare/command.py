@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
-from jettison.cli.arguments import JsonOption, checked_picture
+from jettison.cli.arguments import JsonOption, LogOption, checked_picture
 from jettison.cli.exit_status import ExitStatus
 from jettison.cli.option_groups import LimitOptions, ProblemOptions, with_groups
 from jettison.cli.output import ProgressLine, percent, print_json, print_table
 from jettison.cli.params_file import read_params
 from jettison.cli.posed_problem import make_problem
+from jettison.cli.search_log import RunLogs
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.units import format_bytes, format_ns
 from jettison.schedules.core.schedule_class import ScheduleClass
@@ -68,6 +69,7 @@ def compare(
         Path | None,
         typer.Option(metavar="FILE", help="Draw time against memory (.png, .svg, .pdf)."),
     ] = None,
+    log: LogOption = False,
     json: JsonOption = False,
 ) -> None:
     """Run every method, side by side.
@@ -93,7 +95,7 @@ def compare(
     line = ProgressLine(f"{problem} {problems[0].instance.name}")
     options = limits.limits(on_progress=line)
     try:
-        results = compare_all(problems, names, options, tuning)
+        results = compare_all(problems, names, options, tuning, RunLogs() if log else None)
         if certify:
             results = with_certified_bounds(results, options)
     finally:

@@ -31,6 +31,9 @@ from jettison.solvers.core.verdict import Verdict
 if TYPE_CHECKING:
     import pandas as pd
 
+HeardBy = Callable[[SolveOptions, Problem, str], SolveOptions]
+"""Returns the options of one run among several, with callbacks that know problem and method."""
+
 _LIMITS = {Termination.TIME_LIMIT, Termination.NODE_LIMIT, Termination.MEMORY_LIMIT}
 
 
@@ -106,10 +109,15 @@ def solve_with(
     seconds = time.perf_counter() - started
     outcome = _no_slower_than_the_start(problem, outcome, options.start)
     result = Result.from_outcome(problem, chosen.name, outcome, seconds, versions)
+    _tell(heard, result, outcome)
+    return replace(result, termination=_end_of(result, options))
+
+
+def _tell(heard: Heard, result: Result, outcome: Outcome) -> None:
+    """Tell what a method has found and not told while it ran."""
     if result.schedule is not None and result.replay is not None:
         heard.schedule(result.schedule, result.replay)
     heard.bounds(outcome.bounds)
-    return replace(result, termination=_end_of(result, options))
 
 
 def _check_start(problem: Problem, method: Method[Any], start: Schedule) -> None:
@@ -287,12 +295,20 @@ def compare_all(
     methods: Sequence[str] | None,
     options: SolveOptions,
     params: Mapping[str, ParamsGiven] | None = None,
+    heard_by: HeardBy | None = None,
 ) -> list[Result]:
     """Run methods on several problems; the results of one problem follow each other.
 
     Problems that differ in their memory only are given together to the methods that gain from it;
-    the seconds of such a method are shared out evenly. Ctrl-C ends it all, with the results that
-    there are.
+    the seconds of such a method are shared out evenly, and what it found is told at its end. Ctrl-C
+    ends it all, with the results that there are.
+
+    Parameters
+    ----------
+    problems, methods, options, params
+        As for `compare`.
+    heard_by
+        Returns the options with the callbacks of one run.
 
     Raises
     ------
@@ -306,7 +322,7 @@ def compare_all(
             given = checked_params(problems[group[0]].problem, params)
             for name in names:
                 asked = [problems[place] for place in group]
-                curve = _solve_curve(asked, name, options, given.get(name))
+                curve = _solve_curve(asked, name, options, given.get(name), heard_by)
                 # Ctrl-C may leave fewer results than problems.
                 for place, result in zip(group, curve, strict=False):
                     results[place].append(result)
@@ -369,11 +385,15 @@ def _solve_curve(
     method: str,
     options: SolveOptions,
     params: ParamsGiven | None,
+    heard_by: HeardBy | None,
 ) -> Iterator[Result]:
+    def options_of(problem: Problem) -> SolveOptions:
+        return options if heard_by is None else heard_by(options, problem, method)
+
     chosen = find_method(problems[0].problem, method).with_params(params)
     if len(problems) == 1 or chosen.solve_curve is None:
         for problem in problems:
-            result = solve_with(problem, method, options, params)
+            result = solve_with(problem, method, options_of(problem), params)
             yield result
             if result.termination is Termination.INTERRUPTED:
                 break
@@ -383,7 +403,9 @@ def _solve_curve(
         outcomes = chosen.run_curve(problems, options)
     seconds = (time.perf_counter() - started) / len(problems)
     for problem, outcome in zip(problems, outcomes, strict=True):
-        yield Result.from_outcome(problem, chosen.name, outcome, seconds, versions)
+        result = Result.from_outcome(problem, chosen.name, outcome, seconds, versions)
+        _tell(Heard(options_of(problem)), result, outcome)
+        yield result
 
 
 def _curves(problems: Sequence[Problem]) -> list[list[int]]:

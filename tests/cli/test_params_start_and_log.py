@@ -97,3 +97,16 @@ def test_a_log_has_a_line_for_each_schedule_and_bound(terminal: Terminal) -> Non
     assert code == 0
     assert "by unrestricted" in err
     assert "s  schedule  " not in err
+
+
+def test_a_log_of_several_runs_says_of_which_each_line_is(terminal: Terminal) -> None:
+    compared = "compare remat-chain chain.json --memory 60%,80% --methods rotor,revolve"
+    code, out, err = terminal.run(f"{compared} --log --json")
+    assert code == 0
+    # The memories of rotor are solved on one table, and told when it is done.
+    runs = ["60% rotor", "60% revolve", "80% rotor", "80% revolve"]
+    for result, run in zip(json.loads(out)["results"], runs, strict=True):
+        best_ns = result["time_ns"]
+        told = [line for line in err.splitlines() if f"  {run}: " in line]
+        assert any(f"{best_ns} ns" in line for line in told if "schedule  " in line), run
+    assert terminal.run(compared)[2] == ""
