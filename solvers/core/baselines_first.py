@@ -51,6 +51,7 @@ def schedules_of_baselines(
     params: BaselineParams,
     *,
     counts_work: bool = False,
+    start: Schedule | None = None,
 ) -> Iterator[Schedule]:
     """Yield the schedules of a method's baselines that the replay accepts, in the table's order.
 
@@ -69,6 +70,8 @@ def schedules_of_baselines(
     counts_work
         Whether the baselines count their work: their shares are of that then, and no clock is a
         part of what they find as long as there is time left.
+    start
+        What those of them begin from that can.
 
     Raises
     ------
@@ -81,7 +84,7 @@ def schedules_of_baselines(
         if not clock.left_s:
             return
         limit_s = None if math.isinf(clock.left_s) else clock.left_s
-        asked = replace(options.quiet(), time_limit_s=limit_s)
+        asked = replace(options.quiet(), time_limit_s=limit_s, start=start)
         if counts_work:
             asked = replace(asked, most_moves=share_of_moves(left_moves, share))
         elif limit_s is not None:

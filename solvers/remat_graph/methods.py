@@ -22,7 +22,8 @@ from jettison.solvers.remat_graph.checkmate import (
     solve_checkmate,
 )
 from jettison.solvers.remat_graph.cuts.bound_method import bound_graph_cuts
-from jettison.solvers.remat_graph.cuts.exact_method import EXACT, solve_graph_exact
+from jettison.solvers.remat_graph.cuts.exact_method import solve_graph_exact
+from jettison.solvers.remat_graph.cuts.params import EXACT
 from jettison.solvers.remat_graph.cuts.restricted_method import RESTRICTED, solve_restricted
 from jettison.solvers.remat_graph.least_memory import LEAST_MEMORY
 from jettison.solvers.remat_graph.orders.bound_method import ANY_ORDER, bound_any_order

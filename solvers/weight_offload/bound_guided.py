@@ -32,10 +32,11 @@ import numpy as np
 from jettison.formulations.milp.array_model import Floats
 from jettison.formulations.weight_offload.aggregated import Aggregated, AggregatedModel, Layers
 from jettison.instances.weight_offload.problem import WeightOffload
-from jettison.solvers.core.bound import Bound
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
-from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
+from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import SolverError, Termination
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_options import HighsOptions
@@ -91,16 +92,12 @@ def solve_bound_guided(
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     search = _Search(problem, options, params)
     termination = run_within_kernels(search.run_until_close)
-    return Outcome(
-        termination=termination,
-        schedule=search.sweep.incumbent.schedule,
-        bounds=(search.sweep.incumbent.floor, *search.bounds),
-        work={"margins": search.sweep.tried, "selections": len(search.seen)},
-    )
+    work = {"margins": search.sweep.tried, "selections": len(search.seen)}
+    return search.incumbent.outcome(termination, work=work)
 
 
 class _Search:
-    """One run of the method: its steps, the best schedule and the bounds so far."""
+    """One run of the method: its steps, the selections seen, the best schedule and the bounds."""
 
     def __init__(
         self, problem: WeightOffload, options: SolveOptions, params: BoundGuidedParams
@@ -109,28 +106,10 @@ class _Search:
         self.problem = problem
         self.options = options
         self.clock = Clock(options.time_limit_s)
-        self.sweep = MarginSweep(problem, params=params)
-        self.bounds: tuple[Bound, ...] = ()
+        self.sweep = MarginSweep(problem, options, self.clock, params)
+        self.incumbent = self.sweep.incumbent
+        self.incumbent.begin_from(options.start, CyclicSchedule, ScheduleClass.ALL)
         self.seen: set[frozenset[Choice]] = set()
-
-    @property
-    def bound_ns(self) -> int:
-        """The best bound so far."""
-        proved = (bound.time_ns for bound in self.bounds)
-        return max((self.sweep.incumbent.floor_ns, *proved))
-
-    @property
-    def is_close_enough(self) -> bool:
-        """Whether schedule and bound are as close as was asked for."""
-        period_ns = self.sweep.incumbent.period_ns
-        base_ns = self.sweep.incumbent.problem.instance.base_time_ns
-        return self.options.is_close_enough(period_ns, self.bound_ns, base_ns)
-
-    def report(self) -> None:
-        """Report the progress of the search to the caller."""
-        if self.options.on_progress is not None:
-            period_ns = self.sweep.incumbent.period_ns
-            self.options.on_progress(Progress(self.clock.seconds, period_ns, self.bound_ns))
 
     def run_until_close(self) -> None:
         """Search until schedule and bound are close enough.
@@ -141,8 +120,8 @@ class _Search:
             When the time is up.
         """
         for _ in self.run():
-            self.report()
-            if self.is_close_enough:
+            self.incumbent.report()
+            if self.incumbent.is_settled:
                 return
             if not self.clock.left_s:
                 raise TimeoutError
@@ -159,7 +138,7 @@ class _Search:
         if self.problem.memory_bytes >= self.problem.cycle.no_offload_peak_bytes:
             return
         built = Aggregated(Layers.FLUID).build(self.problem)
-        self.bounds = self._bounded(built)
+        self._bound(built)
         yield
         scheduler = WeightScheduler(self.problem)
         for smaller in self._smaller_problems():
@@ -174,24 +153,29 @@ class _Search:
 
     def _offer(self, scheduler: WeightScheduler, choices: frozenset[Choice]) -> None:
         left_s = None if math.isinf(self.clock.left_s) else self.clock.left_s
-        self.sweep.incumbent.offer(scheduler.schedule(choices, time_limit_s=left_s))
+        self.incumbent.offer(scheduler.schedule(choices, time_limit_s=left_s))
 
-    def _bounded(self, built: AggregatedModel) -> tuple[Bound, ...]:
+    def _bound(self, built: AggregatedModel) -> None:
+        """Prove the bounds of AGG in a share of the time.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            On Ctrl-C, with what was proved by then.
+        """
         clock = Clock(self.clock.left_s * self.params.share_of_bound)
-        unseen = self.options.quiet()
         without_limit = self.params.work_of_bound_without_limit
         found = bound_by_model(
             built.model,
             built.scale,
             "bound-guided",
-            unseen,
+            self.options.quiet(),
             clock,
             work_limit=without_limit if math.isinf(clock.left_s) else None,
         )
-        if found.termination is Termination.INTERRUPTED:
-            self.bounds = found.bounds
-            raise KeyboardInterrupt
-        return found.bounds
+        for bound in found.bounds:
+            self.incumbent.prove(bound)
+        pass_interrupt_on(found.termination)
 
     def _smaller_problems(self) -> Iterator[WeightOffload]:
         """Yield the problem with less and less memory, as long as a schedule fits."""

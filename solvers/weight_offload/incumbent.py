@@ -12,7 +12,7 @@ from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
 from jettison.solvers.core.bound import Bound, Evidence, exact_bound
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
-from jettison.solvers.core.outcome import SILENT, Progress, SolveOptions
+from jettison.solvers.core.outcome import SILENT, SolveOptions
 from jettison.solvers.core.search import Incumbent
 from jettison.solvers.core.status import Termination
 from jettison.solvers.weight_offload.bounds.closed_form import closed_form_bound
@@ -84,12 +84,3 @@ class WeightIncumbent(Incumbent[CyclicSchedule]):
             return super().offer(schedule)
         assert self.replay is not None
         return self.replay
-
-    def is_within(self, options: SolveOptions) -> bool:
-        """Tell whether the best so far is as close to the floor as was asked for."""
-        base_ns = self.problem.instance.base_time_ns
-        return options.is_close_enough(self.period_ns, self.floor_ns, base_ns)
-
-    def progress(self, clock: Clock) -> Progress:
-        """Return where the search stands."""
-        return Progress(clock.seconds, self.period_ns, self.floor_ns)

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from jettison.instances.weight_offload.problem import WeightOffload
+from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
 from jettison.solvers.core.baselines_first import BaselineParams, schedules_of_baselines
 from jettison.solvers.core.clock import Clock
@@ -76,11 +77,12 @@ class WeightSearch:
     ) -> None:
         self._params = params
         self.what_ended_it: str | None = None
-        self.sweep = MarginSweep(problem, params=params)
         self.changes = self.new_steps = 0
         self._problem = problem
         self._options = options
         self._clock = Clock(options.time_limit_s)
+        self.sweep = MarginSweep(problem, options, self._clock, params)
+        self.sweep.incumbent.begin_from(options.start, CyclicSchedule, ScheduleClass.ALL)
 
     def run(self) -> None:
         """Search until a bound is met, or for as long as there is time.
@@ -170,9 +172,8 @@ class WeightSearch:
 
     def _is_over(self) -> bool:
         incumbent = self.sweep.incumbent
-        if self._options.on_progress is not None:
-            self._options.on_progress(incumbent.progress(self._clock))
-        if incumbent.is_within(self._options):
+        incumbent.report()
+        if incumbent.is_settled:
             return True
         if not self._clock.left_s:
             raise TimeoutError
@@ -210,7 +211,7 @@ def _outcome(
     termination = run_within_kernels(search_steps)
     incumbent = search.sweep.incumbent
     is_open = incumbent.period_ns > incumbent.floor_ns
-    if termination is Termination.COMPLETED and is_open and incumbent.is_within(options):
+    if termination is Termination.COMPLETED and is_open and incumbent.is_settled:
         termination = Termination.GAP_REACHED
     return Outcome(
         termination=termination,

@@ -16,18 +16,25 @@ from jettison.solvers.core.registry import find_method, methods_of
 from jettison.solvers.core.result import replay_schedule
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.core.status import Termination
+from tests.remat_sharding.tiny_sharded import WAITING
 from tests.tiny import GRAPHS, STRATEGY_GRAPHS, UNEVEN
 from tests.tiny_models import MULTI_MODELS
+from tests.weight_offload.layers import layers_in
 
 # Fits in nine tenths of its memory, and only if something is computed again.
 GRAPH = next(graph for graph in GRAPHS if graph.name == "diamond")
 MODELS = jt.MultiModelTraining(MULTI_MODELS[2], "70%")
+SHARDING = jt.Sharding(STRATEGY_GRAPHS[0], "100%")
+# Equal layers that come back for the first and for the last layer: the closed form is met.
+OFFLOADED = layers_in(16, (0, 0, 0, 8), (0, 0, 0, 8))
 PROBLEMS: list[Problem] = [
     jt.RematChain(UNEVEN, "80%"),
     jt.RematOffloadChain(UNEVEN, "80%", "1GB/s"),
     jt.RematGraph(GRAPH, "90%"),
     MODELS,
-    jt.Sharding(STRATEGY_GRAPHS[0], "100%"),
+    SHARDING,
+    jt.RematSharding(WAITING, 9),
+    OFFLOADED,
 ]
 
 
@@ -83,6 +90,7 @@ BEGIN_FROM_IT = {
     "remat-chain": ("unrestricted", "rotor-exact", "rotor", "rotor-drops"),
     "remat-offload-chain": ("pofo", "offload-only", "autocapper"),
     "multi-model": ("local-search", "exact"),
+    "weight-offload": ("local-search", "bound-guided"),
 }
 
 
@@ -130,7 +138,7 @@ def test_a_start_that_breaks_a_rule_or_would_do_nothing_is_refused() -> None:
     with pytest.raises(InputError, match="start: cut-bound proves a bound and makes no schedule"):
         jt.solve(problem, "cut-bound", start=full)
     with pytest.raises(InputError, match="schedule: StrategyChoice is no schedule for remat-chain"):
-        jt.solve(problem, start=jt.solve(PROBLEMS[-1]).schedule)
+        jt.solve(problem, start=jt.solve(SHARDING).schedule)
 
 
 def test_ctrl_c_in_a_callback_ends_the_search_with_what_it_has() -> None:

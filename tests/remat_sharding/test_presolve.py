@@ -119,3 +119,16 @@ def test_the_optimum_stays(problems: list[RematSharding]) -> None:
         if best is not None and same is not None:
             assert best.time_ns == same.time_ns
     assert removed > 50
+
+
+def test_a_plan_is_found_again_in_the_smaller_problem_unless_its_strategy_is_gone() -> None:
+    graph = ShardedGraph("g", chain_of(((2, 0, 4), (3, 0, 4), (5, 0, 1), (1, 1, 4))))
+    presolved = presolve_sharding(RematSharding(graph, 100))
+    assert presolved is not None
+    # a and c are left, as in the first test.
+    plan = ShardedSchedule.from_computations(graph, [2], [0])
+    reduced = presolved.reduce(plan)
+    assert reduced is not None
+    assert reduced.strategies == (1,)
+    assert presolved.restore(reduced) == plan
+    assert presolved.reduce(ShardedSchedule.from_computations(graph, [1], [0])) is None

@@ -73,7 +73,7 @@ def test_progress_is_told_and_interrupts_keep_the_best_so_far() -> None:
 
     def interrupt(progress: Progress) -> None:
         seen.append(progress)
-        if len(seen) == 10:
+        if len(seen) == 30:
             raise KeyboardInterrupt
 
     result = solve_with(TIGHT, "local-search", SolveOptions(gap=0, on_progress=interrupt))

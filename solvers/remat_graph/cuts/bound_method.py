@@ -13,7 +13,8 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.search import search_in_rounds
-from jettison.solvers.remat_graph.cuts.exact_method import EXACT, CutRounds, ExactParams
+from jettison.solvers.remat_graph.cuts.exact_method import CutRounds
+from jettison.solvers.remat_graph.cuts.params import EXACT, ExactParams
 from jettison.solvers.remat_graph.memory_floor import too_little_memory
 
 

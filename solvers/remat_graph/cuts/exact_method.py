@@ -42,7 +42,7 @@ Source: Checkmate's problem (MLSys 2020). What was tried beside it and left out:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -59,45 +59,21 @@ from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
 from jettison.solvers.core.search import Incumbent, Rounds, search_in_rounds
 from jettison.solvers.core.status import Termination
-from jettison.solvers.core.work import ShareParams, WorkShare
-from jettison.solvers.milp.highs_in_time import ChildParams
+from jettison.solvers.core.work import WorkShare
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.milp.tolerance import BELOW_TOLERANCE
-from jettison.solvers.remat_graph.annealing.beside_models import BesideParams, GraphAnnealing
+from jettison.solvers.remat_graph.annealing.beside_models import GraphAnnealing
 from jettison.solvers.remat_graph.baselines.fallbacks import BaselineStarts
 from jettison.solvers.remat_graph.cuts.bounds import ModelBounds
 from jettison.solvers.remat_graph.cuts.eviction_cost import eviction_costs
 from jettison.solvers.remat_graph.cuts.model_runs import GraphModelRuns, KnownPoint, without_a_point
-from jettison.solvers.remat_graph.cuts.rows import CutRows, RowParams
+from jettison.solvers.remat_graph.cuts.params import EXACT, ExactParams
+from jettison.solvers.remat_graph.cuts.rows import CutRows
 from jettison.solvers.remat_graph.cuts.stage_excess import StageExcess
-from jettison.solvers.remat_graph.least_memory import LeastMemoryParams, with_least_staged_memory
+from jettison.solvers.remat_graph.least_memory import with_least_staged_memory
 from jettison.solvers.remat_graph.memory_floor import memory_for_everything, too_little_memory
 from jettison.solvers.remat_graph.presolve.presolved import fixings_of, presolve
 
-
-@dataclass(frozen=True, kw_only=True)
-class ExactParams(LeastMemoryParams, BesideParams, RowParams, ShareParams, ChildParams):
-    """Parameters of the search by cuts.
-
-    Attributes
-    ----------
-    stages_looked_at
-        Stages whose relaxations are solved before the first model with its integers.
-    most_columns
-        Columns R and S of the largest model that is built.
-    beside
-        Work of HiGHS, in moves of annealing that take as long, for each move made beside it.
-    moves_per_baseline
-        Moves of annealing, for each node, before the next baseline runs.
-    """
-
-    stages_looked_at: int = 4
-    most_columns: int = 100_000
-    beside: int = 2
-    moves_per_baseline: int = 200
-
-
-EXACT = ExactParams()
 # Reasons for the end of the rounds after which annealing may still settle the problem.
 _LEFT_OPEN = (Termination.TIME_LIMIT, Termination.MEMORY_LIMIT)
 
@@ -128,6 +104,7 @@ def solve_graph_exact(
     rounds.beside = baselines.grant
     incumbent.begin_from(options.start, GraphSchedule, ScheduleClass.IN_ORDER)
     with Ending() as ending:
+        rounds.anneal_from_the_start()
         annealing.find_first()
         ending.termination = search_in_rounds(rounds, incumbent, clock)
         is_over = ending.is_interrupted or rounds.infeasibility is not None
@@ -231,6 +208,13 @@ class CutRounds(Rounds[WindowedModel]):
         return self.incumbent.outcome(
             termination, work=work, infeasibility=self.infeasibility, note=self.note
         )
+
+    def anneal_from_the_start(self) -> None:
+        """Anneal from the schedule that was given, if any: a point for the models to start from."""
+        start = self.incumbent.schedule
+        if start is not None:
+            reduced = self._presolved.reduce(start)
+            self.annealing.improve_from(reduced, self.incumbent.lower_bound_ns)
 
     def build(self) -> WindowedModel | None:
         """Return the model of the cuts and slots so far; the first has a cut at the best stage."""

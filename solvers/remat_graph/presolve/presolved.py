@@ -157,6 +157,15 @@ class Presolved:
     steps: tuple[Step, ...]
     counts: Mapping[str, int]
 
+    def reduce(self, schedule: GraphSchedule) -> list[int]:
+        """Return the computations of a schedule that are left on the reduced graph, in its order.
+
+        They have the inputs that they need, but may exceed the memory: a node into which another
+        was contracted reads the inputs of that one as well. :math:`O(n + k)`.
+        """
+        place_of = {position: place for place, position in enumerate(self.positions)}
+        return [place_of[node] for node in schedule.computations if node in place_of]
+
     def restore(self, schedule: GraphSchedule) -> GraphSchedule:
         """Return a schedule of the original graph, of the same class.
 

@@ -47,6 +47,7 @@ def solve_sharded_exact(
     rounds = ShardedRounds(problem, presolved, options, clock, "exact", params)
     rounds.incumbent.begin_from(options.start, ShardedSchedule, ScheduleClass.STAGED)
     with Ending() as ending:
+        rounds.improve_the_start()
         rounds.find_early_plans_of_a_large_problem()
         ending.termination = search_in_rounds(rounds, rounds.incumbent, clock)
     outcome = rounds.outcome(ending.termination)

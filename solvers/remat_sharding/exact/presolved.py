@@ -45,6 +45,13 @@ class PresolvedSharding:
     problem: RematSharding
     places: tuple[tuple[int, ...], ...]
 
+    def reduce(self, plan: ShardedSchedule) -> ShardedSchedule | None:
+        """Return a plan of the given problem on this one; None if a strategy of it was removed."""
+        pairs = list(zip(self.places, plan.strategies, strict=True))
+        if any(k not in places for places, k in pairs):
+            return None
+        return replace(plan, strategies=tuple(places.index(k) for places, k in pairs))
+
     def restore(self, plan: ShardedSchedule) -> ShardedSchedule:
         """Return the plan with the strategies' indices in the given problem."""
         return replace(

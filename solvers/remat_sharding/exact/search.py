@@ -122,6 +122,7 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
         params: ShardedParams,
     ) -> None:
         self.problem = presolved.problem
+        self._presolved = presolved
         self.options = options
         self._clock = clock
         self._params = params
@@ -159,6 +160,13 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
             work={**self._runs.work, **self._work, "moves": self.annealing.moves},
             note=self._note,
         )
+
+    def improve_the_start(self) -> None:
+        """Anneal from the plan that was given, if any: a point for the models to start from."""
+        start = self.incumbent.schedule
+        reduced = None if start is None else self._presolved.reduce(start)
+        if reduced is not None:
+            self._improve_from(reduced)
 
     def find_early_plans(self) -> None:
         """Run the baselines, then KIWI's reduced problem: a good plan fixes columns of models."""

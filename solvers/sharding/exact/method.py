@@ -177,7 +177,12 @@ class _Run:
 
     def _ask_baselines(self) -> None:
         for choice in schedules_of_baselines(
-            self._problem, "exact", self._options, self._clock, self._params
+            self._problem,
+            "exact",
+            self._options,
+            self._clock,
+            self._params,
+            start=self._options.start,
         ):
             assert isinstance(choice, StrategyChoice)
             self.incumbent.take(choice.strategies)

@@ -18,7 +18,7 @@ from jettison.solvers.milp import highs_in_time
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.remat_graph.cuts import model_runs as graph_model_runs
 from jettison.solvers.remat_graph.cuts.bound_method import bound_graph_cuts
-from jettison.solvers.remat_graph.cuts.exact_method import ExactParams
+from jettison.solvers.remat_graph.cuts.params import ExactParams
 from jettison.solvers.remat_graph.orders.bound_method import AnyOrderParams, bound_any_order
 from tests.core.bound_runs import EXACT, largest_ns, watched
 from tests.tiny import SKIP

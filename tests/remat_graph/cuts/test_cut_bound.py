@@ -16,7 +16,7 @@ from jettison.solvers.core.status import Answer, Termination
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.remat_graph.cuts import model_runs as graph_model_runs
 from jettison.solvers.remat_graph.cuts.bound_method import bound_graph_cuts
-from jettison.solvers.remat_graph.cuts.exact_method import ExactParams
+from jettison.solvers.remat_graph.cuts.params import ExactParams
 from tests.core.bound_runs import EXACT, largest_ns, watched
 from tests.drawing.graphs import graphs, tight_remat_graphs
 from tests.remat_graph.oracles.brute_force import least_in_order_time_ns, least_staged_time_ns

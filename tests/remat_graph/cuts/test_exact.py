@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from dataclasses import replace
@@ -22,10 +23,12 @@ from jettison.solvers.core.status import Answer, Termination
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.milp.tolerance import BELOW_TOLERANCE
 from jettison.solvers.remat_graph.baselines.dtr import solve_dtr
-from jettison.solvers.remat_graph.cuts.exact_method import CutRounds, ExactParams, solve_graph_exact
+from jettison.solvers.remat_graph.cuts.exact_method import CutRounds, solve_graph_exact
+from jettison.solvers.remat_graph.cuts.params import ExactParams
+from jettison.solvers.remat_graph.presolve.presolved import presolve
 from tests.core.bound_runs import EXACT
 from tests.core.other_machines import MACHINES, without_seconds
-from tests.drawing.graphs import tight_remat_graphs
+from tests.drawing.graphs import tight, tight_remat_graphs
 from tests.remat_graph.cuts.test_cut_bound import BACKWARDS
 from tests.remat_graph.oracles.brute_force import least_in_order_time_ns, least_staged_time_ns
 from tests.tiny import SKIP
@@ -249,3 +252,18 @@ def test_a_baseline_that_annealing_does_not_find_is_handed_out() -> None:
         found = solve_with(problem, "exact", options)
     assert found.time_ns is not None
     assert found.time_ns <= dtr.time_ns
+
+
+def test_the_exact_search_of_graphs_anneals_from_its_start_before_any_model() -> None:
+    reduced = 0
+    for seed in range(12):
+        problem = tight(random.Random(seed), 12)
+        best = solve_with(problem, "exact", EXACT)
+        if best.schedule is None:
+            continue
+        rounds = CutRounds(problem, EXACT, Clock(None), "exact", ExactParams())
+        reduced += len(presolve(problem).problem.instance) < len(problem.instance)
+        rounds.incumbent.begin_from(best.schedule, GraphSchedule, ScheduleClass.IN_ORDER)
+        rounds.anneal_from_the_start()
+        assert rounds.annealing.time_ns == best.time_ns, seed
+    assert reduced
