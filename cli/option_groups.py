@@ -56,8 +56,8 @@ class ProblemOptions(ResourceOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LimitOptions:
-    """Options on the limits of methods, and on their parameters."""
+class SearchOptions:
+    """Options on the limits of methods, on their parameters, and on what is told of a search."""
 
     params: Annotated[
         Path | None,
@@ -82,18 +82,6 @@ class LimitOptions:
     ] = 0.0
     threads: Annotated[int, typer.Option("--threads", metavar="N", help="Solver threads.")] = 1
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the solver.")] = 0
-
-    def limits(self, **told: Any) -> SolveOptions:
-        """Return the options of a solve, with what else it is told."""
-        return SolveOptions(
-            time_limit_s=self.time_limit, gap=self.gap, threads=self.threads, seed=self.seed, **told
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class SearchOptions(LimitOptions):
-    """The same for one problem, whose search can be followed line by line."""
-
     log: Annotated[
         bool,
         typer.Option(
@@ -101,6 +89,12 @@ class SearchOptions(LimitOptions):
             help="Write a line on standard error for each better schedule and larger bound.",
         ),
     ] = False
+
+    def limits(self, **told: Any) -> SolveOptions:
+        """Return the options of a solve, with what else it is told."""
+        return SolveOptions(
+            time_limit_s=self.time_limit, gap=self.gap, threads=self.threads, seed=self.seed, **told
+        )
 
     def followed(self, posed: Problem, line: ProgressLine, **told: Any) -> SolveOptions:
         """Return the options of a solve that shows either its log or a progress line."""

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from jettison.cli.arguments import JsonOption, LogOption, checked_picture
+from jettison.cli.arguments import JsonOption, checked_picture
 from jettison.cli.exit_status import ExitStatus
-from jettison.cli.option_groups import LimitOptions, ProblemOptions, with_groups
+from jettison.cli.option_groups import ProblemOptions, SearchOptions, with_groups
 from jettison.cli.output import ProgressLine, percent, print_json, print_table
 from jettison.cli.params_file import read_params
 from jettison.cli.posed_problem import make_problem
@@ -52,7 +52,7 @@ class _Lists(ProblemOptions):
 @with_groups
 def compare(
     asked: _Lists,
-    limits: LimitOptions,
+    limits: SearchOptions,
     methods: Annotated[
         str | None,
         typer.Option(metavar="NAMES", help="Names separated by commas; all methods by default."),
@@ -69,7 +69,6 @@ def compare(
         Path | None,
         typer.Option(metavar="FILE", help="Draw time against memory (.png, .svg, .pdf)."),
     ] = None,
-    log: LogOption = False,
     json: JsonOption = False,
 ) -> None:
     """Run every method, side by side.
@@ -95,7 +94,7 @@ def compare(
     line = ProgressLine(f"{problem} {problems[0].instance.name}")
     options = limits.limits(on_progress=line)
     try:
-        results = compare_all(problems, names, options, tuning, RunLogs() if log else None)
+        results = compare_all(problems, names, options, tuning, RunLogs() if limits.log else None)
         if certify:
             results = with_certified_bounds(results, options)
     finally:
