@@ -165,6 +165,30 @@ def import_operators(
     _save(import_superscaler(file, layers=layers, device=device), output)
 
 
+@app.command("torch-trace", short_help="Import a training step that PyTorch recorded.")
+def import_recording(
+    file: FileArgument,
+    output: OutputOption,
+    execution_trace: Annotated[
+        Path,
+        typer.Option("--execution-trace", "-x", metavar="FILE", help="What the observer wrote."),
+    ],
+    kind: Annotated[
+        InstanceKind, typer.Option(help="All operators, or a chain cut between modules.")
+    ] = InstanceKind.GRAPH,
+    step: Annotated[
+        int | None, typer.Option(min=0, help="Step among those marked by profiler.step().")
+    ] = None,
+) -> None:
+    """Import a training step that PyTorch recorded: the profiler's trace and an execution trace."""
+    from jettison.instances.importers.torch_trace.module_chain import import_torch_trace_chain
+    from jettison.instances.importers.torch_trace.step_graph import import_torch_trace_graph
+
+    checked_output(output)
+    read = import_torch_trace_chain if kind is InstanceKind.CHAIN else import_torch_trace_graph
+    _save(read(file, execution_trace=execution_trace, step=step), output)
+
+
 @app.command("iopddl", short_help="Import a file of the ASPLOS'25 / IOPDDL contest.")
 def import_contest(file: FileArgument, output: OutputOption) -> None:
     """Import a file of the ASPLOS'25 / IOPDDL contest (.json or .json.gz), for sharding."""

@@ -16,6 +16,8 @@ from jettison.instances.importers.pipedream import import_pipedream_chain, impor
 from jettison.instances.importers.piper import import_piper
 from jettison.instances.importers.sailor import import_sailor
 from jettison.instances.importers.superscaler import import_superscaler
+from jettison.instances.importers.torch_trace.module_chain import import_torch_trace_chain
+from jettison.instances.importers.torch_trace.step_graph import import_torch_trace_graph
 from jettison.solvers.core.pose import pose_problem
 from jettison.solvers.core.resources import Resources
 from jettison.solvers.core.result import replay_schedule
@@ -64,6 +66,18 @@ def _read_sailor(path: Path) -> object:
 
 def _read_operators(path: Path) -> object:
     return import_superscaler(path, layers=2)
+
+
+def _read_recording(path: Path) -> object:
+    files = [path.parent / name for name in ("torch-step.kineto.json", "torch-step.et.json")]
+    for file in files:
+        if file != path:
+            file.write_bytes((CORPUS / file.name).read_bytes())
+    kineto, execution = files
+    return (
+        import_torch_trace_graph(kineto, execution_trace=execution),
+        import_torch_trace_chain(kineto, execution_trace=execution),
+    )
 
 
 def _read_study(path: Path) -> object:
@@ -144,6 +158,8 @@ READERS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
         "moccasin.json": import_networkx_graph,
         "residual.graph.txt": _read_pipedream,
         "tiny_mbs2_tp1_algo0.csv": _read_operators,
+        "torch-step.et.json": _read_recording,
+        "torch-step.kineto.json": _read_recording,
         "piper.json": import_piper,
         "sailor-profile.json": _read_sailor,
         "sailor-sizes.json": _read_sailor,

@@ -55,6 +55,10 @@ COMMANDS = {
         "import sailor FILE --sizes CORPUS/sailor-sizes.json --batch 2 --model OPT-350 --device G "
         "-o OUT",
     ),
+    "import torch-trace": (
+        "torch-step.et.json",
+        "import torch-trace CORPUS/torch-step.kineto.json -x FILE -o OUT",
+    ),
     "import iopddl": ("contest.json", "import iopddl FILE -o OUT"),
     "verify": ("set/planted-m2-v100-s0-0.json", "verify FILE"),
     "sweep": ("study.toml", "sweep FILE --dry-run --workers 2"),
@@ -130,7 +134,7 @@ WORDS = """
 list show solve bound compare generate export import profile verify sweep instances methods
 remat-chain remat-offload-chain weight-offload remat-graph remat-sharding sharding multi-model
 rotor exact pofo greedy three-partition layered-graph training-graph networkx pipedream iopddl
-sailor superscaler piper layer-graph dtr
+sailor superscaler piper layer-graph dtr torch-trace
 --memory --alpha --bandwidth --transfers --models --method --json --time-limit --gap --threads
 --seed --schedule -o --output --plot --formulation --format --dry-run --workers --scheduler
 --retry-failed --groups --target --answer --nodes --network --help

@@ -38,6 +38,8 @@ IMPORTED = (
     "sailor-profile.json",
     "sailor-sizes.json",
     "tiny_mbs2_tp1_algo0.csv",
+    "torch-step.et.json",
+    "torch-step.kineto.json",
 )
 CONTEST = {
     "problem": {

@@ -1,0 +1,1 @@
+"""Recordings of PyTorch: execution traces and Kineto traces as graphs and chains."""
