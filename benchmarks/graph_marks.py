@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
-from remat_graph import cpu_seconds, percent
+from cpu_clock import cpu_seconds
+from remat_graph import percent
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.importers.networkx import import_networkx_graph

@@ -10,10 +10,10 @@ been replayed. Name sections to run only those.
 
 from __future__ import annotations
 
-import resource
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
+
+from cpu_clock import cpu_seconds
 
 from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.from_pyomo import from_pyomo
@@ -37,12 +37,6 @@ from jettison.solvers.remat_sharding.fastest_plan import with_fastest
 LITERAL_LIMIT_S = 30.0
 LAYERS = (4, 8, 20)
 MESH = (1, 4)
-
-
-def cpu_s() -> float:
-    """Return the CPU seconds of this process and of its children that have ended."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def on_mesh(name: str, program: TensorProgram) -> ShardedGraph:
@@ -74,10 +68,10 @@ def solved(
     sharded: ShardedGraph, percent: int, method: str, limit_s: float
 ) -> tuple[Result, float]:
     """Return what a method finds, and its seconds."""
-    started = cpu_s()
+    started = cpu_seconds()
     options = SolveOptions(time_limit_s=limit_s, gap=0.0)
     result = solve_with(RematSharding(sharded, f"{percent}%"), method, options)
-    return result, cpu_s() - started
+    return result, cpu_seconds() - started
 
 
 def show(
@@ -114,10 +108,10 @@ def literal() -> None:
                 continue
             seconds, answers = [], []
             for build in (printed, compact):
-                started = cpu_s()
+                started = cpu_seconds()
                 model = build(problem)
                 found = solve_model(model, HighsOptions(gap=0, time_limit_s=LITERAL_LIMIT_S))
-                seconds.append(cpu_s() - started)
+                seconds.append(cpu_seconds() - started)
                 answers.append(str(found.answer))
             print(
                 f"  {percent:3} %  printed {seconds[0]:6.2f} s {answers[0]:10}"

@@ -23,14 +23,14 @@ from __future__ import annotations
 import csv
 import io
 import platform
-import resource
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+
+from cpu_clock import cpu_seconds
 
 import jettison as jt
 from jettison.instances.core.atomic_file import replacing
@@ -136,12 +136,6 @@ def sha256(graph: ShardedGraph) -> str:
     return replace(graph, fastest=()).sha256
 
 
-def cpu_s() -> float:
-    """Return the CPU seconds of this process and of its children that have ended."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
-
-
 def machine() -> str:
     """Return what kind of machine this is."""
     processor = platform.processor() or platform.machine()
@@ -170,9 +164,9 @@ def measured(point: Point, method: str) -> Row:
     """
     limit_s = LIMIT_S[method]
     problem = jt.RematSharding(point.graph, point.memory_bytes)
-    started = cpu_s()
+    started = cpu_seconds()
     result = solve_with(problem, method, SolveOptions(time_limit_s=limit_s, gap=GAP))
-    seconds = cpu_s() - started
+    seconds = cpu_seconds() - started
     if result.termination is Termination.INTERRUPTED:
         raise KeyboardInterrupt
     fastest = with_strategies(point.graph, point.graph.fastest)

@@ -17,11 +17,11 @@ to run only those.
 
 from __future__ import annotations
 
-import resource
 import sys
-import time
 from collections.abc import Callable
 from statistics import median
+
+from cpu_clock import cpu_seconds
 
 from jettison.instances.catalog import load
 from jettison.instances.generators.fused_networks.networks import FUSED_NETWORKS
@@ -39,19 +39,13 @@ EXACT_LIMIT_S = 2.0
 SEEDS = range(20)
 
 
-def cpu_s() -> float:
-    """Return the CPU seconds of this process and of its children that have ended."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
-
-
 def timed(
     problem: MultiModelTraining, method: str, limit_s: float | None = None
 ) -> tuple[Result, float]:
     """Return what a method finds, and its CPU seconds."""
-    started = cpu_s()
+    started = cpu_seconds()
     result = solve_with(problem, method, SolveOptions(time_limit_s=limit_s, gap=0.0))
-    return result, cpu_s() - started
+    return result, cpu_seconds() - started
 
 
 def above(result: Result, bound: Result) -> str:

@@ -25,10 +25,10 @@ from __future__ import annotations
 
 import argparse
 import math
-import resource
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from cpu_clock import cpu_seconds
 
 from jettison.formulations.remat_graph.windows.presets import SingleCut
 from jettison.instances.core.errors import InputError
@@ -55,12 +55,6 @@ class Run:
 
     result: Result
     cpu_s: float
-
-
-def cpu_seconds() -> float:
-    """Return the CPU seconds of this process and of its children that have ended."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def run(problem: RematGraph, method: str, options: SolveOptions) -> Run:

@@ -15,12 +15,13 @@ of `StrategyGraphs` are measured.
 from __future__ import annotations
 
 import argparse
-import resource
 import statistics
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
+
+from cpu_clock import cpu_seconds
 
 from jettison.formulations.sharding.ilp import sharding_ilp
 from jettison.formulations.sharding.pairwise_choice import PairwiseChoice
@@ -52,15 +53,10 @@ def timed(run: Callable[[], _Found], runs: int) -> tuple[_Found, float]:
     """Return what a run found, and the median of its CPU seconds."""
     seconds = []
     for _ in range(runs):
-        started = _cpu_seconds()
+        started = cpu_seconds()
         found = run()
-        seconds.append(_cpu_seconds() - started)
+        seconds.append(cpu_seconds() - started)
     return found, statistics.median(seconds)
-
-
-def _cpu_seconds() -> float:
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def show_reductions(problem: Sharding) -> None:

@@ -11,6 +11,9 @@ def write(root: Path, folder: Path) -> None:
     """Write one page with the docstrings of all benchmarks."""
     parts = []
     for path in sorted((root / "benchmarks").glob("*.py")):
+        # A module that is not run serves the others.
+        if "__main__" not in path.read_text(encoding="utf-8"):
+            continue
         title, text, _ = docstring_of(path)
         parts += [heading(path.stem, SECTION), f"{title}.", text]
     write_page(

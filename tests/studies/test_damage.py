@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,8 +13,8 @@ from jettison.studies.report.page import write_report
 from jettison.studies.report.run import load_runs
 from jettison.studies.result_folder import ResultFolder
 from jettison.studies.study import Study
-from jettison.studies.sweep import Sweep, SweepState, plan_study
-from tests.studies.tiny_study import answers, job_of, swept, write_study
+from jettison.studies.sweep import Sweep, plan_study
+from tests.studies.tiny_study import answers, copied, job_of, swept, swept_again, write_study
 
 METHODS = ("rotor", "revolve")
 
@@ -30,13 +29,7 @@ def swept_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(swept_once: Path, tmp_path: Path) -> ResultFolder:
-    """Return a copy of the study and of its results, in the folder of the test."""
-    shutil.copytree(swept_once, tmp_path, dirs_exist_ok=True)
-    return ResultFolder(tmp_path / "results")
-
-
-def swept_again(tmp_path: Path) -> SweepState:
-    return swept(tmp_path / "study.toml", tmp_path / "results")
+    return copied(swept_once, tmp_path)
 
 
 def emptied(path: Path) -> None:

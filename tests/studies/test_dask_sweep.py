@@ -32,6 +32,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, starts: Starts) -> Iterato
     cluster.close()
 
 
+def driver_of(study: Path, starts: Starts, cluster: Cluster) -> Driver:
+    results = study.parent / "results"
+    return Driver(study, results, starts, "--scheduler", cluster.address)
+
+
 def test_a_cluster_finds_what_the_local_pool_finds(
     tmp_path: Path, starts: Starts, cluster: Cluster
 ) -> None:
@@ -49,12 +54,11 @@ def test_a_cluster_finds_what_the_local_pool_finds(
 def test_a_killed_driver_loses_nothing_on_a_cluster(
     tmp_path: Path, starts: Starts, cluster: Cluster
 ) -> None:
-    path, results = write_study(tmp_path, seeds=4), tmp_path / "results"
-    before = len(starts.pids)
-    driver = Driver(path, results, starts, "--scheduler", cluster.address)
+    results, before = tmp_path / "results", len(starts.pids)
+    driver = driver_of(write_study(tmp_path, seeds=4), starts, cluster)
     wait_until(lambda: len(records(results)) >= 1)
     driver.signal(signal.SIGKILL)
-    code, _, errors = Driver(path, results, starts, "--scheduler", cluster.address).end()
+    code, _, errors = driver_of(tmp_path / "study.toml", starts, cluster).end()
     assert code == 0, errors
     assert len(records(results)) == 4
     # The workers finish what they had, and the second driver waits for that.
@@ -64,9 +68,8 @@ def test_a_killed_driver_loses_nothing_on_a_cluster(
 def test_ctrl_c_ends_the_jobs_on_the_workers(
     tmp_path: Path, starts: Starts, cluster: Cluster
 ) -> None:
-    path, results = write_study(tmp_path, seeds=3), tmp_path / "results"
-    before = len(starts.pids)
-    driver = Driver(path, results, starts, "--scheduler", cluster.address)
+    results, before = tmp_path / "results", len(starts.pids)
+    driver = driver_of(write_study(tmp_path, seeds=3), starts, cluster)
     wait_until(lambda: len(starts.pids) == before + 2)
     code, _, errors = driver.signal(signal.SIGINT)
     assert code == 130, errors
@@ -78,9 +81,8 @@ def test_ctrl_c_ends_the_jobs_on_the_workers(
 def test_a_killed_worker_s_jobs_go_to_another_one(
     tmp_path: Path, starts: Starts, cluster: Cluster
 ) -> None:
-    path, results = write_study(tmp_path, seeds=4), tmp_path / "results"
-    before = len(starts.pids)
-    driver = Driver(path, results, starts, "--scheduler", cluster.address)
+    results, before = tmp_path / "results", len(starts.pids)
+    driver = driver_of(write_study(tmp_path, seeds=4), starts, cluster)
     wait_until(lambda: len(starts.pids) == before + 2)
     dead = cluster.workers.pop()
     dead.kill()
@@ -97,9 +99,8 @@ def test_a_killed_worker_s_jobs_go_to_another_one(
 def test_a_scheduler_that_dies_ends_the_sweep_with_one_line(
     tmp_path: Path, starts: Starts, cluster: Cluster
 ) -> None:
-    path, results = write_study(tmp_path, seeds=3), tmp_path / "results"
     before = len(starts.pids)
-    driver = Driver(path, results, starts, "--scheduler", cluster.address)
+    driver = driver_of(write_study(tmp_path, seeds=3), starts, cluster)
     wait_until(lambda: len(starts.pids) > before)
     cluster.scheduler.kill()
     cluster.scheduler.wait()

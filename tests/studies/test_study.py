@@ -35,16 +35,10 @@ def test_what_is_left_out_has_a_default(tmp_path: Path) -> None:
     study = read(tmp_path, GRID)
     assert (study.name, study.wall_limit_s, study.memory_limit_bytes) == ("mine", 600.0, None)
     (cell,) = study.cells
-    assert (cell.problem, cell.instance, cell.method) == (
-        "remat-chain",
-        "resnet18-b4-224-cpu",
-        "rotor",
-    )
-    assert (cell.resources.memory, cell.resources.alpha, cell.resources.bandwidth) == (
-        "50%",
-        None,
-        None,
-    )
+    named = (cell.problem, cell.instance, cell.method)
+    assert named == ("remat-chain", "resnet18-b4-224-cpu", "rotor")
+    given = cell.resources
+    assert (given.memory, given.alpha, given.bandwidth) == ("50%", None, None)
     options = cell.options
     assert (options.time_limit_s, options.gap, options.threads, options.seed) == (60.0, 0.0, 1, 0)
 
@@ -123,6 +117,10 @@ def test_a_pattern_means_bundled_instances_or_else_files(tmp_path: Path) -> None
     assert Path(one.instance) == tmp_path / "chains" / "a.json"
 
 
+def with_range(first: str, last: str, step: str) -> str:
+    return GRID.replace('"50%"', f'{{from = "{first}", to = "{last}", step = "{step}"}}')
+
+
 BAD = {
     "there is no grid": ("name = 'x'", "grid"),
     "a grid that is no table": ("grid = [1]", "grid[0]"),
@@ -145,28 +143,22 @@ BAD = {
     "a null character": (GRID.replace("resnet18-b4-224-cpu", "a\\u0000"), "grid[0].instances"),
     "a memory without unit": (GRID.replace('"50%"', '"50"'), "grid[0].memory"),
     "a memory that is a number": (GRID.replace('"50%"', "50"), "grid[0].memory"),
-    "a range without step": (
-        GRID.replace('"50%"', '{from = "1%", to = "2%"}'),
-        "grid[0].memory",
-    ),
+    "a range without step": (GRID.replace('"50%"', '{from = "1%", to = "2%"}'), "grid[0].memory"),
     "a range of two kinds": (
-        GRID.replace('"50%"', '{from = "1%", to = "2GiB", step = "1%"}'),
+        with_range("1%", "2GiB", "1%"),
         "grid[0].memory",
     ),
     "a range that descends": (
-        GRID.replace('"50%"', '{from = "9%", to = "2%", step = "1%"}'),
+        with_range("9%", "2%", "1%"),
         "grid[0].memory",
     ),
-    "a range that stands": (
-        GRID.replace('"50%"', '{from = "1%", to = "2%", step = "0%"}'),
-        "grid[0].memory",
-    ),
+    "a range that stands": (with_range("1%", "2%", "0%"), "grid[0].memory"),
     "a range of a million steps": (
-        GRID.replace('"50%"', '{from = "0B", to = "1MB", step = "1B"}'),
+        with_range("0B", "1MB", "1B"),
         "grid[0].memory",
     ),
     "a bad end of a range": (
-        GRID.replace('"50%"', '{from = "1%", to = "2", step = "1%"}'),
+        with_range("1%", "2", "1%"),
         "grid[0].memory.to",
     ),
     "memory and alpha": (GRID + "alpha = 0.5", "grid[0].alpha"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -15,8 +14,7 @@ from jettison.studies.report.page import write_report
 from jettison.studies.report.run import load_runs
 from jettison.studies.result_folder import ResultFolder
 from jettison.studies.study import Study
-from jettison.studies.sweep import SweepState
-from tests.studies.tiny_study import job_of, small_chain, swept, write_study
+from tests.studies.tiny_study import copied, job_of, small_chain, swept, swept_again, write_study
 
 METHODS = ("rotor-exact", "revolve")
 
@@ -32,13 +30,7 @@ def swept_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(swept_once: Path, tmp_path: Path) -> ResultFolder:
-    """Return a copy of the study and of its results, in the folder of the test."""
-    shutil.copytree(swept_once, tmp_path, dirs_exist_ok=True)
-    return ResultFolder(tmp_path / "results")
-
-
-def swept_again(tmp_path: Path) -> SweepState:
-    return swept(tmp_path / "study.toml", tmp_path / "results")
+    return copied(swept_once, tmp_path)
 
 
 def certified_key(folder: ResultFolder) -> str:

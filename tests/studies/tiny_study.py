@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,17 @@ def swept(path: Path, results: Path, *, repeats_failures: bool = False) -> Sweep
     plan = plan_study(study, folder, repeats_failures=repeats_failures)
     with local_pool(2) as pool:
         return Sweep(study, plan, folder, pool).run()
+
+
+def copied(swept_once: Path, folder: Path) -> ResultFolder:
+    """Copy a study and its results into the folder of a test."""
+    shutil.copytree(swept_once, folder, dirs_exist_ok=True)
+    return ResultFolder(folder / "results")
+
+
+def swept_again(folder: Path) -> SweepState:
+    """Run the study of a folder into its results once more."""
+    return swept(folder / "study.toml", folder / "results")
 
 
 def job_of(method: str = "rotor", memory: str = "50%", seed: int = 0) -> Job:
