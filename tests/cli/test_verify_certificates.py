@@ -152,7 +152,8 @@ def test_json_has_hashes_in_full_and_says_of_every_file_whether_it_holds(
     stored, mine, plan, missing = json.loads(out)["files"]
     assert (stored["holds"], stored["instance_sha256"]) == (True, SHA256)
     assert stored["instance_is"] == "the bundled one of this name"
-    assert stored["statement"].startswith("proved: no persistent schedule takes less than 481847475 ns")
+    said = "proved: no persistent schedule takes less than 481847475 ns"
+    assert stored["statement"].startswith(said)
     assert stored["resources"] == {"memory_bytes": 86124032}
     assert (stored["time_ns"], stored["valid_for"]) == (481847475, "persistent")
     assert mine["instance_sha256"] == terminal.chain.sha256
