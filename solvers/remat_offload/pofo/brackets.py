@@ -144,29 +144,36 @@ class PofoBrackets:
         for slot_bytes in sizes:
             started_s = clock.seconds
             try:
-                yield from self._on_grid(program, slot_bytes, clock)
+                self._bound(program, slot_bytes, clock)
             except MemoryError:
                 if not self.slots:
                     raise
                 # The grid before is still there, and has room for more labels.
                 break
-            seconds = clock.seconds - started_s
+            bound_s = clock.seconds - started_s
+            yield
+            yield from self._with_few_labels(program, clock)
             if last_s:
-                growth = min(max(seconds / last_s, params.least_growth), params.most_growth)
-            last_s = seconds
-            if clock.left_s < growth * seconds:
+                growth = min(max(bound_s / last_s, params.least_growth), params.most_growth)
+            last_s = bound_s
+            # The next bound takes longer; the search takes about as long again.
+            search_s = clock.seconds - started_s - bound_s
+            if clock.left_s < growth * bound_s + search_s:
                 break
         yield from self._with_more_labels(program, clock)
 
-    def _on_grid(self, program: PofoProgram, slot_bytes: int, clock: Clock) -> Iterator[None]:
-        """Bound on the next grid, then search with few labels, to the byte if they are all."""
-        params = self._params
-        limit_ns, started_s = self._limit_ns, clock.seconds
-        with self._said(f"the program with {self._problem.memory_bytes // slot_bytes} slots"):
+    def _bound(self, program: PofoProgram, slot_bytes: int, clock: Clock) -> None:
+        """Bound on the next grid."""
+        limit_ns, slots = self._limit_ns, self._problem.memory_bytes // slot_bytes
+        with self._said(f"the program with {slots} slots"):
             floor_ns = program.refine(slot_bytes, limit_ns, clock=clock)
-            self.slots = self._problem.memory_bytes // slot_bytes
-            self.best = self.best.raised(floor_ns, limit_ns)
-            yield
+        self.slots = slots
+        self.best = self.best.raised(floor_ns, limit_ns)
+
+    def _with_few_labels(self, program: PofoProgram, clock: Clock) -> Iterator[None]:
+        """Search with few labels for a plan, then for a floor, and to the byte if they are all."""
+        params, started_s = self._params, clock.seconds
+        with self._said(f"the search with {self.slots} slots"):
             if self.is_short:
                 self._search(program, Rounding.NONE, params.first_labels, clock)
                 yield
@@ -176,18 +183,17 @@ class PofoBrackets:
                 (Rounding.DOWN, params.labels_of_floors),
             ):
                 labels = params.first_labels
-                while not (found := self._search(program, rounding, labels, clock)).is_complete:
+                found = self._search(program, rounding, labels, clock)
+                while not found.is_complete and labels < most:
                     yield
-                    if labels >= most:
-                        return
                     labels = min(params.more_labels * labels, most)
+                    found = self._search(program, rounding, labels, clock)
                 yield
-            if found.labels > params.most_labels_to_the_byte:
+            if not found.is_complete or found.labels > params.most_labels_to_the_byte:
                 return
         spent_s = max(clock.seconds - started_s, params.least_s_to_the_byte)
-        budget = Clock(min(spent_s, clock.left_s))
         try:
-            self._search(program, Rounding.NONE, labels, budget)
+            self._search(program, Rounding.NONE, labels, Clock(min(spent_s, clock.left_s)))
         except TimeoutError:
             if not clock.left_s:
                 raise
