@@ -14,7 +14,7 @@ from tests.each import Tier
 from tests.tiers import WITH_OTHER_EXTRAS, SlowTests, quick_tests
 
 if TYPE_CHECKING:
-    from tests.cli.terminal import Terminal
+    from tests.cli.terminal import CommandLine, Terminal
 
 _REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -35,8 +35,16 @@ def shared_data() -> Path:
 
 
 @pytest.fixture
-def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Terminal:
+def typed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLine:
     """The command line in this process."""
+    from tests.cli.terminal import CommandLine
+
+    return CommandLine(capsys, tmp_path)
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Terminal:
+    """The command line in this process, with samples in its folder."""
     from tests.cli.terminal import Terminal
 
     return Terminal(tmp_path, capsys)

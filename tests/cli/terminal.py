@@ -14,7 +14,7 @@ from jettison.instances.catalog import save
 from jettison.instances.remat_chain.chain import Chain, Stage
 from jettison.instances.remat_graph.graph import Graph, Node
 
-_FILES = (".json", ".png", ".csv", ".mps", ".lp", ".gz")
+_FILES = (".json", ".png", ".csv", ".mps", ".lp", ".gz", ".html")
 
 
 class CommandLine:

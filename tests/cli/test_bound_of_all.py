@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 import jettison as jt
 from jettison import Bound, Result, ScheduleClass
 from jettison.cli.describe import duration
@@ -17,9 +15,8 @@ COMMAND = "compare remat-chain resnet18-b4-224-cpu --memory 60% --methods"
 
 
 def test_each_row_of_a_comparison_has_the_bound_for_all_schedules_beside_its_own(
-    capsys: pytest.CaptureFixture[str],
+    typed: CommandLine,
 ) -> None:
-    typed = CommandLine(capsys)
     rotor, cut = typed.json(f"{COMMAND} rotor-exact,cut-bound")["results"]
     # The cut bound is the one method of the two that speaks of all schedules.
     assert rotor["valid_for"] == "persistent"
@@ -31,9 +28,9 @@ def test_each_row_of_a_comparison_has_the_bound_for_all_schedules_beside_its_own
 
 
 def test_a_table_of_bounds_for_all_schedules_says_it_once(
-    capsys: pytest.CaptureFixture[str],
+    typed: CommandLine,
 ) -> None:
-    lines = CommandLine(capsys).output(f"{COMMAND} cut-bound").splitlines()
+    lines = typed.output(f"{COMMAND} cut-bound").splitlines()
     header = next(line for line in lines if "valid for" in line)
     assert header.split("valid for")[1].split() == ["gap", "status", "seconds"]
 

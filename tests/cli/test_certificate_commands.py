@@ -184,9 +184,8 @@ def test_a_changed_certificate_is_refused(terminal: Terminal) -> None:
 
 
 def test_schedules_find_their_bundled_instance_by_its_hash(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, typed: CommandLine
 ) -> None:
-    typed = CommandLine(capsys, tmp_path)
     typed.output("solve remat-chain resnet18-b4-224-cpu --memory 80% -o 0.json")
     graph = "remat-graph resnet18-b4-224-cpu --memory 100% --method store-all"
     typed.output(f"solve {graph} -o 1.json")

@@ -20,11 +20,6 @@ COMMON = "--groups 8 --seed 1 --count 2"
 
 
 @pytest.fixture
-def typed(capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    return CommandLine(capsys)
-
-
-@pytest.fixture
 def no_set(typed: CommandLine, tmp_path: Path) -> Path:
     """Generate a set of all three formats with the answer no."""
     folder = tmp_path / "no"

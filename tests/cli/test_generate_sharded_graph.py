@@ -16,11 +16,6 @@ from tests.cli.terminal import CommandLine
 GENERATE = "generate sharded-graph --program"
 
 
-@pytest.fixture
-def typed(capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    return CommandLine(capsys)
-
-
 def test_a_bundled_graph_is_what_the_command_writes(typed: CommandLine, tmp_path: Path) -> None:
     path = tmp_path / "graph.json"
     code, _, said = typed.run(f"{GENERATE} mlp-26 --mesh 8x1 -o {path}")

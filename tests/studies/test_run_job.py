@@ -28,6 +28,13 @@ def failure_of(folder: Path, job: Job) -> str:
     return reason
 
 
+def failed(folder: Path, wall_limit_s: float = 60.0) -> str:
+    """Run a job that fails, and return why."""
+    job = job_of()
+    assert run_job(request_of(job, folder, wall_limit_s=wall_limit_s)) is JobState.FAILED
+    return failure_of(folder, job)
+
+
 def run_instead(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
     """Let the process of a job do something else."""
     monkeypatch.setattr(child, "_PROGRAM", (sys.executable, "-c", program))
@@ -69,9 +76,7 @@ def test_a_job_past_its_wall_limit_is_killed_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_instead(monkeypatch, "import time; time.sleep(60)")
-    job = job_of()
-    assert run_job(request_of(job, tmp_path, wall_limit_s=0.2)) is JobState.FAILED
-    assert failure_of(tmp_path, job) == "killed at its wall limit of 0.2 s"
+    assert failed(tmp_path, wall_limit_s=0.2) == "killed at its wall limit of 0.2 s"
 
 
 def test_a_wall_limit_also_ends_what_the_job_has_started(
@@ -86,7 +91,7 @@ def test_a_wall_limit_also_ends_what_the_job_has_started(
         "started.wait()",
     )
     results = tmp_path / "results"
-    assert run_job(request_of(job_of(), results, wall_limit_s=1.0)) is JobState.FAILED
+    failed(results, wall_limit_s=1.0)
     wait_until(lambda: not is_alive(int(number.read_text())))
 
 
@@ -115,26 +120,20 @@ def test_a_job_that_crashes_names_the_signal_and_its_last_words(
         monkeypatch,
         "import os\nos.write(2, b'first\\nlast\\n')\nos.kill(os.getpid(), 11)",
     )
-    job = job_of()
-    assert run_job(request_of(job, tmp_path)) is JobState.FAILED
-    assert failure_of(tmp_path, job) == "killed by signal 11: last"
-    assert ResultFolder(tmp_path).record(job.key)["errors"] == "first\nlast"
+    assert failed(tmp_path) == "killed by signal 11: last"
+    assert ResultFolder(tmp_path).record(job_of().key)["errors"] == "first\nlast"
 
 
 def test_a_job_that_raises_names_the_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_instead(monkeypatch, "raise ValueError('a defect')")
-    job = job_of()
-    run_job(request_of(job, tmp_path))
-    assert failure_of(tmp_path, job) == "ended with status 1: ValueError: a defect"
+    assert failed(tmp_path) == "ended with status 1: ValueError: a defect"
 
 
 def test_a_job_that_ends_without_a_word_says_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_instead(monkeypatch, "pass")
-    job = job_of()
-    run_job(request_of(job, tmp_path))
-    assert failure_of(tmp_path, job) == "ended with status 0: it said nothing"
+    assert failed(tmp_path) == "ended with status 0: it said nothing"
 
 
 def test_bad_input_inside_a_job_is_its_reason(tmp_path: Path) -> None:
