@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +9,7 @@ from typing import Annotated
 import typer
 
 from jettison.cli.arguments import checked_output
-from jettison.instances.catalog import Instance, kind_of, save
+from jettison.cli.output import write_instance
 from jettison.instances.core.units import NANOSECOND_UNITS
 
 app = typer.Typer(help="Turn a file of another project into an instance.", no_args_is_help=True)
@@ -53,7 +52,7 @@ def import_pipedream(
 
     checked_output(output)
     read = import_pipedream_chain if kind is InstanceKind.CHAIN else import_pipedream_graph
-    _save(read(file), output)
+    write_instance(read(file), output)
 
 
 @app.command("dtr", short_help="Import a log of dynamic tensor rematerialization.")
@@ -62,7 +61,7 @@ def import_log(file: FileArgument, output: OutputOption) -> None:
     from jettison.instances.importers.dtr_graph import import_dtr_log
 
     checked_output(output)
-    _save(import_dtr_log(file), output)
+    write_instance(import_dtr_log(file), output)
 
 
 @app.command("layer-graph", short_help="Import a training graph of layers (Device Placement).")
@@ -81,7 +80,7 @@ def import_layers_and_backward(
 
     checked_output(output)
     read = import_layer_graph_chain if kind is InstanceKind.CHAIN else import_layer_graph
-    _save(read(file), output)
+    write_instance(read(file), output)
 
 
 @app.command("networkx", short_help="Import graphs of Checkmate and MOCCASIN.")
@@ -96,7 +95,7 @@ def import_networkx(
     from jettison.instances.importers.networkx import import_networkx_graph
 
     checked_output(output)
-    _save(import_networkx_graph(file, time_unit_ns=NANOSECOND_UNITS[time_unit]), output)
+    write_instance(import_networkx_graph(file, time_unit_ns=NANOSECOND_UNITS[time_unit]), output)
 
 
 @app.command("sailor", short_help="Import a layer profile of Sailor (profile.json).")
@@ -129,7 +128,7 @@ def import_layers(
         model=model,
         device=device,
     )
-    _save(chain, output)
+    write_instance(chain, output)
 
 
 @app.command("piper", short_help="Import a profile of Piper (bert32a100.json).")
@@ -144,7 +143,7 @@ def import_layers_twice(
     from jettison.instances.importers.piper import import_piper
 
     checked_output(output)
-    _save(import_piper(file, tensor_parallel=tensor_parallel), output)
+    write_instance(import_piper(file, tensor_parallel=tensor_parallel), output)
 
 
 @app.command("superscaler", short_help="Import an operator profile of SuperScaler (Aceso).")
@@ -162,7 +161,7 @@ def import_operators(
     from jettison.instances.importers.superscaler import import_superscaler
 
     checked_output(output)
-    _save(import_superscaler(file, layers=layers, device=device), output)
+    write_instance(import_superscaler(file, layers=layers, device=device), output)
 
 
 @app.command("torch-trace", short_help="Import a training step that PyTorch recorded.")
@@ -186,7 +185,7 @@ def import_recording(
 
     checked_output(output)
     read = import_torch_trace_chain if kind is InstanceKind.CHAIN else import_torch_trace_graph
-    _save(read(file, execution_trace=execution_trace, step=step), output)
+    write_instance(read(file, execution_trace=execution_trace, step=step), output)
 
 
 @app.command("iopddl", short_help="Import a file of the ASPLOS'25 / IOPDDL contest.")
@@ -195,10 +194,4 @@ def import_contest(file: FileArgument, output: OutputOption) -> None:
     from jettison.instances.importers.iopddl import import_iopddl
 
     checked_output(output)
-    _save(import_iopddl(file), output)
-
-
-def _save(instance: Instance, output: Path) -> None:
-    save(instance, output)
-    parts = f"{len(instance)} {kind_of(instance).noun}"
-    sys.stderr.write(f"wrote {output}: {instance.kind} {instance.name}, {parts}\n")
+    write_instance(import_iopddl(file), output)

@@ -6,12 +6,14 @@ import json
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
+from jettison.instances.catalog import Instance, kind_of, save
 from jettison.instances.core.units import format_ns
 from jettison.solvers.core.outcome import Progress
 
@@ -65,6 +67,19 @@ def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
 def percent(share: float | None) -> str:
     """Write a share as a percentage, or a dash."""
     return "-" if share is None else f"{100 * share:.2f} %"
+
+
+def write_instance(instance: Instance, path: Path) -> None:
+    """Write an instance, and say so on standard error.
+
+    Raises
+    ------
+    InputError
+        If it cannot be written.
+    """
+    save(instance, path)
+    parts = f"{len(instance)} {kind_of(instance).noun}"
+    sys.stderr.write(f"wrote {path}: {instance.kind} {instance.name}, {parts}\n")
 
 
 class ProgressLine:

@@ -13,7 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from jettison.cli.arguments import checked_output, read_mesh
-from jettison.instances.catalog import Instance, kind_of, save
+from jettison.cli.output import write_instance
+from jettison.instances.catalog import Instance
 from jettison.instances.core.errors import InputError, MissingExtraError
 from jettison.instances.core.link import parse_link
 from jettison.instances.core.parameter_gradients import ParameterGradients
@@ -300,10 +301,8 @@ def _going_on(
 
 
 def _finish(instance: Instance, path: Path, partial: PartialProfile[Any]) -> None:
-    save(instance, path)
+    write_instance(instance, path)
     partial.discard()
-    noun = kind_of(instance).noun
-    sys.stderr.write(f"wrote {path}: {instance.kind} {instance.name}, {len(instance)} {noun}\n")
 
 
 class _StageLine:

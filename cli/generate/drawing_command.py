@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import MISSING, fields
 from enum import StrEnum
@@ -13,7 +12,8 @@ from typing import Annotated, Any, Protocol, get_type_hints
 import typer
 
 from jettison.cli.arguments import checked_output
-from jettison.instances.catalog import Instance, kind_of, save
+from jettison.cli.output import write_instance
+from jettison.instances.catalog import Instance
 from jettison.instances.core.field_meanings import field_meanings
 from jettison.instances.core.link import Link, parse_link
 
@@ -72,12 +72,7 @@ def drawing_command(parameters: Callable[..., Drawn], text: str) -> Callable[...
             name: parse_link(value) if hints[name] is Link else value
             for name, value in values.items()
         }
-        instance = parameters(**read).draw(seed)
-        save(instance, output)
-        noun = kind_of(instance).noun
-        sys.stderr.write(
-            f"wrote {output}: {instance.kind} {instance.name}, {len(instance)} {noun}\n"
-        )
+        write_instance(parameters(**read).draw(seed), output)
 
     command.__doc__ = text
     command.__signature__ = Signature(options)  # type: ignore[attr-defined]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
 from jettison.cli.arguments import checked_output
 from jettison.cli.generate.drawing_command import OutputOption, drawing_command
-from jettison.instances.catalog import save
+from jettison.cli.output import write_instance
 from jettison.instances.generators.fused_networks.networks import FUSED_NETWORKS, fused_network
 from jettison.instances.generators.random_models import RandomModels
 
@@ -38,11 +37,7 @@ def generate_fused_network(
     measured.
     """
     checked_output(output)
-    instance = fused_network(network, batch, models)
-    save(instance, output)
-    sys.stderr.write(
-        f"wrote {output}: {instance.kind} {instance.name}, {len(instance)} operators\n"
-    )
+    write_instance(fused_network(network, batch, models), output)
 
 
 app.command("multi-model", short_help="Draw random models for multi-model.")(

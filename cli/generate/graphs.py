@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +10,7 @@ import typer
 
 from jettison.cli.arguments import checked_output, read_mesh
 from jettison.cli.generate.drawing_command import drawing_command
-from jettison.instances.catalog import save
+from jettison.cli.output import write_instance
 from jettison.instances.core.errors import InputError
 from jettison.instances.generators.layered_graph import LayeredGraphs
 from jettison.instances.generators.strategy_graphs import StrategyGraphs
@@ -46,9 +45,7 @@ def generate_training_graph(
     checked_output(output)
     if network not in NETWORKS:
         raise InputError(network, field="network", expected=f"name one of {', '.join(NETWORKS)}")
-    graph = NETWORKS[network](batch)
-    save(graph, output)
-    sys.stderr.write(f"wrote {output}: graph {graph.name}, {len(graph)} nodes\n")
+    write_instance(NETWORKS[network](batch), output)
 
 
 @app.command("sharded-graph", short_help="Write a training step on a mesh of V100 cards.")
@@ -91,8 +88,7 @@ def generate_sharded_graph(
         from jettison.solvers.remat_sharding.fastest_plan import with_fastest
 
         graph = with_fastest(graph)
-    save(graph, output)
-    sys.stderr.write(f"wrote {output}: sharded graph {graph.name}, {len(graph)} operators\n")
+    write_instance(graph, output)
 
 
 app.command("layered-graph", short_help="Draw a random layered graph for remat-graph.")(

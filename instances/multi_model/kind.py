@@ -54,6 +54,6 @@ MULTI_MODEL = InstanceKind(
     facts=_facts,
     parts=lambda instance: {"profiles": _profiles(instance)},
     part_rows=_profile_rows,
-    noun="operations",
+    noun="operators",
     text=rows_text,
 )

@@ -26,6 +26,10 @@ def _read_program(document: Any) -> ShardedGraph:
     return ProgramOnMesh.from_json(document).sharded_graph()
 
 
-SHARDED_GRAPH = InstanceKind(name=ShardedGraph.kind, read=ShardedGraph.from_json, facts=_facts)
+SHARDED_GRAPH = InstanceKind(
+    name=ShardedGraph.kind, read=ShardedGraph.from_json, facts=_facts, noun="operators"
+)
 # A sharded graph that is kept as what it is made from.
-PROGRAM_ON_MESH = InstanceKind(name=ProgramOnMesh.kind, read=_read_program, facts=_facts)
+PROGRAM_ON_MESH = InstanceKind(
+    name=ProgramOnMesh.kind, read=_read_program, facts=_facts, noun="operators"
+)

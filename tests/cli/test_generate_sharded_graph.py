@@ -20,7 +20,7 @@ def test_a_bundled_graph_is_what_the_command_writes(typed: CommandLine, tmp_path
     path = tmp_path / "graph.json"
     code, _, said = typed.run(f"{GENERATE} mlp-26 --mesh 8x1 -o {path}")
     assert code == 0
-    assert "sharded graph mlp-26-mesh8x1, 26 operators" in said
+    assert "sharded-graph mlp-26-mesh8x1, 26 operators" in said
     made, bundled = load(path), load("mlp-26")
     assert isinstance(made, ShardedGraph)
     assert isinstance(bundled, ShardedGraph)

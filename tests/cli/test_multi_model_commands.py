@@ -27,7 +27,7 @@ def test_random_models_are_those_of_the_generator(terminal: Terminal) -> None:
     words += ["--timed-percent", "50", "--shared-percent", "10", "--bandwidth", "2GB/s"]
     code, out, err = terminal.run("generate multi-model", *words, "-o", "drawn.json")
     assert (code, out) == (0, "")
-    assert "multi-model random-models-n12-t5-x3-s7, 12 operations" in err
+    assert "multi-model random-models-n12-t5-x3-s7, 12 operators" in err
     drawn = RandomModels(
         operators=12,
         tensors=5,
