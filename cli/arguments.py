@@ -43,8 +43,9 @@ BandwidthOption = Annotated[
     typer.Option(
         "--bandwidth",
         metavar="RATE",
-        help="Bandwidth of the link to the host, each way, such as 12GB/s; for multi-model it "
-        "replaces that of the instance.",
+        help="Bandwidth of the link to the host, each way, such as 12GB/s; 12GB/s:half-duplex or "
+        "12GB/s:total=14GB/s where both ways share it, or the name of a measured link "
+        "(`jettison list links`); for multi-model it replaces that of the instance.",
     ),
 ]
 TransfersOption = Annotated[

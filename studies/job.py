@@ -10,6 +10,7 @@ from typing import Any
 
 from jettison.instances.catalog import Instance
 from jettison.instances.core.content_hash import content_sha256
+from jettison.instances.core.link import link_keys
 from jettison.solvers.core.outcome import Progress, SolveOptions
 from jettison.solvers.core.pose import pose_problem
 from jettison.solvers.core.problem import Problem
@@ -30,8 +31,9 @@ class Job:
         Name and hash of the instance.
     resources
         As the study writes them, with the default of what it leaves open.
-    memory_bytes, bandwidth_bytes_per_s
-        What they come to; the link is None where there is none.
+    memory_bytes, bandwidth_bytes_per_s, total_bandwidth_bytes_per_s
+        What they come to; the link is None where there is none, and the total of both directions
+        None where they do not share one.
     time_limit_s, gap, threads, seed
         As in `SolveOptions`.
     versions
@@ -54,6 +56,7 @@ class Job:
     threads: int
     seed: int
     versions: Mapping[str, str]
+    total_bandwidth_bytes_per_s: int | None = None
     certify: bool = False
     params: Mapping[str, object] = field(default_factory=dict)
 
@@ -77,7 +80,7 @@ class Job:
             instance_sha256=instance.sha256,
             resources=kind_of(posed).in_full(cell.resources, posed),
             memory_bytes=posed.memory_bytes,
-            bandwidth_bytes_per_s=None if link is None else link.bytes_per_s,
+            **link_keys(link),
             time_limit_s=options.time_limit_s,
             gap=options.gap,
             threads=options.threads,
@@ -123,8 +126,10 @@ class Job:
         """Return the job as a JSON object."""
         document = asdict(self)
         document["versions"] = dict(self.versions)
+        # The keys of jobs without these are those from before there were any.
+        if self.total_bandwidth_bytes_per_s is None:
+            del document["total_bandwidth_bytes_per_s"]
         if not self.certify:
-            # The keys of jobs without certificates are those from before there were any.
             del document["certify"]
         if not self.params:
             del document["params"]

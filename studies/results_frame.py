@@ -33,6 +33,7 @@ _FROM_RESULT = (
 _WHOLE = (
     "memory_bytes",
     "bandwidth_bytes_per_s",
+    "total_bandwidth_bytes_per_s",
     "time_ns",
     "peak_bytes",
     "base_time_ns",
@@ -52,10 +53,11 @@ def results_frame(folder: ResultFolder) -> pd.DataFrame:
     -------
     DataFrame
         Indexed by the key of the job: ``problem``, ``instance``, ``instance_sha256``, ``memory``
-        as it was written, ``memory_bytes``, ``bandwidth_bytes_per_s``, ``method``,
-        ``time_limit_s``, ``gap_limit``, ``threads``, ``seed``, ``state``, ``failed``; what the
-        result says; ``best_bound_ns``, the best bound that any job of the same problem proved for
-        a class that holds the schedule, and ``gap_to_best``, the schedule's distance to it; and
+        as it was written, ``memory_bytes``, ``bandwidth_bytes_per_s``,
+        ``total_bandwidth_bytes_per_s``, ``method``, ``time_limit_s``, ``gap_limit``, ``threads``,
+        ``seed``, ``state``, ``failed``; what the result says; ``best_bound_ns``, the best bound
+        that any job of the same problem proved for a class that holds the schedule, and
+        ``gap_to_best``, the schedule's distance to it; and
         ``wall_s``, ``cpu_s``, ``peak_memory_bytes`` of the process. Whole numbers are ``Int64``,
         with missing values where there are none.
 
@@ -148,6 +150,7 @@ def _asked(record: Mapping[str, Any]) -> tuple[object, ...]:
         job["instance_sha256"],
         job["memory_bytes"],
         job["bandwidth_bytes_per_s"],
+        job.get("total_bandwidth_bytes_per_s"),
         given["transfers"],
         given["models"],
     )
@@ -180,6 +183,7 @@ def _row(
         "memory": given["memory"] if given["alpha"] is None else f"alpha={given['alpha']}",
         "memory_bytes": job["memory_bytes"],
         "bandwidth_bytes_per_s": job["bandwidth_bytes_per_s"],
+        "total_bandwidth_bytes_per_s": job.get("total_bandwidth_bytes_per_s"),
         "transfers": given["transfers"],
         "models": given["models"],
         "method": job["method"],

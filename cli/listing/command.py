@@ -1,4 +1,4 @@
-"""`jettison list`: tables of instances, problems, formulations and methods."""
+"""`jettison list`: tables of instances, links, problems, formulations and methods."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from jettison.cli.listing.chosen_entries import chosen_entries
 from jettison.cli.listing.method_parameters import parameters_of, print_parameters
 from jettison.cli.output import print_json, print_table
 from jettison.instances.catalog import CatalogEntry, bundled_instances
+from jettison.instances.core.link import link_keys
+from jettison.instances.core.measured_links import MEASURED_LINKS
 from jettison.solvers.core.registry import PROBLEM_KINDS, find_kind
 
-app = typer.Typer(help="List instances, problems or methods.", no_args_is_help=True)
+app = typer.Typer(help="List instances, links, problems or methods.", no_args_is_help=True)
 
 
 @app.command("instances", short_help="List the bundled instances, and where they were measured.")
@@ -65,6 +67,32 @@ def list_instances(
 
 def _described(entry: CatalogEntry) -> dict[str, object]:
     return {**asdict(entry), "input_shape": list(entry.input_shape), "origin": entry.origin}
+
+
+@app.command("links", short_help="List the measured links that --bandwidth takes by name.")
+def list_links(json: JsonOption = False) -> None:
+    """List the links to the host that others have measured, with what was measured and by whom."""
+    measured = MEASURED_LINKS.values()
+    if json:
+        print_json(
+            {
+                "links": [
+                    {
+                        "name": item.name,
+                        **link_keys(item.link),
+                        "device": item.device,
+                        "measured": item.measured,
+                        "source": item.source,
+                    }
+                    for item in measured
+                ]
+            }
+        )
+        return
+    print_table(
+        ["name", "link", "device", "measured", "source"],
+        [[item.name, str(item.link), item.device, item.measured, item.source] for item in measured],
+    )
 
 
 @app.command("problems")

@@ -62,13 +62,23 @@ class EventAmounts:
         """Return the time of one copy of a tensor in units of the model."""
         return self.in_time(self._copy_ns(self._size_bytes(tensor)))
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether both directions of the link share a total."""
+        return self._problem.link.is_shared
+
+    def shared_time(self, tensor: Part) -> float:
+        """Return the least time of one copy as a part of what both directions carry."""
+        rate = self._problem.link.total_bytes_per_s
+        return self.in_time(self._size_bytes(tensor) * 10**9 // rate)
+
     def _copy_ns(self, size_bytes: int) -> int:
         link = self._problem.link
         match self._tensors:
-            case Divisible():
-                return int(size_bytes / link.bytes_per_ns)
-            case Whole():
+            case Whole() if not link.is_shared:
                 return link.transfer_ns(size_bytes)
+            case Divisible() | Whole():
+                return int(size_bytes / link.bytes_per_ns)
 
     def _size_bytes(self, tensor: Part) -> int:
         chain = self._problem.instance

@@ -28,10 +28,11 @@ Columns
 =================================== =======================================================
 
 :math:`R, S` are binary; all but :math:`D \ge 0` are at most 1. The tensor in a name is ``a_k`` or
-``s_k``. For `Whole` tensors :math:`f` is binary too, :math:`U_{i,x} \ge G_{i,x}`, ``used_i_x``,
-binary, takes the place of :math:`G` in (memory), and :math:`V_{i,x} \le C_{i,x}`, ``whole_i_x``,
-binary, bounds :math:`I_{i,x}`: the last three rows are for `Whole` tensors only. :math:`G` itself
-is not binary, for a transfer may be on its way in any state.
+``s_k``. Rows (both) are for a link whose directions share a total, at which :math:`x` takes
+:math:`s_x` ns. For `Whole` tensors :math:`f` is binary too, :math:`U_{i,x} \ge G_{i,x}`,
+``used_i_x``, binary, takes the place of :math:`G` in (memory), and :math:`V_{i,x} \le C_{i,x}`,
+``whole_i_x``, binary, bounds :math:`I_{i,x}`: the last three rows are for `Whole` tensors only.
+:math:`G` itself is not binary, for a transfer may be on its way in any state.
 
 Model
 -----
@@ -45,6 +46,7 @@ Model
     \text{(return)} \quad & I_{i,x} \le C_{i,x} \\
     \text{(up)} \quad & \sum_x t_x O_{i,x} \le D_i \\
     \text{(down)} \quad & \sum_x t_x (I_{i,x} + J_{i,x}) \le D_i \\
+    \text{(both)} \quad & \sum_x s_x (O_{i,x} + I_{i,x} + J_{i,x}) \le D_i \\
     \text{(needs)} \quad & R_{i,k} \le R_{i,k-1} + \sum_{x \in \{a^{k-1}, \bar a^{k-1}\}}
         (G_{i,x} + I_{i,x}) \\
     \text{(reads)} \quad & \sum_{x \in \{a^{k-1}, \bar a^{k-1}\}} G_{i,x} \ge 1,\;
@@ -80,14 +82,16 @@ one such sentence. For (within): while :math:`F^k` runs in the gap, all that is 
 end and neither comes back nor is computed in the gap is there. For (distinct): each byte of
 :math:`\bar a^k` that :math:`B^k` reads exists in state :math:`i`, or a later :math:`F_{all}^k`
 makes it. What an operation puts out leaves after it has ended, so (up) counts it in a later
-interval. Copy times are rounded down to nanoseconds for `Divisible` tensors, up for `Whole` ones.
+interval. Copy times are rounded down to nanoseconds for `Divisible` tensors, up for `Whole` ones,
+whose copies take whole nanoseconds. On a shared link the part that is copied is that of the bytes,
+and the rate varies, so that both :math:`t_x` and :math:`s_x` are rounded down.
 A tensor as a whole that has arrived in part occupies all of its memory, and comes back only if all
 of it is on the host.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from jettison.formulations.milp.array_model import ArrayModel
@@ -154,7 +158,7 @@ class _Rows:
     def add(self) -> None:
         for add_rows in (
             *(self.gap, self.kind, self.device, self.host, self.source, self.return_),
-            *(self.up, self.down, self.needs, self.reads, self.memory),
+            *(self.up, self.down, self.both, self.needs, self.reads, self.memory),
             *(self.trip, self.stay, self.within),
             *(self.distinct, self.origin, self.input),
             *(self.occupied, self.complete, self.arrived),
@@ -211,19 +215,29 @@ class _Rows:
             self.at_most(f"return_{i}_{x}", [back], [self.columns.host[i, x]])
 
     def up(self) -> None:
-        self._link("up", self.columns.sent)
+        self._link("up", self.amounts.copy_time, self.columns.sent)
 
     def down(self) -> None:
-        self._link("down", self.columns.back, self.columns.trip)
+        self._link("down", self.amounts.copy_time, self.columns.back, self.columns.trip)
 
-    def _link(self, name: str, *kinds: dict[tuple[int, Part], int]) -> None:
-        """Add the rows on the bytes that one direction of the link carries in each interval."""
+    def both(self) -> None:
+        if self.amounts.is_shared:
+            columns = self.columns
+            self._link("both", self.amounts.shared_time, columns.sent, columns.back, columns.trip)
+
+    def _link(
+        self,
+        name: str,
+        time_of: Callable[[Part], float],
+        *kinds: dict[tuple[int, Part], int],
+    ) -> None:
+        """Add the rows on the bytes that the link carries in each interval."""
         for i in range(4 * self.when.stages):
             copies = [
                 (moved[i, x], x) for moved in kinds for x in self.when.held(i) if (i, x) in moved
             ]
             columns = [column for column, _ in copies]
-            times = [self.amounts.copy_time(x) for _, x in copies]
+            times = [time_of(x) for _, x in copies]
             if i in self.when.gaps:
                 row = [*columns, self.columns.gap[i]]
                 self.model.add_row(f"{name}_{i}", row, [*times, -1], upper=0)

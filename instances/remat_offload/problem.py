@@ -17,7 +17,8 @@ class RematOffloadChain:
     """Run one training step of `instance` within `memory`, by recomputing and by offloading.
 
     Activations may be copied to the host, whose memory is unlimited, and brought back. Each
-    direction of the link carries one transfer at a time.
+    direction of the link carries one transfer at a time; on a link that both directions share, two
+    transfers at once have half of its total each.
 
     Attributes
     ----------
@@ -27,7 +28,8 @@ class RematOffloadChain:
         As in `RematChain`: bytes, a share of the no-saving peak (``"60%"``), or POFO's ratio
         (``"alpha=0.2"``).
     bandwidth
-        Of each direction: bytes per second, or a text such as ``"12GB/s"``.
+        The link, as `parse_link` reads it: bytes per second of each direction, a text such as
+        ``"12GB/s"`` or ``"12GB/s:half-duplex"``, or the name of a measured link.
     transfers
         ``"at-once"``, which is what a device does, or ``"fluid"``, POFO's model.
 

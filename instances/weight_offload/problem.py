@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from jettison.instances.core.errors import InputError
-from jettison.instances.core.link import Link, parse_link
+from jettison.instances.core.link import Link, parse_link, require_full_duplex
 from jettison.instances.core.memory import Alpha, Memory, bytes_of, parse_memory
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.weight_offload.cycle import WeightCycle
@@ -60,7 +60,9 @@ class WeightOffload:
                 field="memory",
                 expected="write an amount (12GiB) or a share of the peak with all weights (60%)",
             )
-        object.__setattr__(self, "bandwidth", parse_link(self.bandwidth))
+        link = parse_link(self.bandwidth)
+        require_full_duplex(link, self.problem)
+        object.__setattr__(self, "bandwidth", link)
 
     @cached_property
     def cycle(self) -> WeightCycle:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,7 +12,8 @@ from jettison.schedules.core.findings import Findings
 from jettison.schedules.core.replay import Replay, Rule, Step, Transfer
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_chain.contents import ChainContents, Tensor
-from jettison.schedules.remat_chain.schedule import ChainOperation, ChainOperationKind
+from jettison.schedules.remat_chain.schedule import ChainOperation
+from jettison.schedules.remat_offload.pofo_rules import PofoRules
 from jettison.schedules.remat_offload.transfer_operation import TransferOperation
 
 
@@ -67,7 +67,7 @@ class AtOnceReplay:
         self._steps: list[Step] = []
         self._transfers: list[Transfer] = []
         self._seen: set[str | None] = set()
-        self._pofo = _PofoRules(len(chain))
+        self._pofo = PofoRules(len(chain))
         if memory_bytes is not None and chain.input_bytes > memory_bytes:
             self._findings.broken_at_start("the input", chain.input_bytes - memory_bytes)
 
@@ -227,51 +227,3 @@ class AtOnceReplay:
     def _stored_at(self, when_ns: int) -> int:
         returned = sum(size for returned_ns, size in self._returns if returned_ns <= when_ns)
         return self._stored_bytes - returned
-
-
-class _PofoRules:
-    """Watches whether transfers keep to POFO's assumption 1: offload before the loss, once each.
-
-    What is copied before the loss has to leave before it as well: else what runs again after the
-    loss could read it first, and the program of POFO has no such value.
-
-    Prefetches wait for all offloads, also while the loss waits between its forward and its
-    backward: the program of POFO adds the times of the two, and a schedule in which both directions
-    of the link work then can be faster.
-    """
-
-    def __init__(self, loss: int) -> None:
-        self._loss = loss
-        self._moved: list[TransferOperation] = []
-        self._last_offload_ns = 0
-        self._first_prefetch_ns = math.inf
-        self._forward_end_ns = 0
-        self._backward_start_ns = math.inf
-        self._drops_in_time = True
-
-    @property
-    def kept(self) -> bool:
-        return (
-            self._drops_in_time
-            and len(self._moved) == len(set(self._moved))
-            and self._last_offload_ns <= min(self._backward_start_ns, self._first_prefetch_ns)
-            and self._forward_end_ns <= self._first_prefetch_ns
-        )
-
-    def compute(self, operation: ChainOperation, start_ns: int, end_ns: int) -> None:
-        if operation.stage == self._loss:
-            if operation.kind is ChainOperationKind.BACKWARD:
-                self._backward_start_ns = start_ns
-            else:
-                self._forward_end_ns = end_ns
-
-    def drop(self) -> None:
-        if self._backward_start_ns < math.inf:
-            self._drops_in_time = False
-
-    def transfer(self, operation: TransferOperation, start_ns: int, end_ns: int) -> None:
-        self._moved.append(operation)
-        if operation.kind.is_offload:
-            self._last_offload_ns = end_ns
-        else:
-            self._first_prefetch_ns = min(self._first_prefetch_ns, start_ns)

@@ -17,6 +17,7 @@ from jettison.schedules.remat_chain.schedule import (
 )
 from jettison.schedules.remat_offload.at_once_replay import AtOnceReplay
 from jettison.schedules.remat_offload.fluid_replay import FluidReplay, has_two_phases
+from jettison.schedules.remat_offload.shared_replay import SharedLinkReplay
 from jettison.schedules.remat_offload.transfer_operation import (
     TransferOperation,
     drops_without_copy,
@@ -87,6 +88,8 @@ class OffloadSchedule:
         """
         if transfers is Transfers.FLUID and has_two_phases(self.operations):
             return FluidReplay(chain, link, memory_bytes).run(self.operations)
+        if link.is_shared:
+            return SharedLinkReplay(chain, link, memory_bytes).run(self.operations)
         return AtOnceReplay(chain, link, memory_bytes).run(self.operations)
 
 

@@ -73,6 +73,7 @@ def certified_bound(problem: Problem, certificate: Certificate) -> Bound | None:
     resources = {
         "memory_bytes": problem.memory_bytes,
         "bytes_per_s": None if link is None else link.bytes_per_s,
+        "total_bytes_per_s": None if link is None else link.shared_bytes_per_s,
     }
     same_resources = all(resources.get(name) == given for name, given in claim.resources.items())
     if not same_resources or (claim.problem, claim.instance_sha256) != (

@@ -8,6 +8,7 @@ from functools import cached_property
 from importlib import metadata
 
 from jettison.instances.core.errors import InputError, JettisonError
+from jettison.instances.core.link import link_keys
 from jettison.schedules.core.any_schedule import Schedule
 from jettison.schedules.core.replay import Replay
 from jettison.schedules.core.schedule_class import ScheduleClass
@@ -232,7 +233,7 @@ class Result:
             "instance": self.problem.instance.name,
             "instance_sha256": self.problem.instance.sha256,
             "memory_bytes": self.problem.memory_bytes,
-            "bandwidth_bytes_per_s": None if link is None else link.bytes_per_s,
+            **link_keys(link),
             "transfers": kind.transfers(self.problem),
             "method": self.method,
             "time_ns": self.time_ns,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from jettison.instances.core.link import link_keys
 from jettison.schedules.core.replay import Replay
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound, Evidence, best_bound, largest_bound
@@ -140,7 +141,7 @@ class Verdict:
             "instance": self.problem.instance.name,
             "instance_sha256": self.problem.instance.sha256,
             "memory_bytes": self.problem.memory_bytes,
-            "bandwidth_bytes_per_s": None if link is None else link.bytes_per_s,
+            **link_keys(link),
             "transfers": kind.transfers(self.problem),
             "method": None if self.bound is None else self.bound.method,
             "time_ns": None if self.replay is None else self.replay.time_ns,

@@ -51,7 +51,8 @@ class Panel:
         """The resources beside memory, in words; empty where there are none."""
         job = self.runs[0].job
         parts = [
-            job.bandwidth_bytes_per_s and f"link of {words.link(job.bandwidth_bytes_per_s)}",
+            job.bandwidth_bytes_per_s
+            and "link of " + words.link(job.bandwidth_bytes_per_s, job.total_bandwidth_bytes_per_s),
             job.resources.transfers and f"transfers {job.resources.transfers}",
             job.resources.models and f"{job.resources.models} models",
         ]
@@ -103,6 +104,7 @@ def panels_of(runs: Iterable[Run]) -> list[Panel]:
             job.instance,
             job.instance_sha256,
             job.bandwidth_bytes_per_s,
+            job.total_bandwidth_bytes_per_s,
             job.resources.transfers,
             job.resources.models,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jettison.instances.core.link import Link
+from jettison.instances.core.link import Link, SharedTotal
 from jettison.instances.core.units import format_bytes, format_ns
 
 _THIN = "\N{NARROW NO-BREAK SPACE}"
@@ -46,9 +46,11 @@ def seconds(amount_s: float) -> str:
     return f"{amount_s:.3g} s" if amount_s < 1000 else f"{grouped(round(amount_s))} s"
 
 
-def link(bytes_per_s: int) -> str:
-    """Write a bandwidth."""
-    return str(Link(bytes_per_s))
+def link(bytes_per_s: int, shared_bytes_per_s: int | None) -> str:
+    """Write a bandwidth, with the total that both directions share if there is one."""
+    if shared_bytes_per_s is None:
+        return str(Link(bytes_per_s))
+    return str(Link(bytes_per_s, SharedTotal(shared_bytes_per_s)))
 
 
 def plural(count: int, noun: str) -> str:
