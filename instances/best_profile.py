@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from jettison.instances.bundled_entries import Origin
 from jettison.instances.catalog import CatalogEntry, bundled_instances
 from jettison.instances.core.errors import InputError
 
@@ -24,7 +25,8 @@ def best_profiles(kind: str = "chain") -> tuple[CatalogEntry, ...]:
 def best_profile(*models: str, kind: str = "chain", batch: int | None = None) -> CatalogEntry:
     """Return the best instance of a model: measured on a GPU, with a GPU's rates, or on a CPU.
 
-    Of several on the same kind of device it is the one with the largest samples, then batch.
+    Of several on the same kind of device it is the one with the largest samples, then batch. What
+    others published is none of them.
 
     Parameters
     ----------
@@ -43,7 +45,8 @@ def best_profile(*models: str, kind: str = "chain", batch: int | None = None) ->
     found = [
         entry
         for entry in bundled_instances()
-        if entry.model in models and entry.kind == kind and (batch is None or entry.batch == batch)
+        if entry.model in models and entry.kind == kind and entry.origin is not Origin.IMPORTED
+        if batch is None or entry.batch == batch
     ]
     if not found:
         raise InputError(

@@ -30,13 +30,18 @@
 # Where several plans are fastest, the peak is that of one of them, and it is fixed below.
 #
 # Every plan below has been replayed in exact integers, and its time is the replay's.
+#
+# What the methods find takes a minute, and was **recorded** in `notebooks/_rows`, with the CPU seconds
+# that each took. Each run of this notebook computes some of it again, which has to come out the same,
+# and any row that is not there; the last cell says how many. To have all of them computed, remove
+# the files `kiwi_*.jsonl` there, and run it again (`make notebooks`).
 
 # %%
 # %matplotlib inline
-import time
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -57,10 +62,12 @@ from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.result import Result
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.remat_sharding.fastest_plan import with_fastest
+from jettison.studies.kept_rows import KeptRows
 
 # What the last cell compares does not depend on how fast this machine is.
 TO_THE_END = SolveOptions(time_limit_s=None, gap=0.0)
 FULL_LIMIT_S = 3.0
+KEPT = KeptRows.found("notebooks/_rows")
 # Several plans may be fastest, with different peaks, and which one is found may differ from one
 # version of the solver to the next. So what percents refer to is written down.
 PEAK_BYTES = {
@@ -122,6 +129,71 @@ def solved(
             jt.RematSharding(only_fastest(graph), memory_bytes), "kiwi-reduced", options
         )
     return solve_with(jt.RematSharding(graph, memory_bytes), method, options)
+
+
+GRAPHS: dict[str, ShardedGraph] = {}
+
+
+@KEPT.rows("kiwi_plans", again_s=2.0, about=["time_ns", "lower_bound_ns"])
+def plan_row(
+    name: str, memory_bytes: int, method: str, time_limit_s: float | None, gap: float
+) -> dict[str, int | None]:
+    """Return the time of what a method finds, and its lower bound."""
+    options = SolveOptions(time_limit_s=time_limit_s, gap=gap)
+    result = solved(GRAPHS[name], memory_bytes, method, options)
+    return {"time_ns": result.time_ns, "lower_bound_ns": result.lower_bound_ns}
+
+
+def asked(
+    graph: ShardedGraph, memory_bytes: int, method: str, options: SolveOptions
+) -> tuple[str, int, str, float | None, float]:
+    """Return the case of a method that is given a graph, a memory and limits."""
+    GRAPHS[graph.name] = graph
+    return graph.name, memory_bytes, method, options.time_limit_s, options.gap
+
+
+def found_by(
+    method: str, graph: ShardedGraph, memory_bytes: int, options: SolveOptions = TO_THE_END
+) -> Any:
+    """Return the recorded time and lower bound."""
+    return plan_row(*asked(graph, memory_bytes, method, options))
+
+
+def cpu_s(
+    method: str, graph: ShardedGraph, memory_bytes: int, options: SolveOptions = TO_THE_END
+) -> float:
+    """Return the CPU seconds that were recorded."""
+    return plan_row.cpu_s(*asked(graph, memory_bytes, method, options))
+
+
+# Several plans may be fastest, so none of this is computed again to be compared.
+@KEPT.rows("kiwi_operators", again_s=0)
+def operators_row(name: str, memory_bytes: int, method: str) -> dict[str, int | str]:
+    """Return what the operators of a plan do, and for how long; nothing if there is no plan."""
+    graph = GRAPHS[name]
+    result = solved(graph, memory_bytes, method, TO_THE_END)
+    if not isinstance(plan := result.schedule, ShardedSchedule):
+        return {}
+    operators = planned_operators(graph, plan)
+    again = [item.computations > 1 for item in operators]
+    changed = [mine != other for mine, other in zip(plan.strategies, graph.fastest, strict=True)]
+    return {
+        "class": str(result.replay.schedule_class),
+        "again": sum(again),
+        "changed": sum(changed),
+        "both": sum(map(all, zip(changed, again, strict=True))),
+        "again_ns": sum(
+            item.time_ns * (item.computations - 1) // item.computations for item in operators
+        ),
+        "communication_ns": sum(item.communication_ns + item.resharding_ns for item in operators),
+        "time_ns": sum(item.time_ns for item in operators),
+    }
+
+
+def operators_of(method: str, graph: ShardedGraph, memory_bytes: int) -> Any:
+    """Return the recorded row of the operators of a plan."""
+    GRAPHS[graph.name] = graph
+    return operators_row(graph.name, memory_bytes, method)
 
 
 def relative(graph: ShardedGraph, time_ns: int | None) -> float | None:
@@ -193,24 +265,24 @@ rows = []
 for name, graph in PERCEPTRONS.items():
     for percent in PERCEPTRON_PERCENTS[name]:
         memory = share(graph, percent)
-        started = time.perf_counter()
-        reduced = solved(graph, memory, "kiwi-reduced")
-        between = time.perf_counter()
-        full = solved(graph, memory, "exact", SolveOptions(time_limit_s=FULL_LIMIT_S, gap=0.0))
-        ended = time.perf_counter()
-        times_ns = [found.time_ns for found in (full, reduced) if found.time_ns is not None]
+        in_limit = SolveOptions(time_limit_s=FULL_LIMIT_S, gap=0.0)
+        reduced = found_by("kiwi-reduced", graph, memory)
+        full = found_by("exact", graph, memory, in_limit)
+        found_ns = [found["time_ns"] for found in (full, reduced) if found["time_ns"] is not None]
         paper = PAPER_TABLE1.get(percent)
         rows.append(
             {
                 "instance": name,
                 "memory": percent,
-                "alpa": relative(graph, solved(graph, memory, "alpa").time_ns),
-                "recompute only": relative(graph, solved(graph, memory, "recompute only").time_ns),
-                "reduced": relative(graph, reduced.time_ns),
-                "full best": relative(graph, min(times_ns, default=None)),
-                "full bound": relative(graph, full.lower_bound_ns),
-                "reduced s": round(between - started, 2),
-                "full s": round(ended - between, 2),
+                "alpa": relative(graph, found_by("alpa", graph, memory)["time_ns"]),
+                "recompute only": relative(
+                    graph, found_by("recompute only", graph, memory)["time_ns"]
+                ),
+                "reduced": relative(graph, reduced["time_ns"]),
+                "full best": relative(graph, min(found_ns, default=None)),
+                "full bound": relative(graph, full["lower_bound_ns"]),
+                "reduced s": cpu_s("kiwi-reduced", graph, memory),
+                "full s": cpu_s("exact", graph, memory, in_limit),
                 "paper reduced": paper[2] if paper else None,
                 "paper full": paper[0] if paper else None,
                 "paper reduced s": paper[3] if paper else None,
@@ -312,7 +384,8 @@ METHODS = {
 def latencies(graph: ShardedGraph, memory_bytes: int) -> dict[str, float | None]:
     """Return the latency that each method reaches."""
     return {
-        method: relative(graph, solved(graph, memory_bytes, method).time_ns) for method in METHODS
+        method: relative(graph, found_by(method, graph, memory_bytes)["time_ns"])
+        for method in METHODS
     }
 
 
@@ -558,34 +631,22 @@ pd.DataFrame(
 
 
 # %%
-def spending(graph: ShardedGraph, plan: ShardedSchedule) -> dict[str, float]:
-    """Return the milliseconds of second and further computations, and of all communication."""
-    operators = planned_operators(graph, plan)
-    again_ns = sum(
-        item.time_ns * (item.computations - 1) // item.computations for item in operators
-    )
-    moved_ns = sum(item.communication_ns + item.resharding_ns for item in operators)
-    return {
-        "operators again": sum(item.computations > 1 for item in operators),
-        "again_ms": round(again_ns / 1e6, 2),
-        "communication_ms": round(moved_ns / 1e6, 1),
-        "step_ms": round(sum(item.time_ns for item in operators) / 1e6, 1),
-    }
-
-
 pd.DataFrame(
     [
         {
             "slowdown": slowdown,
             "memory": percent,
             "method": METHODS[method][0],
-            **spending(graph, chosen_plan(found)),
+            "operators again": found["again"],
+            "again_ms": round(found["again_ns"] / 1e6, 2),
+            "communication_ms": round(found["communication_ns"] / 1e6, 1),
+            "step_ms": round(found["time_ns"] / 1e6, 1),
         }
         for slowdown, graph in LINKS.items()
         for percent, memory in FIGURE6_BYTES.items()
         for method in ("alpa", "kiwi-reduced")
-        for found in [solved(graph, memory, method)]
-        if found.schedule is not None
+        for found in [operators_of(method, graph, memory)]
+        if found
     ]
 )
 
@@ -637,12 +698,12 @@ for _, row in everywhere.iterrows():
     else:
         graph = FIGURE5[row["where"]][0]
         memory = share(graph, row["memory"])
-    best = solved(graph, memory, "kiwi-reduced")
-    if best.time_ns is not None:
-        gaps.append((best.time_ns - best.lower_bound_ns) / best.time_ns)
-    by_rule = solved(graph, memory, "alpa-checkpoint-dots")
-    if by_rule.time_ns is not None and by_rule.time_ns < best.time_ns:
-        classes.add(str(by_rule.replay.schedule_class))
+    best = found_by("kiwi-reduced", graph, memory)
+    if best["time_ns"] is not None:
+        gaps.append((best["time_ns"] - best["lower_bound_ns"]) / best["time_ns"])
+    rule_ns = found_by("alpa-checkpoint-dots", graph, memory)["time_ns"]
+    if rule_ns is not None and rule_ns < best["time_ns"]:
+        classes.add(operators_of("alpa-checkpoint-dots", graph, memory)["class"])
 assert max(gaps) < 1e-6
 print(f"all {len(gaps)} plans of KIWI are proved, to {max(gaps):.0e}")
 print(f"plans of checkpoint-dots that are faster than KIWI's: {', '.join(sorted(classes))}")
@@ -741,23 +802,18 @@ PRESSED = {
 rows = []
 for name, (graph, percents) in PRESSED.items():
     for percent in percents:
-        found = solved(graph, share(graph, percent), "kiwi-reduced")
-        if found.schedule is None:
+        found = operators_of("kiwi-reduced", graph, share(graph, percent))
+        if not found:
             continue
-        plan = chosen_plan(found)
-        again = [item.computations > 1 for item in planned_operators(graph, plan)]
-        changed = [
-            mine != other for mine, other in zip(plan.strategies, graph.fastest, strict=True)
-        ]
         rows.append(
             {
                 "instance": name,
                 "memory": percent,
                 "operators": len(graph),
-                "other strategy": sum(changed),
-                "computed again": sum(again),
-                "both": sum(map(all, zip(changed, again, strict=True))),
-                "latency": relative(graph, found.time_ns),
+                "other strategy": found["changed"],
+                "computed again": found["again"],
+                "both": found["both"],
+                "latency": relative(graph, found["time_ns"]),
             }
         )
 changes = pd.DataFrame(rows)
@@ -783,10 +839,9 @@ for layers in (1, 2, 4):
     for percent in (90, 100):
         row = {"layers": layers, "operators": len(graph), "memory": percent}
         for method in ("alpa", "kiwi-reduced"):
-            started = time.perf_counter()
-            found = solved(graph, share(graph, percent), method, SHOWN_GAP)
-            row[f"{method} s"] = round(time.perf_counter() - started, 2)
-            row[method] = relative(graph, found.time_ns)
+            point = method, graph, share(graph, percent), SHOWN_GAP
+            row[f"{method} s"] = cpu_s(*point)
+            row[method] = relative(graph, found_by(*point)["time_ns"])
         rows.append(row)
 figure7 = pd.DataFrame(rows)
 figure7
@@ -811,7 +866,7 @@ def draw_times() -> Figure:
     axes.set_ylim(bottom=0)
     axes.set_xticks([1, 2, 4])
     axes.set_xlabel("layers of the encoder")
-    axes.set_ylabel("seconds, one thread")
+    axes.set_ylabel("CPU seconds, one thread")
     axes.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
     return figure
@@ -1045,3 +1100,9 @@ CLAIMS = {
     and bool(pd.isna(seven["latency", "kiwi-reduced"][20])),
 }
 print(f"{sum(CLAIMS.values())} of {len(CLAIMS)} sentences hold")
+
+# %% [markdown]
+# What was recorded, and what of it was computed again just now:
+
+# %%
+print(KEPT)

@@ -24,11 +24,17 @@
 # **No device was measured.** Operators and feature maps follow from shapes, times from the assumed
 # rates of an A100 (`instances/generators/fused_networks/device.py`). The paper's figures are
 # pictures without numbers, and what can be set beside ours are the numbers in its text.
+#
+# What the methods find, the bounds and the optima of small models take minutes, and were
+# **recorded** in `notebooks/_rows`. Each run of this notebook computes some of them again, which have
+# to come out the same, and any that is not there; the last cell says how many. To have all of them
+# computed, remove the files `mu_two_*.jsonl` there, and run it again (`make notebooks`).
 
 # %%
 # %matplotlib inline
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -63,6 +69,7 @@ from jettison.solvers.multi_model.least_division import best_division, units_tha
 from jettison.solvers.multi_model.mu_two.method import scheduled_divisions
 from jettison.solvers.multi_model.mu_two.policy import unit_decisions
 from jettison.solvers.multi_model.mu_two.unit import scheduled_unit
+from jettison.studies.kept_rows import KeptRows
 
 GIB, MS = 2**30, 10**6
 HOUR_NS = 3600 * 10**9
@@ -71,6 +78,7 @@ COUNTS = tuple(range(1, 9))
 SOME_COUNTS = (1, 2, 4, 8)
 # No number below depends on how fast this machine is.
 OPTIONS = SolveOptions(time_limit_s=None, gap=0.0)
+KEPT = KeptRows.found("notebooks/_rows")
 # The networks of the paper with its batches: measured on a GPU, or with the assumed rates of one.
 ZOO = {"bert": "bert-base", "gpt2": "gpt2-small", "vit": "vit-b16", "mobilenet": "mobilenet-v3"}
 BUNDLED = {
@@ -90,59 +98,99 @@ def models_of(network: str, part: int = 1) -> jt.MultiModel:
 
 
 def problem_of(
-    network: str, part: int = 1, count: int = 8, memory_bytes: int | None = None
+    network: str, part: int = 1, count: int = 8, memory_gib: float = 40
 ) -> jt.MultiModelTraining:
-    """Return so many models, in the same part of 40 GiB where no memory is named."""
-    memory = DEVICE_BYTES // part if memory_bytes is None else memory_bytes
-    return jt.MultiModelTraining(models_of(network, part), memory=memory, models=count)
+    """Return so many models, and the same part of a memory as of their batch."""
+    memory_bytes = int(memory_gib * GIB) // part
+    return jt.MultiModelTraining(models_of(network, part), memory=memory_bytes, models=count)
 
 
-@cache
-def solved(
-    network: str, method: str, part: int = 1, count: int = 8, memory_bytes: int | None = None
-) -> Result:
+def solved(network: str, method: str, part: int, count: int, memory_gib: float) -> Result:
     """Return what a method finds; a schedule in it has been replayed."""
-    return solve_with(problem_of(network, part, count, memory_bytes), method, OPTIONS)
+    return solve_with(problem_of(network, part, count, memory_gib), method, OPTIONS)
 
 
-def replayed(network: str, method: str, count: int = 8) -> TrainingReplay | None:
-    """Return the replay of what a method finds with the paper's batch."""
-    replay = solved(network, method, count=count).replay
-    assert replay is None or isinstance(replay, TrainingReplay)
-    return replay
+def covered_ns(replay: TrainingReplay) -> tuple[int, int]:
+    """Return the time with at least one copy under way, and that part beside computations."""
+    events: list[tuple[int, int, int]] = []
+    for step in replay.steps:
+        events += [(step.start_ns, 1, 0), (step.end_ns, -1, 0)]
+    for item in replay.transfers:
+        events += [(item.start_ns, 0, 1), (item.end_ns, 0, -1)]
+    computing = copying = 0
+    moved_ns = beside_ns = before_ns = 0
+    for when_ns, computed, copied in sorted(events):
+        if copying:
+            moved_ns += when_ns - before_ns
+            beside_ns += when_ns - before_ns if computing else 0
+        before_ns = when_ns
+        computing += computed
+        copying += copied
+    return moved_ns, beside_ns
 
 
-@cache
-def unit_times_ns(network: str, part: int = 1) -> dict[tuple[int, ...], int]:
-    """Return the times by µ-TWO's policy of sub-arrays alone and of pairs of closest sizes."""
+@KEPT.rows("mu_two_replays", again_s=1.5)
+def replayed(
+    network: str, method: str, part: int = 1, count: int = 8, memory_gib: float = 40
+) -> dict[str, int | None]:
+    """Return what the replay says of the schedule that a method finds; nothing if it finds none."""
+    replay = solved(network, method, part, count, memory_gib).replay
+    if replay is None:
+        return {"time_ns": None}
+    assert isinstance(replay, TrainingReplay)
+    moved_ns, beside_ns = covered_ns(replay)
+    return {
+        "time_ns": replay.time_ns,
+        "recompute_ns": replay.recompute_ns,
+        "stall_ns": replay.stall_ns,
+        "peak_bytes": replay.peak_bytes,
+        "moved_ns": moved_ns,
+        "beside_ns": beside_ns,
+        "recomputed": sum(step.operation[0] == "R" for step in replay.steps),
+        "copied_bytes": sum(item.size_bytes for item in replay.transfers if item.to_host),
+    }
+
+
+def time_ns(
+    network: str, method: str, part: int = 1, count: int = 8, memory_gib: float = 40
+) -> Any:
+    """Return the time of the schedule that a method finds, if it finds one."""
+    return replayed(network, method, part, count, memory_gib)["time_ns"]
+
+
+@KEPT.rows("mu_two_divisions", again_s=1.0)
+def divided(network: str, part: int = 1) -> dict[str, int | str | None]:
+    """Return the least times of any division by µ-TWO's policy, and the units of that of eight.
+
+    Units are sub-arrays alone, and pairs of closest sizes.
+    """
     problem = problem_of(network, part)
     units = [sizes for sizes in units_that_fit(problem) if sizes[-1] - sizes[0] <= 1]
     found = {sizes: scheduled_unit(problem, sizes) for sizes in units}
-    return {sizes: unit.executed.time_ns for sizes, unit in found.items() if unit is not None}
+    times_ns = {sizes: unit.executed.time_ns for sizes, unit in found.items() if unit is not None}
+    best = {count: best_division(count, times_ns) for count in COUNTS}
+    assert best[8] is not None
+    return {
+        **{str(count): None if item is None else item.value for count, item in best.items()},
+        "its units": " ".join("+".join(map(str, sizes)) for sizes in best[8].units),
+    }
 
 
-@cache
-def bounds_ns(
-    network: str,
-    part: int = 1,
-    memory_bytes: int | None = None,
-    counts: tuple[int, ...] = COUNTS,
-) -> dict[int, int]:
+@KEPT.rows("mu_two_bounds", again_s=1.0, about=list(map(str, COUNTS)))
+def bounds_ns(network: str, part: int = 1, memory_gib: float = 40) -> dict[str, int]:
     """Return what no schedule can beat, for each number of models.
 
     The bound of a unit does not depend on how many models there are beside it, so that each is
     computed once.
     """
-    units = DivisionBound(
-        problem_of(network, part, counts[-1], memory_bytes), OPTIONS, Clock(None)
-    ).units
+    units = DivisionBound(problem_of(network, part, 8, memory_gib), OPTIONS, Clock(None)).units
     found = {}
-    for count in reversed(counts):
-        problem = problem_of(network, part, count, memory_bytes)
+    for count in reversed(COUNTS):
+        problem = problem_of(network, part, count, memory_gib)
         bound = DivisionBound(problem, OPTIONS, Clock(None))
         bound.units = {sizes: units[sizes] for sizes in bound.units}
         bound.run()
-        found[count] = bound.solver_ns
+        found[str(count)] = bound.solver_ns
     return found
 
 
@@ -210,17 +258,25 @@ networks
 
 
 # %%
+@KEPT.rows("mu_two_partitions", again_s=0.5)
+def partition_times_ns(network: str) -> dict[str, int]:
+    """Return the time of each division into pairs."""
+    found = {}
+    for division in scheduled_divisions(problem_of(network)):
+        sizes = sorted((size for unit in division.units for size in unit), reverse=True)
+        found[" ".join(map(str, sizes))] = division.time_ns
+    return found
+
+
 def partition_row(network: str) -> dict[str, object]:
     """Return the time of each division into pairs, and of the best of all."""
-    row: dict[str, object] = {"network": network}
-    for found in scheduled_divisions(problem_of(network)):
-        sizes = sorted((size for unit in found.units for size in unit), reverse=True)
-        row[" ".join(map(str, sizes))] = ms(found.time_ns)
-    best = best_division(8, unit_times_ns(network))
-    assert best is not None
-    row["any"] = ms(best.value)
-    row["its units"] = " ".join("+".join(map(str, sizes)) for sizes in best.units)
-    return row
+    best = divided(network)
+    return {
+        "network": network,
+        **{sizes: ms(found_ns) for sizes, found_ns in partition_times_ns(network).items()},
+        "any": ms(best["8"]),
+        "its units": best["its units"],
+    }
 
 
 partitions = pd.DataFrame([partition_row(network) for network in FUSED_NETWORKS])
@@ -247,9 +303,9 @@ METHODS = {
 }
 
 
-def figure8_row(network: str, part: int, count: int, counts: tuple[int, ...]) -> dict[str, object]:
+def figure8_row(network: str, part: int, count: int) -> dict[str, object]:
     """Return speed-ups over HFTA."""
-    hfta_ns = solved(network, "hfta", part, count).time_ns
+    hfta_ns = time_ns(network, "hfta", part, count)
     row: dict[str, object] = {
         "network": network,
         "batch": FUSED_NETWORKS[network].batch // part,
@@ -258,22 +314,17 @@ def figure8_row(network: str, part: int, count: int, counts: tuple[int, ...]) ->
     }
     for method in METHODS:
         if method == "any division":
-            best = best_division(count, unit_times_ns(network, part))
-            time_ns = None if best is None else best.value
+            found_ns = divided(network, part)[str(count)]
         else:
-            time_ns = solved(network, method, part, count).time_ns
-        row[method] = speed_up(hfta_ns, time_ns)
-    return row | {"possible": speed_up(hfta_ns, bounds_ns(network, part, None, counts)[count])}
+            found_ns = time_ns(network, method, part, count)
+        row[method] = speed_up(hfta_ns, found_ns)
+    return row | {"possible": speed_up(hfta_ns, bounds_ns(network, part)[str(count)])}
 
 
 def figure8_of(part: int, counts: tuple[int, ...]) -> pd.DataFrame:
     """Return the speed-ups of all networks."""
     return pd.DataFrame(
-        [
-            figure8_row(network, part, count, counts)
-            for network in FUSED_NETWORKS
-            for count in counts
-        ]
+        [figure8_row(network, part, count) for network in FUSED_NETWORKS for count in counts]
     )
 
 
@@ -359,19 +410,15 @@ batches = pd.DataFrame(
             "batch": FUSED_NETWORKS[network].batch // part,
             "fused": round(array.sub_array(8).compute_ns / (8 * one.compute_ns), 3),
             "weights": round(one.static_bytes / one.store_all_peak_bytes, 3),
-            "hfta (ms)": ms(solved(network, "hfta", part).time_ns),
-            "mu-two": speed_up(
-                solved(network, "hfta", part).time_ns, solved(network, "mu-two", part).time_ns
-            ),
-            "capuchin": speed_up(
-                solved(network, "hfta", part).time_ns,
-                solved(network, "capuchin", part).time_ns,
-            ),
+            "hfta (ms)": ms(hfta_ns),
+            "mu-two": speed_up(hfta_ns, time_ns(network, "mu-two", part)),
+            "capuchin": speed_up(hfta_ns, time_ns(network, "capuchin", part)),
         }
         for network in FUSED_NETWORKS
         for part in PARTS
         for array in [models_of(network, part)]
         for one in [array.sub_array(1)]
+        for hfta_ns in [time_ns(network, "hfta", part)]
     ]
 )
 batches
@@ -399,10 +446,10 @@ figure7 = pd.DataFrame(
         }
         for network in ("bert", "vit")
         for count in COUNTS
-        for hfta_ns in [solved(network, "hfta", count=count).time_ns]
-        for mu_ns in [solved(network, "mu-two", count=count).time_ns]
-        for any_ns in [best_division(count, unit_times_ns(network)).value]
-        for bound_ns in [bounds_ns(network, 1, None, COUNTS)[count]]
+        for hfta_ns in [time_ns(network, "hfta", count=count)]
+        for mu_ns in [time_ns(network, "mu-two", count=count)]
+        for any_ns in [divided(network)[str(count)]]
+        for bound_ns in [bounds_ns(network)[str(count)]]
     ]
 )
 figure7
@@ -420,48 +467,23 @@ figure7
 
 
 # %%
-def covered_ns(replay: TrainingReplay) -> tuple[int, int]:
-    """Return the time with at least one copy under way, and that part beside computations."""
-    events: list[tuple[int, int, int]] = []
-    for step in replay.steps:
-        events += [(step.start_ns, 1, 0), (step.end_ns, -1, 0)]
-    for item in replay.transfers:
-        events += [(item.start_ns, 0, 1), (item.end_ns, 0, -1)]
-    computing = copying = 0
-    moved_ns = beside_ns = before_ns = 0
-    for when_ns, computed, copied in sorted(events):
-        if copying:
-            moved_ns += when_ns - before_ns
-            beside_ns += when_ns - before_ns if computing else 0
-        before_ns = when_ns
-        computing += computed
-        copying += copied
-    return moved_ns, beside_ns
-
-
-def breakdown_row(network: str, method: str, count: int = 8) -> dict[str, object]:
+def breakdown_row(network: str, method: str) -> dict[str, object]:
     """Return where the time of a schedule goes."""
     row: dict[str, object] = {"network": network, "method": method}
-    replay = replayed(network, method, count)
-    if replay is None:
+    found: Any = replayed(network, method)
+    if found["time_ns"] is None:
         return row
-    moved_ns, beside_ns = covered_ns(replay)
-    time_ns = solved(network, method, count=count).time_ns
-    assert time_ns is not None
+    moved_ns = found["moved_ns"]
     return row | {
-        "time (ms)": ms(time_ns),
-        "compute (ms)": ms(time_ns - replay.recompute_ns - replay.stall_ns),
-        "recompute (ms)": ms(replay.recompute_ns),
-        "stall (ms)": ms(replay.stall_ns),
+        "time (ms)": ms(found["time_ns"]),
+        "compute (ms)": ms(found["time_ns"] - found["recompute_ns"] - found["stall_ns"]),
+        "recompute (ms)": ms(found["recompute_ns"]),
+        "stall (ms)": ms(found["stall_ns"]),
         "copies (ms)": ms(moved_ns),
-        "overlapped (%)": percent(beside_ns, moved_ns) if moved_ns else None,
-        "recomputed": sum(step.operation[0] == "R" for step in replay.steps),
-        "copied (GiB)": round(
-            sum(item.size_bytes for item in replay.transfers if item.to_host) / GIB, 1
-        )
-        if replay.transfers
-        else 0.0,
-        "peak (GiB)": round(replay.peak_bytes / GIB, 2),
+        "overlapped (%)": percent(found["beside_ns"], moved_ns) if moved_ns else None,
+        "recomputed": found["recomputed"],
+        "copied (GiB)": round(found["copied_bytes"] / GIB, 1),
+        "peak (GiB)": round(found["peak_bytes"] / GIB, 2),
     }
 
 
@@ -493,15 +515,13 @@ figure9
 # pair, which copies and when, and memory.
 
 # %%
-plot_training(solved("vit", "mu-two", count=8).replay, title="vit-x8 in 40 GiB: mu-two")
+plot_training(solved("vit", "mu-two", 1, 8, 40).replay, title="vit-x8 in 40 GiB: mu-two")
 
 # %% [markdown]
 # With half of the memory the policy recomputes as well. GPT-2 in 20 GiB:
 
 # %%
-plot_training(
-    solved("gpt2", "mu-two", memory_bytes=20 * GIB).replay, title="gpt2-x8 in 20 GiB: mu-two"
-)
+plot_training(solved("gpt2", "mu-two", 1, 8, 20).replay, title="gpt2-x8 in 20 GiB: mu-two")
 
 # %% [markdown]
 # ## Table E with numbers
@@ -523,17 +543,14 @@ WORDS = {
 def table_e_row(network: str, method: str) -> dict[str, object]:
     """Return the two overheads of a technique."""
     technique, overhead, stalling = WORDS[method]
-    replay = replayed(network, method)
-    time_ns = solved(network, method).time_ns
-    assert replay is not None
-    assert time_ns is not None
-    compute_ns = time_ns - replay.recompute_ns - replay.stall_ns
+    found: Any = replayed(network, method)
+    compute_ns = found["time_ns"] - found["recompute_ns"] - found["stall_ns"]
     return {
         "technique": technique,
         "method": method,
         "network": network,
-        "compute overhead (%)": percent(replay.recompute_ns, compute_ns),
-        "stalling (%)": percent(replay.stall_ns, compute_ns),
+        "compute overhead (%)": percent(found["recompute_ns"], compute_ns),
+        "stalling (%)": percent(found["stall_ns"], compute_ns),
         "paper: overhead": overhead,
         "paper: stalling": stalling,
     }
@@ -570,32 +587,36 @@ table_e.pivot(
 
 
 # %%
-def table_d_row(network: str, memory_gib: int) -> dict[str, object]:
-    """Return how many models share the device, and how well they use it."""
-    memory_bytes = memory_gib * GIB
-    problem = problem_of(network, memory_bytes=memory_bytes)
-    fits = [size for size in COUNTS if problem.sub_array(size).store_all_peak_bytes <= memory_bytes]
-    size, pair = next(
-        (size, unit.executed)
+@KEPT.rows("mu_two_pairs", again_s=0.5)
+def largest_pair(network: str, memory_gib: int) -> dict[str, int]:
+    """Return the largest pair of equal sub-arrays that the policy schedules, and its time."""
+    problem = problem_of(network, memory_gib=memory_gib)
+    return next(
+        {"size": size, "time_ns": unit.executed.time_ns}
         for size in (4, 3, 2, 1)
         if (size, size) in units_that_fit(problem)
         and (unit := scheduled_unit(problem, (size, size))) is not None
     )
-    array = problem.sub_array(size)
-    result = solved(network, "mu-two", memory_bytes=memory_bytes)
-    replay = result.replay
-    assert isinstance(replay, TrainingReplay)
-    assert result.time_ns is not None
-    useful_ns = result.time_ns - replay.recompute_ns - replay.stall_ns
+
+
+def table_d_row(network: str, memory_gib: int) -> dict[str, object]:
+    """Return how many models share the device, and how well they use it."""
+    problem = problem_of(network, memory_gib=memory_gib)
+    memory_bytes = problem.memory_bytes
+    fits = [size for size in COUNTS if problem.sub_array(size).store_all_peak_bytes <= memory_bytes]
+    pair: Any = largest_pair(network, memory_gib)
+    array = problem.sub_array(pair["size"])
+    found: Any = replayed(network, "mu-two", memory_gib=memory_gib)
+    useful_ns = found["time_ns"] - found["recompute_ns"] - found["stall_ns"]
     return {
         "network": network,
         "memory (GiB)": memory_gib,
         "hfta in one unit": max(fits, default=0),
-        "mu-two in one unit": 2 * size,
+        "mu-two in one unit": 2 * pair["size"],
         "footprint": round(2 * array.store_all_peak_bytes / memory_bytes, 2),
-        "cost": round(pair.time_ns / (2 * array.compute_ns), 3),
-        "peak (%)": percent(replay.peak_bytes, memory_bytes),
-        "busy (%)": percent(useful_ns, result.time_ns),
+        "cost": round(pair["time_ns"] / (2 * array.compute_ns), 3),
+        "peak (%)": percent(found["peak_bytes"], memory_bytes),
+        "busy (%)": percent(useful_ns, found["time_ns"]),
     }
 
 
@@ -624,11 +645,7 @@ def above(time_ns: int | None, bound_ns: int) -> float | None:
 
 def gap_row(network: str, memory_gib: int) -> dict[str, object]:
     """Return how far methods are from the bound."""
-    if memory_gib == 40:
-        memory_bytes, bound_ns = None, bounds_ns(network, 1, None, COUNTS)[8]
-    else:
-        memory_bytes = memory_gib * GIB
-        bound_ns = bounds_ns(network, 1, memory_bytes, (8,))[8]
+    bound_ns: Any = bounds_ns(network, 1, memory_gib)["8"]
     row: dict[str, object] = {
         "network": network,
         "memory (GiB)": memory_gib,
@@ -642,7 +659,7 @@ def gap_row(network: str, memory_gib: int) -> dict[str, object]:
         "hfta-capuchin",
         "hfta-both-ways",
     ):
-        row[method] = above(solved(network, method, memory_bytes=memory_bytes).time_ns, bound_ns)
+        row[method] = above(time_ns(network, method, memory_gib=memory_gib), bound_ns)
     return row
 
 
@@ -708,25 +725,33 @@ def optimum_ns(problem: jt.MultiModelTraining, found_ns: int | None) -> int | No
     return found_ns if found_ns == solve_with(problem, "bound", OPTIONS).lower_bound_ns else None
 
 
-def judged(cases: str, problems: list[jt.MultiModelTraining]) -> list[dict[str, object]]:
+PROBLEMS = {"two models": twos(), "four models": fours()}
+
+
+@KEPT.rows("mu_two_small", again_s=1.0)
+def small_times_ns(cases: str, number: int) -> dict[str, int | None]:
+    """Return what each method finds on a small problem, and the optimum if it is known."""
+    problem = PROBLEMS[cases][number]
+    found = {method: solve_with(problem, method, OPTIONS).time_ns for method in SMALL_METHODS}
+    return found | {"optimum": optimum_ns(problem, found["local-search"])}
+
+
+def judged(cases: str) -> list[dict[str, object]]:
     """Return how often each method is optimal, and how far from it."""
-    ratios: dict[str, list[float | None]] = {method: [] for method in SMALL_METHODS}
-    for problem in problems:
-        found = {method: solve_with(problem, method, OPTIONS).time_ns for method in SMALL_METHODS}
-        optimum = optimum_ns(problem, found["local-search"])
-        if optimum is None:
-            continue
-        for method, time_ns in found.items():
-            ratios[method].append(None if time_ns is None else time_ns / optimum)
+    times: list[Any] = [small_times_ns(cases, number) for number in range(len(PROBLEMS[cases]))]
+    settled = [found for found in times if found["optimum"] is not None]
     rows = []
-    for method, values in ratios.items():
-        known = pd.Series([value for value in values if value is not None], dtype=float)
+    for method in SMALL_METHODS:
+        known = pd.Series(
+            [found[method] / found["optimum"] for found in settled if found[method] is not None],
+            dtype=float,
+        )
         rows.append(
             {
                 "cases": cases,
-                "known optima": len(values),
+                "known optima": len(settled),
                 "method": method,
-                "none found": len(values) - len(known),
+                "none found": len(settled) - len(known),
                 "optimal": int((known == 1).sum()),
                 "mean": round(known.mean(), 3),
                 "median": round(known.median(), 3),
@@ -737,7 +762,7 @@ def judged(cases: str, problems: list[jt.MultiModelTraining]) -> list[dict[str, 
     return rows
 
 
-small = pd.DataFrame(judged("two models", twos()) + judged("four models", fours()))
+small = pd.DataFrame([row for cases in PROBLEMS for row in judged(cases)])
 small
 
 # %% [markdown]
@@ -761,8 +786,8 @@ def simulator_row(network: str) -> dict[str, object]:
     fits = refused = 0
     longer: list[float] = []
     for memory_gib in (40, 20, 12):
-        problem = problem_of(network, memory_bytes=memory_gib * GIB)
-        unlimited = problem_of(network, memory_bytes=10_000 * GIB)
+        problem = problem_of(network, memory_gib=memory_gib)
+        unlimited = problem_of(network, memory_gib=10_000)
         for size in (1, 2, 3, 4):
             decisions = unit_decisions(problem, (size, size), problem.memory_bytes)
             if decisions is None:
@@ -802,7 +827,8 @@ simulator
 # %%
 
 
-def on_device(rate: int, link_quarters: int) -> dict[str, object]:
+@KEPT.rows("mu_two_devices", again_s=0.5)
+def on_device(rate: int, link_quarters: int) -> dict[str, float | None]:
     """Return speed-ups over HFTA on a device of other rates."""
     device = AssumedDevice(
         f"rates x{rate}, link x{link_quarters}/4",
@@ -1154,3 +1180,9 @@ CLAIMS = {
     ].any(),
 }
 print(f"{sum(CLAIMS.values())} of {len(CLAIMS)} sentences hold")
+
+# %% [markdown]
+# What was recorded, and what of it was computed again just now:
+
+# %%
+print(KEPT)

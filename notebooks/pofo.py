@@ -19,14 +19,19 @@
 # and the claims of its Section 5 follow, on chains that jettison's profiler measured; the device is
 # printed below. Each section says what the paper reports, what comes out here, and why the two
 # differ.
+#
+# What the algorithms find was **recorded** in `notebooks/_rows`. Each run of this notebook computes
+# some of it again, which has to come out the same, and any row that is not there; the last cell says
+# how many. To have all of them computed, remove the files `pofo_*.jsonl` there, and run it again
+# (`make notebooks`).
 
 # %%
 # %matplotlib inline
-import time
 from bisect import bisect_left
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -42,6 +47,7 @@ from jettison.solvers.remat_offload.least_memory import least_memory_with_offloa
 from jettison.solvers.remat_offload.pofo.at_once import offer_at_once, offer_plans
 from jettison.solvers.remat_offload.pofo.bracket import PofoBracket, pofo_bracket, pofo_exact
 from jettison.solvers.remat_offload.pofo.program import Recomputation
+from jettison.studies.kept_rows import KeptRows
 
 # Of each model what was measured on a GPU, if there is such a profile, and on a CPU otherwise.
 PROFILES = best_profiles("chain")
@@ -53,6 +59,7 @@ CHAINS = {name: jt.load(name) for name in NAMES}
 MOST = [name for name in NAMES if name != "gpt2-d48-h256-b2-128-cpu"]
 # No number below depends on how fast this machine is.
 OPTIONS = SolveOptions(time_limit_s=None, gap=1e-3)
+KEPT = KeptRows.found("notebooks/_rows")
 pd.DataFrame(
     [
         {
@@ -203,7 +210,7 @@ PROGRAMS = {"pofo": Recomputation.ALLOWED, "offload-only": Recomputation.FORBIDD
 
 
 @cache
-def time_of(method: str, name: str, memory: str | int, ratio: str, transfers: str) -> int | None:
+def found_ns(method: str, name: str, memory: str | int, ratio: str, transfers: str) -> int | None:
     """Return the replayed time of what one of the five algorithms finds."""
     problem = problem_of(name, memory, ratio, transfers)
     if method not in PROGRAMS:
@@ -217,11 +224,19 @@ def time_of(method: str, name: str, memory: str | int, ratio: str, transfers: st
     return incumbent.time_ns
 
 
-@cache
-def bounds_of(name: str, memory: str, ratio: str) -> tuple[int, Fraction | int]:
+@KEPT.rows("pofo_times", again_s=0.5)
+def times_ns(name: str, alpha: str, ratio: str, transfers: str) -> dict[str, int | None]:
+    """Return the replayed times of the five algorithms."""
+    memory = f"alpha={alpha}"
+    return {method: found_ns(method, name, memory, ratio, transfers) for method in METHODS}
+
+
+@KEPT.rows("pofo_bounds", again_s=0.5)
+def bounds_of(name: str, alpha: str, ratio: str) -> dict[str, int | str]:
     """Return the cut bound and the bound for POFO's class; both hold for either transfers."""
+    memory = f"alpha={alpha}"
     cut_ns = solve_with(problem_of(name, memory, ratio), "cut-bound", OPTIONS).bound.time_ns
-    return cut_ns, max(cut_ns, bracket(name, memory, ratio).floor_ns)
+    return {"cut": cut_ns, "floor": str(max(cut_ns, bracket(name, memory, ratio).floor_ns))}
 
 
 SHOWN = [best_profile(model).name for model in ("resnet50", "resnet101", "vgg16", "gpt2-small")]
@@ -233,20 +248,13 @@ def figure_table(points: list[tuple[str, str]]) -> pd.DataFrame:
     rows = []
     for name in SHOWN:
         for alpha, ratio in points:
-            cut_ns, floor_ns = bounds_of(name, f"alpha={alpha}", ratio)
+            bounds: Any = bounds_of(name, alpha, ratio)
             for transfers in TRANSFERS:
+                found: Any = times_ns(name, alpha, ratio, transfers)
                 row = {"instance": name, "alpha": float(alpha), "r": float(Fraction(ratio))}
-                row |= {"transfers": transfers, "cut_bound": overhead(name, cut_ns)}
-                row |= {"pofo_floor": overhead(name, floor_ns)}
-                rows.append(
-                    row
-                    | {
-                        method: overhead(
-                            name, time_of(method, name, f"alpha={alpha}", ratio, transfers)
-                        )
-                        for method in METHODS
-                    }
-                )
+                row |= {"transfers": transfers, "cut_bound": overhead(name, bounds["cut"])}
+                row |= {"pofo_floor": overhead(name, Fraction(bounds["floor"]))}
+                rows.append(row | {method: overhead(name, found[method]) for method in METHODS})
     return pd.DataFrame(rows)
 
 
@@ -352,10 +360,9 @@ SHORTER = [name for name in MOST if len(CHAINS[name]) <= 40]
 
 def removed(name: str, alpha: str, transfers: str) -> float:
     """Return the share of the overhead of recomputation that offloading removes."""
-    base_ns, memory = CHAINS[name].base_time_ns, f"alpha={alpha}"
-    rotor_ns = time_of("rotor", name, memory, "1/2", transfers)
-    pofo_ns = time_of("pofo", name, memory, "1/2", transfers)
-    return 1 - (pofo_ns - base_ns) / (rotor_ns - base_ns)
+    base_ns = CHAINS[name].base_time_ns
+    found: Any = times_ns(name, alpha, "1/2", transfers)
+    return 1 - (found["pofo"] - base_ns) / (found["rotor"] - base_ns)
 
 
 rows = []
@@ -439,13 +446,14 @@ def pofo_fits(name: str, memory_bytes: int, ratio: str) -> bool:
     return is_fast(name, found.plan_ns)
 
 
-def factors_of(name: str) -> dict[str, object]:
+@KEPT.rows("pofo_factors", again_s=0.5)
+def factors_of(name: str) -> dict[str, str | float]:
     """Return M^high over what is needed, for one instance."""
     chain = CHAINS[name]
     high = chain.store_all_peak_bytes
     percents = {
         "rotor": least_percent(
-            name, lambda m: is_fast(name, time_of("rotor", name, m, "1/2", "fluid"))
+            name, lambda m: is_fast(name, found_ns("rotor", name, m, "1/2", "fluid"))
         ),
         "pofo_0.5": least_percent(name, lambda m: pofo_fits(name, m, "1/2")),
         "pofo_1.5": least_percent(name, lambda m: pofo_fits(name, m, "3/2")),
@@ -481,13 +489,14 @@ factors
 
 
 # %%
-def at_once_of(name: str) -> dict[str, object]:
+@KEPT.rows("pofo_at_once", again_s=0.5)
+def at_once_of(name: str) -> dict[str, str | float | None]:
     """Return the overheads of one instance."""
     problem = problem_of(name, "alpha=0.2", "1/2", "at-once")
     incumbent = OffloadIncumbent(problem)
     offer_at_once(incumbent, bracket(name, "alpha=0.2", "1/2").plan)
     times = {
-        "fluid": time_of("pofo", name, "alpha=0.2", "1/2", "fluid"),
+        "fluid": found_ns("pofo", name, "alpha=0.2", "1/2", "fluid"),
         "plan_at_once": incumbent.time_ns,
     }
     for _ in offer_plans(
@@ -496,7 +505,7 @@ def at_once_of(name: str) -> dict[str, object]:
         pass
     times["best_plan"] = incumbent.time_ns
     for method in ("autocapper", "rotor"):
-        times[method] = time_of(method, name, "alpha=0.2", "1/2", "at-once")
+        times[method] = found_ns(method, name, "alpha=0.2", "1/2", "at-once")
     return {"instance": name, **{key: overhead(name, times[key]) for key in times}}
 
 
@@ -527,25 +536,35 @@ for label, column in (
 # the floor with 200 slots, and the exact optimum where it is cheap, at $\alpha = 0.5$ and $r =
 # 0.5$:
 
+
 # %%
-rows, seconds = [], []
-for name in MOST:
-    row = {"instance": name}
-    for slots in (50, 100, 200):
-        started = time.process_time()
-        found = bracket(name, "alpha=0.5", "1/2", slots=slots)
-        if slots == 50:
-            seconds.append((name, time.process_time() - started))
-        row[f"plan_{slots}"] = overhead(name, found.plan_ns)
-    row["floor_200"] = overhead(name, found.floor_ns)
+@KEPT.rows("pofo_slots", again_s=0.5)
+def slots_row(name: str, slots: int) -> dict[str, float | None]:
+    """Return the overheads of plan and floor with so many slots."""
+    found = bracket(name, "alpha=0.5", "1/2", slots=slots)
+    return {"plan": overhead(name, found.plan_ns), "floor": overhead(name, found.floor_ns)}
+
+
+@KEPT.rows("pofo_exact", again_s=0.5)
+def exact_row(name: str) -> dict[str, float | None]:
+    """Return the overhead of the exact optimum."""
     problem = problem_of(name, "alpha=0.5", "1/2")
-    row["exact"] = None
-    if len(problem.instance) <= 22:
-        exact = pofo_exact(problem.instance, problem.memory_bytes, problem.link.bytes_per_s)
-        assert exact.is_exact or exact.plan_ns - exact.floor_ns < 1
-        row["exact"] = overhead(name, exact.plan_ns)
-    rows.append(row)
-slots_table = pd.DataFrame(rows)
+    exact = pofo_exact(problem.instance, problem.memory_bytes, problem.link.bytes_per_s)
+    assert exact.is_exact or exact.plan_ns - exact.floor_ns < 1
+    return {"exact": overhead(name, exact.plan_ns)}
+
+
+slots_table = pd.DataFrame(
+    [
+        {
+            "instance": name,
+            **{f"plan_{slots}": slots_row(name, slots)["plan"] for slots in (50, 100, 200)},
+            "floor_200": slots_row(name, 200)["floor"],
+            "exact": exact_row(name)["exact"] if len(CHAINS[name]) <= 22 else None,
+        }
+        for name in MOST
+    ]
+)
 slots_table
 
 # %% [markdown]
@@ -558,12 +577,11 @@ slots_table
 # moved; here only what is stored during the backward phase is rounded, and a plan is timed again to
 # the byte before it is called one.
 #
-# CPU seconds with 50 slots on the machine that ran this notebook, against the paper's 4 minutes
-# (they differ from run to run, so no table holds them):
+# CPU seconds with 50 slots when they were recorded, against the paper's 4 minutes:
 
 # %%
-for name, taken in seconds:
-    print(f"{name:24} {len(CHAINS[name]):4} stages {taken:7.2f} s")
+for name in MOST:
+    print(f"{name:24} {len(CHAINS[name]):4} stages {slots_row.cpu_s(name, 50):7.2f} s")
 
 # %% [markdown]
 # The tables that `tests/notebooks` compares with the expected ones:
@@ -574,8 +592,6 @@ TABLES = {
     "pofo_figure2": figure2,
     "pofo_figure3": figure3,
     "pofo_removal": removal,
-    "pofo_factors": factors,
-    "pofo_at_once": at_once,
     "pofo_slots": slots_table,
 }
 
@@ -736,3 +752,9 @@ CLAIMS = {
     == [5, 1],
 }
 print(f"{sum(CLAIMS.values())} of {len(CLAIMS)} sentences hold")
+
+# %% [markdown]
+# What was recorded, and what of it was computed again just now:
+
+# %%
+print(KEPT)

@@ -19,6 +19,12 @@
 # hard to find, gives two greedy algorithms that together make a schedule, and a lower bound. Here
 # are the numbers of its Section 7, each beside ours. Every time below is that of a schedule which
 # jettison has replayed in exact integers, event by event.
+#
+# Two parts take minutes, and were **recorded**: the searches and bounds over bandwidths, and the
+# methods on small cases. Their rows stand in `notebooks/_rows`. Each run of this notebook computes
+# some of them again, which have to come out the same, and any row that is not there; the last cell
+# says how many. To have all of them computed, remove the files `weight_offload_*.jsonl` there, and
+# run it again (`make notebooks`).
 
 # %%
 # %matplotlib inline
@@ -48,6 +54,7 @@ from jettison.solvers.core.solve import solve_with
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.weight_offload.bounds.any_model import relaxed_bound_ns
+from jettison.studies.kept_rows import KeptRows
 
 MIB, MS = 2**20, 10**6
 ROWS = {row.name: row for row in PUBLISHED_ROWS}
@@ -56,6 +63,7 @@ CHAINS = {name: jt.load(name) for name in ROWS}
 print(f"{len(CHAINS)} chains of {', '.join({c.provenance.device for c in CHAINS.values()})}")
 # No number below depends on how fast this machine is.
 OPTIONS = SolveOptions(time_limit_s=None, gap=0.0)
+KEPT = KeptRows.found("notebooks/_rows")
 
 
 def problem_of(
@@ -319,22 +327,25 @@ def over_base(name: str, time_ns: int) -> float:
     return round(time_ns / CHAINS[name].base_time_ns, 4)
 
 
-@cache
-def bound_ns(name: str, mib_per_ms: float) -> int:
-    """Return the better of two lower bounds, in exact arithmetic."""
-    closed_ns = solved(name, "closed-form", mib_per_ms).bound.time_ns
-    if solved(name, "local-search", mib_per_ms).time_ns == closed_ns:
-        return closed_ns
-    built = Aggregated(Layers.WHOLE).build(problem_of(name, mib_per_ms))
-    relaxation = solve_model(built.model.relaxed(), HighsOptions())
-    return max(closed_ns, relaxed_bound_ns(built.model, built.scale, relaxation))
+@KEPT.rows("weight_offload_bandwidths", again_s=1.0, about=["bound"])
+def times_ns(name: str, mib_per_ms: float) -> dict[str, int]:
+    """Return the times of all methods, and the better of two lower bounds in exact arithmetic."""
+    methods = [*LINES, "margin-sweep"]
+    found = {method: solved(name, method, mib_per_ms).time_ns for method in methods}
+    found["bound"] = solved(name, "closed-form", mib_per_ms).bound.time_ns
+    if found["local-search"] > found["bound"]:
+        built = Aggregated(Layers.WHOLE).build(problem_of(name, mib_per_ms))
+        relaxation = solve_model(built.model.relaxed(), HighsOptions())
+        relaxed_ns = relaxed_bound_ns(built.model, built.scale, relaxation)
+        found["bound"] = max(found["bound"], relaxed_ns)
+    return found
 
 
 def figure4_row(name: str, mib_per_ms: float) -> dict[str, object]:
     """Return the durations of all methods and the best bound."""
+    found = times_ns(name, mib_per_ms)
     row: dict[str, object] = {"row": name, "mib_per_ms": mib_per_ms}
-    row |= {method: over_base(name, solved(name, method, mib_per_ms).time_ns) for method in LINES}
-    return row | {"bound": over_base(name, bound_ns(name, mib_per_ms))}
+    return row | {column: over_base(name, found[column]) for column in (*LINES, "bound")}
 
 
 def draw_bandwidths(table: pd.DataFrame) -> Figure:
@@ -434,11 +445,11 @@ HARD += [("bert-96-b16-table1", mib_per_ms) for mib_per_ms in (1, 2, 4)]
 def better_row(name: str, mib_per_ms: float) -> dict[str, object]:
     """Return the idle times of several methods, and of the bound."""
     found: dict[str, object] = {"row": name, "mib_per_ms": float(mib_per_ms)}
-    for method in ("greedy", "margin-sweep", "local-search"):
-        found[method] = round(idle_ms(solved(name, method, mib_per_ms)), 1)
     base_ns = CHAINS[name].base_time_ns
-    best_ns = solved(name, "local-search", mib_per_ms).time_ns
-    low_ns = bound_ns(name, mib_per_ms)
+    by_method = times_ns(name, mib_per_ms)
+    for method in ("greedy", "margin-sweep", "local-search"):
+        found[method] = round(ms(by_method[method] - base_ns), 1)
+    best_ns, low_ns = by_method["local-search"], by_method["bound"]
     found["bound"] = round((low_ns - base_ns) / MS, 1)
     found["open_percent"] = (
         round(100 * (best_ns - low_ns) / (best_ns - base_ns), 1) if best_ns > base_ns else 0.0
@@ -505,8 +516,13 @@ def papers_bound_ns(problem: jt.WeightOffload) -> int:
     return built.scale.time_from_solver_ns(solution.dual_bound)
 
 
-def small_row(problem: jt.WeightOffload) -> dict[str, object]:
-    """Return the optimum, and what the other methods find or prove."""
+SMALL_PROBLEMS = small_problems()
+
+
+@KEPT.rows("weight_offload_small", again_s=1.0)
+def small_row(number: int) -> dict[str, int]:
+    """Return the optimum of a problem, and what the other methods find or prove."""
+    problem = SMALL_PROBLEMS[number]
     exact = solve_with(problem, "exact", OPTIONS)
     assert exact.status == "optimal"
     row = {
@@ -520,7 +536,7 @@ def small_row(problem: jt.WeightOffload) -> dict[str, object]:
     return row | {"papers_milp": papers_bound_ns(problem)}
 
 
-small = pd.DataFrame([small_row(problem) for problem in small_problems()])
+small = pd.DataFrame([small_row(number) for number in range(CASES)])
 small.head(10)
 
 # %% [markdown]
@@ -581,7 +597,6 @@ TABLES = {
     "weight_offload_figure4": figure4,
     "weight_offload_ratios": ratios,
     "weight_offload_better": better,
-    "weight_offload_small": small,
     "weight_offload_small_schedules": small_schedules,
     "weight_offload_small_bounds": small_bounds,
 }
@@ -719,3 +734,9 @@ CLAIMS = {
     and bool((small_bounds["tight"] == 18).all()),
 }
 print(f"{sum(CLAIMS.values())} of {len(CLAIMS)} sentences hold")
+
+# %% [markdown]
+# What was recorded, and what of it was computed again just now:
+
+# %%
+print(KEPT)

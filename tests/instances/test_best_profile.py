@@ -85,6 +85,11 @@ def test_a_gpu_s_rates_are_better_than_a_cpu_and_its_measurement_is_best(
     assert best_profile("resnet50", "net").name == "measured"
 
 
+def test_what_others_published_is_never_chosen(bundled: list[CatalogEntry]) -> None:
+    bundled.append(entry("published", device_kind="cuda", source="imported", batch=128))
+    assert best_profile("resnet50").name == "large-cpu"
+
+
 def test_a_model_without_an_instance_is_an_error(bundled: list[CatalogEntry]) -> None:
     with pytest.raises(InputError, match="no bundled graph of vgg16"):
         best_profile("vgg16", kind="graph")

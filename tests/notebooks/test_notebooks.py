@@ -1,5 +1,8 @@
 """Each notebook runs, gives the expected tables, and shows the outputs of its present source.
 
+Of the rows that `notebooks/_rows` keeps some are computed again; a run finds all that it asks for,
+and asks for all that is there.
+
 What it says in words is compared, too: its mapping CLAIMS has sentences, or parts of them, as
 they stand in its text, and whether they hold of the tables that it has computed.
 """
@@ -55,6 +58,13 @@ def test_a_notebook_gives_its_expected_tables_and_its_sentences_hold(source: Pat
     for name, table in computed["TABLES"].items():
         expected = pd.read_csv(NOTEBOOKS / "_expected" / f"{name}.csv")
         pd.testing.assert_frame_equal(table.reset_index(drop=True), expected)
+    functions = computed["KEPT"].functions if "KEPT" in computed else []
+    assert {function.name for function in functions} == {
+        path.stem for path in (NOTEBOOKS / "_rows").glob(f"{source.stem}_*")
+    }
+    assert {function.name: function.added + function.never_asked for function in functions} == {
+        function.name: [] for function in functions
+    }
     claims = computed.get("CLAIMS", {})
     assert list(claims) == claimed_sentences(source)
     assert [sentence for sentence, holds in claims.items() if not holds] == []
