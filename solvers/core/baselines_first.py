@@ -92,6 +92,7 @@ def schedules_of_baselines(
         outcome = find_method(problem.problem, name).run(problem, asked)
         if asked.most_moves is not None and outcome.termination is Termination.WORK_LIMIT:
             left_moves -= asked.most_moves
+        clock.spend(outcome.work.get("moves", 0))
         if outcome.schedule is not None and replay_schedule(problem, outcome.schedule).valid:
             share = params.share_of_a_baseline
             yield outcome.schedule

@@ -39,6 +39,17 @@ class Clock:
         """Seconds until the limit, not below 0; infinite without one."""
         return max(0.0, self._limit_s - self.seconds)
 
+    def share(self, part: float) -> Clock:
+        """Return a clock for a share of the time that is left."""
+        return Clock(part * self.left_s)
+
+    def spend(self, moves: float) -> None:
+        """Count work, where the clock shares that out (`WorkClock`); here nothing is counted."""
+
+    def work_limit(self, columns: int) -> int | None:
+        """Return the work that is left as a limit of HiGHS on a model; None for no limit."""
+        return None
+
     def require_time(self) -> None:
         """Raise an exception if no time is left.
 

@@ -32,10 +32,12 @@ class ShardingParams(Params):
 
 @dataclass(frozen=True, kw_only=True)
 class MessageParams(ShardingParams):
-    """Lengths of the steps that the multipliers of memory take.
+    """Lengths of the steps that the multipliers of memory take, and the end of messages.
 
     Attributes
     ----------
+    passes_to_evaluate
+        Time that is kept for the bound in integers, which takes about as long as a pass, in passes.
     passes_before_steps
         Passes of messages, of those made at once, after which multipliers do not move yet.
     first_step
@@ -50,6 +52,7 @@ class MessageParams(ShardingParams):
 
     at_least: ClassVar[Mapping[str, float]] = {"passes_before_steps": 0, "target_beyond": 0}
 
+    passes_to_evaluate: float = 2.0
     passes_before_steps: int = 4
     first_step: float = 1.0
     target_beyond: float = 0.05

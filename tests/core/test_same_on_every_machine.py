@@ -7,13 +7,15 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
 import pytest
 
-from jettison import RematGraph, RematSharding, Result, ShardedGraph, load
+from jettison import RematGraph, RematSharding, Result, ShardedGraph, Sharding, load
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
+from jettison.instances.generators.strategy_graphs import StrategyGraphs
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.remat_graph.cuts.restricted_method import RestrictedParams, solve_restricted
 from jettison.solvers.remat_graph.orders.bound_method import AnyOrderParams, bound_any_order
@@ -21,6 +23,7 @@ from jettison.solvers.remat_graph.orders.method import solve_orders
 from jettison.solvers.remat_sharding.exact.method import solve_sharded_exact
 from jettison.solvers.remat_sharding.exact.search import ShardedParams
 from jettison.solvers.remat_sharding.kiwi.reduced import solve_kiwi_reduced
+from jettison.solvers.sharding.exact.method import solve_sharding_exact
 from tests.core.other_machines import MACHINES, without_seconds
 from tests.drawing.graphs import tight
 
@@ -56,6 +59,12 @@ CASES: dict[str, tuple[str, Callable[[], Any], Callable[[Any], Outcome]]] = {
         "remat_sharding.exact.method",
         perceptron,
         lambda problem: solve_sharded_exact(problem, OPTIONS, ShardedParams(least_moves=5_000)),
+    ),
+    # Reductions, messages and baselines each end with their share.
+    "sharding": (
+        "sharding.exact.method",
+        lambda: Sharding(StrategyGraphs(nodes=80, limit_percent=60).draw(1)),
+        lambda problem: solve_sharding_exact(problem, replace(OPTIONS, most_moves=40_000)),
     ),
     "kiwi-reduced": (
         "remat_sharding.kiwi.reduced",

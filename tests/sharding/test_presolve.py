@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 
 from jettison.instances.sharding.problem import Sharding
@@ -165,6 +166,36 @@ def test_what_is_tightened_away_is_in_no_choice_below_the_target() -> None:
         tighten(state, split, expected)
         best = best_of(state)
         assert best is None or best[0] >= expected
+
+
+class NodesUntilTheEnd(Clock):
+    """Time for so many nodes."""
+
+    def __init__(self, nodes: int) -> None:
+        super().__init__(None)
+        self.nodes = nodes
+
+    def require_time(self) -> None:
+        self.nodes -= 1
+        if self.nodes < 0:
+            raise TimeoutError
+
+
+def test_a_pass_that_the_time_ends_between_two_nodes_counts_for_nothing() -> None:
+    graph = random_graph(5, most_nodes=6)
+    problem = Sharding(graph, graph.usage_sum_bytes)
+    state = ShardingState(problem.instance, problem.memory_bytes)
+    keep_consistent(state)
+    # A pass looks at every node twice: forth and back.
+    nodes = 2 * len(state.alive)
+    one = Messages(state)
+    assert one.improve(1, None, Clock(None)) == 1
+    cut = Messages(state)
+    assert cut.improve(5, None, NodesUntilTheEnd(2 * nodes - 1)) == 1
+    assert (cut.value, cut.exact().bound) == (one.value, one.exact().bound)
+    none = Messages(state)
+    assert none.improve(5, None, NodesUntilTheEnd(nodes - 1)) == 0
+    assert none.value == -np.inf
 
 
 def chain_of_three() -> StrategyGraph:

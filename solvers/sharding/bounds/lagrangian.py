@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -54,13 +55,13 @@ def bound_lagrangian(
     incumbent = ShardingIncumbent(problem, options, clock, "lagrangian")
     work = {"passes": 0}
     with Ending() as ending:
-        share = Clock(params.share_of_reductions * clock.left_s)
+        share = clock.share(params.share_of_reductions)
         try:
             state = presolve(problem, share, params)
         except NoChoiceError as error:
             return no_choice(problem, error, options, clock, params, work)
         is_cut_short = not share.left_s
-        share = Clock(params.share_of_messages * clock.left_s)
+        share = clock.share(params.share_of_messages)
         look(state, problem.instance.cost_sum_ns + 1, incumbent, share, params, work)
         if is_cut_short or not share.left_s:
             ending.termination = Termination.TIME_LIMIT
@@ -70,11 +71,12 @@ def bound_lagrangian(
 class Look(NamedTuple):
     """Result of message passing: costs split for the bound, and a choice rounded from messages.
 
+    The split is None where there was no time for a pass.
     The choice gives for each node that is left the index of its strategy among those left; it may
     exceed the memory, or have a forbidden pair.
     """
 
-    split: ExactSplit
+    split: ExactSplit | None
     chosen: dict[int, int]
 
 
@@ -109,24 +111,30 @@ def look(
         On Ctrl-C; the incumbent has the bound so far.
     """
     messages = Messages(state, params)
-    chosen: dict[int, int] = {}
+    chosen = messages.rounded()
+    split: ExactSplit | None = None
     stalled = 0
     try:
         for _ in range(params.most_looks):
             before = messages.value
             target_ns = min(below_ns, incumbent.time_ns or below_ns)
-            messages.improve(params.passes_at_once, float(target_ns - state.offset), clock)
-            work["passes"] += params.passes_at_once
+            known = float(target_ns - state.offset)
+            made = messages.improve(params.passes_at_once, known, clock)
+            work["passes"] += made
             chosen = messages.rounded()
             incumbent.take(
                 state.decode({node: int(state.labels[node][a]) for node, a in chosen.items()})
             )
+            if not made:
+                break
             left = min(below_ns, incumbent.time_ns or below_ns) - state.offset - messages.value
             least_gain = min(params.least_gain * left, params.least_rise * abs(messages.value))
             stalled = stalled + 1 if messages.value - before < least_gain else 0
-            if stalled == params.looks_without_gain or left <= 0 or not clock.left_s:
+            is_cut_short = made < params.passes_at_once or not clock.left_s
+            if stalled == params.looks_without_gain or left <= 0 or is_cut_short:
                 break
     finally:
-        split = messages.exact()
-        incumbent.prove_cost(min(below_ns, split.bound_ns(state.offset)))
+        if messages.value > -math.inf:
+            split = messages.exact()
+            incumbent.prove_cost(min(below_ns, split.bound_ns(state.offset)))
     return Look(split, chosen)

@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.sharding.params import MESSAGES, MessageParams
 from jettison.solvers.sharding.presolve.state import Array, ShardingState
+from jettison.solvers.sharding.work import moves_at
 
 Floats = NDArray[np.float64]
 
@@ -103,13 +104,18 @@ class Messages:
         self._step = params.first_step
         self._without_gain = 0
         self.value = -np.inf
+        self._moves = moves_at(state.tables.values())
+        self._pass_s = 0.0
         self._best = (dict(self._messages), self._multipliers)
 
     def _floats(self, costs: Array) -> Floats:
         return np.where(costs >= self._state.forbidden, np.inf, costs).astype(float)
 
-    def improve(self, passes: int, known: float | None, clock: Clock) -> None:
+    def improve(self, passes: int, known: float | None, clock: Clock) -> int:
         """Pass messages forth and back, with a step of the multipliers after each pass.
+
+        A pass is not begun, or not ended, where the time is over or does not suffice to evaluate
+        the bound after it.
 
         Parameters
         ----------
@@ -118,13 +124,24 @@ class Messages:
         known
             The cost of a known choice, without the constant; None if there is none.
         clock
-            The time limit; one pass is made in any case.
+            The time limit, which counts the work.
+
+        Returns
+        -------
+        int
+            The number of passes that were made.
         """
         for number in range(passes):
-            if number and not clock.left_s:
-                break
-            self._pass_messages(self._order)
-            self._pass_messages(self._order[::-1])
+            before_s = clock.seconds
+            if clock.left_s <= self._params.passes_to_evaluate * self._pass_s:
+                return number
+            try:
+                self._pass_messages(self._order, clock)
+                self._pass_messages(self._order[::-1], clock)
+            except TimeoutError:
+                return number
+            clock.spend(self._moves)
+            self._pass_s = clock.seconds - before_s
             split = self._split()
             value = self._value(split)
             if value > self.value:
@@ -138,6 +155,7 @@ class Messages:
                     self._without_gain = 0
             if len(self._capacity) and number >= self._params.passes_before_steps:
                 self._take_step(value, known)
+        return passes
 
     def _split(self) -> dict[tuple[int, int], Floats]:
         """Return the messages that give the bound after a backward pass.
@@ -161,9 +179,10 @@ class Messages:
             total = total + self._messages[other, node]
         return total
 
-    def _pass_messages(self, order: list[int]) -> None:
+    def _pass_messages(self, order: list[int], clock: Clock) -> None:
         place = {node: number for number, node in enumerate(order)}
         for node in order:
+            clock.require_time()
             neighbours = self._state.neighbours[node]
             later = [other for other in neighbours if place[other] > place[node]]
             if not later:

@@ -8,6 +8,7 @@ from jettison.formulations.sharding.ilp import sharding_ilp
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.core.outcome import SolveOptions
+from jettison.solvers.core.work import moves_of
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_of_a_method import highs_options
 from jettison.solvers.sharding.bounds.messages import ExactSplit, Floats, Messages
@@ -35,6 +36,7 @@ def relaxed_split(state: ShardingState, clock: Clock, options: SolveOptions) -> 
     data, nodes = choice_of(state)
     built = sharding_ilp(data)
     solution = solve_in_time(built.model.relaxed(), highs_options(options, clock, gap=0))
+    clock.spend(moves_of(built.model.num_columns, solution.work))
     pass_interrupt_on(solution.termination)
     if solution.row_duals is None:
         return None

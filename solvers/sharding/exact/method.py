@@ -14,7 +14,8 @@ r"""exact: the cheapest choice of strategies, by reductions, bounds and an integ
    for HiGHS (`formulations.sharding.ilp`), with those rows of memory that have multipliers or that
    its points exceed. A point that exceeds a row of the model, by rounding, is cut off by a cover.
 
-The bounds of steps 1 to 3 are exact; those of step 4 rest on HiGHS.
+The bounds of steps 1 to 3 are exact; those of step 4 rest on HiGHS. Every step has a share of the
+work (`core.work_clock`) and none of the seconds: a time limit only ends the search.
 
 Source: the integer program is Alpa's (Zheng et al., OSDI 2022); the contest is ASPLOS'25 / IOPDDL.
 """
@@ -23,7 +24,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from jettison.instances.sharding.problem import Sharding
@@ -33,6 +34,8 @@ from jettison.solvers.core.baselines_first import BaselineParams, schedules_of_b
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.work import moves_of_a_limit
+from jettison.solvers.core.work_clock import WorkClock
 from jettison.solvers.sharding.bounds.lagrangian import look
 from jettison.solvers.sharding.bounds.messages import ExactSplit, tighten
 from jettison.solvers.sharding.bounds.relaxation import relaxed_split
@@ -61,14 +64,14 @@ class ShardingExactParams(LookParams, BaselineParams):
     least_reduction
         Tightening goes on while it removes this share of all pairs.
     share_of_reductions
-        Share of the time for the first reduction.
+        Share of the time limit, in the work of a usual machine, for the first reduction.
     share_of_the_bound
-        Share of the time that is left then for the first bound.
+        Share of the work that is left then for the first bound.
     share_of_messages
-        Share of the time that is left for each later bound by messages.
+        Share of the work that is left for each later bound by messages.
     share_of_the_model
-        Share of the time that is left for the model where the best choice is a good target: if the
-        model leaves the answer open, the baselines run after it.
+        Share of the work that is left for the model where the best choice is a good target: if the
+        model leaves the answer open, the baselines run after it, and then the model again.
     first_rows
         Rows of memory in the first model; the others only where a point exceeds them.
     """
@@ -103,7 +106,7 @@ def solve_sharding_exact(
         With bounds in exact arithmetic and, where they are larger, of HiGHS. Or a proof that
         nothing fits, with the least memory that suffices, or the node that has no choice.
     """
-    clock = Clock(options.time_limit_s)
+    clock = WorkClock(Clock(options.time_limit_s), moves_of_a_limit(options))
     run = _Run(problem, options, clock, params)
     incumbent = run.incumbent
     with Ending() as ending:
@@ -133,7 +136,11 @@ class _Run:
     """
 
     def __init__(
-        self, problem: Sharding, options: SolveOptions, clock: Clock, params: ShardingExactParams
+        self,
+        problem: Sharding,
+        options: SolveOptions,
+        clock: WorkClock,
+        params: ShardingExactParams,
     ) -> None:
         self.incumbent = ShardingIncumbent(problem, options, clock, "exact")
         self.incumbent.begin_from(options.start, StrategyChoice, ScheduleClass.ALL)
@@ -156,11 +163,11 @@ class _Run:
             If the first reduction finds that there is no choice.
         """
         incumbent, clock, params = self.incumbent, self._clock, self._params
-        state = presolve(self._problem, Clock(params.share_of_reductions * clock.left_s), params)
+        state = presolve(self._problem, clock.share(params.share_of_reductions), params)
         size = Size.of(state)
         self.work["nodes_left"], self.work["pairs_left"] = size.nodes, size.pairs
         most_ns = self._problem.instance.cost_sum_ns + 1
-        share = Clock(params.share_of_the_bound * clock.left_s)
+        share = clock.share(params.share_of_the_bound)
         look(state, most_ns, incumbent, share, params, self.work)
         if self._is_over:
             return
@@ -169,19 +176,21 @@ class _Run:
             self._search_for_the_best(state)
             return
         # The model of a small remaining problem is usually solved at its root.
-        whole, self._clock = clock, Clock(params.share_of_the_model * clock.left_s)
+        self._clock = clock.share(params.share_of_the_model)
         self._search_for_the_best(state)
-        self._clock = whole
+        self._clock = clock
         if not (self._is_over or self.is_refuted):
             self._ask_baselines()
+            self._search_for_the_best(state)
 
     def _ask_baselines(self) -> None:
         for choice in schedules_of_baselines(
             self._problem,
             "exact",
-            self._options,
+            replace(self._options, most_moves=self._clock.left_moves),
             self._clock,
             self._params,
+            counts_work=True,
             start=self._options.start,
         ):
             assert isinstance(choice, StrategyChoice)
@@ -252,5 +261,5 @@ class _Run:
     def _split(self, state: ShardingState, below_ns: int) -> ExactSplit | None:
         if Size.of(state).pairs <= self._params.most_pairs_relaxed:
             return relaxed_split(state, self._clock, self._options)
-        share = Clock(self._params.share_of_messages * self._clock.left_s)
+        share = self._clock.share(self._params.share_of_messages)
         return look(state, below_ns, self.incumbent, share, self._params, self.work).split

@@ -12,6 +12,7 @@ from jettison.formulations.sharding.pairwise_choice import Limit
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.status import Answer, Termination
+from jettison.solvers.core.work import moves_of
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_of_a_method import highs_options
 from jettison.solvers.milp.solution import Progress
@@ -77,11 +78,15 @@ def solve_rest(
 
         solution = solve_in_time(
             built.model,
-            highs_options(options, clock, gap=0),
+            replace(
+                highs_options(options, clock, gap=0),
+                work_limit=clock.work_limit(built.model.num_columns),
+            ),
             watch,
             on_incumbent=take,
             stop=stop,
         )
+        clock.spend(moves_of(built.model.num_columns, solution.work))
         work["models"] += 1
         work["columns"] = max(work["columns"], built.model.num_columns)
         work["branches"] += solution.nodes

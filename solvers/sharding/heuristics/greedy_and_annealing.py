@@ -9,9 +9,9 @@ from typing import TypeVar
 from jettison.instances.sharding.problem import Sharding
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.sharding.strategy_choice import StrategyChoice
-from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.work_clock import WorkClock, clock_of
 from jettison.solvers.sharding.bounds.lagrangian import look
 from jettison.solvers.sharding.bounds.messages import Messages
 from jettison.solvers.sharding.heuristics.heat_bath import ShardingSearch
@@ -106,7 +106,7 @@ def _greedy(run: _Run, state: ShardingState, params: GreedyParams) -> None:
 
 def _search(run: _Run, state: ShardingState, params: LocalSearchParams) -> None:
     most_ns = run.problem.instance.cost_sum_ns + 1
-    share = Clock(params.share_of_the_bound * run.clock.left_s)
+    share = run.clock.share(params.share_of_the_bound)
     seen = look(state, most_ns, run.incumbent, share, params, run.work)
     if not run.incumbent.is_settled and run.clock.left_s:
         start = start_from(state, run.incumbent) or seen.chosen
@@ -123,12 +123,14 @@ def _solve(
     run = _Run(problem, options, method)
     with Ending() as ending:
         try:
-            share = Clock(params.share_of_reductions * run.clock.left_s)
+            share = run.clock.share(params.share_of_reductions)
             search(run, presolve(problem, share, params), params)
         except NoChoiceError as error:
             return no_choice(problem, error, options, run.clock, params, run.work)
         ending.termination = run.incumbent.end
     note = None if run.incumbent.schedule else "no choice was found that fits; there may be one"
+    if isinstance(run.clock, WorkClock):
+        run.work["moves"] = int(run.clock.spent_moves)
     return run.incumbent.outcome(ending.termination, work=run.work, note=note)
 
 
@@ -150,7 +152,7 @@ class _Run:
 
     def __init__(self, problem: Sharding, options: SolveOptions, method: str) -> None:
         self.problem = problem
-        self.clock = Clock(options.time_limit_s)
+        self.clock = clock_of(options)
         self.incumbent = ShardingIncumbent(problem, options, self.clock, method)
         self.incumbent.begin_from(options.start, StrategyChoice, ScheduleClass.ALL)
         self.work = {"sweeps": 0, "passes": 0}
@@ -180,7 +182,7 @@ class _Run:
             for number in range(sweeps):
                 if not self.clock.left_s:
                     return
-                search.sweep(hot * params.last_temperature ** (number / sweeps))
+                search.sweep(hot * params.last_temperature ** (number / sweeps), self.clock)
                 search.raise_weights()
                 self.work["sweeps"] += 1
             search.descend(self.clock, lambda labels: self.incumbent.take(state.decode(labels)))

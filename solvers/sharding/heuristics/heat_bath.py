@@ -81,8 +81,9 @@ class ShardingSearch:
         """The choice by labels: the numbers of the strategies in the instance."""
         return {node: int(self._state.labels[node][a]) for node, a in self.chosen.items()}
 
-    def sweep(self, temperature: float) -> bool:
+    def sweep(self, temperature: float, clock: Clock) -> bool:
         """Move every node once, in random order; tell whether any strategy has changed."""
+        clock.spend(10 * (len(self._nodes) + len(self._state.tables)))
         changed = False
         for node in self._random.permutation(self._nodes).tolist():
             energy = self._energy(node)
@@ -156,7 +157,7 @@ class ShardingSearch:
         for _ in range(self._params.repair_sweeps):
             if not clock.left_s:
                 break
-            if self.sweep(0.0):
+            if self.sweep(0.0, clock):
                 continue
             if take(self.labels):
                 return

@@ -18,6 +18,7 @@ from jettison.solvers.sharding.presolve.reductions import (
     merge_followers,
 )
 from jettison.solvers.sharding.presolve.state import ShardingState
+from jettison.solvers.sharding.work import moves_at
 
 Reduction = Callable[[ShardingState, Clock], bool]
 
@@ -111,6 +112,8 @@ def reduce_further(
         for name, reduction in reductions(params).items():
             if name != "keep_consistent" and not clock.left_s:
                 return
+            if name in {"keep_consistent", "drop_rows"}:
+                clock.spend(moves_at(state.tables.values()))
             reduction(state, clock)
             if on_step is not None:
                 on_step(name, Size.of(state))

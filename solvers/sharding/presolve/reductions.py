@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.sharding.params import AS_TUNED
 from jettison.solvers.sharding.presolve.state import Array, NoChoiceError, Part, ShardingState
+from jettison.solvers.sharding.work import moves_around, moves_at
 
 _UNLIMITED = Clock(None)
 
@@ -104,6 +105,7 @@ def fold_separable(state: ShardingState, clock: Clock = _UNLIMITED) -> bool:
         # A table that was found inseparable is not tested again until it changes.
         if state.inseparable.get((first, second)) is table:
             continue
+        clock.spend(3 * moves_at([table]))
         allowed = table < state.forbidden
         split = _split(table, allowed)
         if split is None:
@@ -156,6 +158,7 @@ def drop_dominated(state: ShardingState, clock: Clock = _UNLIMITED) -> bool:
     waiting = set(state.alive)
     while waiting and clock.left_s:
         node = waiting.pop()
+        clock.spend(1.5 * moves_around(state, node))
         kept = _undominated(state, node)
         if not kept.all():
             state.keep_strategies(node, kept)
@@ -201,6 +204,7 @@ def merge_followers(state: ShardingState, clock: Clock = _UNLIMITED) -> bool:
     for node in sorted(state.alive):
         if not clock.left_s:
             break
+        clock.spend(moves_around(state, node) / 2)
         for leader in sorted(state.neighbours[node]):
             follows = _follows(state, node, leader)
             if follows is not None:
@@ -291,6 +295,7 @@ def eliminate_free(
         else:
             first, second = neighbours
             left, right = state.table(first, node), state.table(second, node)
+            clock.spend(3 * moves_at([left, right]))
             before = left.size + right.size
             if len(left) * len(right) > before + most_more_pairs:
                 continue
