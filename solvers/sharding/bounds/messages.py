@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.sharding.params import MESSAGES, MessageParams
 from jettison.solvers.sharding.presolve.state import Array, ShardingState
-from jettison.solvers.sharding.work import moves_at
+from jettison.solvers.sharding.table_work import moves_at
 
 Floats = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ r"""exact: the cheapest choice of strategies, by reductions, bounds and an integ
    its points exceed. A point that exceeds a row of the model, by rounding, is cut off by a cover.
 
 The bounds of steps 1 to 3 are exact; those of step 4 rest on HiGHS. Every step has a share of the
-work (`core.work_clock`) and none of the seconds: a time limit only ends the search.
+work (`core.work`) and none of the seconds: a time limit only ends the search.
 
 Source: the integer program is Alpa's (Zheng et al., OSDI 2022); the contest is ASPLOS'25 / IOPDDL.
 """
@@ -34,8 +34,7 @@ from jettison.solvers.core.baselines_first import BaselineParams, schedules_of_b
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, SolveOptions
-from jettison.solvers.core.work import moves_of_a_limit
-from jettison.solvers.core.work_clock import WorkClock
+from jettison.solvers.core.work import WorkClock, moves_of_a_limit
 from jettison.solvers.sharding.bounds.lagrangian import look
 from jettison.solvers.sharding.bounds.messages import ExactSplit, tighten
 from jettison.solvers.sharding.bounds.relaxation import relaxed_split

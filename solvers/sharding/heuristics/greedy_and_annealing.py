@@ -11,7 +11,7 @@ from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.sharding.strategy_choice import StrategyChoice
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, SolveOptions
-from jettison.solvers.core.work_clock import WorkClock, clock_of
+from jettison.solvers.core.work import WorkClock, clock_of
 from jettison.solvers.sharding.bounds.lagrangian import look
 from jettison.solvers.sharding.bounds.messages import Messages
 from jettison.solvers.sharding.heuristics.heat_bath import ShardingSearch

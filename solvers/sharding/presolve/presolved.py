@@ -18,7 +18,7 @@ from jettison.solvers.sharding.presolve.reductions import (
     merge_followers,
 )
 from jettison.solvers.sharding.presolve.state import ShardingState
-from jettison.solvers.sharding.work import moves_at
+from jettison.solvers.sharding.table_work import moves_at
 
 Reduction = Callable[[ShardingState, Clock], bool]
 

@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.sharding.params import AS_TUNED
 from jettison.solvers.sharding.presolve.state import Array, NoChoiceError, Part, ShardingState
-from jettison.solvers.sharding.work import moves_around, moves_at
+from jettison.solvers.sharding.table_work import moves_around, moves_at
 
 _UNLIMITED = Clock(None)
 

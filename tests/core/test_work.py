@@ -8,7 +8,7 @@ import pytest
 
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import SolveOptions
-from jettison.solvers.core.work_clock import WorkClock, clock_of
+from jettison.solvers.core.work import WorkClock, clock_of
 
 
 def test_a_share_is_over_when_its_work_is_done_whatever_the_time() -> None:
