@@ -6,8 +6,11 @@ from jettison.instances.core.link import Link
 from jettison.instances.core.provenance import Provenance
 from jettison.schedules.core.replay import Replay, Transfer, Violation
 from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.studies.batch_series import BatchSeries, BatchThroughput, solve_batches
 
 __all__ = [
+    "BatchSeries",
+    "BatchThroughput",
     "CertificateError",
     "InputError",
     "JettisonError",
@@ -18,4 +21,5 @@ __all__ = [
     "ScheduleClass",
     "Transfer",
     "Violation",
+    "solve_batches",
 ]
