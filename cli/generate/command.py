@@ -51,6 +51,14 @@ class PartitionModel(StrEnum):
     TRIPLES = ModelKind.TRIPLES.value
 
 
+class OffloadModel(StrEnum):
+    """Integer programs of weight offloading."""
+
+    BOUND = ModelKind.OFFLOAD_BOUND.value
+    EVENTS = ModelKind.OFFLOAD_EVENTS.value
+    EVENTS_STRENGTHENED = ModelKind.OFFLOAD_EVENTS_STRENGTHENED.value
+
+
 GroupsOption = Annotated[
     int, typer.Option("--groups", metavar="M", help="Number of groups; there are 3 M items.")
 ]
@@ -93,6 +101,14 @@ ModelOption = Annotated[
         "--model",
         help="The integer program for mps and lp: it assigns items to numbered groups, or items to "
         "the largest item of their group, or has one column for each triple.",
+    ),
+]
+OffloadModelOption = Annotated[
+    OffloadModel,
+    typer.Option(
+        "--model",
+        help="The integer program for mps and lp: a bound on the period, or the question whether a "
+        "step without idle time exists, exact, plain or with valid inequalities.",
     ),
 ]
 
@@ -142,15 +158,19 @@ def generate_partitions(
 
 @app.command("weight-offload")
 @with_groups
-def generate_weight_offload(asked: _FamilyOptions) -> None:
+def generate_weight_offload(
+    asked: _FamilyOptions, model: OffloadModelOption = OffloadModel.BOUND
+) -> None:
     """Offload weights as fast as 3-PARTITION allows.
 
     Each chain comes with the 3-PARTITION from which it is made, and with its certificate. Memory
     and bandwidth are in the index. For yes the shortest period is 2 M V ns, for no it is longer.
     Files in mps and lp hold the mixed-integer bound on the period, whose objective is idle time.
+    For up to six groups they can hold the exact program over events, with a point where the answer
+    is yes.
     """
     family = family_of(asked.family, asked.answer)
-    _generate(SetProblem.WEIGHT_OFFLOAD, family, asked, ModelKind.OFFLOAD_BOUND, asked.moduli)
+    _generate(SetProblem.WEIGHT_OFFLOAD, family, asked, ModelKind(model.value), asked.moduli)
 
 
 @app.command("triplets")

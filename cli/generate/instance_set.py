@@ -29,9 +29,11 @@ from jettison.instances.three_partition.offload_chain import (
 
 INDEX = "index.json"
 LARGEST_COUNT = 1000
-# PuLP takes about a kilobyte for each of the 9 m^2 coefficients, or of the some 600 m^2 of a bound.
+# PuLP takes about a kilobyte for each of the 9 m^2 coefficients, of the some 600 m^2 of a bound, or
+# of the some 800 m^3 of a model over events.
 LARGEST_MODEL_GROUPS = 200
 LARGEST_BOUND_GROUPS = 20
+LARGEST_EVENT_GROUPS = 6
 # A coefficient has a name and a blank.
 _LEAST_COEFFICIENT_BYTES = 6
 
@@ -60,6 +62,30 @@ class ModelKind(StrEnum):
     LED_BY_LARGEST = "led-by-largest"
     TRIPLES = "triples"
     OFFLOAD_BOUND = "offload-bound"
+    OFFLOAD_EVENTS = "offload-events"
+    OFFLOAD_EVENTS_STRENGTHENED = "offload-events-strengthened"
+
+    @property
+    def file_mark(self) -> str:
+        """Ending of its file names, after that of the instance."""
+        match self:
+            case ModelKind.OFFLOAD_BOUND:
+                return "-bound"
+            case ModelKind.OFFLOAD_EVENTS | ModelKind.OFFLOAD_EVENTS_STRENGTHENED:
+                return "-events"
+            case _:
+                return ""
+
+    @property
+    def largest_groups(self) -> int:
+        """The largest number of groups for which it is written."""
+        match self:
+            case ModelKind.OFFLOAD_BOUND:
+                return LARGEST_BOUND_GROUPS
+            case ModelKind.OFFLOAD_EVENTS | ModelKind.OFFLOAD_EVENTS_STRENGTHENED:
+                return LARGEST_EVENT_GROUPS
+            case _:
+                return LARGEST_MODEL_GROUPS
 
     def least_bytes(self, groups: int) -> int:
         """Return the least size of a model file for a number of groups."""
@@ -152,7 +178,7 @@ class SetLayout:
 
     def model_name(self, name: str) -> str:
         """Return the name of the integer program of an instance."""
-        return f"{name}-bound" if self.model is ModelKind.OFFLOAD_BOUND else name
+        return f"{name}{self.model.file_mark}"
 
     def model_file(self, name: str, suffix: FileFormat) -> str:
         """Return the name of the file of the integer program of an instance."""
@@ -203,7 +229,8 @@ class SetLayout:
         """Return the answers as MIPLIB writes them, one line for each instance.
 
         Times are whole nanoseconds, so that a longer period exceeds the shortest by at least 1 ns.
-        The objective of a bound is idle time: at least 0, and at most that of a schedule.
+        The objective of a bound is idle time: at least 0, and at most that of a schedule. A model
+        over events has points where the shortest period is that of all operations.
         """
         lines = []
         for instance in instances:
@@ -215,9 +242,14 @@ class SetLayout:
                 word, value = ("opt", shortest) if is_yes else ("bestdual", shortest + 1)
                 lines.append(f"={word}= {instance.name} {value}\n")
                 if self.models:
-                    name = self.model_name(instance.name)
-                    lines.append(f"=opt= {name} 0\n" if is_yes else f"=unkn= {name}\n")
+                    lines.append(self._model_solution(instance.name, is_yes))
         return "".join(lines)
+
+    def _model_solution(self, instance_name: str, is_yes: bool) -> str:
+        name = self.model_name(instance_name)
+        if self.model is ModelKind.OFFLOAD_BOUND:
+            return f"=opt= {name} 0\n" if is_yes else f"=unkn= {name}\n"
+        return f"={'feas' if is_yes else 'inf'}= {name}\n"
 
 
 def _proof_file(instance: ThreePartition) -> str:
@@ -316,14 +348,18 @@ def _model(instance: ThreePartition, kind: ModelKind) -> Any:
     )
     from jettison.formulations.three_partition.triples import three_partition_triples
     from jettison.formulations.weight_offload.paper import WeightOffloadMilp
+    from jettison.formulations.weight_offload.timed_events.least_period import (
+        EventMilp,
+        ValidRow,
+        WithoutIdle,
+    )
 
-    is_bound = kind is ModelKind.OFFLOAD_BOUND
-    most = LARGEST_BOUND_GROUPS if is_bound else LARGEST_MODEL_GROUPS
-    if instance.groups > most:
+    if instance.groups > kind.largest_groups:
         raise InputError(
             f"the model of {instance.groups} groups",
             field="format",
-            expected=f"mps and lp are written for up to {most} groups: write --format json",
+            expected=f"mps and lp are written for up to {kind.largest_groups} groups: write "
+            "--format json",
         )
     match kind:
         case ModelKind.ANY_GROUP:
@@ -335,6 +371,10 @@ def _model(instance: ThreePartition, kind: ModelKind) -> Any:
         case ModelKind.OFFLOAD_BOUND:
             bound = WeightOffloadMilp().build(weight_offload_of(instance))
             return from_pulp(bound.problem).model
+        case ModelKind.OFFLOAD_EVENTS | ModelKind.OFFLOAD_EVENTS_STRENGTHENED:
+            is_strong = kind is ModelKind.OFFLOAD_EVENTS_STRENGTHENED
+            milp = EventMilp(WithoutIdle(), strengthened=frozenset(ValidRow if is_strong else ()))
+            return from_pulp(milp.build(weight_offload_of(instance)).problem).model
         case other:
             assert_never(other)
     return from_pulp(built.problem).model

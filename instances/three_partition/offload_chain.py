@@ -42,6 +42,19 @@ def shortest_period_ns(instance: ThreePartition) -> int:
     return 2 * instance.groups * instance.target
 
 
+def absences_without_idle(groups: int) -> frozenset[tuple[int, int]]:
+    r"""Return the absences of every step without idle time, as layers with gaps.
+
+    Gap 0 of a layer is that between its backward and its forward, gap 1 that between its forward
+    and its next backward. The weights :math:`|w_{2k-1}| = V` are absent in gap 1, those of the
+    items in gap 0, whatever the items are: scheduling is as hard with the absences given as without
+    (the proof is in the documentation, "Hard instances").
+    """
+    large = {(2 * k - 1, 1) for k in range(1, groups + 1)}
+    items = {(layer, 0) for layer in range(2 * groups + 1, 5 * groups + 1)}
+    return frozenset(large | items)
+
+
 def weight_offload_of(instance: ThreePartition) -> WeightOffload:
     """Return the weight offloading problem of Theorem 1 for the items, in linear time.
 

@@ -54,7 +54,7 @@ def build_model(problem: WeightOffload, choice: ModelChoice) -> ArrayModel:
     question: LeastPeriod | WithoutIdle = WithoutIdle()
     if formulation in {OffloadFormulation.EVENTS, OffloadFormulation.EVENTS_STRENGTHENED}:
         question = LeastPeriod(layer_to_layer(problem).period_ns)
-    return from_pulp(EventMilp(question, strengthened).build(problem).problem).model
+    return from_pulp(EventMilp(question, strengthened=strengthened).build(problem).problem).model
 
 
 MODEL_FILES = ModelFiles(formulations=tuple(OffloadFormulation), build=build_model)

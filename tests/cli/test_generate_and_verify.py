@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import highspy
 import pytest
 
 from jettison.certificates.checker import check_certificate
@@ -360,6 +361,35 @@ def test_the_bound_of_weight_offload_is_written_beside_the_chain(
         path.write_text(path.read_text().replace("+ 1 ", "+ 2 ", 1))
         seal(folder)
         assert "not what its instance makes of it" in typed.run(f"verify {folder}")[2]
+
+
+@pytest.mark.parametrize("variant", ["", "-strengthened"])
+def test_the_exact_model_of_weight_offload_is_written_with_its_answer(
+    typed: CommandLine, tmp_path: Path, variant: str
+) -> None:
+    for answer, line, status in (
+        ("yes", "=feas= {}-events\n", "Optimal"),
+        ("no --moduli 4", "=inf= {}-events\n", "Infeasible"),
+    ):
+        folder = tmp_path / status
+        words = f"--groups 2 --target 99 --answer {answer} --format json,mps,lp"
+        typed.output(f"generate weight-offload {words} --model offload-events{variant} -o {folder}")
+        [entry] = json.loads((folder / "index.json").read_text())["instances"]
+        [solutions] = folder.glob("*.solu")
+        assert solutions.read_text().endswith(line.format(entry["name"]))
+        assert "all as listed, and no others" in typed.output(f"verify {folder}")
+        for suffix in ("mps", "lp"):
+            solver = highspy.Highs()
+            solver.setOptionValue("output_flag", False)
+            solver.readModel(str(folder / f"{entry['name']}-events.{suffix}"))
+            solver.run()
+            assert solver.modelStatusToString(solver.getModelStatus()) == status
+
+
+def test_the_exact_model_of_many_groups_is_refused(typed: CommandLine, tmp_path: Path) -> None:
+    words = "--groups 7 --target 99 --answer yes --format json,mps --model offload-events"
+    err = typed.error(f"generate weight-offload {words} -o {tmp_path}/new")
+    assert "format: the model of 7 groups; mps and lp are written for up to 6" in err
 
 
 def test_the_bound_of_many_groups_is_refused(typed: CommandLine, tmp_path: Path) -> None:

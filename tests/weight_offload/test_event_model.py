@@ -77,7 +77,7 @@ def test_its_optimum_is_that_of_the_brute_force_and_a_schedule_has_it(
     layers: int, count: int, strengthened: frozenset[ValidRow]
 ) -> None:
     for number, problem in enumerate(islice(samples(layers, layers), count)):
-        milp = EventMilp(LeastPeriod(layer_to_layer(problem).period_ns), strengthened)
+        milp = EventMilp(LeastPeriod(layer_to_layer(problem).period_ns), strengthened=strengthened)
         built, model, solution = solved(problem, milp)
         assert solution.dual_bound is not None
         order = EventOrder.from_point(built.frame, solution.by_name(model))
@@ -117,7 +117,9 @@ def test_a_period_that_is_given_is_possible_from_the_least_one_on() -> None:
         for period_ns in (shortest_ns - 1, shortest_ns, shortest_ns + 1):
             if period_ns < problem.base_time_ns:
                 continue
-            built, model, solution = solved(problem, EventMilp(GivenPeriod(period_ns), STRONG))
+            built, model, solution = solved(
+                problem, EventMilp(GivenPeriod(period_ns), strengthened=STRONG)
+            )
             assert (solution.values is not None) == (period_ns >= shortest_ns), number
             if solution.values is not None:
                 order = EventOrder.from_point(built.frame, solution.by_name(model))
@@ -131,7 +133,9 @@ def test_places_of_operations_that_take_time_decide_about_steps_without_idle_tim
     answers = []
     for number, problem in enumerate(islice(samples(3, 5), 30)):
         base_ns = problem.base_time_ns
-        built, model, solution = solved(problem, EventMilp(WithoutIdle(), strengthened))
+        built, model, solution = solved(
+            problem, EventMilp(WithoutIdle(), strengthened=strengthened)
+        )
         answers.append(solution.values is not None)
         assert answers[-1] == (least_period_ns(problem) == base_ns), number
         if solution.values is not None:
@@ -157,7 +161,7 @@ def test_schedules_are_points_and_their_order_is_no_slower() -> None:
         order = order_of_schedule(problem, schedule)
         again = judged(problem, order.schedule())
         assert again.period_ns <= schedule.period_ns
-        built = EventMilp(LeastPeriod(schedule.period_ns), STRONG).build(problem)
+        built = EventMilp(LeastPeriod(schedule.period_ns), strengthened=STRONG).build(problem)
         model = from_pulp(built.problem).model
         point = start_point(built.frame, model, order, again.period_ns)
         assert not np.isnan(point[model.integer]).any()
@@ -196,7 +200,7 @@ def test_long_times_round_so_that_the_model_relaxes() -> None:
 
 def test_the_rows_have_the_names_of_the_docstring_in_its_order() -> None:
     problem = layers_in(40, (2, 3, 1, 9), (2, 3, 1, 8), (1, 2, 1, 7))
-    milp = EventMilp(LeastPeriod(layer_to_layer(problem).period_ns), STRONG)
+    milp = EventMilp(LeastPeriod(layer_to_layer(problem).period_ns), strengthened=STRONG)
     names = from_pulp(milp.build(problem).problem).model.row_names
     words = [
         *("op", "place", "needed", "used", "first", "from", "until", "up", "upc", "arrive0"),
@@ -210,6 +214,6 @@ def test_the_rows_have_the_names_of_the_docstring_in_its_order() -> None:
 def test_its_size_is_about_the_estimate() -> None:
     for layers in (3, 5):
         problem = next(iter(samples(layers, 1)))
-        milp = EventMilp(LeastPeriod(layer_to_layer(problem).period_ns), STRONG)
+        milp = EventMilp(LeastPeriod(layer_to_layer(problem).period_ns), strengthened=STRONG)
         model = from_pulp(milp.build(problem).problem).model
-        assert 0.5 < milp.estimated_coefficients(problem) / model.num_nonzeros < 2
+        assert 0.6 < milp.estimated_coefficients(problem) / model.num_nonzeros < 1.4

@@ -147,7 +147,8 @@ places, uploads last, its events are a schedule that the replay accepts.
 Variants
 --------
 `LeastPeriod` minimises :math:`T`. `GivenPeriod` asks whether there is a schedule of a period, the
-constant :math:`T = H`: a point is the answer yes. `WithoutIdle` asks the same of
+constant :math:`T = H`: a point is the answer yes. `Within` and `Exactly` give the absences:
+:math:`y_x = 0`, or its value, ``selected_i_g``, after (first). `WithoutIdle` asks the same of
 :math:`T = \sum_k u_k`: the :math:`s_k` are constants, and only places ":math:`k` runs" of
 operations that take time are left. A prefetch then belongs to the last place that contains its
 time: moved past operations of no duration it is checked against what was checked before. The end of
@@ -186,7 +187,7 @@ import lazy_loader as lazy
 
 from jettison.formulations.milp.watched_writing import Watch, unwatched, watched_problem
 from jettison.formulations.weight_offload.timed_events.columns import EventColumns
-from jettison.formulations.weight_offload.timed_events.frame import EventFrame
+from jettison.formulations.weight_offload.timed_events.frame import EventFrame, Prefetch
 from jettison.formulations.weight_offload.timed_events.link_rows import add_downlink, add_uplink
 from jettison.formulations.weight_offload.timed_events.memory_rows import (
     add_operations_memory,
@@ -248,6 +249,37 @@ class WithoutIdle:
     r"""Question whether there is a schedule without idle time, of period :math:`\sum_k u_k`."""
 
 
+@dataclass(frozen=True, slots=True)
+class AnySelection:
+    """Absences that the model chooses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """Absences that are allowed, all others being forbidden.
+
+    Attributes
+    ----------
+    absences
+        Layers and gaps.
+    """
+
+    absences: frozenset[Prefetch]
+
+
+@dataclass(frozen=True, slots=True)
+class Exactly:
+    """Absences that happen, all others being forbidden.
+
+    Attributes
+    ----------
+    absences
+        Layers and gaps.
+    """
+
+    absences: frozenset[Prefetch]
+
+
 class ValidRow(StrEnum):
     """Valid inequalities that make the model stronger.
 
@@ -304,6 +336,8 @@ class EventMilp:
     ----------
     question
         What is asked of the period.
+    selection
+        Which weights are absent where.
     strengthened
         Valid inequalities to add.
     omitted
@@ -311,6 +345,7 @@ class EventMilp:
     """
 
     question: LeastPeriod | GivenPeriod | WithoutIdle
+    selection: AnySelection | Within | Exactly = field(default_factory=AnySelection)
     strengthened: frozenset[ValidRow] = field(default_factory=frozenset)
     omitted: frozenset[OmittedRow] = field(default_factory=frozenset)
 
@@ -337,6 +372,7 @@ class EventMilp:
         around = OmittedRow.AROUND not in self.omitted
         add_operations(model, frame, columns)
         add_choices(model, frame, columns)
+        self._add_selection(model, columns)
         add_places(model, frame, columns)
         add_uploads(model, frame, columns, around)
         add_arrivals(model, frame, columns, around)
@@ -353,11 +389,26 @@ class EventMilp:
             add_order(model, frame, columns)
         return EventModel(frame, model)
 
+    def _add_selection(self, model: pulp.LpProblem, columns: EventColumns) -> None:
+        """Add the rows selected: absences that are given."""
+        match self.selection:
+            case AnySelection():
+                return
+            case Within(absences):
+                given = {x: 0 for x in columns.y if x not in absences}
+            case Exactly(absences):
+                given = {x: int(x in absences) for x in columns.y}
+            case other:
+                assert_never(other)
+        for x, value in given.items():
+            model += columns.y[x] == value, f"selected_{x.layer}_{x.gap}"
+
     def estimated_coefficients(self, problem: WeightOffload) -> int:
         """Return about how many coefficients the model has."""
         frame = self.frame(problem)
         layers, places = len(frame.layers), len(frame.places)
-        in_places = 3 * layers * places * places
-        in_memory = 2 * layers * len(problem.cycle) * places + 2 * layers**2 * places * 5
-        energy = 4 * layers**2 * places**2 // 2 if ValidRow.ENERGY in self.strengthened else 0
-        return in_places + in_memory + energy + 20 * layers**2
+        in_places = 3 * layers * places**2 // 2
+        in_memory = layers * len(problem.cycle) * places + 5 * layers**2 * places
+        between_pairs = 65 * layers**2
+        energy = 2 * (layers * places) ** 2 // 3 if ValidRow.ENERGY in self.strengthened else 0
+        return in_places + in_memory + between_pairs + energy

@@ -21,7 +21,7 @@ from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_of_a_method import highs_options
 from jettison.solvers.weight_offload.events.event_order import EventOrder
 
-IDLE_FREE = EventMilp(WithoutIdle(), frozenset(ValidRow))
+IDLE_FREE = EventMilp(WithoutIdle(), strengthened=frozenset(ValidRow))
 
 
 @dataclass(frozen=True, kw_only=True)

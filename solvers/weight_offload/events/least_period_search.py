@@ -42,7 +42,7 @@ class PeriodListener(Protocol):
 
 def least_period_milp(period_ns: int, bound_ns: int) -> EventMilp:
     """Return the model of the periods from a bound up to that of a schedule."""
-    return EventMilp(LeastPeriod(period_ns, bound_ns), frozenset({ValidRow.ENERGY}))
+    return EventMilp(LeastPeriod(period_ns, bound_ns), strengthened=frozenset({ValidRow.ENERGY}))
 
 
 def seek_least_period(
