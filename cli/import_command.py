@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from jettison.cli.arguments import checked_output
+from jettison.cli.arguments import checked_output, read_mesh
 from jettison.cli.output import write_instance
+from jettison.instances.core.errors import InputError
 from jettison.instances.core.units import NANOSECOND_UNITS
 
 app = typer.Typer(help="Turn a file of another project into an instance.", no_args_is_help=True)
@@ -156,12 +157,24 @@ def import_operators(
     device: Annotated[
         str | None, typer.Option(help="Device, unless the profile is a known one.")
     ] = None,
+    mesh: Annotated[
+        str | None,
+        typer.Option(metavar="SHAPE", help="1x4, say: a sharded graph, from all files beside it."),
+    ] = None,
 ) -> None:
-    """Import operators of SuperScaler (Aceso) as a chain, two stages for each transformer layer."""
+    """Import operators of SuperScaler (Aceso): a chain, or on a mesh a sharded graph of a GPT."""
     from jettison.instances.importers.superscaler import import_superscaler
+    from jettison.instances.importers.superscaler_mesh.mesh_graph import import_superscaler_mesh
 
     checked_output(output)
-    write_instance(import_superscaler(file, layers=layers, device=device), output)
+    if mesh is None:
+        write_instance(import_superscaler(file, layers=layers, device=device), output)
+        return
+    shape = read_mesh(mesh)
+    if len([size for size in shape if size > 1]) != 1:
+        raise InputError(f"{mesh[:40]!r}", field="mesh", expected="write 1x2, 1x4 or 1x8, say")
+    sharded = import_superscaler_mesh(file, devices=max(shape), layers=layers, device=device)
+    write_instance(sharded, output)
 
 
 @app.command("torch-trace", short_help="Import a training step that PyTorch recorded.")

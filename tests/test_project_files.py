@@ -78,7 +78,7 @@ def test_the_notice_has_the_licence_of_every_measurement_that_is_bundled() -> No
         ]
         # Every licence so far is this one; another is a case to write down here.
         assert re.search(r"^MIT License$", part, re.MULTILINE)
-        assert re.search(r"^Copyright \(c\) .*(Microsoft|ETH Zurich)", part, re.MULTILINE)
+        assert re.search(r"^Copyright \(c\) .*(Microsoft|ETH Zurich|Facebook)", part, re.MULTILINE)
         assert part.rstrip().endswith("SOFTWARE.")
 
 

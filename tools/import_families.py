@@ -5,20 +5,26 @@ Profiles that fail their checks or fit no row are named, with the reason, in ``d
 
 from __future__ import annotations
 
+import tarfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Protocol
 
 from jettison.instances.catalog import Instance
+from jettison.instances.core.errors import InputError
 from jettison.instances.importers.layer_graph import import_layer_graph
 from jettison.instances.importers.pipedream import import_pipedream_chain, import_pipedream_graph
 from jettison.instances.importers.piper import import_piper
 from jettison.instances.importers.sailor import import_sailor
 from jettison.instances.importers.superscaler import import_superscaler
+from jettison.instances.importers.superscaler_mesh.mesh_graph import import_superscaler_mesh
+from jettison.instances.importers.torch_trace.step_graph import import_torch_trace_graph
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_graph.graph import Graph
+from jettison.solvers.remat_sharding.fastest_plan import with_fastest
 
 
 class Published(Protocol):
@@ -71,6 +77,56 @@ class SuperScalerModel:
         for batch in self.batches:
             name = f"{self.model}_mbs{batch}_tp1_algo0.csv"
             yield import_superscaler(folder / "profiled-time" / name)
+
+
+@dataclass(frozen=True, slots=True)
+class SuperScalerMesh:
+    """Operators of a GPT on meshes of one dimension, with the fastest plan of each."""
+
+    model: str
+    batch: int
+    devices: tuple[int, ...]
+
+    def instances(self, folder: Path) -> Iterator[Instance]:
+        """Return a sharded graph for each number of devices."""
+        name = f"{self.model}_mbs{self.batch}_tp1_algo0.csv"
+        for count in self.devices:
+            path = folder / "profiled-time" / name
+            yield with_fastest(import_superscaler_mesh(path, devices=count))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedModel:
+    """Step that PyTorch recorded: names of two archives, and of the file in each."""
+
+    kineto_trace: tuple[str, str]
+    execution_trace: tuple[str, str]
+    name: str
+
+    def instances(self, folder: Path) -> Iterator[Instance]:
+        """Return the graph."""
+        with TemporaryDirectory() as unpacked:
+            kineto, execution = (
+                _unpacked(folder / archive, member, Path(unpacked))
+                for archive, member in (self.kineto_trace, self.execution_trace)
+            )
+            graph = import_torch_trace_graph(kineto, execution_trace=execution)
+        yield replace(graph, name=f"{self.name}-b{graph.provenance.batch}-v100")
+
+
+def _unpacked(archive: Path, member: str, folder: Path) -> Path:
+    """Copy a file out of an archive; return where it is."""
+    try:
+        with tarfile.open(archive) as opened:
+            found = opened.extractfile(member)
+            data = b"" if found is None else found.read()
+    except (OSError, KeyError, tarfile.TarError):
+        raise InputError(
+            f"there is no {member}", source=str(archive), expected="give the published archive"
+        ) from None
+    target = folder / Path(member).name
+    target.write_bytes(data)
+    return target
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +207,18 @@ PUBLISHED: Mapping[str, tuple[Published, ...]] = MappingProxyType(
             SuperScalerModel("resnet_4B", (32,)),
             SuperScalerModel("resnet_6_8B", (32,)),
             SuperScalerModel("resnet_13B", (32,)),
+            SuperScalerMesh("gpt_1_3B", 1, (2, 4, 8)),
+            SuperScalerMesh("gpt_6_7B", 1, (2, 4, 8)),
+        ),
+        "param": (
+            RecordedModel(
+                (
+                    "dlrm_kineto.tar.gz",
+                    "dlrm_kineto/worker0_step_12.1694128201545.pt.trace.json",
+                ),
+                ("dlrm_pytorch_et.tar.gz", "dlrm_pytorch_et/dlrm_eg_0.json"),
+                "dlrm",
+            ),
         ),
         "piper": (PiperModel("bert32a100.json"),),
         "pipedream": (

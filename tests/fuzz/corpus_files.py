@@ -16,6 +16,7 @@ from jettison.instances.importers.pipedream import import_pipedream_chain, impor
 from jettison.instances.importers.piper import import_piper
 from jettison.instances.importers.sailor import import_sailor
 from jettison.instances.importers.superscaler import import_superscaler
+from jettison.instances.importers.superscaler_mesh.collective_times import read_collective_times
 from jettison.instances.importers.torch_trace.module_chain import import_torch_trace_chain
 from jettison.instances.importers.torch_trace.step_graph import import_torch_trace_graph
 from jettison.solvers.core.pose import pose_problem
@@ -78,6 +79,10 @@ def _read_recording(path: Path) -> object:
         import_torch_trace_graph(kineto, execution_trace=execution),
         import_torch_trace_chain(kineto, execution_trace=execution),
     )
+
+
+def _read_collectives(path: Path) -> object:
+    return read_collective_times(path).time_ns(2**20)
 
 
 def _read_study(path: Path) -> object:
@@ -158,6 +163,7 @@ READERS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
         "moccasin.json": import_networkx_graph,
         "residual.graph.txt": _read_pipedream,
         "tiny_mbs2_tp1_algo0.csv": _read_operators,
+        "prim_tiny_all_gather_2gpus.csv": _read_collectives,
         "torch-step.et.json": _read_recording,
         "torch-step.kineto.json": _read_recording,
         "piper.json": import_piper,

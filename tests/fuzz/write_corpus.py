@@ -40,6 +40,7 @@ IMPORTED = (
     "tiny_mbs2_tp1_algo0.csv",
     "torch-step.et.json",
     "torch-step.kineto.json",
+    "mesh/prim_tiny_all_gather_2gpus.csv",
 )
 CONTEST = {
     "problem": {
@@ -170,7 +171,7 @@ def write_all() -> None:
     (FOLDER / "contest.json.gz").write_bytes(gzip.compress(json.dumps(CONTEST).encode(), mtime=0))
     shutil.copy(BUNDLED / "mlp-26.json", FOLDER / "program-on-mesh.json")
     for name in IMPORTED:
-        shutil.copy(SAMPLES / name, FOLDER / name)
+        shutil.copy(SAMPLES / name, FOLDER / Path(name).name)
     folder = ResultFolder(FOLDER / "results")
     folder.create()
     job = job_of()

@@ -37,6 +37,8 @@ _RECORDINGS: Mapping[tuple[str, str], _Published] = MappingProxyType(
                 model="dlrm",
                 batch=16,
                 dtype="float32",
+                device="V100-32",
+                device_kind="cuda",
             ),
             "The first of eight devices. The two files are of two steps of one run, and sizes of "
             "sparse inputs may differ between them. Collectives have the time of their kernels, "
@@ -57,7 +59,5 @@ def with_origin(found: Provenance, execution_trace: Path, kineto_trace: Path) ->
         return found
     return replace(
         published.origin,
-        device=found.device,
-        device_kind=found.device_kind,
         note=f"{found.note} {published.remark}",
     )

@@ -1,0 +1,1 @@
+"""SuperScaler's operators and collectives as sharded graphs on meshes of one dimension."""
