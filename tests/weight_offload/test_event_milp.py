@@ -17,7 +17,7 @@ from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.model_files import ModelChoice
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import solve_with
-from jettison.solvers.core.status import Termination
+from jettison.solvers.core.status import SolverError, Termination
 from jettison.solvers.weight_offload.events import method as event_method
 from jettison.solvers.weight_offload.events.method import solve_event_milp
 from jettison.solvers.weight_offload.layer_to_layer import layer_to_layer
@@ -89,6 +89,19 @@ def test_ctrl_c_in_a_model_leaves_the_best_schedule(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(event_method, "seek_without_idle", interrupt)
     outcome = solve_event_milp(weight_offload_of(NO), EXACT)
     assert outcome.termination is Termination.INTERRUPTED
+    assert outcome.schedule is not None
+
+
+def test_where_the_solver_fails_the_best_schedule_is_left_with_what_it_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise SolverError("HiGHS refuses the model")
+
+    monkeypatch.setattr(event_method, "seek_without_idle", fail)
+    outcome = solve_event_milp(weight_offload_of(NO), EXACT)
+    assert outcome.termination is Termination.ERROR
+    assert outcome.note == "HiGHS refuses the model"
     assert outcome.schedule is not None
 
 

@@ -25,7 +25,7 @@ from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on, run_to_its_end
 from jettison.solvers.core.outcome import Outcome, SolveOptions
-from jettison.solvers.core.status import Termination
+from jettison.solvers.core.status import SolverError, Termination
 from jettison.solvers.milp.tolerance import left_open
 from jettison.solvers.weight_offload.events.idle_free import IDLE_FREE, seek_without_idle
 from jettison.solvers.weight_offload.events.least_period_search import (
@@ -51,7 +51,10 @@ def solve_event_milp(
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
     search = _EventSearch(problem, options, params)
-    termination = run_to_its_end(search.run)
+    try:
+        termination = run_to_its_end(search.run)
+    except SolverError as failed:
+        termination, search.note = Termination.ERROR, str(failed)
     outcome = search.incumbent.outcome(termination, work=search.work, note=search.note)
     is_closed = search.incumbent.is_settled or search.note is not None
     return outcome if is_closed else left_open(outcome)
@@ -67,7 +70,7 @@ class _EventSearch:
     work
         Size of the last model, and nodes of all.
     note
-        Why no model was solved; None where one was.
+        Why no model was solved to its end; None where limits say it.
     """
 
     def __init__(
