@@ -90,7 +90,7 @@ BEGIN_FROM_IT = {
     "remat-chain": ("unrestricted", "rotor-exact", "rotor", "rotor-drops"),
     "remat-offload-chain": ("pofo", "offload-only", "autocapper"),
     "multi-model": ("local-search", "exact"),
-    "weight-offload": ("local-search", "bound-guided"),
+    "weight-offload": ("local-search", "bound-guided", "exact"),
 }
 
 

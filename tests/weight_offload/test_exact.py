@@ -256,3 +256,24 @@ def test_too_little_memory_is_refused_with_what_would_do() -> None:
     assert outcome.schedule is None
     assert outcome.infeasibility is not None
     assert outcome.infeasibility.least_memory_bytes == least_bytes
+
+
+def test_schedules_and_bounds_are_told_while_it_runs_and_it_begins_from_a_start() -> None:
+    problem = drawn(random.Random(3), 5)
+    schedules: list[int] = []
+    bounds: list[int] = []
+    told = replace(
+        EXACT,
+        on_schedule=lambda _, replay: schedules.append(replay.time_ns),
+        on_bound=lambda bound: bounds.append(bound.time_ns),
+    )
+    best = solve_weight_exact(problem, told)
+    # That of L2L, and a better one; the closed form, and what sweeps prove.
+    assert len(schedules) >= 2
+    assert len(set(bounds)) >= 2
+    assert schedules[0] == layer_to_layer(problem).period_ns
+    assert schedules[-1] == bounds[-1] == period_ns(best)
+    assert schedules == sorted(schedules, reverse=True)
+    schedules.clear()
+    again = solve_weight_exact(problem, replace(told, start=best.schedule))
+    assert set(schedules) == {period_ns(best)} == {period_ns(again)}

@@ -130,6 +130,8 @@ def solve_weight_exact(
         layer_to_layer(problem),
         closed_form_ns(problem),
     )
+    if isinstance(options.start, CyclicSchedule):
+        bracket.take(options.start)
     termination = run_to_its_end(lambda: _close(problem, bracket))
     return Outcome(
         termination=termination,

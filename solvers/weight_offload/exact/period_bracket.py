@@ -15,7 +15,7 @@ from jettison.solvers.weight_offload.exact.params import WeightExactParams
 
 @dataclass
 class Bracket:
-    """Best schedule and bounds so far, with the callback for progress.
+    """Best schedule and bounds so far, of which the caller is told.
 
     Attributes
     ----------
@@ -47,6 +47,7 @@ class Bracket:
     labels: int = 0
     nodes: int = 0
     why_open: str | None = None
+    _told: CyclicSchedule | None = None
 
     @property
     def bound_ns(self) -> int:
@@ -94,8 +95,16 @@ class Bracket:
         )
 
     def report(self) -> None:
-        """Report the progress to the caller."""
-        if self.options.on_progress is not None:
-            self.options.on_progress(
+        """Tell the caller of the best schedule, of the bounds, and of the progress."""
+        options, problem = self.options, self.problem
+        if options.on_schedule is not None and self._told is not self.schedule:
+            self._told = self.schedule
+            replay = self.schedule.replay(problem.cycle, problem.link, problem.memory_bytes)
+            options.on_schedule(self.schedule, replay)
+        if options.on_bound is not None:
+            for bound in self.bounds():
+                options.on_bound(bound)
+        if options.on_progress is not None:
+            options.on_progress(
                 Progress(self.clock.seconds, self.schedule.period_ns, self.bound_ns)
             )
