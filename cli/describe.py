@@ -38,7 +38,7 @@ def problem_rows(problem: Problem) -> Rows:
     link, transfers = problem.link, kind_of(problem).transfers(problem)
     if link is not None:
         manner = "" if transfers is None else f", transfers {transfers}"
-        rows.append(("link", f"{link} each way{manner}"))
+        rows.append(("link", f"{link}{'' if link.is_shared else ' each way'}{manner}"))
     return rows
 
 

@@ -51,9 +51,11 @@ function given({ problem, name, version, instance, resources, options }) {
   const isKnown = Object.hasOwn(of.formulations, name) && version === 1n;
   if (!isKnown) throw new NotKnown(`${problem} ${name} ${version}`);
   const formulation = of.formulations[name];
-  onlyFields(resources, Object.keys(of.resources), "resources");
+  const optional = Object.entries(of.optional ?? {}).filter(([key]) => resources.has(key));
+  const known = { ...of.resources, ...Object.fromEntries(optional) };
+  onlyFields(resources, Object.keys(known), "resources");
   onlyFields(options, formulation.options, "the formulation");
-  const amounts = Object.entries(of.resources).map(([key, least]) =>
+  const amounts = Object.entries(known).map(([key, least]) =>
     [key, amount(resources, key, { least })]);
   return { formulation, resources: Object.fromEntries(amounts), instance: of.read(instance) };
 }

@@ -20,7 +20,8 @@ those of that page:
 
 :math:`w` is the most frequent size, of equally frequent ones the largest, and 1 where there
 are no weights. Rows, in this order:
-``absent``, ``window`` of each class, ``once``, ``out``, ``in``, ``ahead``, ``early``, ``late``,
+``absent``, ``window`` of each class, ``once``, ``out``, ``in``, ``both`` where both directions of
+the link share a total (with :math:`p' / q'` of it), ``ahead``, ``early``, ``late``,
 ``past`` of each class, ``apart``, with whole layers ``back``, ``wait``, then ``present`` of each
 class, ``memory``, ``number``, ``other``, ``blocks``, ``all``, ``cover``. The durations add up to
 the offset.
@@ -192,6 +193,15 @@ class _Writer:
                 amounts = [q] * len(columns)
                 name = f"{word}_{k}"
                 self.model.at_most(name, [*columns, self.z[k]], [*amounts, -p], p * duration_ns)
+        p, q = self.given.shared_bytes, self.given.shared_ns
+        for k, duration_ns in enumerate(self.given.durations_ns if p else ()):
+            columns = [
+                column
+                for part in self.classes
+                for column in (part.early_out[k], part.late_out[k], part.inwards[k])
+            ]
+            amounts = [q] * len(columns)
+            self.model.at_most(f"both_{k}", [*columns, self.z[k]], [*amounts, -p], p * duration_ns)
 
     def _add_inventories(self, g: int, part: _Class) -> None:
         layer_of, sizes = self.given.layer_of, part.sizes

@@ -38,6 +38,8 @@ def weight_cover(instance: Fields, resources: Fields, options: Fields) -> Stated
         If the instance, the memory or the link is not what the model needs, or there are options.
     """
     only_fields(options, set(), "the formulation")
+    # It says nothing about uploads, so that a total of both directions would not count.
+    only_fields(resources, {"memory_bytes", "bytes_per_s"}, "resources")
     given = GivenWeightOffload.from_json(instance, resources, _MOST_LAYERS)
     model = IntegerModel(cost_per_ns=given.link_bytes)
     count = given.num_layers

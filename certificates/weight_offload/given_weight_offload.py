@@ -14,7 +14,9 @@ the overhead holds it, :math:`|a_{i-1}|` is left out for the first layer, whose 
 gradient afterwards, and the last term is the gradient of the weights.
 
 The link carries :math:`p / q` bytes in a nanosecond in each direction, in lowest terms. A transfer
-of :math:`|w|` bytes takes at least :math:`|w| q / p` ns.
+of :math:`|w|` bytes takes at least :math:`|w| q / p` ns. Where the resources have
+``total_bytes_per_s``, both directions together carry no more than that, :math:`p' / q'` in lowest
+terms, from the rate of one to less than twice that rate.
 """
 
 from __future__ import annotations
@@ -43,6 +45,8 @@ class GivenWeightOffload:
         The limit.
     link_bytes, link_ns
         :math:`p` and :math:`q`.
+    shared_bytes, shared_ns
+        The same of the total that both directions share; 0 and 1 where they do not.
     """
 
     weights: tuple[int, ...]
@@ -52,6 +56,8 @@ class GivenWeightOffload:
     memory_bytes: int
     link_bytes: int
     link_ns: int
+    shared_bytes: int = 0
+    shared_ns: int = 1
 
     @classmethod
     def from_json(cls, instance: Fields, resources: Fields, most_layers: int) -> GivenWeightOffload:
@@ -63,11 +69,18 @@ class GivenWeightOffload:
             If the instance is no chain or has more than `most_layers`, or the memory or the bytes
             per second are none.
         """
-        only_fields(resources, {"memory_bytes", "bytes_per_s"}, "resources")
+        only_fields(resources, {"memory_bytes", "bytes_per_s", "total_bytes_per_s"}, "resources")
         chain = GivenChain.from_json(instance)
         if len(chain) > most_layers:
             raise CertificateError(f"{len(chain)} layers; at most {most_layers} are checked")
         bytes_per_s = integer_field(resources, "bytes_per_s", least=1)
+        # Both directions of the link may share a total.
+        total_per_s = 0
+        if "total_bytes_per_s" in resources:
+            total_per_s = integer_field(resources, "total_bytes_per_s", least=bytes_per_s)
+            if total_per_s >= 2 * bytes_per_s:
+                raise CertificateError("both directions share no less than the rate of each")
+        shared = math.gcd(total_per_s, _NS_PER_S)
         weights = tuple(stage.weight_bytes for stage in chain.stages)
         forward, backward, saved = [], [], chain.input_bytes
         for number, stage in enumerate(chain.stages, start=1):
@@ -89,6 +102,8 @@ class GivenWeightOffload:
             memory_bytes=integer_field(resources, "memory_bytes"),
             link_bytes=bytes_per_s // common,
             link_ns=_NS_PER_S // common,
+            shared_bytes=total_per_s // shared,
+            shared_ns=_NS_PER_S // shared,
         )
 
     @property

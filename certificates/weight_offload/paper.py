@@ -136,6 +136,12 @@ class _Writer:
                     [*([q] * len(columns)), -p],
                     p * duration_ns,
                 )
+        p, q = self.given.shared_bytes, self.given.shared_ns
+        for k, duration_ns in enumerate(self.given.durations_ns if p else ()):
+            columns = [moved[i, k] for moved in (self.O, self.P) for i in self.layers]
+            self.model.at_most(
+                f"both_{k}", [*columns, self.z[k]], [*([q] * len(columns)), -p], p * duration_ns
+            )
         for i in self.layers:
             self._waits(f"apart_{i}", self._b(i), [self.O[i, self._b(i)]])
 

@@ -159,7 +159,12 @@ def _compare_resources(
     if resources.bandwidth is not None:
         from jettison.instances.core.link import parse_link
 
-        _compare("bandwidth", rate, parse_link(resources.bandwidth).bytes_per_s, "bytes/s", source)
+        link = parse_link(resources.bandwidth)
+        _compare("bandwidth", rate, link.bytes_per_s, "bytes/s", source)
+        # A bound for a full-duplex link holds for a shared one, which is slower.
+        total = claim.resources.get("total_bytes_per_s")
+        if total is not None:
+            _compare("bandwidth", total, link.total_bytes_per_s, "bytes/s both ways", source)
     if resources.memory is not None or resources.alpha is not None:
         if memory is None:
             _compare("memory", None, 0, "bytes", source)

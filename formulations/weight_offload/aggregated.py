@@ -48,6 +48,7 @@ Model
     \text{once} \quad & c_i \ge y^1_i - y^0_i \\
     \text{out} \quad & \sum_G (U^G_k + V^G_k) - z_k \le \beta u_k \\
     \text{in} \quad & \sum_G P^G_k - z_k \le \beta u_k \\
+    \text{both} \quad & \sum_G (U^G_k + V^G_k + P^G_k) - \tfrac{\tau}{\beta} z_k \le \tau u_k \\
     \text{ahead} \quad & h^G_{k+1} = h^G_k + P^G_k - n_{k+1}, \quad
         n_{b_i} = |w_i| y^1_i,\; n_{f_i} = |w_i| y^0_i \\
     \text{early} \quad & g^G_{k+1} = g^G_k + [k = b_i] |w_i| y^0_i - U^G_k \\
@@ -83,10 +84,11 @@ where :math:`\rho_k` is the least number of layers other than :math:`l` that are
 all sizes are equal: it is (blocks) then.
 
 A row is named after its word, the class ``0`` or ``1`` where there is one, and its index:
-``absent_G_l``, ``window_G_l``, ``once_i``, ``out_k``, ``in_k``, ``ahead_G_k``, ``early_G_k``,
-``late_G_k``, ``past_G_k``, ``apart_i``, ``back_k``, ``wait_k``, ``present_G_k``, ``memory_k``,
-``number_l`` and ``other_l`` (which define :math:`N` and :math:`R` as (absent) defines :math:`A`),
-``blocks_k``, ``all_l`` (the same for :math:`S_l`, ``S_l``, the left side of (cover)), ``cover_k``.
+``absent_G_l``, ``window_G_l``, ``once_i``, ``out_k``, ``in_k``, ``both_k`` (where both directions
+of the link share a total :math:`\tau`), ``ahead_G_k``, ``early_G_k``, ``late_G_k``, ``past_G_k``,
+``apart_i``, ``back_k``, ``wait_k``, ``present_G_k``, ``memory_k``, ``number_l`` and ``other_l``
+(which define :math:`N` and :math:`R` as (absent) defines :math:`A`), ``blocks_k``, ``all_l`` (the
+same for :math:`S_l`, ``S_l``, the left side of (cover)), ``cover_k``.
 
 Every schedule is a point
 -------------------------
@@ -94,7 +96,8 @@ Take a valid schedule as in `paper`: each weight is absent at most once in each 
 its two gaps, and uploaded at most once per period, at its first upload after :math:`B_i`. Let
 :math:`y^0, y^1` say which gaps those are, and :math:`c_i = 1` if :math:`y^1_i = 1` and
 :math:`y^0_i = 0`. What is uploaded of layers that are never absent is dropped. Transfers move
-evenly while they last, no faster than :math:`\beta`: (out), (in).
+evenly while they last, no faster than :math:`\beta`: (out), (in). On a shared link they move with
+their share of the total, which both directions together never exceed: (both).
 
 When operation :math:`k` of layer :math:`l` starts, layer :math:`i > l` has run :math:`B_i` and not
 yet :math:`F_i`, and layer :math:`i < l` has run :math:`F_i` and not yet :math:`B_i`: so the layers

@@ -210,6 +210,10 @@ class InventoryWriter:
             inwards.append((inventory.inwards, 1.0))
         self._rows("out", self.operations, out, upper=self.capacity)
         self._rows("in", self.operations, inwards, upper=self.capacity)
+        if self.scale.is_shared:
+            both: Terms = [(self.z, -self.scale.total_ratio), *out[1:], *inwards[1:]]
+            limits = np.array(self.scale.total_capacities)
+            self._rows("both", self.operations, both, upper=limits)
 
     def _add_inventories(self, g: int) -> None:
         inventory, size = self.inventories[g], self._size(g)

@@ -39,6 +39,8 @@ the sums of the paper: 14 coefficients for each layer and operation.
     \text{(objective)} \quad & \min \sum_k z_k \quad (= \beta (T - \textstyle\sum_k u_k)) \\
     \text{(2), out} \quad & \sum_i O_{i,k} - z_k \le \beta u_k && \forall k \\
     \text{(2), in} \quad & \sum_i P_{i,k} - z_k \le \beta u_k && \forall k \\
+    \text{both} \quad & \sum_i (O_{i,k} + P_{i,k}) - \tfrac{\tau}{\beta} z_k \le \tau u_k
+        && \forall k \\
     \text{(3), apart} \quad & z_{b_i} \ge O_{i,b_i} && \forall i \\
     \text{stock} \quad & m_{i,k+1} = m_{i,k} + P_{i,k} - D_{i,k}
         && \forall i,\; k + 1 \ne b_i \\
@@ -64,7 +66,8 @@ inequalities that are no part of the paper:
         && \forall i,\; k + 1 \notin \{b_i, f_i\} \\
     \text{(6c), copied} \quad & d_{i,k+1} \le o_{i,k+1} && \forall i, k
 
-A row is named after the word behind its number and its indices: ``out_k``, ``in_k``, ``apart_i``,
+A row is named after the word behind its number and its indices: ``out_k``, ``in_k``, ``both_k``
+(where both directions of the link share a total :math:`\tau`), ``apart_i``,
 ``stock_i_k``, ``sent_i_k``, ``memory_k``, ``backward_i``, ``cycle_i``, ``forward_i``,
 ``kept_i_k``, ``whole_i``, ``late_i``, ``early_i``, ``turn_i``, ``after_i``, ``first_i``,
 ``deleted_i_k``, ``copied_i_k``.
@@ -81,16 +84,17 @@ changes it. And each weight is (b) uploaded at most once per period: keep the fi
 does not reach into the next :math:`B_i`, for it may not run beside it. Both steps only lower
 memory and free the link.
 
-A transfer of :math:`|w_i|` bytes from :math:`s` to :math:`t` moves
-:math:`|w_i| / (t - s) \le \beta` bytes per nanosecond; :math:`O_{i,k}` and :math:`P_{i,k}` are its
-parts within interval :math:`k`, which may be one of the next period. Interval :math:`k` lasts
-:math:`u_k + z_k / \beta` with :math:`z \ge 0`, and a direction carries one transfer at a time:
-(2). A deletion, which takes no time, counts where it stands in the order of events; that settles
-intervals of length 0 too, in which nothing moves. Memory is looked at only when operations start.
-There :math:`m_{i,k}`, which counts what has arrived, is at most what is reserved: (4). Operations
-start with all of their weights: (backward), (cycle), (forward). Uploads do not run beside their
-own backward: (3). A deletion needs a complete copy that is newer than :math:`B_i`, and then
-:math:`o_{i,k} = |w_i|`, else :math:`m_{i,k} = |w_i|`: (6). By (a) and (b) the rest: (7), (8).
+A transfer of :math:`|w_i|` bytes from :math:`s` to :math:`t` moves :math:`|w_i| / (t - s) \le
+\beta` bytes per nanosecond; :math:`O_{i,k}` and :math:`P_{i,k}` are its parts within interval
+:math:`k`, which may be one of the next period. Interval :math:`k` lasts :math:`u_k + z_k / \beta`
+with :math:`z \ge 0`, and a direction carries one transfer at a time: (2). On a shared link a
+transfer moves with its share of the total :math:`\tau`, which both directions together never
+exceed: (both). A deletion, which takes no time, counts where it stands in the order of events; that
+settles intervals of length 0 too, in which nothing moves. Memory is looked at only when operations
+start. There :math:`m_{i,k}`, which counts what has arrived, is at most what is reserved: (4).
+Operations start with all of their weights: (backward), (cycle), (forward). Uploads do not run
+beside their own backward: (3). A deletion needs a complete copy that is newer than :math:`B_i`, and
+then :math:`o_{i,k} = |w_i|`, else :math:`m_{i,k} = |w_i|`: (6). By (a) and (b) the rest: (7), (8).
 
 The inequalities: in interval :math:`b_i` a prefetch of :math:`w_i` follows its deletion, which
 follows its upload, which follows :math:`B_i`: all within the idle time, (3a). A prefetch of
@@ -281,6 +285,10 @@ class _Writer:
             for k, capacity in enumerate(self.scale.capacities):
                 total = pulp.lpSum(moved[i, k] for i in self.layers)
                 self.pulp += total - self.z[k] <= capacity, f"{word}_{k}"
+        if self.scale.is_shared:
+            for k, capacity in enumerate(self.scale.total_capacities):
+                total = pulp.lpSum(self.O[i, k] + self.P[i, k] for i in self.layers)
+                self.pulp += total - self.scale.total_ratio * self.z[k] <= capacity, f"both_{k}"
         for i in self.layers:
             self.pulp += self.z[self._b(i)] >= self.O[i, self._b(i)], f"apart_{i}"
 

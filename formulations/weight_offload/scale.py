@@ -79,6 +79,24 @@ class WeightOffloadScale:
             for operation in self.problem.cycle
         )
 
+    @cached_property
+    def total_ratio(self) -> float:
+        r"""Total of both directions over the rate of one, :math:`\tau / \beta`, rounded up."""
+        link = self.problem.link
+        ratio = Fraction(link.total_bytes_per_s, link.bytes_per_s)
+        units: int = math.ceil(ratio * 2**_CAPACITY_BITS)
+        return units / (1 << _CAPACITY_BITS)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether both directions of the link share a total."""
+        return self.problem.link.is_shared
+
+    @cached_property
+    def total_capacities(self) -> tuple[float, ...]:
+        """Bytes that both directions carry together during each operation, rounded up."""
+        return tuple(self.total_ratio * capacity for capacity in self.capacities)
+
     def time_ns(self, idle: float | Fraction) -> int:
         """Return a lower bound on the time of the step, from one on its idle time, exactly."""
         unit = self.memory.unit * self.memory.factor

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from jettison.instances.core.errors import InputError
-from jettison.instances.core.link import Link, parse_link, require_full_duplex
+from jettison.instances.core.link import Link, parse_link
 from jettison.instances.core.memory import Alpha, Memory, bytes_of, parse_memory
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.weight_offload.cycle import WeightCycle
@@ -18,7 +18,8 @@ class WeightOffload:
 
     Weights may leave memory for the host, whose memory is unlimited, and come back before they are
     needed. Activations stay, and nothing is computed twice. Each direction of the link carries one
-    transfer at a time, of the whole weights of a layer. Only the backward of a layer changes its
+    transfer at a time, of the whole weights of a layer; on a link that both directions share, two
+    transfers at once have half of its total each. Only the backward of a layer changes its
     weights: once a copy of the changed weights is on the host they can be deleted, and brought
     back, any number of times until the next backward (the *discount*).
 
@@ -30,7 +31,8 @@ class WeightOffload:
         Bytes, or a share of the peak of keeping all weights (``"60%"``). Weights, one gradient of
         weights at a time, and activations are all part of it.
     bandwidth
-        Of each direction: bytes per second, or a text such as ``"12GB/s"``.
+        The link, as `parse_link` reads it: bytes per second of each direction, a text such as
+        ``"12GB/s"`` or ``"12GB/s:half-duplex"``, or the name of a measured link.
 
     Raises
     ------
@@ -60,9 +62,7 @@ class WeightOffload:
                 field="memory",
                 expected="write an amount (12GiB) or a share of the peak with all weights (60%)",
             )
-        link = parse_link(self.bandwidth)
-        require_full_duplex(link, self.problem)
-        object.__setattr__(self, "bandwidth", link)
+        object.__setattr__(self, "bandwidth", parse_link(self.bandwidth))
 
     @cached_property
     def cycle(self) -> WeightCycle:

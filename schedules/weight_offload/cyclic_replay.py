@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jettison.instances.core.link import Link
 from jettison.instances.weight_offload.cycle import CycleOperation, WeightCycle
 from jettison.schedules.core.findings import Findings
 from jettison.schedules.core.replay import Replay, Rule, Step, Transfer
 from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.schedules.core.shared_link import SharedLink
 from jettison.schedules.weight_offload.cyclic_event import CyclicEvent, CyclicEventKind
 
 # One to warm up; what starts in the second is shown, and the third ends what that leaves under way.
@@ -71,7 +72,8 @@ class CyclicReplay:
     - computations run one after the other, in the order :math:`B_L, \dots, B_1, F_1, \dots, F_L`,
       each once per period and while all weights of its layer are in memory;
     - each direction of the link carries one transfer at a time; :math:`x` bytes take
-      :math:`\lceil x / \beta \rceil` nanoseconds;
+      :math:`\lceil x / \beta \rceil` nanoseconds, or longer where both directions share the link
+      (`SharedLink`);
     - weights are uploaded while they are in memory and their backward does not run;
     - weights are deleted when the host has their newest version, and nothing uses or moves them;
     - weights occupy memory from the start of their prefetch to their deletion; what operations need
@@ -92,6 +94,10 @@ class CyclicReplay:
     def __init__(self, cycle: WeightCycle, link: Link, memory_bytes: int | None) -> None:
         self._cycle = cycle
         self._transfers_ns = [link.transfer_ns(size) for size in cycle.weight_bytes]
+        # Where one direction slows down the other: the transfer of each, with the period of its
+        # start and its place in the record.
+        self._shared = SharedLink(link) if link.is_shared else None
+        self._on_link: dict[bool, tuple[CyclicEvent, int, int | None]] = {}
         self._limit_bytes = memory_bytes
         self._findings = Findings()
         self._known: set[tuple[Rule, int, str]] = set()
@@ -170,6 +176,8 @@ class CyclicReplay:
             duration_ns = self._compute(event, weights)
         elif event.kind.is_transfer:
             duration_ns = self._transfer(event, weights)
+            if self._put_on_shared_link(event, duration_ns):
+                return
         else:
             self._delete(event, weights)
             return
@@ -181,10 +189,41 @@ class CyclicReplay:
         heapq.heappush(self._under_way, (end_ns, self._started, event, self._period))
 
     def _end_what_lasts_until(self, now_ns: int) -> None:
-        while self._under_way and self._under_way[0][0] <= now_ns:
-            self._now_ns, _, event, period = heapq.heappop(self._under_way)
-            self._end(event, period)
+        while True:
+            next_ns = self._under_way[0][0] if self._under_way else now_ns + 1
+            upcoming = None if self._shared is None else self._shared.next_end()
+            if upcoming is not None and upcoming[0] <= min(next_ns, now_ns):
+                self._now_ns, to_host = upcoming
+                self._end_shared(to_host)
+            elif next_ns <= now_ns:
+                self._now_ns, _, event, period = heapq.heappop(self._under_way)
+                self._end(event, period)
+            else:
+                break
         self._now_ns = now_ns
+
+    def _put_on_shared_link(self, event: CyclicEvent, alone_ns: int) -> bool:
+        """Start a transfer on the link that both directions share, if there is one and it is free.
+
+        One that breaks the rule that it is takes as long as alone, and slows down nothing.
+        """
+        to_host = event.kind is CyclicEventKind.UPLOAD
+        if self._shared is None or not alone_ns or not self._shared.is_free(to_host):
+            return False
+        self._shared.start(to_host, self._cycle.weight_bytes[event.layer - 1], self._now_ns)
+        place = len(self._transfers) - 1 if self._period == _SHOWN else None
+        self._on_link[to_host] = event, self._period, place
+        return True
+
+    def _end_shared(self, to_host: bool) -> None:
+        """End the transfer of a direction of the shared link now."""
+        assert self._shared is not None
+        self._shared.end(to_host, self._now_ns)
+        event, period, place = self._on_link.pop(to_host)
+        if place is not None:
+            end_ns = self._now_ns - _SHOWN * self._period_ns
+            self._transfers[place] = replace(self._transfers[place], end_ns=end_ns)
+        self._end(event, period)
 
     def _operation(self, event: CyclicEvent) -> tuple[int, CycleOperation]:
         if event.kind is CyclicEventKind.BACKWARD:
@@ -222,7 +261,10 @@ class CyclicReplay:
         size_bytes = self._cycle.weight_bytes[event.layer - 1]
         duration_ns = self._transfers_ns[event.layer - 1]
         to_host = event.kind is CyclicEventKind.UPLOAD
-        self._occupy(_TO_HOST if to_host else _FROM_HOST, duration_ns)
+        lane = _TO_HOST if to_host else _FROM_HOST
+        self._occupy(lane, duration_ns)
+        if to_host in self._on_link:
+            self._broken(Rule.BUSY, lane)
         if to_host:
             if not weights.is_ready:
                 self._broken(Rule.NOT_IN_MEMORY, _name(event.layer))

@@ -88,12 +88,12 @@ def certify_weight_offload(
 
 
 def _attempted(problem: WeightOffload, formulation: Formulation) -> Attempted:
-    statement = Statement(
-        problem.problem,
-        problem.instance.to_json(),
-        {"memory_bytes": problem.memory_bytes, "bytes_per_s": problem.link.bytes_per_s},
-        formulation,
-    )
+    link = problem.link
+    resources = {"memory_bytes": problem.memory_bytes, "bytes_per_s": link.bytes_per_s}
+    if link.is_shared and formulation is not _COVER:
+        # The cover is about prefetches alone, and holds for the shared link as it is.
+        resources["total_bytes_per_s"] = link.total_bytes_per_s
+    statement = Statement(problem.problem, problem.instance.to_json(), resources, formulation)
     if formulation is not _MILP:
         return Attempted(statement)
     return Attempted(statement, lambda model: whole_layers(problem, model))

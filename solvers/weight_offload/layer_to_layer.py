@@ -47,9 +47,12 @@ class _Timeline:
 
     def wait_for(self, *layers: int) -> None:
         """Wait as long as the longest transfer of these layers' weights takes."""
+        # One transfer has the whole link, and two together what each of them always has.
+        link = self._problem.link
+        if len(layers) > 1:
+            link = link.always_available
         self.now_ns += max(
-            self._problem.link.transfer_ns(self._problem.cycle.weight_bytes[layer - 1])
-            for layer in layers
+            link.transfer_ns(self._problem.cycle.weight_bytes[layer - 1]) for layer in layers
         )
 
 

@@ -79,7 +79,8 @@ class WeightScheduler:
     """
 
     def __init__(self, problem: WeightOffload) -> None:
-        cycle, link = problem.cycle, problem.link
+        # On a link that both directions share, each is planned with the rate that it always has.
+        cycle, link = problem.cycle, problem.link.always_available
         transfer_ns = [link.transfer_ns(size_bytes) for size_bytes in cycle.weight_bytes]
         self._layers = cycle.num_layers
         # More memory than everything needs changes nothing.

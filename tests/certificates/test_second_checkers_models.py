@@ -39,6 +39,9 @@ def statements(problem: str) -> Iterator[Statement]:
     for number in range(COUNT):
         instance, resources = _given(problem, number, chance)
         for name, options in _formulations(problem, instance, chance):
+            if name == "cover" and "total_bytes_per_s" in resources:
+                # It is about one direction alone, and refuses a total.
+                continue
             formulation = {"name": name, "version": 1, **options}
             yield Statement(problem, instance, resources, formulation)
 
@@ -53,7 +56,10 @@ def _given(problem: str, number: int, chance: random.Random) -> tuple[Any, dict[
         case "weight-offload":
             sizes = {"most_bytes": chance.choice((1, 2, 9)), "least": chance.randint(0, 1)}
             cycle = sample(chance, chance.randint(1, 6), longest_ns=9, **sizes)
-            resources = {"memory_bytes": cycle.memory_bytes, "bytes_per_s": cycle.link.bytes_per_s}
+            rate = cycle.link.bytes_per_s
+            resources = {"memory_bytes": cycle.memory_bytes, "bytes_per_s": rate}
+            if number % 2:
+                resources["total_bytes_per_s"] = chance.choice((rate, rate * 5 // 4, 2 * rate - 1))
             return cycle.instance.to_json(), resources
         case "sharding":
             return random_graph(number, most_nodes=9).to_json(), memory

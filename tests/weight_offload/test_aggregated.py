@@ -147,13 +147,13 @@ def test_all_labels_of_the_docstring_are_rows_and_columns_of_the_model() -> None
     assert document is not None
     named = document[document.index("A row is named") : document.index("Every schedule is")]
     words = set(re.findall(r"``([a-z]+)(?:_G)?_[ikl]``", named))
-    assert len(words) == 19
+    assert len(words) == 20
     # An embedding, and two other sizes beside the blocks.
     row = next(row for row in PUBLISHED_ROWS if row.name == "gpt2-38-b16-table1")
     chain = published_chain(row)
     last = replace(chain.stages[-1], weight_bytes=2**20)
     chain = replace(chain, stages=(*chain.stages[:-1], last))
-    model = Aggregated(Layers.WHOLE).build(WeightOffload(chain, "80%", "2GB/s")).model
+    model = Aggregated(Layers.WHOLE).build(WeightOffload(chain, "80%", "2GB/s:half-duplex")).model
     assert {name.split("_")[0] for name in model.row_names} == words
     columns = set(re.findall(r"``([A-Za-z0-9]+)(?:_G)?_[ikl]", document))
     assert {name.split("_")[0] for name in model.column_names} <= columns

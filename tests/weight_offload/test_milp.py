@@ -93,8 +93,9 @@ def test_all_labels_of_the_docstring_are_rows_and_columns_of_the_model() -> None
     assert document is not None
     named = document[document.index("A row is named") : document.index("Every schedule is")]
     words = re.findall(r"``([a-z]+)_[ik]", named)
-    assert len(words) == 18
-    _, model = built(WeightOffload(EQUAL_LAYERS, 40, "1GB/s"), WeightOffloadMilp(cuts=ALL_CUTS))
+    assert len(words) == 19
+    shared = WeightOffload(EQUAL_LAYERS, 40, "1GB/s:half-duplex")
+    _, model = built(shared, WeightOffloadMilp(cuts=ALL_CUTS))
     in_order = dict.fromkeys(name.split("_")[0] for name in model.row_names)
     assert list(in_order) == words
     columns = set(re.findall(r"``([A-Za-z0-9]+)_[ik]", document[: document.index("Model\n")]))

@@ -6,7 +6,9 @@ const { Model, total } = require("../model.js");
 const { readChain } = require("../chain.js");
 
 // Operations k are B_L to B_1, F_1 to F_L; e is what they need besides weights, d their durations.
-function cycle({ N: L, a, s, f, b, g, of, ob, w, t0 }, { memory_bytes: M, bytes_per_s: rate }) {
+function cycle({ N: L, a, s, f, b, g, of, ob, w, t0 }, resources) {
+  const { memory_bytes: M, bytes_per_s: rate, total_bytes_per_s: both = 0n } = resources;
+  demand(!both || (both >= rate && both < 2n * rate), "both directions share another total");
   const layers = range(1, L + 1), operations = range(0, 2 * L), W = sum(w), S = [a[0]];
   for (const i of layers) S.push(S[i - 1] + s[i]);
   const layer = (k) => (k < L ? L - k : k - L + 1);
@@ -15,12 +17,14 @@ function cycle({ N: L, a, s, f, b, g, of, ob, w, t0 }, { memory_bytes: M, bytes_
     return k < L ? S[i] + a[i] + max(g[i] + ob[i], gradient) + w[i] : S[i] + of[i];
   });
   const common = gcd(rate, 10n ** 9n), p = rate / common, q = 10n ** 9n / common;
-  return { L, layers, operations, layer, w, M, p, q, e, t0, E: e.map((bytes) => W + bytes - M),
+  const shared = gcd(both, 10n ** 9n), p2 = both / shared, q2 = 10n ** 9n / shared;
+  return { L, layers, operations, layer, w, M, p, q, p2, q2, e, t0, E: e.map((bytes) => W + bytes - M),
     B: (i) => L - i, F: (i) => L + i - 1, next: (k) => (k + 1) % (2 * L),
     d: operations.map((k) => (k < L ? b : f)[layer(k)]), Z: ceil(2n * W * q, p) };
 }
 
 function cover(chain, resources) {
+  demand(resources.total_bytes_per_s === undefined, "the cover knows no total");
   const { L, layers, B, F, w, p, q, E } = cycle(chain, resources);
   const model = new Model(0n, p);
   for (const [name, end] of [["last", L], ["first", 1]]) {
@@ -32,7 +36,7 @@ function cover(chain, resources) {
 }
 
 function aggregated(chain, resources, options) {
-  const { L, layers, operations, layer, B: backward, next, w, p, q, d, E, t0, Z } = cycle(
+  const { L, layers, operations, layer, B: backward, next, w, p, q, p2, q2, d, E, t0, Z } = cycle(
     chain, resources);
   const whole = flag(options, "whole"), sizes = layers.map((i) => w[i]).filter((size) => size > 0n);
   const often = (size) => sizes.filter((other) => other === size).length;
@@ -77,6 +81,10 @@ function aggregated(chain, resources, options) {
       const moved = classes.flatMap((one) => names.map((name) => [q, one[name][k]]));
       model.atMost([...moved, [-p, idle[k]]], p * d[k]);
     }
+  }
+  for (const k of p2 ? operations : []) {
+    const moved = classes.flatMap(({ U, V, P }) => [U, V, P].map((X) => [q2, X[k]]));
+    model.atMost([...moved, [-p2, idle[k]]], p2 * d[k]);
   }
   for (const { z, W, P, U, V, h, g, r, q: free } of classes) { // 5
     const passed = (k) => (k < L ? z[layer(k)] : 0n);
@@ -152,7 +160,8 @@ function aggregated(chain, resources, options) {
 function milp(chain, resources, options) {
   const cuts = list(options, "cuts");
   demand(cuts.every((cut) => ["3a", "3b", "7'", "6c"].includes(cut)), "there is no such cut");
-  const { layers, operations, B, F, next, w, M, p, q, d, e, t0, Z } = cycle(chain, resources);
+  const { layers, operations, B, F, next, w, M, p, q, p2, q2, d, e, t0, Z } = cycle(
+    chain, resources);
   const moved = layers.filter((i) => w[i] > 0n), model = new Model(t0);
   const isHere = (i, k) => k === B(i) || k === F(i); // the weight is in use
   const real = (name, bounds = () => ({})) => {
@@ -174,6 +183,10 @@ function milp(chain, resources, options) {
     for (const k of operations) {
       model.atMost([...moved.map((i) => [q, X[i][k]]), [-p, idle[k]]], p * d[k]);
     }
+  }
+  for (const k of p2 ? operations : []) {
+    const both = [O, P].flatMap((X) => moved.map((i) => [q2, X[i][k]]));
+    model.atMost([...both, [-p2, idle[k]]], p2 * d[k]);
   }
   const waits = (i, k, ...moves) =>
     model.atLeast([[p, idle[k]], ...moves.map((X) => [-q, X[i][k]])], 0n);
@@ -214,6 +227,7 @@ function milp(chain, resources, options) {
 
 module.exports = {
   resources: { memory_bytes: 0n, bytes_per_s: 1n },
+  optional: { total_bytes_per_s: 1n },
   read: readChain,
   formulations: {
     cover: { options: [], build: cover },

@@ -18,6 +18,17 @@ all sums of sizes, as the bits of one integer; where these are too many, :math:`
 multiple of the greatest common divisor takes its place. Any other operation proves
 :math:`T \ge E_k / \beta` alone.
 
+On a link whose directions share a total :math:`\tau` the uploads count as well: what is absent
+after its backward or its forward has been uploaded since the last backward changed it, once a
+period, so that at least :math:`\kappa_L`, at least :math:`\kappa_1` and at least each :math:`E_k`
+goes to the host:
+
+.. math::
+    T \ge \frac{1}{\tau} \bigl(\max(\kappa_L + \kappa_1, \max_k E_k)
+        + \max(\kappa_L, \kappa_1, \max_k E_k)\bigr) .
+
+With :math:`\tau = 2 \beta` this is no more than the bound above.
+
 Time :math:`O(L \sum_i |w_i| / (64 g))` with the greatest common divisor :math:`g` of the sizes.
 """
 
@@ -76,7 +87,7 @@ def closed_form_ns(problem: WeightOffload, params: ClosedFormParams = CLOSED_FOR
     """Return the closed-form bound in nanoseconds, for a problem that has a schedule."""
     cycle = problem.cycle
     excess_bytes = cycle.excess_bytes(problem.memory_bytes)
-    both_ends_bytes = 0
+    ends_bytes = []
     for layer, others in (
         (cycle.num_layers, cycle.weight_bytes[:-1]),
         (1, cycle.weight_bytes[1:]),
@@ -84,9 +95,13 @@ def closed_form_ns(problem: WeightOffload, params: ClosedFormParams = CLOSED_FOR
         needed_bytes = max(
             excess_bytes[cycle.backward_index(layer)], excess_bytes[cycle.forward_index(layer)]
         )
-        both_ends_bytes += least_sum(others, needed_bytes, params.most_sums)
-    back_bytes = max(both_ends_bytes, *excess_bytes)
-    return max(problem.instance.base_time_ns, problem.link.transfer_ns(max(0, back_bytes)))
+        ends_bytes.append(least_sum(others, needed_bytes, params.most_sums))
+    back_bytes = max(0, sum(ends_bytes), *excess_bytes)
+    both_bytes = back_bytes + max(*ends_bytes, *excess_bytes)
+    link = problem.link
+    return max(
+        problem.instance.base_time_ns, link.transfer_ns(back_bytes), link.both_ways_ns(both_bytes)
+    )
 
 
 def least_sum(sizes: Sequence[int], at_least: int, most_sums: int) -> int:

@@ -37,6 +37,7 @@ from jettison.solvers.weight_offload.events.params import EVENT_MILP, EventMilpP
 from jettison.solvers.weight_offload.incumbent import WeightIncumbent
 from jettison.solvers.weight_offload.least_memory import weight_infeasibility
 from jettison.solvers.weight_offload.local_search import first_steps
+from jettison.solvers.weight_offload.shared_bracket import bracket_on_shared_link
 
 
 def solve_event_milp(
@@ -50,6 +51,10 @@ def solve_event_milp(
     refused = weight_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
+    if problem.link.is_shared:
+        return bracket_on_shared_link(
+            problem, options, lambda posed, half: solve_event_milp(posed, half, params)
+        )
     search = _EventSearch(problem, options, params)
     try:
         termination = run_to_its_end(search.run)

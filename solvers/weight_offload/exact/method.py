@@ -105,6 +105,7 @@ from jettison.solvers.weight_offload.exact.state_sweep import Sweep, SweepEnd, s
 from jettison.solvers.weight_offload.layer_to_layer import layer_to_layer
 from jettison.solvers.weight_offload.least_memory import weight_infeasibility
 from jettison.solvers.weight_offload.local_search import first_steps
+from jettison.solvers.weight_offload.shared_bracket import bracket_on_shared_link
 
 
 def solve_weight_exact(
@@ -122,6 +123,10 @@ def solve_weight_exact(
     refused = weight_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)
+    if problem.link.is_shared:
+        return bracket_on_shared_link(
+            problem, options, lambda posed, half: solve_weight_exact(posed, half, params)
+        )
     bracket = Bracket(
         problem,
         options,

@@ -216,7 +216,8 @@ class Walks:
                     waiting.append(after)
 
 
-def _closed(walks: Walks, problem: WeightOffload) -> tuple[int, Moment] | None:
+def closed_walk(walks: Walks, problem: WeightOffload) -> tuple[int, Moment] | None:
+    """Return the least period of a closed walk and its first state, None if nothing fits."""
     if not walks.fits:
         return None
     beginnings = walks.beginnings()
@@ -241,14 +242,14 @@ def _closed(walks: Walks, problem: WeightOffload) -> tuple[int, Moment] | None:
 
 def least_period_ns(problem: WeightOffload) -> int | None:
     """Return the least integer period of any valid schedule, None if nothing fits."""
-    found = _closed(Walks(problem), problem)
+    found = closed_walk(Walks(problem), problem)
     return None if found is None else found[0]
 
 
 def fastest_step(problem: WeightOffload) -> tuple[int, list[TimedStart]] | None:
     """Return the least period and one step that has it, which begins with the last backward."""
     walks = Walks(problem)
-    found = _closed(walks, problem)
+    found = closed_walk(walks, problem)
     if found is None:
         return None
     period_ns, beginning = found
