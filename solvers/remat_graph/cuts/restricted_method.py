@@ -66,6 +66,8 @@ def solve_restricted(
 ) -> Outcome:
     """Return the fastest restricted schedule, or the best found when the time is up.
 
+    HiGHS begins from a given staged start, which is the answer if nothing faster is found.
+
     Returns
     -------
     Outcome
@@ -125,6 +127,9 @@ class RestrictedRounds(Rounds[WindowedModel]):
         if any(node.keep for node in graph.nodes):
             # Staged schedules compute nothing after the last node, so no window may follow it.
             self._rows.cuts.add(len(graph) - 1)
+        self.incumbent.begin_from(options.start, GraphSchedule, ScheduleClass.STAGED)
+        # A point of the first model, if it is a restricted schedule; HiGHS tells.
+        self._given = self.incumbent.schedule
         self._start: Floats | None = None
         self._note = "no schedule was found before the end of the search"
         self._work = {"models": 0, "cuts": 0, "slots": 0, "columns": 0, "nodes": 0}
@@ -154,6 +159,8 @@ class RestrictedRounds(Rounds[WindowedModel]):
     def solve(self, model: WindowedModel) -> ModelSolution:
         """Solve a model, and keep schedules of its points that fit."""
         columns, done = model.model.num_columns, 0
+        if self._given is not None:
+            self._start, self._given = model.point(self._given.computations), None
 
         def count(progress: ModelProgress) -> None:
             nonlocal done

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jettison import Graph, RematGraph
+from jettison import Graph, RematGraph, ScheduleClass
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
 from jettison.remat_graph import GraphSchedule, Node
 from jettison.solvers.core.outcome import Progress, SolveOptions
@@ -137,3 +138,26 @@ def test_it_is_never_below_the_optimum() -> None:
             assert exact.time_ns <= result.time_ns
             found += 1
     assert found > 2
+
+
+@settings(max_examples=40)
+@given(training_steps())
+def test_it_begins_from_any_staged_start_and_nothing_slower_comes_after_it(
+    problem: RematGraph,
+) -> None:
+    best = solve_with(problem, "restricted", EXACT)
+    # That of exact may compute again what this method may not.
+    for found in (best, solve_with(problem, "exact", EXACT)):
+        if found.schedule is None or found.replay is None:
+            continue
+        if not ScheduleClass.STAGED.covers(found.replay.schedule_class):
+            continue
+        heard: list[int] = []
+        options = replace(
+            EXACT,
+            start=found.schedule,
+            on_schedule=lambda _, replay, heard=heard: heard.append(replay.time_ns),
+        )
+        result = solve_with(problem, "restricted", options)
+        assert heard[0] <= (found.time_ns or 0)
+        assert result.time_ns == min(found.time_ns or 0, best.time_ns or found.time_ns or 0)
