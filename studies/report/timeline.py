@@ -1,7 +1,7 @@
 """Timeline of a replayed schedule: memory over time, and bars in lanes, as columns of integers.
 
 Starts are written as differences, and names once, so that thousands of operations take little room
-in the page. Above `MOST_BARS` bars, neighbours of one kind are joined as long as they are short.
+in the page. Above some bars, neighbours of one kind are joined as long as they are short.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from jettison.instances.catalog import Instance, kind_of
 from jettison.schedules.core.replay import Phase, Replay
 from jettison.schedules.weight_offload.folded_span import folded_span
 
-MOST_BARS = 3000
+_MOST_BARS = 3000
 _MOST_MOMENTS = 6000
 
 COMPUTE, AGAIN, TO_HOST, FROM_HOST = "compute", "recompute", "to the host", "from the host"
@@ -68,19 +68,28 @@ class Timeline:
     joined: bool
 
     @classmethod
-    def of(cls, replay: Replay, instance: Instance) -> Timeline:
-        """Return the timeline of a replay; stages of a chain are called by their names."""
+    def of(
+        cls,
+        replay: Replay,
+        instance: Instance,
+        most_bars: int = _MOST_BARS,
+        most_moments: int = _MOST_MOMENTS,
+    ) -> Timeline:
+        """Return the timeline of a replay; stages of a chain are called by their names.
+
+        Bars and moments are joined until there are few enough, or all are long.
+        """
         bars = sorted(_bars(replay, kind_of(instance).part_names(instance)))
         memory = _moments(replay)
         # The cost of a choice is no time at which anything ends.
         end_ns = memory[-1].when_ns if replay.clock != "ns" else replay.time_ns
-        shown = _few(bars, end_ns)
+        shown = _few(bars, end_ns, most_bars)
         return cls(
             end_ns=end_ns,
             peak_bytes=replay.peak_bytes,
             limit_bytes=replay.limit_bytes,
             bars=tuple(shown),
-            memory=tuple(_few_moments(memory, end_ns)),
+            memory=tuple(_few_moments(memory, end_ns, most_moments)),
             clock=replay.clock,
             joined=len(shown) < len(bars),
         )
@@ -208,11 +217,11 @@ def _moments(replay: Replay) -> list[Moment]:
     return [*found, Moment(replay.time_ns, last_bytes)]
 
 
-def _few(bars: Sequence[Bar], end_ns: int) -> list[Bar]:
+def _few(bars: Sequence[Bar], end_ns: int, most: int) -> list[Bar]:
     """Join short neighbouring bars until there are few enough, or all are long."""
     shown = list(bars)
     longest_ns = max(end_ns // 4096, 1)
-    while len(shown) > MOST_BARS and longest_ns < end_ns:
+    while len(shown) > most and longest_ns < end_ns:
         shown = list(_joined(bars, longest_ns))
         longest_ns *= 2
     return shown
@@ -231,11 +240,11 @@ def _joined(bars: Sequence[Bar], longest_ns: int) -> Iterator[Bar]:
     yield current
 
 
-def _few_moments(memory: Sequence[Moment], end_ns: int) -> list[Moment]:
+def _few_moments(memory: Sequence[Moment], end_ns: int, most: int) -> list[Moment]:
     """Join neighbouring moments to the larger memory until there are few enough; keeps the peak."""
     shown = list(memory)
     longest_ns = max(end_ns // 4096, 1)
-    while len(shown) > _MOST_MOMENTS and longest_ns < end_ns:
+    while len(shown) > most and longest_ns < end_ns:
         joined = [shown[0]]
         for moment, following in pairwise(shown[1:]):
             if following.when_ns - joined[-1].when_ns <= longest_ns:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-import pytest
-
 import jettison as jt
 from jettison.schedules.core.replay import Replay, Step
 from jettison.schedules.core.schedule_class import ScheduleClass
-from jettison.studies.report import timeline
 from jettison.studies.report.timeline import Timeline
 from tests.tiny import GRAPHS, UNIFORM
 
@@ -56,14 +53,10 @@ def test_transfers_of_a_cycle_are_folded_into_it_and_waits_are_shown() -> None:
     assert waiting == result.time_ns - problem.instance.base_time_ns
 
 
-def test_many_short_operations_are_joined_and_keep_time_and_peak(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(timeline, "MOST_BARS", 50)
-    monkeypatch.setattr(timeline, "_MOST_MOMENTS", 50)
+def test_many_short_operations_are_joined_and_keep_time_and_peak() -> None:
     steps = [Step(f"compute n{k}", k, k + 1, 10 + k % 7, 5, repeated=False) for k in range(5000)]
     steps[1234] = Step("compute peak", 1234, 1235, 99, 5, repeated=False)
-    found = Timeline.of(replay_of(steps), GRAPHS[0])
+    found = Timeline.of(replay_of(steps), GRAPHS[0], most_bars=50, most_moments=50)
     assert found.joined
     assert len(found.bars) <= 50
     assert len(found.memory) <= 50
