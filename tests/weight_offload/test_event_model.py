@@ -21,6 +21,8 @@ from jettison.formulations.weight_offload.timed_events.least_period import (
     ValidRow,
     WithoutIdle,
 )
+from jettison.instances.core.errors import InputError
+from jettison.instances.core.link import Link
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
 from jettison.solvers.core.outcome import SolveOptions
@@ -209,6 +211,12 @@ def test_the_rows_have_the_names_of_the_docstring_in_its_order() -> None:
         *("eP2", "oC", "oCe", "oP"),
     ]
     assert list(dict.fromkeys(name.split("_")[0] for name in names)) == words
+
+
+def test_a_link_that_both_directions_share_is_refused() -> None:
+    problem = replace(layers_in(40, (2, 3, 1, 9)), bandwidth=Link.half_duplex(10**9))
+    with pytest.raises(InputError, match="a link that both directions share; write one rate"):
+        EventMilp(WithoutIdle()).build(problem)
 
 
 def test_its_size_is_about_the_estimate() -> None:

@@ -172,6 +172,8 @@ a nanosecond, :math:`T` is no integer column: its optimum is a largest ratio of 
 up to a nanosecond it is the least period. Where amounts would need more than :math:`2^{29}` units
 durations and sizes round down, and :math:`H` and the memory up: the model relaxes the problem.
 
+Each direction of the link has its own rate; a link that both share is refused.
+
 Source: OFF(L, M, β) is the problem of the paper on weight offloading, which has no exact model; the
 rows are ours.
 """
@@ -203,6 +205,7 @@ from jettison.formulations.weight_offload.timed_events.time_rows import (
     add_places,
     add_uploads,
 )
+from jettison.instances.core.errors import InputError
 from jettison.instances.weight_offload.problem import WeightOffload
 
 if TYPE_CHECKING:
@@ -364,7 +367,19 @@ class EventMilp:
                 assert_never(other)
 
     def build(self, problem: WeightOffload, watch: Watch = unwatched) -> EventModel:
-        """Build the model; about 10 µs for each coefficient. `watch` may end that."""
+        """Build the model; about 10 µs for each coefficient. `watch` may end that.
+
+        Raises
+        ------
+        InputError
+            If both directions of the link share it.
+        """
+        if problem.link.is_shared:
+            raise InputError(
+                "a link that both directions share",
+                field="bandwidth",
+                expected="write one rate, for each direction: the model over events knows no other",
+            )
         frame = self.frame(problem)
         model = watched_problem("weight_offload_events", watch)
         columns = EventColumns(frame, model)
