@@ -182,9 +182,9 @@ def import_recording(
     file: FileArgument,
     output: OutputOption,
     execution_trace: Annotated[
-        Path,
+        Path | None,
         typer.Option("--execution-trace", "-x", metavar="FILE", help="What the observer wrote."),
-    ],
+    ] = None,
     kind: Annotated[
         InstanceKind, typer.Option(help="All operators, or a chain cut between modules.")
     ] = InstanceKind.GRAPH,
@@ -192,13 +192,28 @@ def import_recording(
         int | None, typer.Option(min=0, help="Step among those marked by profiler.step().")
     ] = None,
 ) -> None:
-    """Import a training step that PyTorch recorded: the profiler's trace and an execution trace."""
+    """Import a training step that PyTorch recorded: the profiler's trace and an execution trace.
+
+    Without the latter only a Sequential becomes a chain, since nothing says what operators read.
+    """
     from jettison.instances.importers.torch_trace.module_chain import import_torch_trace_chain
+    from jettison.instances.importers.torch_trace.sequential_chain import import_sequential_chain
     from jettison.instances.importers.torch_trace.step_graph import import_torch_trace_graph
 
     checked_output(output)
-    read = import_torch_trace_chain if kind is InstanceKind.CHAIN else import_torch_trace_graph
-    write_instance(read(file, execution_trace=execution_trace, step=step), output)
+    if execution_trace is not None:
+        read = import_torch_trace_chain if kind is InstanceKind.CHAIN else import_torch_trace_graph
+        write_instance(read(file, execution_trace=execution_trace, step=step), output)
+    elif kind is InstanceKind.CHAIN and step is None:
+        write_instance(import_sequential_chain(file), output)
+    else:
+        raise InputError(
+            "it does not say which tensors an operator reads",
+            source=str(file),
+            field="execution_trace",
+            expected="give the execution trace of the same run as well (--execution-trace); "
+            "without it, one step of a Sequential becomes a chain (--kind chain)",
+        )
 
 
 @app.command("iopddl", short_help="Import a file of the ASPLOS'25 / IOPDDL contest.")

@@ -18,6 +18,7 @@ from jettison.instances.importers.sailor import import_sailor
 from jettison.instances.importers.superscaler import import_superscaler
 from jettison.instances.importers.superscaler_mesh.collective_times import read_collective_times
 from jettison.instances.importers.torch_trace.module_chain import import_torch_trace_chain
+from jettison.instances.importers.torch_trace.sequential_chain import import_sequential_chain
 from jettison.instances.importers.torch_trace.step_graph import import_torch_trace_graph
 from jettison.solvers.core.pose import pose_problem
 from jettison.solvers.core.resources import Resources
@@ -164,6 +165,7 @@ READERS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
         "residual.graph.txt": _read_pipedream,
         "tiny_mbs2_tp1_algo0.csv": _read_operators,
         "prim_tiny_all_gather_2gpus.csv": _read_collectives,
+        "torch-sequential.kineto.json": import_sequential_chain,
         "torch-step.et.json": _read_recording,
         "torch-step.kineto.json": _read_recording,
         "piper.json": import_piper,

@@ -38,6 +38,7 @@ IMPORTED = (
     "sailor-profile.json",
     "sailor-sizes.json",
     "tiny_mbs2_tp1_algo0.csv",
+    "torch-sequential.kineto.json",
     "torch-step.et.json",
     "torch-step.kineto.json",
     "mesh/prim_tiny_all_gather_2gpus.csv",

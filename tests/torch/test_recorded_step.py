@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from jettison import Chain, Graph, RematChain, RematGraph, bound, solve
+from jettison import Chain, Graph, InputError, RematChain, RematGraph, bound, solve
 from jettison.instances.importers.torch_trace.module_chain import import_torch_trace_chain
+from jettison.instances.importers.torch_trace.sequential_chain import import_sequential_chain
 from jettison.instances.importers.torch_trace.step_graph import import_torch_trace_graph
 from tests.docs.code_blocks import code_blocks
 
@@ -119,6 +120,30 @@ def test_the_modules_of_a_recorded_step_are_the_stages_of_a_chain(recorded: Any)
     assert sum(stage.weight_bytes for stage in chain.stages) == _parameter_bytes(step[0])
     result = solve(RematChain(chain, "100%"))
     assert result.time_ns == chain.base_time_ns
+
+
+def test_a_sequential_is_the_same_chain_without_the_execution_trace(recorded: Any) -> None:
+    step = _residual_step()
+    files = recorded(*step)
+    both = import_torch_trace_chain(**files)
+    alone = import_sequential_chain(files["kineto_trace"])
+    assert alone.input_bytes == both.input_bytes
+    assert [stage.name for stage in alone.stages] == [*(s.name for s in both.stages[:-1]), "loss"]
+    for one, other in zip(alone.stages[:-1], both.stages[:-1], strict=True):
+        assert (one.output_bytes, one.weight_bytes) == (other.output_bytes, other.weight_bytes)
+        # What the allocator gave is at least the tensors that the backward pass reads.
+        assert one.saved_bytes >= other.saved_bytes
+        assert one.forward_ns >= other.forward_ns
+    assert alone.stages[1].saved_bytes == 32 * 32 * 4 + 32 * 16 * 4
+    result = solve(RematChain(alone, "100%"))
+    assert result.time_ns == alone.base_time_ns
+
+
+def test_no_other_model_is_a_chain_without_the_execution_trace(recorded: Any) -> None:
+    batch = torch.randn(4, 16)
+    files = recorded(Around(), batch, None, lambda output, _: output.sum())
+    with pytest.raises(InputError, match="the model is 'Around_0' and no Sequential"):
+        import_sequential_chain(files["kineto_trace"])
 
 
 def test_a_resnet_of_the_zoo_is_recorded_and_solved_in_less_memory(recorded: Any) -> None:

@@ -15,6 +15,7 @@ from jettison.instances.importers.superscaler_mesh.mesh_graph import import_supe
 from jettison.instances.remat_sharding.chosen_strategies import with_strategies
 from jettison.instances.remat_sharding.operator import Operator
 from jettison.solvers.remat_sharding.fastest_plan import with_fastest
+from tests.cli.terminal import Terminal
 
 # The hidden state has 1 MiB, queries, keys and values 1 each, the scores 4. Times are in
 # microseconds: an all-reduce of 1 takes 8, of 3 takes 20; gathering parts of 0.5 takes 3, of 1.5
@@ -230,3 +231,13 @@ def test_sizes_between_two_that_were_measured_take_a_time_between(tmp_path: Path
     assert [times.time_ns(size * MIB // 2) for size in (1, 2, 4, 6)] == [8000, 8000, 14000, 20000]
     with pytest.raises(InputError, match="of that size no run succeeded"):
         times.time_ns(100 * MIB)
+
+
+def test_the_command_makes_a_sharded_graph_of_a_mesh_of_one_dimension(terminal: Terminal) -> None:
+    words = ("import", "superscaler", str(SAMPLES / ONE), "--layers", "2", "-o", "out.json")
+    code, _, err = terminal.run(*words, "--mesh", "1x2")
+    assert code == 0
+    assert "sharded-graph tiny-b1-mesh1x2" in err
+    code, _, err = terminal.run(*words, "--mesh", "2x2")
+    assert code == 2
+    assert "mesh: '2x2'; write 1x2, 1x4 or 1x8, say" in err

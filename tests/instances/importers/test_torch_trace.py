@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
-from jettison import InputError, RematGraph, solve
+from jettison import Chain, InputError, RematGraph, solve
 from jettison.instances.importers.torch_trace.call_schema import written_arguments
 from jettison.instances.importers.torch_trace.module_chain import import_torch_trace_chain
+from jettison.instances.importers.torch_trace.sequential_chain import import_sequential_chain
 from jettison.instances.importers.torch_trace.step_graph import import_torch_trace_graph
+from tests.cli.terminal import Terminal
 
 # Storages of four-byte numbers: the batch 1 (10), a bias 2 (5), a weight 3 (50). addmm makes 4
 # (20), relu_ writes it, sum makes 5 (1); ones_like allocates 6 (1) and fills it, expand shows 20 of
@@ -21,6 +23,7 @@ from jettison.instances.importers.torch_trace.step_graph import import_torch_tra
 # address of which sum makes 5 numbers then. 8 and 9 are gradients; the optimizer reads 8.
 SAMPLES = Path(__file__).parent / "samples"
 KINETO, EXECUTION = SAMPLES / "torch-step.kineto.json", SAMPLES / "torch-step.et.json"
+SEQUENTIAL = SAMPLES / "torch-sequential.kineto.json"
 
 Change = Callable[[dict[str, Any]], None]
 
@@ -34,6 +37,13 @@ def rewritten(source: Path, target: Path, change: Change) -> Path:
 
 def node(document: dict[str, Any], number: int) -> dict[str, Any]:
     return next(entry for entry in document["nodes"] if entry["id"] == number)
+
+
+def times_and_sizes(chain: Chain) -> list[tuple[str, int, int, int, int]]:
+    return [
+        (stage.name, stage.forward_ns, stage.backward_ns, stage.output_bytes, stage.saved_bytes)
+        for stage in chain.stages
+    ]
 
 
 def refusal(folder: Path, *, execution: Change | None = None, kineto: Change | None = None) -> str:
@@ -78,10 +88,7 @@ def test_the_provenance_says_what_was_measured_and_what_is_left_out() -> None:
 
 def test_the_chain_is_worked_out_by_hand() -> None:
     chain = import_torch_trace_chain(KINETO, execution_trace=EXECUTION)
-    assert [
-        (stage.name, stage.forward_ns, stage.backward_ns, stage.output_bytes, stage.saved_bytes)
-        for stage in chain.stages
-    ] == [
+    assert times_and_sizes(chain) == [
         ("Linear_0", 700_000, 940_000, 80, 80),
         ("ReLU_0", 50_000, 60_000, 80, 80),
         # The seed reads the shape of the loss.
@@ -326,3 +333,67 @@ def test_a_chain_asks_for_modules_and_is_refused_where_values_lead_past_them(
     changed = rewritten(EXECUTION, tmp_path / "step.json", read_the_batch_late)
     with pytest.raises(InputError, match="at no boundary of modules is the step a chain"):
         import_torch_trace_chain(KINETO, execution_trace=changed)
+
+
+def test_a_sequential_is_a_chain_without_an_execution_trace() -> None:
+    # The same run with shapes; addmm allocates 80 bytes that stay and 16 that do not.
+    chain = import_sequential_chain(SEQUENTIAL)
+    assert chain.input_bytes == 10 * 4
+    assert times_and_sizes(chain) == [
+        # The kernels of mm and of the sum; 80 bytes of what is allocated stay.
+        ("Linear_0", 700_000, 940_000, 80, 80),
+        ("ReLU_0", 50_000, 60_000, 80, 80),
+        # The seed is made before the first function of the backward pass.
+        ("loss", 85_000, 0, 0, 0),
+    ]
+    assert [stage.forward_overhead_bytes for stage in chain.stages] == [16, 0, 0]
+    assert [stage.weight_bytes for stage in chain.stages] == [220, 0, 0]
+
+
+def test_what_a_kineto_trace_alone_lacks_is_named(tmp_path: Path) -> None:
+    def rename(document: dict[str, Any]) -> None:
+        for event in document["traceEvents"]:
+            event["name"] = event["name"].replace("Sequential", "ResNet")
+
+    def forget_memory(document: dict[str, Any]) -> None:
+        document["traceEvents"] = [
+            event for event in document["traceEvents"] if event["name"] != "[memory]"
+        ]
+
+    def forget_modules(document: dict[str, Any]) -> None:
+        document["traceEvents"] = [
+            event for event in document["traceEvents"] if event["cat"] != "python_function"
+        ]
+
+    def forget_shapes(document: dict[str, Any]) -> None:
+        for event in document["traceEvents"]:
+            event["args"].pop("Input Dims", None)
+
+    def repeat(document: dict[str, Any]) -> None:
+        module = next(e for e in document["traceEvents"] if "Sequential" in e["name"])
+        document["traceEvents"].append({**module, "ts": 3000})
+
+    for change, message in (
+        (rename, "the model is 'ResNet_0' and no Sequential: which tensors"),
+        (forget_memory, "no allocation is recorded; record with profile_memory=True"),
+        (forget_modules, "no module is recorded; record with with_stack=True"),
+        (repeat, "2 steps; record one step"),
+        (forget_shapes, "'aten::addmm' has no shapes; record with record_shapes=True"),
+    ):
+        changed = rewritten(SEQUENTIAL, tmp_path / "step.json", change)
+        with pytest.raises(InputError) as caught:
+            import_sequential_chain(changed)
+        assert message in str(caught.value)
+        assert "step.json" in str(caught.value)
+
+
+def test_the_command_asks_for_the_execution_trace_where_it_needs_it(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    words = ("import", "torch-trace", str(KINETO))
+    code, _, err = terminal.run(*words, "-o", "out.json")
+    assert code == 2
+    assert "execution_trace: it does not say which tensors an operator reads" in err
+    code, _, err = terminal.run(*words, "-x", str(EXECUTION), "--kind", "chain", "-o", "out.json")
+    assert code == 0
+    assert "chain torch-step, 3 stages" in err
