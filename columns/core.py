@@ -2,7 +2,7 @@
 
 from jettison.certificates.errors import CertificateError
 from jettison.instances.core.errors import InputError, JettisonError, MissingExtraError
-from jettison.instances.core.link import Link
+from jettison.instances.core.link import FullDuplex, Link, SharedTotal
 from jettison.instances.core.provenance import Provenance
 from jettison.schedules.core.replay import Replay, Transfer, Violation
 from jettison.schedules.core.schedule_class import ScheduleClass
@@ -12,6 +12,7 @@ __all__ = [
     "BatchSeries",
     "BatchThroughput",
     "CertificateError",
+    "FullDuplex",
     "InputError",
     "JettisonError",
     "Link",
@@ -19,6 +20,7 @@ __all__ = [
     "Provenance",
     "Replay",
     "ScheduleClass",
+    "SharedTotal",
     "Transfer",
     "Violation",
     "solve_batches",

@@ -76,6 +76,15 @@ MEASURED_LINKS = MappingProxyType(
                 "512 MiB 129.42 ms; 24 MiB to the device and 56 MiB to the host at once 20.62 ms",
                 "results/bandwidth-l4-n1-m8-intra2-inter1.json",
             ),
+            _mist(
+                "a10g-x8",
+                Link.half_duplex(10_040_000_000),
+                "A10G, 8 at once",
+                # 256 / 23.05 and 256 / 26.73 MiB/ms one way, 40 / 4.06 MiB/ms both ways.
+                "256 MiB to the device 23.05 ms, to the host 26.73 ms; 20 MiB each way at once "
+                "4.06 ms",
+                "backup/results-backup-0430/bandwidth-a10g-n1-m8.json",
+            ),
         )
     )
 )

@@ -114,3 +114,25 @@ def test_a_job_survives_its_way_to_a_worker() -> None:
     assert again == first
     assert again.key == first.key
     assert again.posed(chain) == first.posed(chain)
+
+
+def test_a_shared_link_is_another_job_and_a_total_that_nothing_shares_is_not() -> None:
+    full, same, half, between = (
+        job(
+            small_chain(),
+            "remat-offload-chain",
+            Resources("50%", None, bandwidth),
+            "pofo",
+            SolveOptions(),
+        )
+        for bandwidth in (
+            "1GB/s",
+            "1GB/s:total=2GB/s",
+            "1GB/s:half-duplex",
+            "1GB/s:total=1.5GB/s",
+        )
+    )
+    assert full.key == same.key
+    assert "total_bandwidth_bytes_per_s" not in full.to_json()
+    assert len({full.key, half.key, between.key}) == 3
+    assert Job.from_json(json.loads(json.dumps(between.to_json()))) == between
