@@ -96,6 +96,8 @@ pd.DataFrame(
 #   more than 1 % of overhead: about 0.6 for the ResNet-50s and ResNet-101.
 #
 # So **12 GB/s is taken to be $r = 0.5$**, and the paper's fastest link, 36 GB/s, $r = 1.5$.
+# On networks of the paper that others measured on a GPU, 12 GB/s is $r$ of 0.28 to 0.49: see
+# [the notebook on devices](devices.ipynb).
 
 
 # %%
