@@ -33,7 +33,7 @@ def throughput(
     method: MethodOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Find the batch size of the highest throughput, in the same memory for all.
+    """Find the batch size that trains fastest in a memory.
 
     The throughput is the samples of a step over its time. Beside that of the best schedule stands
     what no schedule can exceed. The memory is an amount, such as 12GiB.
