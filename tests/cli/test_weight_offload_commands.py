@@ -83,6 +83,26 @@ def test_a_table_says_what_is_waited_for(weights: Terminal) -> None:
     assert lines["time"].strip() == "672 ns (+833.33 % over no waiting)"
 
 
+def test_a_plan_for_a_full_duplex_link_breaks_rules_on_a_shared_one(weights: Terminal) -> None:
+    shared = ARGUMENTS.replace(LINK, "--bandwidth 1GB/s:half-duplex")
+    planned = weights.json(f"solve {ARGUMENTS} --memory 60% --method l2l -o full.json")
+    found = weights.json(f"solve {shared} --memory 60% --method l2l -o half.json")
+    # Five times an upload runs beside a prefetch: 100 ns in place of 50.
+    assert found["time_ns"] == planned["time_ns"] + 5 * 50
+    assert planned["total_bandwidth_bytes_per_s"] is None
+    assert found["total_bandwidth_bytes_per_s"] == found["bandwidth_bytes_per_s"]
+    status, _, said = weights.run(
+        "verify full.json --instance layers.json --bandwidth 1GB/s:half-duplex"
+    )
+    assert status == 2
+    # The weights of layer 6 are deleted at 50 ns after their upload started, as planned.
+    assert "in use: w^6" in said
+    for link in ("1GB/s", "1GB/s:half-duplex", "1GB/s:total=1.5GB/s"):
+        assert "a valid schedule" in weights.output(
+            f"verify half.json --instance layers.json --bandwidth {link}"
+        )
+
+
 def test_a_saved_schedule_is_judged_valid_with_the_same_time(weights: Terminal) -> None:
     solved = weights.json(f"solve {ARGUMENTS} --memory 60% {SOON} -o mine.json")
     document = json.loads((weights.folder / "mine.json").read_text())
