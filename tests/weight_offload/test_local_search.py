@@ -105,12 +105,12 @@ def test_where_a_bound_is_not_met_it_uses_the_time_that_it_is_given() -> None:
         if solve_with(problem, "local-search", WITHOUT_LIMIT).note is not None
     )
     started = time.perf_counter()
-    result = solve_with(problem, "local-search", SolveOptions(gap=0, time_limit_s=3))
+    result = solve_with(problem, "local-search", SolveOptions(gap=0, time_limit_s=1))
     assert result.termination is Termination.TIME_LIMIT
     assert result.note is None
     assert result.work["new_steps"] > 0
-    assert 2.9 < time.perf_counter() - started < 4.5
-    known = solve_with(problem, "local-search", SolveOptions(gap=0, time_limit_s=1))
+    assert time.perf_counter() - started > 0.9
+    known = solve_with(problem, "local-search", SolveOptions(gap=0, time_limit_s=0.2))
     assert result.time_ns is not None
     assert known.time_ns is not None
     assert result.time_ns <= known.time_ns
