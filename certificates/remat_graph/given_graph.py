@@ -16,7 +16,8 @@ from ..header_fields import (
 )
 
 _MOST_NODES = 100_000
-# No model uses repeated blocks, the pass of a node, or the operator of a result.
+# No model uses repeated blocks, the pass of a node, or the operator of a result. Where an operator
+# has no value, schedules keep more rules than the models know, which therefore relax the problem.
 _FIELDS = {"nodes", "repeated_blocks"}
 _NODE_FIELDS = {
     "name",
@@ -27,6 +28,7 @@ _NODE_FIELDS = {
     "backward",
     "keep",
     "result_of",
+    "has_value",
 }
 
 

@@ -73,6 +73,10 @@ and :math:`B` what is :math:`R` and :math:`S` here): (dependency) is (12), (chec
 (frontier) is (14), (memory) is (16), (start) is (17), (step) is (18) with (19), and the rows about
 :math:`F` linearise (20).
 
+The results of an operator without a value come directly after it. So nothing is computed again in
+their stages (:math:`R_{t,i} = 0`), and the operator is stored there only (:math:`S_{t,o} = 0` in
+all other stages): elsewhere (dependency) computes it again before its results.
+
 Corrections of the print
 ------------------------
 * (14) fixes :math:`R_{t,i}, S_{t,i}` beyond the frontier to 0; these columns do not exist here.
@@ -255,8 +259,12 @@ class _Writer:
         self.S = {(t, i): self._binary(f"S_{t}_{i}") for t in stages for i in range(t)}
         self.S |= {(self.count, i): self._binary(f"S_{self.count}_{i}") for i in kept}
         for (t, i), R in self.R.items():
-            if i < t and not self.options.recomputation.permits(self.graph, t, i):
+            is_in_a_run = self.graph.comes_in_a_run(t)
+            if i < t and (is_in_a_run or not self.options.recomputation.permits(self.graph, t, i)):
                 R.upBound = 0
+        for (t, i), S in self.S.items():
+            if i in self.graph.results_after and t not in self.graph.results_after[i]:
+                S.upBound = 0
         kind = pulp.LpBinary if self.options.form == Aggregated() else pulp.LpContinuous
         self.FREE = {
             (t, i, k): self.pulp.add_variable(f"FREE_{t}_{i}_{k}", 0, 1, kind)

@@ -1,14 +1,11 @@
 """Importer of training steps that dynamic tensor rematerialization (DTR) logged, as graphs.
 
-`dtr_log` describes the file. A node is an operator and the value that it makes. One with several
-results makes a value that holds all of them that are read or kept; those beside its first one are
-taken from it, by nodes of their own (``result_of``). Results that are neither read nor kept are
-part of its workspace, as are all constants: they are in memory throughout. What still has a name at
-the end of the log is kept.
-
-A graph holds a value of several results, and beside it those that were taken from it, until its
-first result is no longer read: its peak may be above that of the logged program, which the
-provenance has.
+`dtr_log` describes the file. A node is an operator and the value that it makes. An operator of
+which several results are read or kept has no value of its own (``has_value``): nodes for these
+results follow it (``result_of``), each of them in memory for itself. Results that are neither read
+nor kept are part of its workspace, as are all constants: they are in memory throughout. What still
+has a name at the end of the log is kept. So the peak without recomputation is that of the logged
+program, unless that holds on to names that it no longer reads.
 """
 
 from __future__ import annotations
@@ -25,8 +22,8 @@ from jettison.instances.remat_graph.graph import Graph, Node
 def import_dtr_log(path: str | Path) -> Graph:
     """Read a log as a graph, in the order in which the operators ran. :math:`O(n)`.
 
-    Nodes are called after their operator and its place, ``cudnn_convolution 17``; results that are
-    taken from it, ``cudnn_convolution 17 result 2``.
+    Nodes are called after their operator and its place, ``cudnn_convolution 17``; where it has
+    several results, these are ``cudnn_convolution 17 result 1`` and so on.
 
     Raises
     ------
@@ -68,35 +65,36 @@ def _nodes(step: LoggedStep) -> tuple[Node, ...]:
     for number, operator in enumerate(step.operators, start=1):
         name = f"{operator.name} {number}"
         wanted = [value for value in operator.results if value in read or value in step.kept]
-        # What is kept comes last: the value of the operator itself can be freed then.
-        wanted.sort(key=lambda value: value in step.kept)
         held = wanted or list(operator.results[:1])
-        name_of.update((value, f"{name} result {place}") for place, value in enumerate(held, 1))
-        name_of.update((value, name) for value in held[:1])
-        held_bytes = sum(sizes[value] for value in held)
+        is_single = len(held) < 2
+        results_bytes = sum(sizes[value] for value in operator.results)
+        own_bytes = sum(sizes[value] for value in held) if is_single else 0
         nodes.append(
             Node(
                 name=name,
                 duration_ns=operator.duration_ns,
-                output_bytes=held_bytes,
+                output_bytes=own_bytes,
                 inputs=tuple(name_of[value] for value in operator.inputs),
-                workspace_bytes=step.constant_bytes
-                + sum(sizes[value] for value in operator.results)
-                - held_bytes,
+                workspace_bytes=step.constant_bytes + results_bytes - own_bytes,
                 backward=operator.backward,
-                keep=any(value in step.kept for value in held[:1]),
+                keep=is_single and any(value in step.kept for value in held),
+                has_value=is_single,
             )
         )
-        nodes += [
-            Node(
-                name=name_of[value],
-                duration_ns=0,
-                output_bytes=sizes[value],
-                inputs=(name,),
-                backward=operator.backward,
-                keep=value in step.kept,
-                result_of=name,
+        if is_single:
+            name_of.update((value, name) for value in held)
+            continue
+        for place, value in enumerate(held, 1):
+            name_of[value] = f"{name} result {place}"
+            nodes.append(
+                Node(
+                    name=name_of[value],
+                    duration_ns=0,
+                    output_bytes=sizes[value],
+                    inputs=(name,),
+                    backward=operator.backward,
+                    keep=value in step.kept,
+                    result_of=name,
+                )
             )
-            for value in held[1:]
-        ]
     return tuple(nodes)

@@ -36,15 +36,21 @@ class Node:
     keep
         True if the value must be in memory at the end: a weight gradient, say.
     result_of
-        The operator of which this value is one result, where it has several: it is taken from the
-        operator's value in no time, and made again by running the operator. None for a node that
-        runs an operator itself.
+        The operator of which this value is one result, where it has several; it is made again by
+        running the operator. Of an operator with a value of its own it is taken from that value,
+        in no time, while the value is in memory. None for a node that runs an operator itself.
+    has_value
+        False for an operator that makes its results and nothing else. They come directly after it,
+        in the order of the graph as in every schedule, and each of them is in memory as long as it
+        is needed. The workspace of the operator includes all of them. Any of them may be left out
+        where the operator runs again.
 
     Raises
     ------
     InputError
-        If a field is not a non-negative integer, the name is empty, an input is named twice, or a
-        result takes time or a workspace or reads anything but its operator.
+        If a field is not a non-negative integer, the name is empty, an input is named twice, a
+        result takes time or a workspace or reads anything but its operator, or a node without a
+        value has bytes, is kept or is a result itself.
     """
 
     name: str
@@ -55,6 +61,7 @@ class Node:
     backward: bool = False
     keep: bool = False
     result_of: str | None = None
+    has_value: bool = True
 
     def __post_init__(self) -> None:
         checked_name(self.name, "name")
@@ -70,6 +77,19 @@ class Node:
                 )
         if self.result_of is not None:
             self._check_result()
+        if not self.has_value:
+            self._check_no_value()
+
+    def _check_no_value(self) -> None:
+        for field_name, is_wrong, expected in (
+            ("output_bytes", self.output_bytes != 0, "write 0: its results have the bytes"),
+            ("keep", self.keep, "keep its results"),
+            ("result_of", self.result_of is not None, "results have values"),
+        ):
+            if is_wrong:
+                raise InputError(
+                    f"{self.name!r} has no value of its own", field=field_name, expected=expected
+                )
 
     def _check_result(self) -> None:
         checked_name(self.result_of, "result_of")
@@ -92,7 +112,7 @@ class Node:
                 )
 
     def to_json(self) -> dict[str, object]:
-        """Return the node as a JSON object; `result_of` is left out where it is None."""
+        """Return the node as a JSON object; what few nodes have is left out elsewhere."""
         entry: dict[str, object] = {
             "name": self.name,
             "duration_ns": self.duration_ns,
@@ -104,6 +124,8 @@ class Node:
         }
         if self.result_of is not None:
             entry["result_of"] = self.result_of
+        if not self.has_value:
+            entry["has_value"] = False
         return entry
 
 
@@ -127,8 +149,9 @@ class Graph(InstanceDocument):
     ------
     InputError
         If there is no node, a name occurs twice, an input is unknown, the inputs form a cycle
-        (which is named), a node comes before one of its inputs, or a node is a result of one that
-        is a result itself.
+        (which is named), a node comes before one of its inputs, a node is a result of one that is
+        a result itself, or an operator without a value is not followed by its results, is read by
+        other nodes, or has a workspace that is smaller than its results.
     """
 
     kind = "graph"
@@ -145,6 +168,8 @@ class Graph(InstanceDocument):
         checked_unique([node.name for node in self.nodes], "nodes")
         check_inputs({node.name: node.inputs for node in self.nodes}, "nodes", "a node")
         self._check_results()
+        for operator in self.results_after:
+            self._check_results_after(operator)
         self._check_repeated_blocks()
         total = sum(node.output_bytes + node.workspace_bytes for node in self.nodes)
         if max(total, self.base_time_ns * len(self.nodes)) >= 2**60:
@@ -163,6 +188,24 @@ class Graph(InstanceDocument):
                     field=f"nodes[{position}].result_of",
                     expected="name the node that runs the operator",
                 )
+
+    def _check_results_after(self, operator: int) -> None:
+        node, results = self.nodes[operator], self.results_after[operator]
+        where = f"nodes[{operator}]"
+        if not results or self.users[operator] != tuple(results):
+            raise InputError(
+                f"{node.name!r} has no value, and its results do not come directly after it, or "
+                "other nodes read it",
+                field=where,
+                expected="list its results, nodes with result_of, right after it, and read these",
+            )
+        results_bytes = sum(self.nodes[result].output_bytes for result in results)
+        if node.workspace_bytes < results_bytes:
+            raise InputError(
+                f"{node.workspace_bytes} where the results have {results_bytes}",
+                field=f"{where}.workspace_bytes",
+                expected="include the results, which are in memory while the operator runs",
+            )
 
     def _check_repeated_blocks(self) -> None:
         taken: set[str] = set()
@@ -205,6 +248,22 @@ class Graph(InstanceDocument):
             position if node.result_of is None else self.position_of[node.result_of]
             for position, node in enumerate(self.nodes)
         )
+
+    @cached_property
+    def results_after(self) -> Mapping[int, range]:
+        """For each operator without a value, its results, which come directly after it."""
+        found: dict[int, range] = {}
+        for position, node in enumerate(self.nodes):
+            if not node.has_value:
+                end = position + 1
+                while end < len(self) and self.operators[end] == position:
+                    end += 1
+                found[position] = range(position + 1, end)
+        return found
+
+    def comes_in_a_run(self, node: int) -> bool:
+        """Tell whether a node is a result of an operator without a value."""
+        return self.operators[node] != node and not self.nodes[self.operators[node]].has_value
 
     @cached_property
     def users(self) -> tuple[tuple[int, ...], ...]:

@@ -87,6 +87,8 @@ class GraphSchedule:
         The memory of a computation is all that is stored when it starts, plus its output, plus
         its workspace. A missing input is recorded, and the replay goes on as if it were there. A
         value that is in memory already is computed into fresh memory and replaces the old copy.
+        Results of an operator without a value come after it, or after an earlier result of the same
+        run, with no computation in between: anywhere else the operator is a missing input.
 
         Parameters
         ----------
@@ -102,6 +104,7 @@ class GraphSchedule:
         recorder = Recorder(stored_bytes=0, limit_bytes=memory_bytes)
         resident: set[int] = set()
         computed: set[int] = set()
+        before = -1
         for operation in self.operations:
             if not 0 <= operation.node < len(graph):
                 text = f"{operation.kind} {operation.node}"
@@ -134,12 +137,14 @@ class GraphSchedule:
                 )
                 continue
             for source in graph.inputs[operation.node]:
-                if source not in resident:
+                is_over = source in graph.results_after and not source <= before < operation.node
+                if source not in resident or is_over:
                     recorder.broken(Rule.INPUT_MISSING, text, graph.nodes[source].name)
             if operation.node not in resident:
                 resident.add(operation.node)
                 stored += node.output_bytes
             computed.add(operation.node)
+            before = operation.node
             recorder.step(
                 text,
                 duration_ns=node.duration_ns,
@@ -153,7 +158,7 @@ class GraphSchedule:
                 recorder.broken_at_end(Rule.UNFINISHED, f"{node.name} is never computed")
             elif node.keep and position not in resident:
                 recorder.broken_at_end(Rule.NOT_KEPT, node.name)
-        return recorder.verdict(_narrowest_class(self.computations))
+        return recorder.verdict(_narrowest_class(graph, self.computations))
 
 
 def _without_unread(graph: Graph, computations: Sequence[int]) -> list[int]:
@@ -182,15 +187,18 @@ def _last_reads(graph: Graph, computations: Sequence[int]) -> list[int]:
     return last_read
 
 
-def _narrowest_class(computations: Sequence[int]) -> ScheduleClass:
-    if _is_staged(computations):
+def _narrowest_class(graph: Graph, computations: Sequence[int]) -> ScheduleClass:
+    if _is_staged(graph, computations):
         return ScheduleClass.STAGED
     first = list(dict.fromkeys(computations))
     return ScheduleClass.IN_ORDER if first == sorted(first) else ScheduleClass.ALL
 
 
-def _is_staged(computations: Sequence[int]) -> bool:
-    """Tell whether the sequence is frontier-advancing, with ascending nodes in each stage."""
+def _is_staged(graph: Graph, computations: Sequence[int]) -> bool:
+    """Tell whether the sequence is frontier-advancing, with ascending nodes in each stage.
+
+    An operator without a value and its results are one stage.
+    """
     frontier = 0
     previous = -1
     for node in computations:
@@ -199,6 +207,8 @@ def _is_staged(computations: Sequence[int]) -> bool:
         if node == frontier:
             frontier += 1
             previous = -1
+        elif frontier < len(graph) and graph.comes_in_a_run(frontier):
+            return False
         else:
             previous = node
     # What is recomputed after the last first computation would need one more stage.

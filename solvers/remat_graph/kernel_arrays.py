@@ -24,6 +24,28 @@ class GraphArrays(TypedDict):
     inputs: NDArray[np.int32]
 
 
+def annealing_arrays(graph: Graph, memory_bytes: int) -> tuple[GraphArrays, int]:
+    r"""Return the arrays and the limit with which annealing finds schedules of a graph.
+
+    The kernels know no operators without a value. Their values, of which nothing is stored, stand
+    for :math:`X = B + 1` bytes there, all nodes but them and their results have :math:`X` bytes
+    more of workspace, and the limit is :math:`B + X`. So each computation uses :math:`X` more than
+    it does, and twice that where the value of an operator is in memory while another node than its
+    results is computed, which is above the limit. :math:`O(n + |E|)`.
+    """
+    arrays = graph_arrays(graph)
+    if not graph.results_after:
+        return arrays, memory_bytes
+    more_bytes = memory_bytes + 1
+    in_runs = {*graph.results_after, *(i for run in graph.results_after.values() for i in run)}
+    for node in range(len(graph)):
+        if node in graph.results_after:
+            arrays["output_bytes"][node] = more_bytes
+        elif node not in in_runs:
+            arrays["workspace_bytes"][node] += more_bytes
+    return arrays, memory_bytes + more_bytes
+
+
 def graph_arrays(graph: Graph) -> GraphArrays:
     """Return the arrays of a graph. :math:`O(n + |E|)`."""
     return {

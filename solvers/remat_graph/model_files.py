@@ -98,6 +98,12 @@ def build_model(problem: RematGraph, choice: ModelChoice) -> ArrayModel:
 
             return WindowedFrontier(cuts or _fullest(problem)).build(problem).model
         case GraphFormulation.RETENTION_INTERVALS:
+            if problem.instance.results_after:
+                raise InputError(
+                    f"{formulation} has no operators without a value",
+                    field="formulation",
+                    expected=f"choose {GraphFormulation.CHECKMATE} or windows",
+                )
             from jettison.formulations.remat_graph.retention_intervals import RetentionIntervals
 
             return RetentionIntervals(intervals).build(problem).model

@@ -1,4 +1,4 @@
-"""Random tiny graphs whose operators have several results."""
+"""Random tiny graphs whose operators have several results, with a value of their own or without."""
 
 from __future__ import annotations
 
@@ -40,3 +40,41 @@ def graph_with_results(seed: int, most_operators: int = 5) -> Graph:
             for place, size in enumerate(sizes)
         ]
     return Graph(f"results {seed}", tuple(nodes))
+
+
+def graph_of_runs(seed: int, most_operators: int = 5) -> Graph:
+    """Return a graph in which some operators have no value and one to three results."""
+    draw = random.Random(seed)
+    nodes: list[Node] = []
+    for operator in range(draw.randint(2, most_operators)):
+        values = [node.name for node in nodes if node.has_value]
+        # What is read late is worth computing again.
+        sources = draw.sample(values[: 1 + len(values) // 2], min(1, len(values)))
+        sources += draw.sample(values, min(len(values), draw.randint(0, 2)))
+        sizes = [draw.randint(0, 4) for _ in range(draw.choice([0, 1, 2, 2, 3]))]
+        backward = operator >= most_operators // 2
+        nodes.append(
+            Node(
+                name=f"o{operator}",
+                duration_ns=draw.randint(0, 9),
+                output_bytes=0 if sizes else draw.randint(0, 4),
+                inputs=tuple(source for source in values if source in sources),
+                workspace_bytes=sum(sizes) + draw.choice([0, 0, 2]),
+                backward=backward,
+                keep=not sizes and draw.random() < 0.2,
+                has_value=not sizes,
+            )
+        )
+        nodes += [
+            Node(
+                name=f"o{operator}.{place}",
+                duration_ns=0,
+                output_bytes=size,
+                inputs=(f"o{operator}",),
+                backward=backward,
+                keep=draw.random() < 0.2,
+                result_of=f"o{operator}",
+            )
+            for place, size in enumerate(sizes)
+        ]
+    return Graph(f"runs {seed}", tuple(nodes))

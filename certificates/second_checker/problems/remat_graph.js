@@ -11,7 +11,8 @@ const SIZES = { t: "duration_ns", m: "output_bytes", w: "workspace_bytes" };
 function readGraph(instance) {
   checkKind(instance, "graph", ["nodes", "repeated_blocks"]);
   const nodes = some(instance, "nodes"), numbers = new Map();
-  const known = ["name", "inputs", "backward", "keep", "result_of", ...Object.values(SIZES)];
+  const silent = ["backward", "result_of", "has_value"];
+  const known = ["name", "inputs", "keep", ...silent, ...Object.values(SIZES)];
   const graph = { n: nodes.length, t: [], m: [], w: [], keep: [], reads: [] };
   for (const node of nodes) {
     onlyFields(node, known, "a node");

@@ -43,7 +43,8 @@ class WindowedModel:
         """Return the computations, in order, that an integer point of the model suggests.
 
         What a window computes again comes as late in it as it can: before the first of its users
-        in the window, or at the end of it. Every node follows its inputs, so the sequence becomes
+        in the window, or at the end of it, and results directly after their operator. Every node
+        follows its inputs, so the sequence becomes
         a valid schedule (`GraphSchedule.from_computations`) but for its memory, which the model
         knows only at the cuts and slots. :math:`O(k (n + |E|))` for `k` cuts.
 
@@ -56,6 +57,9 @@ class WindowedModel:
         again: list[list[int]] = [[] for _ in range(count + 1)]
         for start, end, columns in zip(self.cuts, self._ends, self.recomputed, strict=True):
             stage_of: dict[int, int] = {}
+            # Nothing is computed between an operator without a value and its results.
+            in_a_run = end < count and self.graph.comes_in_a_run(end)
+            last_stage = self.graph.operators[end] if in_a_run else end
             for node in sorted(columns, reverse=True):
                 if values[columns[node]] < 0.5:
                     continue
@@ -64,8 +68,12 @@ class WindowedModel:
                     for user in self.graph.users[node]
                     if user in stage_of or start < user <= end
                 ]
-                stage_of[node] = min(stages, default=end)
-                again[stage_of[node]].append(node)
+                stage_of[node] = min(stages, default=last_stage)
+                for result in self.graph.results_after.get(node, ()):
+                    if result in stage_of:
+                        stage_of[result] = stage_of[node]
+            for node, stage in stage_of.items():
+                again[stage].append(node)
         sequence: list[int] = []
         for stage, nodes in enumerate(again):
             sequence.extend(sorted(nodes))

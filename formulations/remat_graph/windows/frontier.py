@@ -123,6 +123,15 @@ Amounts enter as in `checkmate`: multiples of their greatest common divisor, to 
 rounded down, over a power of two (`IntegerScale`). Where a unit is more than that divisor, amounts
 are rounded down, which relaxes.
 
+Operators without a value
+-------------------------
+The results of an operator :math:`o` without a value come directly after it in every schedule, and
+some schedule of least time and memory makes all of them in its first run, of which none takes more
+than the run itself. So nothing is computed again in the stages of results, and no :math:`R_{w,i}`
+is 1 for them alone; :math:`S_{w,o} = 0` but where the result after :math:`t` is one of :math:`o`;
+and a result is computed again only with its operator, so that (again) is :math:`R_{w,o} \ge
+R_{w,i}`.
+
 Fixings
 -------
 What is known beforehand (`WindowFixings`) makes the model smaller. Of a node that is computed once

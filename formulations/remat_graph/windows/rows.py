@@ -84,16 +84,23 @@ class WindowWriter:
     def _add_columns(self, t: int, stages: range, nodes: list[int]) -> None:
         """Add R and S of the window after `t`, which has these stages."""
         permits = self.recomputation.permits
+        graph = self.graph
+        # Between an operator without a value and its results nothing is computed.
+        stages_again = [
+            stage for stage in stages if stage == len(graph) or not graph.comes_in_a_run(stage)
+        ]
         permitted = [
             i not in self.fixings.computed_once
-            and any(permits(self.graph, stage, i) for stage in stages)
+            and any(permits(graph, stage, i) for stage in stages_again)
             for i in nodes
         ]
+        runs = graph.results_after
+        stay = [i not in runs or t + 1 in runs[i] for i in nodes]
         costs = [self.time_scale.to_model(self.graph.nodes[i].duration_ns) for i in nodes]
         R = self.builder.add_columns(
             [f"R_{t}_{i}" for i in nodes], upper=permitted, cost=costs, integer=True
         )
-        S = self.builder.add_columns([f"S_{t}_{i}" for i in nodes], upper=1, integer=True)
+        S = self.builder.add_columns([f"S_{t}_{i}" for i in nodes], upper=stay, integer=True)
         self.R.append(dict(zip(nodes, R.tolist(), strict=True)))
         self.S.append(dict(zip(nodes, S.tolist(), strict=True)))
 
@@ -110,6 +117,9 @@ class WindowWriter:
             self.builder.add_row(f"need_{t}_{p}", [R[p], S[p]], [in_time, 1], lower=1)
         for i in R:
             for p in self._inputs_again(i):
+                if p in graph.results_after:
+                    self.builder.add_row(f"again_{t}_{i}_{p}", [R[p], R[i]], [1, -1], lower=0)
+                    continue
                 self.builder.add_row(f"again_{t}_{i}_{p}", [R[p], S[p], R[i]], [1, 1, -1], lower=0)
         if is_last:
             return

@@ -49,6 +49,7 @@ from jettison.solvers.remat_graph.baselines.plans import (
     fastest_that_fits,
     geometric_middle,
 )
+from jettison.solvers.remat_graph.operators import on_held_values
 
 
 def segmented_plan(graph: Graph, checkpoints: Collection[int], limit: PlanLimit) -> list[int]:
@@ -158,6 +159,7 @@ class _Segments:
         return begin, least_above - 1
 
 
+@on_held_values
 def solve_chen_sqrt(problem: RematGraph, options: SolveOptions) -> Outcome:
     """Return the schedule with about as many segments as the root of the forward nodes."""
     # The last forward node is the end of the last segment.
@@ -165,6 +167,7 @@ def solve_chen_sqrt(problem: RematGraph, options: SolveOptions) -> Outcome:
     return _sqrt(problem, "chen-sqrt", checkpoints, options)
 
 
+@on_held_values
 def solve_ap_chen_sqrt(problem: RematGraph, options: SolveOptions) -> Outcome:
     """Return the schedule with about as many segments as the root of the articulation points."""
     # A segment without a checkpoint at its end reaches beyond the last articulation point.
@@ -172,11 +175,13 @@ def solve_ap_chen_sqrt(problem: RematGraph, options: SolveOptions) -> Outcome:
     return _sqrt(problem, "ap-chen-sqrt", checkpoints, options)
 
 
+@on_held_values
 def solve_chen_greedy(problem: RematGraph, options: SolveOptions) -> Outcome:
     """Return the fastest schedule that fits, over all sizes of segments of the forward order."""
     return _greedy(problem, "chen-greedy", forward_nodes(problem.instance)[:-1], options)
 
 
+@on_held_values
 def solve_ap_chen_greedy(problem: RematGraph, options: SolveOptions) -> Outcome:
     """Return the fastest schedule that fits, with checkpoints at articulation points only."""
     return _greedy(problem, "ap-chen-greedy", articulation_points(problem.instance), options)

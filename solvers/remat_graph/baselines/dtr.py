@@ -18,7 +18,8 @@ been computed for the first time is evicted as soon as nothing that is about to 
 
 An operator with several results (`Node.result_of`) runs as a whole: losing any of its results costs
 the operator, though taking a result takes no time. When it runs again, it makes again all of its
-lost results that a node is still to read, as far as there is room beside what is in memory.
+lost results that a node is still to read, as far as there is room beside what is in memory; there
+is room for all of them where the operator has no value of its own (`Node.has_value`).
 
 What differs from the paper: a framework learns of a training step while it runs, and deallocation
 comes from the program. Here users are known, but only to tell whether there is one left. The values
@@ -119,7 +120,8 @@ def _run(
     with Ending() as ending:
         try:
             for node in range(len(graph)):
-                runtime.run(node)
+                if not graph.comes_in_a_run(node):
+                    runtime.run(node)
         except _StoppedError as stopped:
             outcome = stopped.outcome
             return replace(outcome, note=f"{method} {outcome.note}")
@@ -176,6 +178,9 @@ class _Runtime:
         self._lock(target)
         while waiting:
             node = waiting[-1]
+            if node in self.last_access_ns and self.graph.comes_in_a_run(node):
+                self._unlock(waiting.pop())
+                continue
             missing = next((i for i in self.graph.inputs[node] if i not in self.last_access_ns), -1)
             if missing >= 0:
                 self._lock(missing)
@@ -185,9 +190,21 @@ class _Runtime:
             if node not in self.last_access_ns:
                 runs_again = node in self.computed
                 self._compute(node)
-                if runs_again:
+                if node in self.graph.results_after:
+                    self._take_run(node, runs_again)
+                elif runs_again:
                     self._take_lost_results(node)
             self._unlock(waiting.pop())
+
+    def _take_run(self, operator: int, runs_again: bool) -> None:
+        """Take the results of an operator without a value, which has made room for all of them."""
+        for result in self.graph.results_after[operator]:
+            is_wanted = self.waiting_users[result] or self.locks[result]
+            if not runs_again or (is_wanted and result not in self.last_access_ns):
+                self._compute(result)
+                if self._is_evictable(result) and not is_wanted:
+                    self._evict(result)
+        del self.last_access_ns[operator]
 
     def _take_lost_results(self, operator: int) -> None:
         """Take the results of an operator that ran again and that a node is still to read."""

@@ -14,6 +14,7 @@ from jettison.instances.remat_graph.problem import RematGraph
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.remat_graph.baselines.checkpoints import PlanLimit, computations_of_plan
 from jettison.solvers.remat_graph.baselines.plans import Plan, fastest_that_fits
+from jettison.solvers.remat_graph.operators import on_held_values
 
 
 def last_node_plan(graph: Graph, limit: PlanLimit) -> list[int]:
@@ -29,6 +30,7 @@ def last_node_plan(graph: Graph, limit: PlanLimit) -> list[int]:
     return computations_of_plan(graph, goes, limit)
 
 
+@on_held_values
 def solve_last_node(problem: RematGraph, options: SolveOptions) -> Outcome:
     """Return the schedule that checkpoints the last node only, if it fits."""
     plan = Plan(0, partial(last_node_plan, problem.instance))

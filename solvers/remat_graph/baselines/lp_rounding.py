@@ -42,6 +42,7 @@ from jettison.solvers.remat_graph.baselines.checkpoints import schedule_of_check
 from jettison.solvers.remat_graph.baselines.plans import fastest_that_fits, in_turn
 from jettison.solvers.remat_graph.baselines.simple import solve_store_all
 from jettison.solvers.remat_graph.checkmate import declined
+from jettison.solvers.remat_graph.operators import on_held_values
 
 _WORD = 2**32
 
@@ -80,6 +81,7 @@ class LpRoundingParams(WrittenModelParams):
 LP_ROUNDING = LpRoundingParams()
 
 
+@on_held_values
 def solve_lp_rounding(
     problem: RematGraph, options: SolveOptions, params: LpRoundingParams = LP_ROUNDING
 ) -> Outcome:

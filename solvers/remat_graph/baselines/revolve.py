@@ -39,6 +39,7 @@ from jettison.solvers.remat_graph.baselines.plans import (
     coarse_to_fine,
     fastest_that_fits,
 )
+from jettison.solvers.remat_graph.operators import on_held_values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,6 +171,7 @@ def revolve_plan(linearised: LinearisedGraph, most: int, limit: PlanLimit) -> li
     return computations_of_plan(graph, goes, limit)
 
 
+@on_held_values
 def solve_linearized_griewank(problem: RematGraph, options: SolveOptions) -> Outcome:
     """Return the fastest schedule that fits, over all numbers of snapshots and storing all."""
     plans = _plans(LinearisedGraph(problem.instance))

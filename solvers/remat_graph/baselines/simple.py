@@ -8,6 +8,7 @@ from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
+from jettison.solvers.remat_graph.operators import on_held_values
 
 
 def store_all_schedule(graph: Graph) -> GraphSchedule:
@@ -36,6 +37,7 @@ def solve_store_all(problem: RematGraph, options: SolveOptions) -> Outcome:
     return _if_it_fits(problem, "store-all", store_all_schedule(problem.instance))
 
 
+@on_held_values
 def solve_recompute_all(problem: RematGraph, options: SolveOptions) -> Outcome:
     """Return the schedule that keeps nothing from one first computation to the next, if it fits."""
     del options

@@ -63,7 +63,7 @@ def eviction_costs(graph: Graph, memory_bytes: int) -> dict[int, StageCost]:
     ]
     cheapest_first = sorted(
         range(len(graph)),
-        key=lambda i: nodes[i].duration_ns / max(nodes[i].output_bytes, 1),
+        key=lambda i: _duration_ns(graph, i) / max(nodes[i].output_bytes, 1),
     )
     rank = {node: place for place, node in enumerate(cheapest_first)}
     live: set[int] = set()
@@ -83,13 +83,19 @@ def eviction_costs(graph: Graph, memory_bytes: int) -> dict[int, StageCost]:
     return costs
 
 
+def _duration_ns(graph: Graph, node: int) -> int:
+    """Return the time in which the value of a node is made again, at least."""
+    made_by = graph.operators[node] if graph.comes_in_a_run(node) else node
+    return graph.nodes[made_by].duration_ns
+
+
 def _knapsack(graph: Graph, cheapest_first: list[int], excess_bytes: int) -> float:
     """Return the least duration of values that cover an excess, the last one in part."""
     duration_ns = 0.0
     for i in cheapest_first:
-        node = graph.nodes[i]
-        if node.output_bytes >= excess_bytes:
-            return duration_ns + node.duration_ns * excess_bytes / node.output_bytes
-        excess_bytes -= node.output_bytes
-        duration_ns += node.duration_ns
+        output_bytes = graph.nodes[i].output_bytes
+        if output_bytes >= excess_bytes:
+            return duration_ns + _duration_ns(graph, i) * excess_bytes / output_bytes
+        excess_bytes -= output_bytes
+        duration_ns += _duration_ns(graph, i)
     return math.inf

@@ -55,6 +55,7 @@ from jettison.solvers.remat_graph.cuts.bounds import ModelBounds
 from jettison.solvers.remat_graph.cuts.model_runs import GraphModelRuns, without_a_point
 from jettison.solvers.remat_graph.cuts.stage_excess import StageExcess, cuts_beside
 from jettison.solvers.remat_graph.memory_floor import too_little_memory
+from jettison.solvers.remat_graph.operators import on_plain_values
 
 METHOD = "any-order-bound"
 
@@ -94,6 +95,7 @@ class AnyOrderParams(ChildParams):
 ANY_ORDER = AnyOrderParams()
 
 
+@on_plain_values
 def bound_any_order(
     problem: RematGraph, options: SolveOptions, params: AnyOrderParams = ANY_ORDER
 ) -> Outcome:

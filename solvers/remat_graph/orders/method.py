@@ -48,6 +48,7 @@ from jettison.solvers.core.status import Termination
 from jettison.solvers.core.work import moves_of_a_limit
 from jettison.solvers.remat_graph.annealing.method import ANNEAL, annealing_of, run_annealing
 from jettison.solvers.remat_graph.memory_floor import memory_for_everything, too_little_memory
+from jettison.solvers.remat_graph.operators import on_held_values
 from jettison.solvers.remat_graph.orders.excess import (
     OrderExcess,
     anneal_order,
@@ -105,6 +106,7 @@ class OrdersParams(Params):
 ORDERS = OrdersParams()
 
 
+@on_held_values
 def solve_orders(
     problem: RematGraph, options: SolveOptions, params: OrdersParams = ORDERS
 ) -> Outcome:
