@@ -6,13 +6,13 @@ const { Model, total } = require("../model.js");
 const { inputsOf, number } = require("./named.js");
 
 const SIZES = { t: "duration_ns", m: "output_bytes", w: "workspace_bytes" };
+const SILENT = ["backward", "result_of", "has_value"];
 
 // t, m, w are duration, output and workspace of each node, `reads` its inputs.
 function readGraph(instance) {
   checkKind(instance, "graph", ["nodes", "repeated_blocks"]);
   const nodes = some(instance, "nodes"), numbers = new Map();
-  const silent = ["backward", "result_of", "has_value"];
-  const known = ["name", "inputs", "keep", ...silent, ...Object.values(SIZES)];
+  const known = ["name", "inputs", "keep", ...SILENT, ...Object.values(SIZES)];
   const graph = { n: nodes.length, t: [], m: [], w: [], keep: [], reads: [] };
   for (const node of nodes) {
     onlyFields(node, known, "a node");
