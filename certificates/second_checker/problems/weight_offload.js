@@ -19,8 +19,9 @@ function cycle({ N: L, a, s, f, b, g, of, ob, w, t0 }, resources) {
   const common = gcd(rate, 10n ** 9n), p = rate / common, q = 10n ** 9n / common;
   const shared = gcd(both, 10n ** 9n), p2 = both / shared, q2 = 10n ** 9n / shared;
   return { L, layers, operations, layer, w, M, p, q, p2, q2, e, t0,
-    E: e.map((bytes) => W + bytes - M), B: (i) => L - i, F: (i) => L + i - 1, next: (k) => (k + 1) % (2 * L),
-    d: operations.map((k) => (k < L ? b : f)[layer(k)]), Z: ceil(2n * W * q, p) };
+    E: e.map((bytes) => W + bytes - M), B: (i) => L - i, F: (i) => L + i - 1,
+    next: (k) => (k + 1) % (2 * L), d: operations.map((k) => (k < L ? b : f)[layer(k)]),
+    Z: ceil(2n * W * q, p) };
 }
 
 function cover(chain, resources) {
