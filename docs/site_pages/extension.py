@@ -18,6 +18,7 @@ from . import (
     local_mathjax,
     name_links,
     notebook_pages,
+    paper_pages,
     problem_pages,
     start_picture,
 )
@@ -38,6 +39,7 @@ def write_pages(app: Sphinx) -> None:
     command_pages.write(folder / "commands")
     api_pages.write(folder / "api")
     notebook_pages.write(ROOT, folder / "notebooks")
+    paper_pages.write(ROOT, folder / "papers")
     benchmark_page.write(ROOT, folder)
 
 

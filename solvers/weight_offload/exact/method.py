@@ -54,7 +54,7 @@ time. After so many rounds the question is asked at other cuts, where another tr
 or none; if none has an answer it stays open. A "no" for a longer period answers it as well.
 
 Where at every cut there are too many states
--------------------------------------------
+--------------------------------------------
 Chains from 3-PARTITION have a million states at each cut from three groups on. Where no cut has few
 states, the event model (`by_events`) is asked before the largest lists of states: first whether a
 step without idle time exists, which is a much smaller model, and if not, for the least period.
