@@ -62,7 +62,7 @@ class Entry:
     why
         Why it is not reproduced, or what differs; empty where nothing does.
     checked
-        Sentences that the paper's notebook computes the truth of, and on which `ours` rests.
+        Sentences on which `ours` rests, and of which a notebook named here computes the truth.
     """
 
     kind: Kind

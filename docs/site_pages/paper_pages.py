@@ -83,7 +83,10 @@ def _write_paper(root: Path, folder: Path, paper: PaperList) -> None:
         if entries := paper.of(kind):
             parts.append(heading(SECTIONS[kind], SECTION))
             rows = [_row(root, entry) for entry in entries]
-            parts.append(table(("In the paper", "Here", "Paper", "Ours"), rows, (30, 40, 15, 15)))
+            # Most of what has no number stands in sections where nothing has one.
+            shown = 4 if any(entry.paper or entry.ours for entry in entries) else 2
+            header, widths = ("In the paper", "Here", "Paper", "Ours"), (30, 40, 15, 15)
+            parts.append(table(header[:shown], (row[:shown] for row in rows), widths[:shown]))
     corrections = ", ".join(f"*{title}*" for title in paper.corrections)
     write_page(
         folder / f"{paper.name}.rst",

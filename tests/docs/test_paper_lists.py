@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,7 @@ from jettison.instances.core.errors import InputError
 from tests.notebooks.claims import claimed_sentences
 
 ROOT = Path(__file__).parents[2]
+claims_of = cache(claimed_sentences)
 PAPERS = load_papers(ROOT)
 HEAD = """title = "A toy"
 source = "Nobody, 2020"
@@ -56,10 +59,10 @@ def refused(tmp_path: Path):
     return message
 
 
-def test_there_is_a_list_for_each_notebook() -> None:
-    notebooks = {path.stem for path in (ROOT / "notebooks").glob("*.py")}
-    assert {paper.notebook for paper in PAPERS} == notebooks
-    assert {paper.name for paper in PAPERS} == notebooks
+def test_six_papers_have_a_list_beside_their_notebook() -> None:
+    names = ["checkmate", "kiwi", "mu_two", "pofo", "rotor", "weight_offload"]
+    assert [paper.name for paper in PAPERS] == names
+    assert [paper.notebook for paper in PAPERS] == names
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
@@ -68,11 +71,16 @@ def test_every_place_of_a_list_exists(paper: PaperList) -> None:
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
-def test_sentences_that_a_number_rests_on_are_checked_by_the_notebook(paper: PaperList) -> None:
-    claimed = claimed_sentences(ROOT / f"notebooks/{paper.notebook}.py")
-    checked = [sentence for entry in paper.entries for sentence in entry.checked]
-    assert [sentence for sentence in checked if sentence not in claimed] == []
-    assert checked
+def test_sentences_that_a_number_rests_on_are_checked_by_a_notebook(paper: PaperList) -> None:
+    asked = 0
+    for entry in paper.entries:
+        places = (f"notebooks/{paper.notebook}.py", *entry.where)
+        notebooks = {place.partition("#")[0] for place in places if place.startswith("notebooks/")}
+        claimed = chain.from_iterable(claims_of(ROOT / name) for name in notebooks)
+        missing = set(entry.checked) - set(claimed)
+        assert not missing, entry.title
+        asked += len(entry.checked)
+    assert asked
 
 
 def test_the_numbers_of_the_heads_are_those_of_the_papers() -> None:
