@@ -39,7 +39,7 @@ class Kind(StrEnum):
 
 
 class Status(StrEnum):
-    """What became of a statement here."""
+    """Status of a statement: whether it is here as the paper has it."""
 
     REPRODUCED = "reproduced"
     IN_STRUCTURE = "in structure"
