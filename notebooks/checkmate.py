@@ -14,6 +14,8 @@
 # Jain, Jain, Nrusimha, Gholami, Abbeel, Keutzer, Stoica and Gonzalez, *Checkmate: breaking the
 # memory wall with optimal tensor rematerialization*, MLSys 2020.
 #
+# `docs/papers/checkmate.toml` lists what the paper states, entry by entry, and where it is here.
+#
 # A training step is a graph of operations. Each has a duration and makes a value of some size, and
 # needs the values of others. The paper asks for the fastest step within a memory, where values may
 # be dropped and computed again; it solves an integer program and compares with the heuristics that

@@ -14,6 +14,8 @@
 # Liu, Jha, Cheung and Stoica, *Joint optimization of gradient checkpointing and tensor parallelism
 # for model training*, 2023 (KIWI).
 #
+# `docs/papers/kiwi.toml` lists what the paper states, entry by entry, and where it is here.
+#
 # A training step runs on a mesh of devices. Each operator has strategies, ways to split it over the
 # devices; they differ in computation, in communication and in the memory of one device, and between
 # two that do not match a tensor is resharded. In little memory one can shard more, or compute values

@@ -14,6 +14,8 @@
 # Purandare, Wasay, Jain and Idreos, *µ-TWO: 3× faster multi-model training with orchestration and
 # memory optimization*, MLSys 2023.
 #
+# `docs/papers/mu_two.toml` lists what the paper states, entry by entry, and where it is here.
+#
 # Models of one architecture are trained together. Fusing their operators saves launches and fills
 # the device, and needs the memory of all of them; µ-TWO fuses them into sub-arrays, runs the
 # backward pass of one beside the forward pass of another, and swaps or recomputes what does not

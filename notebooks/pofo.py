@@ -14,6 +14,8 @@
 # Beaumont, Eyraud-Dubois and Shilova, *Efficient combination of rematerialization and offloading
 # for training DNNs*, NeurIPS 2021.
 #
+# `docs/papers/pofo.toml` lists what the paper states, entry by entry, and where it is here.
+#
 # The paper simulates five algorithms on ResNets, DenseNets and Inception that were measured on a
 # V100 (batches of 16 images of 500 x 500 pixels), with a link of 12 GB/s to the host. The figures
 # and the claims of its Section 5 follow, on chains that jettison's profiler measured; the device is

@@ -14,6 +14,8 @@
 # Beaumont, Eyraud-Dubois, Herrmann, Joly and Shilova, *Optimal checkpointing for heterogeneous
 # chains: how to train deep neural networks with limited memory*, RR-9302, 2019.
 #
+# `docs/papers/rotor.toml` lists what the paper states, entry by entry, and where it is here.
+#
 # The paper's Figures 3 to 5 plot throughput against peak memory for four strategies. Here are the
 # same curves on chains that others measured on GPUs: networks of PipeDream's authors, which the paper
 # has as well, and two language models. The paper's were measured on a V100, so that the shapes can

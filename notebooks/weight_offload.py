@@ -14,6 +14,8 @@
 # Beaumont, Eyraud-Dubois, Shilova and Zhao, *Weight offloading strategies for training large DNN
 # models*, 2022.
 #
+# `docs/papers/weight_offload.toml` lists what the paper states, entry by entry, and where it is here.
+#
 # A training step repeats. Its activations stay on the device; the weights of a layer may go to the
 # host when they are not needed, and come back in time. The paper proves that the best choice is
 # hard to find, gives two greedy algorithms that together make a schedule, and a lower bound. Here
