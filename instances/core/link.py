@@ -153,22 +153,6 @@ class Link:
         return f"{rate}, both ways {_written(self.total_bytes_per_s)}"
 
 
-def require_full_duplex(link: Link, problem: str) -> None:
-    """Refuse a link that both directions share, for a problem that cannot use one yet.
-
-    Raises
-    ------
-    InputError
-        If the link is shared.
-    """
-    if link.is_shared:
-        raise InputError(
-            f"{problem} has no schedules yet for a link that both directions share",
-            field="bandwidth",
-            expected="give the rate of a full-duplex link, such as 12GB/s",
-        )
-
-
 def link_keys(link: Link | None) -> dict[str, int | None]:
     """Return the keys of a link in what the commands print; None where there is no link."""
     return {

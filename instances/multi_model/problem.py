@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from jettison.instances.core.errors import InputError
-from jettison.instances.core.link import Link, parse_link, require_full_duplex
+from jettison.instances.core.link import Link, parse_link
 from jettison.instances.core.memory import Memory, Share, amount_or_share, bytes_of
 from jettison.instances.multi_model.instance import MultiModel
 from jettison.instances.multi_model.sub_array import SubArray
@@ -61,9 +61,7 @@ class MultiModelTraining:
         )
         object.__setattr__(self, "memory", memory)
         if self.bandwidth is not None:
-            link = parse_link(self.bandwidth)
-            require_full_duplex(link, self.problem)
-            object.__setattr__(self, "bandwidth", link)
+            object.__setattr__(self, "bandwidth", parse_link(self.bandwidth))
         if self.models is None:
             object.__setattr__(self, "models", self.instance.models)
         elif (

@@ -40,6 +40,8 @@ class LaneOperation:
         Size of a transfer.
     waits_for
         The operations that have to end before it starts.
+    follows
+        Of an offload, an operation that has to have started before; the others start in order.
     takes_bytes
         Memory that it takes when it starts, and for which it waits; not of an offload.
     gives
@@ -57,6 +59,7 @@ class LaneOperation:
     duration_ns: int = 0
     size_bytes: int = 0
     waits_for: tuple[LaneOperation, ...] = ()
+    follows: LaneOperation | None = None
     takes_bytes: int = 0
     gives: list[tuple[int, tuple[LaneOperation, ...]]] = field(default_factory=list)
     late: list[tuple[int, tuple[LaneOperation, ...]]] = field(default_factory=list)
@@ -184,6 +187,8 @@ class SharedLanes:
         return all(item.has_ended(self._now_ns) for item in operations)
 
     def _start_offload(self, item: LaneOperation) -> bool:
+        if item.follows is not None and item.follows.start_ns is None:
+            return False
         if not self._link.is_free(to_host=True) or not self._are_over(item.waits_for):
             return False
         self._send(item, to_host=True)
@@ -238,7 +243,7 @@ class SharedLanes:
         self._returns = [back for back in self._returns if not back.is_due(self._now_ns)]
         self._stored_bytes -= sum(back.size_bytes for back in due)
         excess_bytes = 0
-        if self._limit_bytes is not None and item.takes_bytes:
+        if self._limit_bytes is not None and item.takes_bytes > 0:
             excess_bytes = max(0, self._stored_bytes + item.takes_bytes - self._limit_bytes)
         if excess_bytes and self._returns:
             return False

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.schedules.multi_model.operation import MultiModelOperation
+from jettison.schedules.multi_model.shared_unit_replay import SharedUnitReplay
 from jettison.schedules.multi_model.training_replay import TrainingReplay
 from jettison.schedules.multi_model.unit_replay import MultiModelReplay
 
@@ -52,6 +53,9 @@ class MultiModelSchedule:
 
         Notes
         -----
-        Time :math:`O(n \log n)` for n operations, where few offloads wait for the link.
+        Time :math:`O(n \log n)` for n operations, where few offloads wait for the link; where its
+        directions share a total, :math:`O(n r)` with r amounts of memory that are to return.
         """
+        if problem.link.is_shared:
+            return SharedUnitReplay(problem).run(self.units)
         return MultiModelReplay(problem).run(self.units)

@@ -88,7 +88,8 @@ METHODS: tuple[Method[MultiModelTraining], ...] = (
         "exact",
         Promise.EXACT,
         "the problem of the µ-TWO paper; label setting over operation lists",
-        "the fastest of all schedules, proved: a few feature maps and up to about 8 operators",
+        "the fastest of all schedules, proved: a few feature maps and up to about 8 operators; on "
+        "a shared link a bracket",
         solve=Tuned(solve_multi_model_exact, EXACT),
     ),
     Method(

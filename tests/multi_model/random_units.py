@@ -1,4 +1,4 @@
-"""Random small problems of several models, and random decisions on a unit."""
+"""Random small problems of several models, random decisions on a unit, and changed units."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.instances.multi_model.sub_array import SubArray
+from jettison.schedules.multi_model.operation import MultiModelAction, MultiModelOperation
+from jettison.schedules.multi_model.schedule import TrainingUnit
 from jettison.solvers.multi_model.decisions import Fate, UnitDecisions
 from tests.tiny_models import random_models
 
@@ -47,4 +49,30 @@ def random_decisions(draw: random.Random, arrays: Sequence[SubArray]) -> UnitDec
             }
             for array in arrays
         ),
+    )
+
+
+def changed_unit(draw: random.Random, unit: TrainingUnit) -> TrainingUnit:
+    """Move an operation a little, leave it out, repeat it, replace it, or add another one."""
+    rounds = [list(operations) for operations in unit.rounds]
+    operations = draw.choice(rounds)
+    place = draw.randrange(len(operations))
+    match draw.randrange(8):
+        case 0:
+            operations.pop(place)
+        case 1:
+            operations.insert(draw.randint(0, len(operations)), operations[place])
+        case 2:
+            operations.insert(place, _random_operation(draw, len(unit.sizes)))
+        case 3:
+            operations[place] = _random_operation(draw, len(unit.sizes))
+        case _:
+            target = place + draw.choice([-3, -2, -1, 1, 2, 3])
+            operations.insert(max(target, 0), operations.pop(place))
+    return TrainingUnit(unit.sizes, tuple(map(tuple, rounds)))
+
+
+def _random_operation(draw: random.Random, arrays: int) -> MultiModelOperation:
+    return MultiModelOperation(
+        draw.choice(list(MultiModelAction)), draw.randrange(arrays), draw.randrange(5)
     )

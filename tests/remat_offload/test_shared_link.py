@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from fractions import Fraction
 from functools import cache
 
 import pytest
 
 from jettison import Chain, Link, RematOffloadChain
-from jettison.core import Replay
 from jettison.instances.core.link import SharedTotal
 from jettison.remat_chain import ChainOperation, ChainOperationKind
 from jettison.remat_offload import (
@@ -26,6 +24,7 @@ from jettison.solvers.core.solve import solve_with
 from jettison.solvers.remat_offload.cut_bound.method import bound_offload_cut
 from jettison.solvers.remat_offload.event_bound import bound_offload_events
 from jettison.solvers.remat_offload.least_memory import least_memory_with_offloading
+from tests.core.link_time import moved_as_the_link_does
 from tests.drawing.chains import random_chain
 from tests.remat_offload.cases import CHAIN
 from tests.remat_offload.oracles.shared_search import SharedSearch
@@ -95,20 +94,6 @@ def test_where_nothing_is_shared_it_is_the_replay_of_a_full_duplex_link() -> Non
         assert shared.run(operations) == alone, case
         valid += alone.valid
     assert valid > 100
-
-
-def moved_as_the_link_does(replay: Replay, link: Link) -> bool:
-    """Tell whether transfers take as long as the link does, counted nanosecond by nanosecond."""
-    for item in replay.transfers:
-        others = [other for other in replay.transfers if other.to_host is not item.to_host]
-        moved = before = Fraction(0)
-        for now_ns in range(item.start_ns, item.end_ns):
-            both = any(other.start_ns <= now_ns < other.end_ns for other in others)
-            rate = Fraction(link.total_bytes_per_s, 2) if both else Fraction(link.bytes_per_s)
-            before, moved = moved, moved + rate / GB
-        if not before < item.size_bytes <= moved and item.size_bytes:
-            return False
-    return True
 
 
 def test_transfers_take_what_the_link_gives_them() -> None:

@@ -9,6 +9,8 @@ count with their times, and the others with no more than theirs.
 If the search stops early, the bound is the least sum of the values by then; the schedule is the
 division with the least sum of the times of schedules, each unit with everything swapped, which
 always fits, or better.
+
+On a link that both directions share the answer is a bracket (`on_shared_link`).
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from jettison.solvers.core.search import Incumbent
 from jettison.solvers.core.status import Termination
 from jettison.solvers.multi_model.bound.divisions import DivisionBound
 from jettison.solvers.multi_model.decisions import least_memory_decisions
+from jettison.solvers.multi_model.exact.on_shared_link import exact_on_shared_link
 from jettison.solvers.multi_model.exact.unit import ExactUnit, LabelParams
 from jettison.solvers.multi_model.executor.executed_units import UnitExecutor
 from jettison.solvers.multi_model.least_division import (
@@ -52,8 +55,16 @@ def solve_multi_model_exact(
     Returns
     -------
     Outcome
-        With a bound that meets the time unless a limit was hit; or the proof that nothing fits.
+        With a bound that meets the time unless a limit was hit, or the link is shared; or the proof
+        that nothing fits.
     """
+    if problem.link.is_shared:
+        return exact_on_shared_link(
+            problem,
+            options,
+            params,
+            lambda posed, half: solve_multi_model_exact(posed, half, params),
+        )
     refused = multi_model_infeasibility(problem)
     if refused is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refused)

@@ -5,6 +5,11 @@ computations it is issued (`PrefetchPlanner`). The round is simulated in time; w
 prefetch is issued where it starts no later than the next computation and does not delay it, at the
 latest right before the computation that reads it.
 
+On a link that both directions share, the decisions are planned twice: with the rate of a direction
+that works alone, and with half of the total, which a direction always has. Both plans are replayed
+on the link, and the faster one is meant. Each is valid there, because what an operation waits for
+in the order of issue does not depend on times.
+
 No deadlock: an operation that waits for memory waits for copies that are under way. When they are
 complete, memory beside it holds at most its need with every prefetch that can be issued before it,
 which is at most the limit.
@@ -19,6 +24,7 @@ from dataclasses import dataclass, replace
 from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.schedules.multi_model.operation import MultiModelAction, MultiModelOperation
 from jettison.schedules.multi_model.schedule import Round, TrainingUnit
+from jettison.schedules.multi_model.shared_unit_replay import SharedUnitReplay
 from jettison.solvers.multi_model.decisions import Fate, UnitDecisions
 from jettison.solvers.multi_model.executor.kept_sources import KeptSources
 from jettison.solvers.multi_model.executor.order import ArrayPlaces, Computation, RoundOrder
@@ -55,7 +61,13 @@ class UnitExecutor:
         self._memory_bytes = problem.memory_bytes
         self._static_bytes = sum(array.static_bytes for array in self.arrays)
         self._places = [ArrayPlaces(array) for array in self.arrays]
+        self._problem = problem
         self._swaps_ns = [problem.swap_ns(array) for array in self.arrays]
+        # Of a shared link, times of copies that have half of its total.
+        self._swaps_beside_ns = self._swaps_ns
+        if problem.link.is_shared:
+            slower = replace(problem, bandwidth=problem.link.always_available)
+            self._swaps_beside_ns = [slower.swap_ns(array) for array in self.arrays]
 
     def execute(self, decisions: UnitDecisions) -> ExecutedUnit | None:
         r"""Return the unit with its operations, whose replay is valid; None where it cannot fit.
@@ -65,8 +77,24 @@ class UnitExecutor:
         Notes
         -----
         Time :math:`O(n (t + r))` for n computations and t transfers in a round, of which r are
-        under way at the same time.
+        under way at the same time; on a shared link, twice that and two replays.
         """
+        if not self._problem.link.is_shared:
+            return self._planned(decisions, self._swaps_ns)
+        fastest: ExecutedUnit | None = None
+        for swaps_ns in (self._swaps_ns, self._swaps_beside_ns):
+            plan = self._planned(decisions, swaps_ns)
+            if plan is None:
+                return None
+            time_ns = SharedUnitReplay(self._problem).run((plan.unit,)).unit_ends_ns[0]
+            if fastest is None or time_ns < fastest.time_ns:
+                fastest = ExecutedUnit(plan.unit, time_ns)
+        return fastest
+
+    def _planned(
+        self, decisions: UnitDecisions, swaps_ns: Sequence[Sequence[int]]
+    ) -> ExecutedUnit | None:
+        """Return the unit with its operations, for copies that take these times."""
         rounds: list[Round] = []
         time_ns = 0
         for number in range(len(self.arrays)):
@@ -74,7 +102,7 @@ class UnitExecutor:
                 rounds.append(tuple(map(_of_the_other, rounds[0])))
                 time_ns *= 2
                 break
-            executed = self._execute_round(decisions, number)
+            executed = self._execute_round(decisions, number, swaps_ns)
             if executed is None:
                 return None
             rounds.append(executed.operations)
@@ -86,7 +114,9 @@ class UnitExecutor:
         parts = (self.sizes, decisions.fates, decisions.forward_before, decisions.prompts)
         return all(not part or part[0] == part[1] for part in parts)
 
-    def _execute_round(self, decisions: UnitDecisions, number: int) -> _ExecutedRound | None:
+    def _execute_round(
+        self, decisions: UnitDecisions, number: int, swaps_ns: Sequence[Sequence[int]]
+    ) -> _ExecutedRound | None:
         stored_bytes = self._static_bytes
         if len(self.arrays) == 2:
             array = self.arrays[number]
@@ -100,16 +130,14 @@ class UnitExecutor:
         order = self._fitting_order(decisions, number, stored_bytes)
         if order is None:
             return None
-        planner = PrefetchPlanner(
-            self.arrays[number], number, self._swaps_ns[number], self._memory_bytes
-        )
+        planner = PrefetchPlanner(self.arrays[number], number, swaps_ns[number], self._memory_bytes)
         prefetches = planner.place(
             order.computations, decisions.prompts[number] if decisions.prompts else {}
         )
         return _Simulation(
             order.computations,
             prefetches,
-            self._swaps_ns,
+            swaps_ns,
             self._places,
             stored_bytes,
             self._memory_bytes,

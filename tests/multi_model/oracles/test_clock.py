@@ -9,37 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jettison.instances.multi_model.problem import MultiModelTraining
-from jettison.schedules.multi_model.operation import MultiModelAction, MultiModelOperation
 from jettison.schedules.multi_model.schedule import MultiModelSchedule, TrainingUnit
 from jettison.solvers.multi_model.executor.executed_units import UnitExecutor
 from tests.multi_model.oracles.clock import judge_unit
-from tests.multi_model.random_units import random_decisions, random_problem
-
-
-def changed(draw: random.Random, unit: TrainingUnit) -> TrainingUnit:
-    """Move an operation a little, leave it out, repeat it, replace it, or add another one."""
-    rounds = [list(operations) for operations in unit.rounds]
-    operations = draw.choice(rounds)
-    place = draw.randrange(len(operations))
-    match draw.randrange(8):
-        case 0:
-            operations.pop(place)
-        case 1:
-            operations.insert(draw.randint(0, len(operations)), operations[place])
-        case 2:
-            operations.insert(place, random_operation(draw, len(unit.sizes)))
-        case 3:
-            operations[place] = random_operation(draw, len(unit.sizes))
-        case _:
-            target = place + draw.choice([-3, -2, -1, 1, 2, 3])
-            operations.insert(max(target, 0), operations.pop(place))
-    return TrainingUnit(unit.sizes, tuple(map(tuple, rounds)))
-
-
-def random_operation(draw: random.Random, arrays: int) -> MultiModelOperation:
-    return MultiModelOperation(
-        draw.choice(list(MultiModelAction)), draw.randrange(arrays), draw.randrange(5)
-    )
+from tests.multi_model.random_units import changed_unit, random_decisions, random_problem
 
 
 def expect_agreement(problem: MultiModelTraining, unit: TrainingUnit) -> bool:
@@ -70,7 +43,7 @@ def test_the_two_judges_agree_on_changed_schedules_valid_or_not() -> None:
         executor = UnitExecutor(problem, sizes)
         executed = executor.execute(random_decisions(draw, executor.arrays))
         if executed is not None:
-            verdicts.append(expect_agreement(problem, changed(draw, executed.unit)))
+            verdicts.append(expect_agreement(problem, changed_unit(draw, executed.unit)))
     # Both verdicts are common.
     assert 80 < sum(verdicts) < 720
 
