@@ -6,7 +6,10 @@ import random
 from dataclasses import replace
 from fractions import Fraction
 
+import pytest
+
 from jettison import Link, MultiModelTraining
+from jettison.formulations.multi_model.bound.columns import BoundRows
 from jettison.instances.core.link import SharedTotal
 from jettison.schedules.multi_model.schedule import MultiModelSchedule, TrainingUnit
 from jettison.schedules.multi_model.shared_unit_replay import SharedUnitReplay
@@ -16,10 +19,14 @@ from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.multi_model.bound.divisions import bound_multi_model
 from jettison.solvers.multi_model.executor.executed_units import UnitExecutor
+from jettison.solvers.multi_model.least_division import Sizes
+from jettison.solvers.multi_model.local_search import UnitSearch
 from jettison.solvers.multi_model.methods import METHODS
 from tests.core.link_time import moved_as_the_link_does
 from tests.multi_model.random_units import changed_unit, random_decisions, random_problem
+from tests.multi_model.test_bound import relaxed_ns
 from tests.multi_model.unit_text import alone, twins
+from tests.multi_model.units import drawn_units
 from tests.tiny_models import mirrored_models
 
 GB = 10**9
@@ -139,3 +146,16 @@ def test_methods_know_the_times_of_their_schedules_on_the_shared_link() -> None:
         full_ns = solve_with(faster, "exact", OPTIONS).time_ns
         assert full_ns is not None
         assert full_ns <= best_ns
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (1, 2)])
+def test_the_total_raises_the_bound_and_no_planned_schedule_is_faster(sizes: Sizes) -> None:
+    raised = 0
+    for problem, _ in drawn_units(8, 4, 20, (sizes,), share=0.1):
+        shared = replace(problem, bandwidth=Link.half_duplex(GB // 3))
+        bound_ns = relaxed_ns(shared, sizes, frozenset(BoundRows))
+        planned = UnitSearch(shared, sizes, 1).time_ns
+        assert bound_ns <= planned
+        faster = replace(problem, bandwidth=GB // 3)
+        raised += bound_ns > relaxed_ns(faster, sizes, frozenset(BoundRows))
+    assert raised > 0

@@ -17,7 +17,7 @@ class BoundRows(StrEnum):
     """Families of rows that can be left out, to measure the effect of each."""
 
     LINK = "link"
-    """(out), (in), (release), (due), (both)."""
+    """(out), (in), (release), (due), (both), (total), (total release), (total due)."""
 
     MEMORY = "memory"
     """(memory f) and (memory b), for what is kept."""

@@ -87,6 +87,18 @@ For a sub-array alone all :math:`z` are 1, nothing is beside, and there are two 
     \text{(memory ends)} \quad & \sigma + m_j + \sum_{e_t > j,\, l_t < p} |t| \kappa_t
         + \sum_{e_t > j,\, l_t \ge p} |t| (\kappa_t + s_t) \le M + \beta (U_j - S_p - u_p)
 
+On a link that both directions share, with :math:`w_t` the time in which both together carry
+:math:`|t|` bytes, (both) has :math:`\max(c_t, 2 w_t)` in place of :math:`c_t`, and pairs have three
+families:
+
+.. math::
+    \text{(total)} \quad & T \ge \sum_t w_t (n_f(t) + n_b(t)) \\
+    \text{(total release)} \quad & T \ge S_p + u_p + \sum_{l_t \ge p} w_t n_f(t) && \forall p \\
+    \text{(total due)} \quad & U_j \ge \sum_{e_t \le j} w_t n_b(t) && \forall j
+
+Here :math:`n_f(t)` and :math:`n_b(t)` say how often t is copied in the rounds of its two passes: an
+``early`` tensor twice in the first, a ``late`` one twice in the second, a swap once in each.
+
 Every schedule is a point
 -------------------------
 Take a schedule whose replay breaks no rule, the starts of its operators, and the class of each
@@ -105,6 +117,10 @@ has ended, and all before it. Recomputations of class R and :math:`e_t \le j` pr
 
 *(release)* A tensor can be offloaded once it is idle, after :math:`l_t \ge p`. *(due)* A tensor of
 a class in I comes by a prefetch, before :math:`e_t` starts. *(both)* The offload comes first.
+
+*(total)* No nanosecond carries more than the total of both directions. Copies that :math:`n_f`
+counts come after :math:`l_t`, those of :math:`n_b` before :math:`e_t`, and in (both) an offload and
+a prefetch of t lie between the two. Other rows count one direction, which has its rate at most.
 
 *(beside)* What stays in memory while it is idle is there when p starts, if p runs before j and so
 before all :math:`e_t \ge j`; and when j starts, if p has run, and so all :math:`l_t \le p`.
@@ -147,8 +163,11 @@ from jettison.formulations.multi_model.bound.columns import BoundColumns, BoundR
 from jettison.formulations.multi_model.bound.pair_round_rows import PairRound
 from jettison.formulations.multi_model.bound.round_rows import RoundAlone
 from jettison.formulations.multi_model.bound.sub_array_rows import BoundSubArray
+from jettison.instances.core.link import Link
 from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.instances.multi_model.sub_array import SubArray
+
+_NS_PER_S = 10**9
 
 
 @dataclass(frozen=True)
@@ -197,10 +216,19 @@ class MultiModelUnitBound:
         """
         profiles = [problem.sub_array(size) for size in sizes]
         swaps_ns = [problem.swap_ns(profile) for profile in profiles]
-        columns = _empty_model(problem, profiles, swaps_ns, self.rows)
+        shared_ns = [_shared_ns(problem.link, profile) for profile in profiles]
+        columns = _empty_model(problem, profiles, swaps_ns + shared_ns, self.rows)
         arrays = [
-            BoundSubArray(place, profile, swap_ns, self.milestones, columns.memory, columns.time)
-            for place, (profile, swap_ns) in enumerate(zip(profiles, swaps_ns, strict=True))
+            BoundSubArray(
+                place,
+                profile,
+                swaps_ns[place],
+                shared_ns[place],
+                self.milestones,
+                columns.memory,
+                columns.time,
+            )
+            for place, profile in enumerate(profiles)
         ]
         for array in arrays:
             array.add_classes(columns.builder, paths.OF_A_PAIR if len(sizes) == 2 else paths.OF_ONE)
@@ -218,17 +246,25 @@ class MultiModelUnitBound:
         return UnitBoundModel(columns.builder.build(), columns.time, compute_ns)
 
 
+def _shared_ns(link: Link, profile: SubArray) -> tuple[int, ...]:
+    """Return the least time of a shared link for each tensor; empty if nothing is shared."""
+    if not link.is_shared:
+        return ()
+    total = link.total_bytes_per_s
+    return tuple(tensor.size_bytes * _NS_PER_S // total for tensor in profile.tensors)
+
+
 def _empty_model(
     problem: MultiModelTraining,
     profiles: list[SubArray],
-    swaps_ns: list[tuple[int, ...]],
+    copies_ns: list[tuple[int, ...]],
     rows: frozenset[BoundRows],
 ) -> BoundColumns:
     works = [work for profile in profiles for work in (*profile.forward, *profile.backward)]
     tensors = [tensor for profile in profiles for tensor in profile.tensors]
     compute_ns = sum(work.run_ns for work in works)
     time = IntegerScale.of(
-        [compute_ns, *(tensor.recompute_ns for tensor in tensors), *chain.from_iterable(swaps_ns)]
+        [compute_ns, *(tensor.recompute_ns for tensor in tensors), *chain.from_iterable(copies_ns)]
         + [work.run_ns for work in works]
     )
     static_bytes = sum(profile.static_bytes for profile in profiles)
@@ -239,6 +275,6 @@ def _empty_model(
         + [amount for work in works for amount in (work.peak_bytes, work.active_bytes)]
     )
     # Everything swapped without any overlap: no least time is above it.
-    horizon_ns = compute_ns + 2 * sum(map(sum, swaps_ns))
+    horizon_ns = compute_ns + 2 * sum(map(sum, copies_ns))
     horizon = (horizon_ns // time.unit + 1) / time.factor
     return BoundColumns(rows, memory, time, limit_bytes, static_bytes, horizon)

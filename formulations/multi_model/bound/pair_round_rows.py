@@ -13,6 +13,34 @@ from jettison.formulations.multi_model.bound.round_rows import BoundRound
 class PairRound(BoundRound):
     """Round of a pair: the two passes may be interleaved in any way."""
 
+    def write(self) -> None:
+        """Add the rows."""
+        super().write()
+        if BoundRows.LINK in self.model.rows and self.f.is_shared:
+            self._add_total()
+
+    def _add_total(self) -> None:
+        """Add the rows on what both directions of a shared link carry together."""
+        f, b, model = self.f, self.b, self.model
+        sent = self._totals("W_f", [f.carried(paths.CARRIED_IN_FORWARD, t) for t in self.tensors_f])
+        back = self._totals(
+            "W_b", [b.carried(paths.CARRIED_IN_BACKWARD, t) for t in self.tensors_b]
+        )
+        length = [(self.length, 1.0)]
+        model.at_least(self.name("total"), joined(length, scaled(joined(*sent, *back), -1.0)), 0.0)
+        for p, start in enumerate(self.S):
+            model.at_least(
+                self.name("total_release", p),
+                joined(length, [(start, -1.0)], scaled(joined(*sent[p:]), -1.0)),
+                self.ns(f.forward.work(p).run_ns),
+            )
+        for j, start in enumerate(self.U):
+            model.at_least(
+                self.name("total_due", j),
+                joined([(start, 1.0)], scaled(joined(*back[: j + 1]), -1.0)),
+                0.0,
+            )
+
     def _add_order(self) -> None:
         f, b, model = self.f.forward, self.b.backward, self.model
         forward, backward = range(len(f)), range(len(b))

@@ -235,7 +235,7 @@ class RoundAlone(BoundRound):
                 copied = [
                     t for t in a.movable if a.from_forward[t] >= p and a.until_backward[t] <= j
                 ]
-                copies = a.copies(paths.OFFLOADED_IN_FORWARD, copied)
+                copies = a.swaps(copied)
                 if copies:
                     self.model.at_least(
                         self.name("both", p, j),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate
 
 from jettison.formulations.milp.builder import ArrayModelBuilder
 from jettison.formulations.milp.integer_scale import IntegerScale
+from jettison.formulations.multi_model.bound import tensor_path as paths
 from jettison.formulations.multi_model.bound.columns import Terms
 from jettison.formulations.multi_model.bound.milestones import Milestones
 from jettison.formulations.multi_model.bound.tensor_path import TensorPath
@@ -31,6 +33,9 @@ class BoundSubArray:
         The sub-array.
     swap_ns
         Times of the copies of its tensors.
+    shared_ns
+        For each tensor, the time in which both directions of a shared link together carry its
+        bytes, rounded down; empty where the directions are independent.
     milestones
         About how many of each pass.
     memory, time
@@ -42,6 +47,7 @@ class BoundSubArray:
         place: int,
         profile: SubArray,
         swap_ns: tuple[int, ...],
+        shared_ns: tuple[int, ...],
         milestones: int,
         memory: IntegerScale,
         time: IntegerScale,
@@ -61,6 +67,13 @@ class BoundSubArray:
         self.movable = [place for place, tensor in enumerate(tensors) if tensor.size_bytes]
         self._bytes = [memory.to_model(tensor.size_bytes) for tensor in tensors]
         self._swap = [time.to_model(duration) for duration in swap_ns]
+        self.is_shared = bool(shared_ns)
+        self._shared = [time.to_model(duration) for duration in shared_ns]
+        # What a swap takes of the link if nothing else is carried: an offload, then a prefetch.
+        self._there_and_back = [
+            max(alone, 2 * shared)
+            for alone, shared in itertools.zip_longest(self._swap, self._shared, fillvalue=0.0)
+        ]
         self._recompute = [time.to_model(tensor.recompute_ns) for tensor in tensors]
         # Where a tensor lies: the milestone of its last forward operator or the one before that,
         # and the last milestone before its first backward operator, counted from 1.
@@ -119,6 +132,18 @@ class BoundSubArray:
     def copies(self, classes: Collection[TensorPath], places: Sequence[int]) -> Terms:
         """Return the time of a copy of each tensor of some classes."""
         return self._sum(classes, places, self._swap)
+
+    def carried(self, copies: Mapping[TensorPath, int], places: Sequence[int]) -> Terms:
+        """Return the time of a shared link that tensors take, each copied as often as its class."""
+        return [
+            (column, count * weight)
+            for path, count in copies.items()
+            for column, weight in self._sum((path,), places, self._shared)
+        ]
+
+    def swaps(self, places: Sequence[int]) -> Terms:
+        """Return the least time in which each swapped tensor leaves and comes back."""
+        return self._sum(paths.OFFLOADED_IN_FORWARD, places, self._there_and_back)
 
     def recomputations(self, classes: Collection[TensorPath], places: Sequence[int]) -> Terms:
         """Return the time to recompute each tensor of some classes once."""

@@ -62,3 +62,9 @@ PREFETCHED_IN_FORWARD = (TensorPath.EARLY,)
 PREFETCHED_IN_BACKWARD = (TensorPath.REDO_SWAP, TensorPath.SWAP, TensorPath.LATE)
 RECOMPUTED_IN_FORWARD = (TensorPath.REDO, TensorPath.REDO_SWAP)
 RECOMPUTED_IN_BACKWARD = (TensorPath.RECOMPUTE,)
+
+CARRIED_IN_FORWARD = {TensorPath.SWAP: 1, TensorPath.EARLY: 2}
+"""How often tensors of a class are copied after their last forward use, in that round."""
+
+CARRIED_IN_BACKWARD = {TensorPath.REDO_SWAP: 1, TensorPath.SWAP: 1, TensorPath.LATE: 2}
+"""How often tensors of a class are copied before their first backward use, in that round."""
