@@ -11,10 +11,12 @@ its workspace do not fit, values are evicted, one by one, each time one with the
 with sizes :math:`M`, and :math:`c(i)` the duration of the operators that would have to run: with
 those of the evicted neighbourhood (`dtr`, :math:`h_{DTR}`), of the evicted components that touch it
 (`dtr-eq`, :math:`h_{DTR}^{eq}`), or the one operator (`dtr-local`, :math:`h_{local}`); the
-definitions stand in `eviction_heuristics`. Time runs in nanoseconds of the step; a value that was
-accessed just now counts as 1 ns old. Fractions are compared exactly, ties go to the first node, and
-nothing is random: the same problem gives the same schedule everywhere. A value whose users have all
-been computed for the first time is evicted as soon as nothing that is about to run needs it.
+definitions stand in `eviction_heuristics`. Time runs in nanoseconds of the step. A value is
+accessed when it is first made, and whenever an operation that reads it begins to wait for its
+inputs; being made again is no access. A value that was accessed just now counts as 1 ns old.
+Fractions are compared exactly, ties go to the first node, and nothing is random: the same problem
+gives the same schedule everywhere. A value whose users have all been computed for the first time is
+evicted as soon as nothing that is about to run needs it.
 
 An operator with several results (`Node.result_of`) runs as a whole: losing any of its results costs
 the operator, though taking a result takes no time. When it runs again, it makes again all of its
@@ -142,8 +144,10 @@ class _Runtime:
     ----------
     most_computations
         Computations after which it gives up.
+    in_memory
+        Values in memory.
     last_access_ns
-        Time of the last access to each value in memory.
+        Time of the last access to each value.
     evictions
         Number of values that were evicted for lack of memory.
     locks
@@ -161,7 +165,8 @@ class _Runtime:
     stored_bytes: int = 0
     computations: list[int] = field(default_factory=list)
     computed: set[int] = field(default_factory=set)
-    last_access_ns: dict[int, int] = field(default_factory=dict)
+    in_memory: set[int] = field(default_factory=set)
+    last_access_ns: list[int] = field(init=False)
     locks: list[int] = field(init=False)
     waiting_users: list[int] = field(init=False)
     cost: EvictionHeuristic = field(init=False)
@@ -169,6 +174,7 @@ class _Runtime:
     def __post_init__(self) -> None:
         self.cost = self.heuristic(self.dependencies)
         self.locks = [0] * len(self.graph)
+        self.last_access_ns = [0] * len(self.graph)
         self.waiting_users = [len(users) for users in self.graph.users]
 
     def run(self, target: int) -> None:
@@ -178,16 +184,16 @@ class _Runtime:
         self._lock(target)
         while waiting:
             node = waiting[-1]
-            if node in self.last_access_ns and self.graph.comes_in_a_run(node):
+            if node in self.in_memory and self.graph.comes_in_a_run(node):
                 self._unlock(waiting.pop())
                 continue
-            missing = next((i for i in self.graph.inputs[node] if i not in self.last_access_ns), -1)
+            missing = next((i for i in self.graph.inputs[node] if i not in self.in_memory), -1)
             if missing >= 0:
                 self._lock(missing)
                 waiting.append(missing)
                 continue
             # A result may have been taken when its operator ran.
-            if node not in self.last_access_ns:
+            if node not in self.in_memory:
                 runs_again = node in self.computed
                 self._compute(node)
                 if node in self.graph.results_after:
@@ -200,23 +206,25 @@ class _Runtime:
         """Take the results of an operator without a value, which has made room for all of them."""
         for result in self.graph.results_after[operator]:
             is_wanted = self.waiting_users[result] or self.locks[result]
-            if not runs_again or (is_wanted and result not in self.last_access_ns):
+            if not runs_again or (is_wanted and result not in self.in_memory):
                 self._compute(result)
                 if self._is_evictable(result) and not is_wanted:
                     self._evict(result)
-        del self.last_access_ns[operator]
+        self.in_memory.remove(operator)
 
     def _take_lost_results(self, operator: int) -> None:
         """Take the results of an operator that ran again and that a node is still to read."""
         for result in self.dependencies.results[operator]:
-            lost = result in self.computed and result not in self.last_access_ns
+            lost = result in self.computed and result not in self.in_memory
             fits = self.stored_bytes + self.graph.nodes[result].output_bytes <= self.memory_bytes
             if lost and fits and self.waiting_users[result]:
                 self._compute(result)
 
     def _lock(self, node: int) -> None:
+        # Values that have to be made again first are accessed now, too.
         for source in self.graph.inputs[node]:
             self.locks[source] += 1
+            self.last_access_ns[source] = self.now_ns
 
     def _unlock(self, node: int) -> None:
         sources = self.graph.inputs[node]
@@ -242,22 +250,18 @@ class _Runtime:
         self.stored_bytes += item.output_bytes
         self.computations.append(node)
         self.cost.made(node)
-        for value in (*self.graph.inputs[node], node):
-            self.last_access_ns[value] = self.now_ns
+        self.in_memory.add(node)
         if node not in self.computed:
+            self.last_access_ns[node] = self.now_ns
             self.computed.add(node)
             for source in self.graph.inputs[node]:
                 self.waiting_users[source] -= 1
 
     def _is_evictable(self, node: int) -> bool:
-        return (
-            node in self.last_access_ns
-            and self.locks[node] == 0
-            and not self.graph.nodes[node].keep
-        )
+        return node in self.in_memory and self.locks[node] == 0 and not self.graph.nodes[node].keep
 
     def _evict(self, node: int) -> None:
-        del self.last_access_ns[node]
+        self.in_memory.remove(node)
         self.cost.evicted(node)
         self.stored_bytes -= self.graph.nodes[node].output_bytes
 
@@ -265,7 +269,7 @@ class _Runtime:
         if not self.clock.left_s:
             raise _StoppedError(Termination.TIME_LIMIT, "did not run the step to its end")
         candidates: list[tuple[int, int, int]] = []
-        for node in self.last_access_ns:
+        for node in self.in_memory:
             size = self.graph.nodes[node].output_bytes
             if size and self._is_evictable(node):
                 age_ns = max(self.now_ns - self.last_access_ns[node], 1)

@@ -202,13 +202,14 @@ def test_dtr_counts_what_has_to_be_recomputed_along_with_a_value() -> None:
 
 
 def test_dtr_evicts_what_is_stale_among_equals() -> None:
-    # touch reads a again, and so b is 3 ns old and a as good as new when push takes the room. Both
-    # cost 8 ns: b by itself, a with touch, which is gone.
+    # touch begins to read a 4 ns after b was made, and so b is 7 ns old and a 3 when push takes the
+    # room. Both cost 8 ns: b by itself, a with touch, which is gone.
     graph = Graph(
         "stale",
         (
             Node(name="a", duration_ns=5, output_bytes=2),
             Node(name="b", duration_ns=8, output_bytes=2),
+            Node(name="wait", duration_ns=4, output_bytes=0),
             Node(name="touch", duration_ns=3, output_bytes=0, inputs=("a",)),
             Node(name="push", duration_ns=0, output_bytes=3),
             Node(name="end", duration_ns=1, output_bytes=0, inputs=("a", "b")),
@@ -216,7 +217,43 @@ def test_dtr_evicts_what_is_stale_among_equals() -> None:
     )
     outcome = solve_dtr(RematGraph(graph, 6), SolveOptions())
     assert outcome.schedule is not None
-    assert outcome.schedule.computations == (0, 1, 2, 3, 1, 4)
+    assert outcome.schedule.computations == (0, 1, 2, 3, 4, 1, 5)
+
+
+def test_dtr_takes_the_moment_in_which_a_reader_begins_for_the_access() -> None:
+    # read begins at 5 ns and ends at 9, where push takes the room: h(a) = 5 / (2 * 4), and of read
+    # itself 4 / (2 * 1), for it was made just now. Were both as old, read would go.
+    graph = Graph(
+        "begin",
+        (
+            Node(name="a", duration_ns=5, output_bytes=2),
+            Node(name="read", duration_ns=4, output_bytes=2, inputs=("a",)),
+            Node(name="push", duration_ns=0, output_bytes=3),
+            Node(name="end", duration_ns=1, output_bytes=0, inputs=("a", "read")),
+        ),
+    )
+    outcome = solve_dtr(RematGraph(graph, 6), SolveOptions())
+    assert outcome.schedule is not None
+    assert outcome.schedule.computations == (0, 1, 2, 0, 3)
+
+
+def test_for_dtr_being_made_again_is_no_access() -> None:
+    # push a leaves no room for a, which comes back for touch: asked for at 9 ns, made until 13,
+    # where push takes the room. b was made at 9, too: h(a) = 4 / (2 * 4), h(b) = 5 / (2 * 4).
+    graph = Graph(
+        "again",
+        (
+            Node(name="a", duration_ns=4, output_bytes=2),
+            Node(name="push a", duration_ns=0, output_bytes=5),
+            Node(name="b", duration_ns=5, output_bytes=2),
+            Node(name="touch", duration_ns=0, output_bytes=0, inputs=("a",)),
+            Node(name="push", duration_ns=0, output_bytes=3),
+            Node(name="end", duration_ns=1, output_bytes=0, inputs=("a", "b")),
+        ),
+    )
+    outcome = solve_dtr(RematGraph(graph, 6), SolveOptions())
+    assert outcome.schedule is not None
+    assert outcome.schedule.computations == (0, 1, 2, 0, 3, 4, 0, 5)
 
 
 def test_dtr_says_where_nothing_is_left_to_evict() -> None:

@@ -264,14 +264,14 @@ def logged_steps(shared_data: Path) -> dict[str, tuple[Graph, int]]:
     }
 
 
-# What the simulator that the authors published finds with h_DTR and eager eviction in half of the
-# peak, constants included. With 0-ns nodes in place of results it was 26.07 % here on the first.
-@pytest.mark.parametrize(("name", "simulated_percent"), [("resnet32", 10.68), ("unet", 15.87)])
-def test_dtr_is_as_good_as_the_simulator_of_its_authors(
-    logged_steps: dict[str, tuple[Graph, int]], name: str, simulated_percent: float
+# The simulator that the authors published finds, with h_DTR and eager eviction in half of the peak,
+# constants included, 10.68 and 15.87 %. The second is 15.31 if an operator of which several results
+# are lost counts once, and less if values that are made again are freed after their last use.
+@pytest.mark.parametrize(("name", "percent"), [("resnet32", "10.68"), ("unet", "14.91")])
+def test_dtr_does_as_the_simulator_of_its_authors(
+    logged_steps: dict[str, tuple[Graph, int]], name: str, percent: str
 ) -> None:
-    found = overhead_percent(*logged_steps[name])
-    assert abs(found - simulated_percent) < 1
+    assert f"{overhead_percent(*logged_steps[name]):.2f}" == percent
 
 
 @pytest.mark.parametrize("name", ["resnet32", "unet"])

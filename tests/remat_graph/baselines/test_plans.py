@@ -153,15 +153,15 @@ def test_dtr_evicts_what_is_least_of_all_in_the_order_of_the_graph(
 
     def checked(self: _Runtime, about_to_run: int) -> int:
         least = evict(self, about_to_run)
-        evicted = self.computed - set(self.last_access_ns)
+        evicted = self.computed - self.in_memory
         ratios = []
-        for node, accessed_ns in self.last_access_ns.items():
+        for node in self.in_memory:
             item = self.graph.nodes[node]
             if item.keep or self.locks[node] or not item.output_bytes:
                 continue
             reached = neighbourhood(self.graph, node, evicted) | {node}
             cost_ns = sum(self.graph.nodes[one].duration_ns for one in reached)
-            weight = item.output_bytes * max(self.now_ns - accessed_ns, 1)
+            weight = item.output_bytes * max(self.now_ns - self.last_access_ns[node], 1)
             ratios.append((Fraction(cost_ns, weight), node))
         assert min(ratios)[1] == least
         chosen.append(least)
