@@ -3,12 +3,16 @@
 It moves a clock from one completion to the next. Whenever something has ended, what may start by
 the rules does. Where a feature map is follows from looking back for the last operation that moved
 it. Where nothing is under way and something is left, that waits for ever: memory does not suffice.
+On a link that both directions share, what is left of the copies under way is counted in fractions.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 
+from jettison.instances.core.link import Link
 from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.instances.multi_model.sub_array import SubArray
 from jettison.schedules.multi_model.schedule import TrainingUnit
@@ -32,6 +36,8 @@ class Task:
     readers: list[int] = field(default_factory=list)
     started: bool = False
     ends_ns: int | None = None
+    # Of a copy on a shared link: the bytes that are left of it.
+    to_move: Fraction = Fraction(0)
     ended: bool = False
     left: bool = False
 
@@ -60,7 +66,7 @@ def judge_unit(problem: MultiModelTraining, unit: TrainingUnit) -> tuple[int, in
         tasks = plan_round(arrays, swaps, number, items, before)
         if tasks is None or stored > problem.memory_bytes:
             return None
-        ran = run_clock(tasks, stored, problem.memory_bytes)
+        ran = run_clock(tasks, stored, problem.memory_bytes, problem.link)
         if ran is None:
             return None
         total_ns += ran[0]
@@ -202,7 +208,7 @@ def in_round(index: int | None, skip: int) -> list[int]:
     return [] if index is None or index < skip else [index - skip]
 
 
-def run_clock(tasks: list[Task], stored: int, limit: int) -> tuple[int, int] | None:
+def run_clock(tasks: list[Task], stored: int, limit: int, link: Link) -> tuple[int, int] | None:
     """Return when all tasks have ended, and the most memory in use; None if they never do."""
     now, peak = 0, stored
     while True:
@@ -220,11 +226,23 @@ def run_clock(tasks: list[Task], stored: int, limit: int) -> tuple[int, int] | N
             for index, task in enumerate(tasks):
                 if not progress and may_start(tasks, index, stored, limit):
                     task.started = progress = True
-                    task.ends_ns = now + task.run_ns
+                    if link.is_shared and task.queue in {"in", "out"}:
+                        task.to_move = Fraction(task.taken + task.leaves)
+                    else:
+                        task.ends_ns = now + task.run_ns
                     stored += task.taken
                     peak = max(peak, stored)
+                if task.started and task.ends_ns is None and task.to_move <= 0:
+                    task.ends_ns, progress = now, True
+        moving = [task for task in tasks if task.started and task.ends_ns is None]
+        rate = Fraction(link.bytes_per_s, 10**9)
+        if len(moving) == 2:
+            rate = Fraction(link.total_bytes_per_s, 2 * 10**9)
         open_ends = [task.ends_ns for task in tasks if not task.ended and task.ends_ns is not None]
+        open_ends += [now + math.ceil(task.to_move / rate) for task in moving]
         if open_ends:
+            for task in moving:
+                task.to_move -= (min(open_ends) - now) * rate
             now = min(open_ends)
         elif all(task.ended for task in tasks):
             return now, peak

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jettison.instances.core.link import Link, SharedTotal
 from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.schedules.multi_model.schedule import MultiModelSchedule, TrainingUnit
 from jettison.solvers.multi_model.executor.executed_units import UnitExecutor
@@ -63,3 +65,20 @@ def test_the_two_judges_agree_where_memory_is_short(less: int) -> None:
         verdicts.append(expect_agreement(short, executed.unit))
     # Less memory than was used is enough where offloads can be waited for.
     assert 0 < sum(verdicts) < 200
+
+
+def test_the_two_judges_agree_on_shared_links() -> None:
+    draw = random.Random(8)
+    verdicts = []
+    while len(verdicts) < 400:
+        problem, sizes = random_problem(draw)
+        rate = draw.choice((2, 5, 10, 30)) * 10**8
+        total = rate * draw.choice((4, 5, 6, 7)) // 4
+        problem = replace(problem, bandwidth=Link(rate, SharedTotal(total)))
+        executor = UnitExecutor(problem, sizes)
+        executed = executor.execute(random_decisions(draw, executor.arrays))
+        if executed is None:
+            continue
+        unit = executed.unit if draw.random() < 0.5 else changed_unit(draw, executed.unit)
+        verdicts.append(expect_agreement(problem, unit))
+    assert 200 < sum(verdicts) < 390
