@@ -29,7 +29,8 @@ class MultiModelTraining:
         with every feature map kept.
     bandwidth
         Of each direction of the link, where transfers do not have a measured time; None for the
-        instance's own. Given, it replaces measured times as well.
+        instance's own. Given, it replaces measured times as well. On a link that both directions
+        share, two transfers at a time have half of its total each.
     models
         How many of the models to train; None for all.
 

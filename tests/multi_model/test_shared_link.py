@@ -23,10 +23,11 @@ from jettison.solvers.multi_model.least_division import Sizes
 from jettison.solvers.multi_model.local_search import UnitSearch
 from jettison.solvers.multi_model.methods import METHODS
 from tests.core.link_time import moved_as_the_link_does
+from tests.multi_model.oracles.all_lists import least_alone_ns
 from tests.multi_model.random_units import changed_unit, random_decisions, random_problem
 from tests.multi_model.test_bound import relaxed_ns
 from tests.multi_model.unit_text import alone, twins
-from tests.multi_model.units import drawn_units
+from tests.multi_model.units import drawn_units, hand_made
 from tests.tiny_models import mirrored_models
 
 GB = 10**9
@@ -85,7 +86,7 @@ def drawn(
 def test_where_nothing_is_shared_it_is_the_replay_of_a_full_duplex_link() -> None:
     draw = random.Random(61)
     valid = 0
-    for case in range(600):
+    for case in range(300):
         problem, unit = drawn(draw, 2, changes=case % 3)
         if draw.random() < 0.4:
             less = draw.choice((1, 3, 9))
@@ -95,13 +96,13 @@ def test_where_nothing_is_shared_it_is_the_replay_of_a_full_duplex_link() -> Non
         assert SharedUnitReplay(problem).run((unit, unit)) == alone_each, case
         valid += MultiModelReplay(problem).run((unit,)).valid
     # Both verdicts are common.
-    assert 100 < valid < 500
+    assert 50 < valid < 250
 
 
 def test_a_shared_link_carries_what_it_can_and_lies_between_two_full_duplex_links() -> None:
     draw = random.Random(62)
     slower = 0
-    for case in range(300):
+    for case in range(150):
         problem, unit = drawn(draw, draw.choice((1, Fraction(5, 4), Fraction(8, 5))))
         link, schedule = problem.link, MultiModelSchedule((unit,))
         found = schedule.replay(problem)
@@ -114,7 +115,7 @@ def test_a_shared_link_carries_what_it_can_and_lies_between_two_full_duplex_link
         assert slow.time_ns is not None
         assert fast.time_ns <= found.time_ns <= slow.time_ns, case
         slower += fast.time_ns < found.time_ns
-    assert slower > 30
+    assert slower > 15
 
 
 def shared_problem(draw: random.Random) -> MultiModelTraining:
@@ -127,7 +128,7 @@ def shared_problem(draw: random.Random) -> MultiModelTraining:
 
 def test_methods_know_the_times_of_their_schedules_on_the_shared_link() -> None:
     draw = random.Random(63)
-    for case in range(12):
+    for case in range(6):
         problem = shared_problem(draw)
         faster = replace(problem, bandwidth=problem.link.full_duplex)
         least_ns = bound_multi_model(problem, OPTIONS).bounds[0].time_ns
@@ -159,3 +160,42 @@ def test_the_total_raises_the_bound_and_no_planned_schedule_is_faster(sizes: Siz
         faster = replace(problem, bandwidth=GB // 3)
         raised += bound_ns > relaxed_ns(faster, sizes, frozenset(BoundRows))
     assert raised > 0
+
+
+def crossing(draw: random.Random | None = None) -> MultiModelTraining:
+    """Return a model of which one feature map comes back while the other one leaves.
+
+    f0 makes the first, b0 reads it; f2 makes the second, b2 reads it. f1 and b1 need all memory.
+    Without `draw` all operators take 2 ns and both feature maps have 4 bytes.
+    """
+    sizes = [4, 4] if draw is None else [draw.randint(3, 6), draw.randint(3, 6)]
+    times_ns = [2] * 6 if draw is None else [draw.randint(1, 2) for _ in range(6)]
+    peaks = [sizes[0], sum(sizes), sizes[1], sizes[0], sum(sizes), sizes[1]]
+    works = list(zip(times_ns, peaks, strict=True))
+    maps = [(sizes[0], 0, 0), (sizes[1], 2, 2)]
+    models = hand_made(works[:3], works[3:], maps, swap_ns=1, recompute_ns=100)
+    return MultiModelTraining(models, sum(sizes), Link.half_duplex(GB))
+
+
+def test_crossing_copies_cost_what_the_half_duplex_link_takes_for_both() -> None:
+    # Full-duplex: f0 until 2, the first leaves until 6, f1 until 8, f2 until 10. The first comes
+    # back from 8 to 12, the second leaves from 10 to 14; b0 runs from 12, b1 from 14 to 16, the
+    # second comes back until 20, and b2 ends at 22. Half-duplex: from 10 on 2 bytes of the first
+    # are left, at half a byte per ns, until 14. Then 2 of the second are, until 16, where b0 ends
+    # too. So b2 ends at 24.
+    problem = crossing()
+    assert least_alone_ns(replace(problem, bandwidth=GB), 1) == 22
+    assert least_alone_ns(problem, 1) == 24
+    assert solve_with(problem, "local-search", OPTIONS).time_ns == 24
+
+
+def test_no_bound_is_above_the_fastest_of_all_lists_and_no_method_below() -> None:
+    draw = random.Random(64)
+    for case in range(2):
+        problem = crossing(draw)
+        least_ns = least_alone_ns(problem, 1)
+        assert least_ns is not None
+        for method in METHODS:
+            result = solve_with(problem, method.name, OPTIONS)
+            assert all(bound.time_ns <= least_ns for bound in result.bounds), (case, method.name)
+            assert result.time_ns is None or result.time_ns >= least_ns, (case, method.name)
