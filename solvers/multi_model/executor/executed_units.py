@@ -86,6 +86,8 @@ class UnitExecutor:
             plan = self._planned(decisions, swaps_ns)
             if plan is None:
                 return None
+            if fastest is not None and plan.unit == fastest.unit:
+                break
             time_ns = SharedUnitReplay(self._problem).run((plan.unit,)).unit_ends_ns[0]
             if fastest is None or time_ns < fastest.time_ns:
                 fastest = ExecutedUnit(plan.unit, time_ns)
