@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 from jettison.instances.remat_graph.graph import Graph, Node
 
@@ -27,18 +28,7 @@ def graph_with_results(seed: int, most_operators: int = 5) -> Graph:
                 keep=not sizes and draw.random() < 0.2,
             )
         )
-        nodes += [
-            Node(
-                name=f"o{operator}.{place}",
-                duration_ns=0,
-                output_bytes=size,
-                inputs=(f"o{operator}",),
-                backward=backward,
-                keep=draw.random() < 0.1,
-                result_of=f"o{operator}",
-            )
-            for place, size in enumerate(sizes)
-        ]
+        nodes += results(nodes[-1], sizes, draw, share_kept=0.1)
     return Graph(f"results {seed}", tuple(nodes))
 
 
@@ -65,16 +55,23 @@ def graph_of_runs(seed: int, most_operators: int = 5) -> Graph:
                 has_value=not sizes,
             )
         )
-        nodes += [
-            Node(
-                name=f"o{operator}.{place}",
-                duration_ns=0,
-                output_bytes=size,
-                inputs=(f"o{operator}",),
-                backward=backward,
-                keep=draw.random() < 0.2,
-                result_of=f"o{operator}",
-            )
-            for place, size in enumerate(sizes)
-        ]
+        nodes += results(nodes[-1], sizes, draw, share_kept=0.2)
     return Graph(f"runs {seed}", tuple(nodes))
+
+
+def results(
+    operator: Node, sizes: Sequence[int], draw: random.Random, *, share_kept: float
+) -> list[Node]:
+    """Return the results of an operator, of which a share is kept."""
+    return [
+        Node(
+            name=f"{operator.name}.{place}",
+            duration_ns=0,
+            output_bytes=size,
+            inputs=(operator.name,),
+            backward=operator.backward,
+            keep=draw.random() < share_kept,
+            result_of=operator.name,
+        )
+        for place, size in enumerate(sizes)
+    ]

@@ -113,22 +113,13 @@ def pofo_bracket(
     MemoryError
         If the tables would take more than `most_bytes`.
     """
-    for field, number in (("slots", slots), ("most_labels", most_labels)):
-        if number < 1:
-            raise InputError(f"{number}", field=field, expected="write at least 1")
     program = PofoProgram(
         chain, memory_bytes, bytes_per_s, recomputation=recomputation, most_bytes=most_bytes
     )
     clock = Clock(time_limit_s)
-    floor_ns = program.refine(-(-memory_bytes // slots) or 1, clock=clock)
-    bracket = PofoBracket().raised(floor_ns, None)
-    if floor_ns is None:
+    bracket = _with_plan(program, memory_bytes, slots, Rounding.UP, most_labels, clock)
+    if bracket.floor_ns is None:
         return bracket
-    for labels in (min(PLANS.first_labels, most_labels), most_labels):
-        limit_ns = bracket.plan_ns
-        bracket = bracket.with_search(
-            program.search(Rounding.UP, labels, limit_ns, clock=clock), limit_ns
-        )
     limit_ns = bracket.plan_ns
     return bracket.with_search(
         program.search(Rounding.DOWN, most_labels, limit_ns, clock=clock), limit_ns
@@ -160,13 +151,29 @@ def pofo_exact(
         chain, memory_bytes, bytes_per_s, recomputation=recomputation, most_bytes=most_bytes
     )
     clock = Clock(time_limit_s)
-    floor_ns = program.refine(-(-memory_bytes // slots) or 1, clock=clock)
-    bracket = PofoBracket().raised(floor_ns, None)
-    if floor_ns is None:
+    return _with_plan(program, memory_bytes, slots, Rounding.NONE, most_labels, clock)
+
+
+def _with_plan(
+    program: PofoProgram,
+    memory_bytes: int,
+    slots: int,
+    rounding: Rounding,
+    most_labels: int,
+    clock: Clock,
+) -> PofoBracket:
+    """Bound on one grid, then search for a plan with few labels, and with many that beat it."""
+    for field, number in (("slots", slots), ("most_labels", most_labels)):
+        if number < 1:
+            raise InputError(f"{number}", field=field, expected="write at least 1")
+    bracket = PofoBracket().raised(
+        program.refine(-(-memory_bytes // slots) or 1, clock=clock), None
+    )
+    if bracket.floor_ns is None:
         return bracket
     for labels in (min(PLANS.first_labels, most_labels), most_labels):
         limit_ns = bracket.plan_ns
         bracket = bracket.with_search(
-            program.search(Rounding.NONE, labels, limit_ns, clock=clock), limit_ns
+            program.search(rounding, labels, limit_ns, clock=clock), limit_ns
         )
     return bracket
