@@ -39,6 +39,7 @@ def least_memory(
 def fastest_schedule(
     forward_ns: NDArray[np.int64],
     held_bytes: NDArray[np.int64],
+    gradient_bytes: NDArray[np.int64],
     saved_bytes: NDArray[np.int64],
     forward_bytes: NDArray[np.int64],
     backward_bytes: NDArray[np.int64],
@@ -49,6 +50,7 @@ def fastest_schedule(
 ) -> tuple[int, int | None, list[tuple[int, int]], int, str]: ...
 def smallest_schedule(
     held_bytes: NDArray[np.int64],
+    gradient_bytes: NDArray[np.int64],
     saved_bytes: NDArray[np.int64],
     forward_bytes: NDArray[np.int64],
     backward_bytes: NDArray[np.int64],
@@ -96,6 +98,7 @@ class PofoProgram:
         forward: NDArray[np.int64],
         backward: NDArray[np.int64],
         output: NDArray[np.int64],
+        gradient: NDArray[np.int64],
         saved: NDArray[np.int64],
         forward_overhead: NDArray[np.int64],
         backward_need: NDArray[np.int64],

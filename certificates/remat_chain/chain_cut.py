@@ -7,11 +7,12 @@ leaves less memory beside the stage :math:`\ell`:
 
 .. math::
     A_\ell = M - a^0 - \bar a^\ell
-             - \max\bigl(o_f^\ell,\; a^\ell + [a^{\ell-1}] + o_b^\ell\bigr).
+             - \max\bigl(o_f^\ell,\; \delta^\ell + [\delta^{\ell-1}] + o_b^\ell\bigr).
 
-Binary columns ``saved_k`` for :math:`1 \le k < \ell`: :math:`\bar a^k` is in memory then, and if it
-is not, :math:`F^k` runs again afterwards, which costs :math:`u_f^k`; and ``plain`` for
-:math:`\ell > 1`: a plain :math:`a^{\ell-1}` is.
+Here :math:`\delta` are the sizes of gradients, and :math:`[\delta^{\ell-1}]` counts unless the
+instance says that :math:`o_b` holds it. Binary columns ``saved_k`` for :math:`1 \le k < \ell`:
+:math:`\bar a^k` is in memory then, and if it is not, :math:`F^k` runs again afterwards, which costs
+:math:`u_f^k`; and ``plain`` for :math:`\ell > 1`: a plain :math:`a^{\ell-1}` is.
 
 .. math::
     \min \sum_{k < \ell} u_f^k (1 - s_k), \qquad
@@ -47,7 +48,8 @@ def chain_cut(instance: Fields, resources: Fields, options: Fields) -> StatedMod
     if number > len(chain):
         raise CertificateError(f"there is no stage {number} in a chain of {len(chain)}")
     stage, below = chain.stages[number - 1], chain.stages[: number - 1]
-    running = stage.output_bytes + chain.gradient_bytes(number) + stage.backward_overhead_bytes
+    running = stage.gradient_bytes + chain.backward_output_bytes(number)
+    running += stage.backward_overhead_bytes
     available = integer_field(resources, "memory_bytes") - chain.input_bytes
     available -= stage.saved_bytes + max(stage.forward_overhead_bytes, running)
     model = IntegerModel(

@@ -19,7 +19,8 @@ repeated. With sizes :math:`a^\ell` of outputs, :math:`\bar a^\ell` of what is s
 
 .. math::
 
-    \beta(s) &= \bar a^s + a^s + [a^{s-1}] + o_b^s \qquad b_p(t) = a^t + p\,\bar a^t \\
+    \beta(s) &= \bar a^s + \delta^s + [\delta^{s-1}] + o_b^s \qquad
+        b_p(t) = \min(a^t, \delta^t) + p\,\bar a^t \\
     f_p(s,t) &= b_p(t) + \bar a^s + o_f^s \\
     n_p(s,t) &= b_p(t) + \max\bigl(a^s + o_f^s,\; \max_{s<j<t} (a^{j-1} + a^j + o_f^j)\bigr) \\
     C_0(s,s,m) &= 0 \quad\text{if } m \ge \max(f_0(s,s), \beta(s)), \text{ else } \infty \\
@@ -39,8 +40,10 @@ repeated. With sizes :math:`a^\ell` of outputs, :math:`\bar a^\ell` of what is s
       &\phantom{=\min\Bigl(} [m \ge n_p(s,t) + a^{s-1}]\;\; \min_{s<k\le t-p}
         U(s,k-1) + E_p(k,t,m-a^{s-1}) + E_1(s,k,m) \Bigr)
 
-where :math:`[a^{s-1}]` counts unless the instance says that :math:`o_b` holds it. No schedule is
-faster than all operations once and :math:`C_0(1,N,M-a^0)`.
+where :math:`\delta^t` are sizes of gradients, the minimum is that of
+`instances/remat_chain/smaller_gradients.py`, and :math:`[\delta^{s-1}]` counts unless the instance
+says that :math:`o_b` holds it. No schedule is faster than all operations once and
+:math:`C_0(1,N,M-a^0)`.
 
 The records of a certificate are ``C0 s t m:h ...``, and the same with ``E0``, ``C1`` and ``E1``, as
 `bellman` describes them. For a claim that there is no schedule all durations are taken for 0.

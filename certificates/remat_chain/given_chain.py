@@ -18,12 +18,16 @@ _STAGE_FIELDS = {
     "forward_overhead_bytes",
     "backward_overhead_bytes",
     "weight_bytes",
+    "output_gradient_bytes",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenStage:
-    """Numbers of one stage; optional ones are 0 where they are absent."""
+    """Numbers of one stage; optional ones are 0 where they are absent.
+
+    The gradient of an output, `gradient_bytes`, is as large as the output where it is absent.
+    """
 
     forward_ns: int
     backward_ns: int
@@ -32,6 +36,7 @@ class GivenStage:
     forward_overhead_bytes: int
     backward_overhead_bytes: int
     weight_bytes: int
+    gradient_bytes: int
 
 
 @dataclass(frozen=True)
@@ -59,8 +64,8 @@ class GivenChain:
         Raises
         ------
         CertificateError
-            If it is no chain of version 1, a field is unknown, a number is none, or a stage saves
-            less than its output.
+            If it is no chain of version 1, a field is unknown, a number is none, a stage saves
+            less than its output, or the loss has an output or a gradient of it.
         """
         check_kind(document, "chain", _FIELDS)
         entries = list_field(document, "stages")
@@ -77,13 +82,16 @@ class GivenChain:
                 forward_overhead_bytes=integer_field(entry, "forward_overhead_bytes", default=0),
                 backward_overhead_bytes=integer_field(entry, "backward_overhead_bytes", default=0),
                 weight_bytes=integer_field(entry, "weight_bytes", default=0),
+                gradient_bytes=integer_field(
+                    entry, "output_gradient_bytes", default=integer_field(entry, "output_bytes")
+                ),
             )
             for entry in entries
         )
         for number, stage in enumerate(stages, start=1):
             if stage.saved_bytes < stage.output_bytes:
                 raise CertificateError(f"stage {number} saves less than its output")
-        if stages[-1].output_bytes:
+        if stages[-1].output_bytes or stages[-1].gradient_bytes:
             raise CertificateError("the last stage, the loss, has an output that is not 0 bytes")
         return cls(
             input_bytes=integer_field(document, "input_bytes"),
@@ -104,5 +112,9 @@ class GivenChain:
         return self.stages[number - 1].output_bytes if number else self.input_bytes
 
     def gradient_bytes(self, number: int) -> int:
+        """Return the size of the gradient of the output of stage `number`, or of the input."""
+        return self.stages[number - 1].gradient_bytes if number else self.input_bytes
+
+    def backward_output_bytes(self, number: int) -> int:
         """Return the bytes to add for the gradient of its input while stage `number` runs back."""
-        return 0 if self.overhead_holds_gradient else self.activation_bytes(number - 1)
+        return 0 if self.overhead_holds_gradient else self.gradient_bytes(number - 1)

@@ -13,12 +13,15 @@ and one backward operation of each, where :math:`m` bytes hold everything but th
     h(s,t,m) &= \min\Bigl( [m \ge m_{all}(s,t)]\;\; h(s+1,t,m-\bar a^s), \\
              &\phantom{=\min\Bigl(} [m \ge m_\emptyset(s,t)]\;\; \min_{s < s' \le t}
                \sum_{k=s}^{s'-1} u_f^k + h(s',t,m-a^{s'-1}) + h(s,s'-1,m) \Bigr) \\
-    m_{all}(s,t) &= \max\bigl(a^t + \bar a^s + o_f^s,\; a^s + \bar a^s + [a^{s-1}] + o_b^s\bigr) \\
-    m_\emptyset(s,t) &= a^t + \max\bigl(a^s + o_f^s,\;
+    m_{all}(s,t) &= \max\bigl(e^t + \bar a^s + o_f^s,\;
+                    \delta^s + \bar a^s + [\delta^{s-1}] + o_b^s\bigr) \\
+    m_\emptyset(s,t) &= e^t + \max\bigl(a^s + o_f^s,\;
                         \max_{s<j<t} (a^{j-1} + a^j + o_f^j)\bigr)
 
-where :math:`[a^{s-1}]` counts unless the instance says that :math:`o_b` holds it. No schedule is
-faster than all operations once and :math:`h(1,N,M-a^0)`.
+where :math:`\delta^t` are sizes of gradients, :math:`[\delta^{s-1}]` counts unless the instance
+says that :math:`o_b` holds it, and :math:`e^t = \min(a^t, \delta^t)`
+(`instances/remat_chain/smaller_gradients.py` has the reason). No schedule is faster than all
+operations once and :math:`h(1,N,M-a^0)`.
 
 A certificate lists step functions below :math:`h`:
 

@@ -28,12 +28,15 @@ class PersistentChain:
         self.base_ns = chain.base_time_ns
         self.forward_ns = [0, *(stage.forward_ns for stage in chain.stages)]
         self.output_bytes = [chain.input_bytes, *(stage.output_bytes for stage in chain.stages)]
+        # What waits while forward operations run below it: no more than the output counts, because
+        # persistent schedules may run them before a larger gradient is there.
+        self._waiting_bytes = [0, *(min(s.output_bytes, s.gradient_bytes) for s in chain.stages)]
         self.saved_bytes = [0, *(stage.saved_bytes for stage in chain.stages)]
         self._forward_bytes = [0, *(stage.forward_overhead_bytes for stage in chain.stages)]
         self.backward_bytes = [0] + [
-            stage.output_bytes
+            stage.gradient_bytes
             + stage.saved_bytes
-            + chain.gradient_bytes(number)
+            + chain.backward_output_bytes(number)
             + stage.backward_overhead_bytes
             for number, stage in enumerate(chain.stages, start=1)
         ]
@@ -45,11 +48,11 @@ class PersistentChain:
 
     def forward_bytes(self, s: int, t: int) -> int:
         """Return the bytes to save stage s beside its input, while t waits for its backward."""
-        return self.output_bytes[t] + self.saved_bytes[s] + self._forward_bytes[s]
+        return self._waiting_bytes[t] + self.saved_bytes[s] + self._forward_bytes[s]
 
     def passing_needs(self, s: int, t: int) -> int:
         r"""Return :math:`m_\emptyset(s,t)`, for s < t."""
-        return self.output_bytes[t] + self._room_without(s)[t - s - 1]
+        return self._waiting_bytes[t] + self._room_without(s)[t - s - 1]
 
     def _widest_without(self, s: int) -> list[int]:
         r"""Return for t = s+1, ... the maximum in :math:`m_\emptyset(s,t)`."""

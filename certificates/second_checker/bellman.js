@@ -8,7 +8,7 @@ function followProgram(chain, { memory_bytes: memory }, claim, lines) {
   const drops = claim.name === "drops-bellman", tables = drops ? ["C0", "E0", "C1", "E1"] : ["p"];
   const isRight = claim.k === 0n && claim.validFor === `persistent${drops ? " with drops" : ""}`;
   demand(isRight, "not what the formulation is for");
-  const { N, a, s, f, g, of, ob, t0 } = chain;
+  const { N, a, d, s, f, g, of, ob, t0 } = chain;
   const [goal, cost] = claim.time === null ? [1n, f.map(() => 0n)] : [claim.time - t0, f];
   const listed = new Map();
   // What is listed of a sub-chain in m bytes; 0 where nothing is.
@@ -24,11 +24,11 @@ function followProgram(chain, { memory_bytes: memory }, claim, lines) {
     const falls = steps.every(([m, h], i) => !i || (m > steps[i - 1][0] && h < steps[i - 1][1]));
     demand(falls && steps[0][0] >= 0n && steps.at(-1)[1] >= 1n, "steps do not ascend and descend");
     const [stays, other] = drops ? [`C${p}`, `${kind}0`] : ["p", "p"];
-    const held = kind === "E" ? a[from - 1] : 0n, waiting = a[to] + p * s[to];
-    const forward = p && from === to ? 0n : waiting + s[from] + of[from] + held;
-    const saving = max(forward, kind === "E" ? 0n : s[from] + a[from] + g[from] + ob[from]);
+    const held = kind === "E" ? a[from - 1] : 0n, waits = (d[to] < a[to] ? d : a)[to] + p * s[to];
+    const forward = p && from === to ? 0n : waits + s[from] + of[from] + held;
+    const saving = max(forward, kind === "E" ? 0n : s[from] + d[from] + g[from] + ob[from]);
     const inner = range(from + 1, to).map((j) => a[j - 1] + a[j] + of[j]);
-    const passing = waiting + max(a[from] + of[from], ...inner);
+    const passing = waits + max(a[from] + of[from], ...inner);
     for (const [m, h] of key === `E1 ${from} ${from}` ? [] : steps) { // which is infinite
       const saved = from === to ? 0n : least(stays, from + 1, to, m - s[from]), free = m - held;
       demand(m < saving || saved >= h, `${key} in ${m} bytes, saving, costs ${saved}`);

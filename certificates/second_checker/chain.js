@@ -8,35 +8,40 @@ const { followProgram } = require("./bellman.js");
 const COLUMNS = { f: "forward_ns", b: "backward_ns", s: "saved_bytes",
   of: "forward_overhead_bytes", ob: "backward_overhead_bytes", w: "weight_bytes" };
 
-// Stages from 1, and index 0 for the input; g is what the gradient of a stage's input adds.
+// Stages from 1, and index 0 for the input; d are the gradients of outputs, and g is what that of a
+// stage's input adds.
 function readChain(instance) {
   checkKind(instance, "chain", ["input_bytes", "stages", "backward_overhead_holds_gradient"]);
   const holds = flag(instance, "backward_overhead_holds_gradient");
   const stages = some(instance, "stages");
-  const chain = { N: stages.length, a: [amount(instance, "input_bytes")], g: [0n] };
+  const input = amount(instance, "input_bytes");
+  const chain = { N: stages.length, a: [input], d: [input], g: [0n] };
   for (const letter in COLUMNS) chain[letter] = [0n];
   stages.forEach((stage, number) => {
-    onlyFields(stage, ["name", "output_bytes", ...Object.values(COLUMNS)], `stage ${number + 1}`);
-    chain.g.push(holds ? 0n : chain.a[number]);
-    chain.a.push(amount(stage, "output_bytes"));
+    const known = ["name", "output_bytes", "output_gradient_bytes", ...Object.values(COLUMNS)];
+    onlyFields(stage, known, `stage ${number + 1}`);
+    chain.g.push(holds ? 0n : chain.d[number]);
+    const output = amount(stage, "output_bytes");
+    chain.a.push(output);
+    chain.d.push(amount(stage, "output_gradient_bytes", { otherwise: output }));
     for (const letter in COLUMNS) {
       const otherwise = "fbs".includes(letter) ? undefined : 0n;
       chain[letter].push(amount(stage, COLUMNS[letter], { otherwise }));
     }
     demand(chain.s.at(-1) >= chain.a.at(-1), "a stage saves less than its output");
   });
-  demand(chain.a.at(-1) === 0n, "the loss has an output");
+  demand(chain.a.at(-1) === 0n && chain.d.at(-1) === 0n, "the loss has an output");
   return { ...chain, t0: sum(chain.f) + sum(chain.b) };
 }
 
-function chainCut({ N, a, s, f, g, of, ob, t0 }, { memory_bytes: M }, options) {
+function chainCut({ N, a, d, s, f, g, of, ob, t0 }, { memory_bytes: M }, options) {
   const l = Number(amount(options, "stage", { least: 1n }));
   demand(l <= N, "there is no such stage");
   const below = range(1, l), model = new Model(t0 + sum(below.map((k) => f[k])));
   const saved = model.columns("saved", below, (k) => ({ cost: -f[k] }));
   const plain = l > 1 ? [model.column("plain")] : []; // the input of stage 1 is always there
   const held = [...below.map((k) => [s[k], saved[k]]), ...plain.map((j) => [a[l - 1], j])];
-  model.atMost(held, M - a[0] - s[l] - max(of[l], a[l] + g[l] + ob[l]));
+  model.atMost(held, M - a[0] - s[l] - max(of[l], d[l] + g[l] + ob[l]));
   if (l > 1) model.atLeast(total([saved[l - 1], ...plain]), 1n);
   return [model, "all schedules"];
 }

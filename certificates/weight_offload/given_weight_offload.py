@@ -7,11 +7,11 @@ Operations :math:`k = 0, \dots, 2L-1` are :math:`B_L, \dots, B_1, F_1, \dots, F_
 .. math::
     e(F_i) &= a_0 + \sum_{j \le i} \bar a_j + o_{F_i}, \\
     e(B_i) &= a_0 + \sum_{j \le i} \bar a_j + |\delta_i|
-              + \max(|\delta_{i-1}| + o_{B_i}, |a_{i-1}|) + |w_i| ,
+              + \max(|\delta_{i-1}| + o_{B_i}, |\delta_{i-1}|) + |w_i| ,
 
 where :math:`|\delta_{i-1}|` is left out of the first term of the maximum if the instance says that
-the overhead holds it, :math:`|a_{i-1}|` is left out for the first layer, whose input has no
-gradient afterwards, and the last term is the gradient of the weights.
+the overhead holds it, and out of the second one for the first layer, whose input has no gradient
+afterwards, and the last term is the gradient of the weights.
 
 The link carries :math:`p / q` bytes in a nanosecond in each direction, in lowest terms. A transfer
 of :math:`|w|` bytes takes at least :math:`|w| q / p` ns. Where the resources have
@@ -86,9 +86,10 @@ class GivenWeightOffload:
         for number, stage in enumerate(chain.stages, start=1):
             saved += stage.saved_bytes
             forward.append(saved + stage.forward_overhead_bytes)
-            leaves = chain.activation_bytes(number - 1) if number > 1 else 0
-            running = chain.gradient_bytes(number) + stage.backward_overhead_bytes
-            backward.append(saved + stage.output_bytes + max(running, leaves) + stage.weight_bytes)
+            leaves = chain.gradient_bytes(number - 1) if number > 1 else 0
+            running = chain.backward_output_bytes(number) + stage.backward_overhead_bytes
+            gradients = stage.gradient_bytes + max(running, leaves)
+            backward.append(saved + gradients + stage.weight_bytes)
         layers = range(1, len(chain) + 1)
         common = math.gcd(bytes_per_s, _NS_PER_S)
         return cls(

@@ -5,11 +5,12 @@ on from cut to cut. It holds for every schedule that the replay accepts, persist
 values that are dropped at any time at no cost.
 
 Let :math:`a^0, \dots, a^N` be the sizes of the activations, :math:`\bar a^k` those of what is
-saved, :math:`o_f, o_b` the overheads and :math:`u_f` the forward times. For a stage :math:`\ell`
-let :math:`\sigma_\ell` be the start of the last :math:`F_{all}^\ell` before :math:`B^\ell`, and
-:math:`\tau_\ell > \sigma_\ell` the start of :math:`B^\ell`. A *rerun bound* :math:`W_\ell` is no
-more than the time that :math:`F^1, \dots, F^{\ell-1}` take after :math:`\sigma_\ell`. The model
-turns rerun bounds of the stages below :math:`\ell` into one of :math:`\ell`: its optimum.
+saved, :math:`\delta^k` those of the gradients, :math:`o_f, o_b` the overheads and :math:`u_f` the
+forward times. For a stage :math:`\ell` let :math:`\sigma_\ell` be the start of the last
+:math:`F_{all}^\ell` before :math:`B^\ell`, and :math:`\tau_\ell > \sigma_\ell` the start of
+:math:`B^\ell`. A *rerun bound* :math:`W_\ell` is no more than the time that :math:`F^1, \dots,
+F^{\ell-1}` take after :math:`\sigma_\ell`. The model turns rerun bounds of the stages below
+:math:`\ell` into one of :math:`\ell`: its optimum.
 
 Columns, for :math:`1 \le k < \ell`
 -----------------------------------
@@ -40,10 +41,10 @@ with what is left of the memory :math:`M` beside the operations of stage :math:`
 
 .. math::
     A_\ell = M - a^0 - \bar a^\ell
-             - \max\bigl(o_f^\ell,\; a^\ell + [a^{\ell-1}] + o_b^\ell\bigr),
+             - \max\bigl(o_f^\ell,\; \delta^\ell + [\delta^{\ell-1}] + o_b^\ell\bigr),
 
-:math:`[a^{\ell-1}]` being absent where the instance says that :math:`o_b` holds the gradient. Row
-names are the labels, followed by ``_k``.
+:math:`[\delta^{\ell-1}]` being absent where the instance says that :math:`o_b` holds the gradient.
+Row names are the labels, followed by ``_k``.
 
 Proof
 -----
@@ -51,7 +52,7 @@ Proof
    reads it. Every stage is held as a plain :math:`a^k`, or as :math:`\bar a^k`, or not at all.
 2. Take the contents of the memory at :math:`\sigma_\ell`. Beside :math:`a^0` and the stages
    :math:`k < \ell` it holds the output :math:`\bar a^\ell` and the overhead :math:`o_f^\ell`. At
-   :math:`\tau_\ell` it holds :math:`\bar a^\ell`, :math:`\delta^\ell` of size :math:`a^\ell`, the
+   :math:`\tau_\ell` it holds :math:`\bar a^\ell`, :math:`\delta^\ell`, the
    output :math:`\delta^{\ell-1}` and :math:`o_b^\ell`. Both operations read :math:`a^{\ell-1}` or
    :math:`\bar a^{\ell-1}`: (memory) with the :math:`A_\ell` of that moment, and (input).
    Take the moment that leaves less; the cut is there.
@@ -99,7 +100,7 @@ def bytes_beside_stage(chain: Chain, memory_bytes: int, number: int) -> int:
     r"""Return :math:`A_\ell`: the memory left for the stages below; negative if nothing fits."""
     stage = chain.stage(number)
     backward_bytes = (
-        stage.output_bytes + chain.backward_output_bytes(number) + stage.backward_overhead_bytes
+        stage.gradient_bytes + chain.backward_output_bytes(number) + stage.backward_overhead_bytes
     )
     working_bytes = max(stage.forward_overhead_bytes, backward_bytes)
     return memory_bytes - chain.input_bytes - stage.saved_bytes - working_bytes

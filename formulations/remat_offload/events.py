@@ -69,8 +69,9 @@ Model
 (device) is :math:`G \le f_k` and :math:`G \le 1 - f_k` in the same order. In an operation
 :math:`D_i` is its duration. (reads) and (memory) are for the states at the start and at the end of
 each operation; the output and overhead of the first :math:`F^k` are :math:`f_k \bar a^k +
-(1 - f_k) a^k + o_f^k`, those of :math:`B^k` are :math:`a^k + [a^{k-1}] + o_b^k`, with the gradient
-that is in memory. (distinct) and (origin) look back from an operation :math:`i` to what can only
+(1 - f_k) a^k + o_f^k`, those of :math:`B^k` are :math:`\delta^k + [\delta^{k-1}] + o_b^k`, with the
+gradient that is in memory; :math:`\delta_i` is the size of the one that is there in the gap
+:math:`i`. (distinct) and (origin) look back from an operation :math:`i` to what can only
 come from there; without them a byte on the host would come back twice, in part each time.
 
 Proof
@@ -272,14 +273,13 @@ class _Rows:
             stage = self.chain.stage(single.stage)
             for state in (i, i + 1):
                 held = self.when.held(state)
-                working_bytes = stage.output_bytes
                 if single.is_forward:
                     # The output counts as part of the operation, at its end as well.
                     held = [x for x in held if x.stage < single.stage]
-                    working_bytes += stage.forward_overhead_bytes
+                    working_bytes = stage.output_bytes + stage.forward_overhead_bytes
                 else:
+                    working_bytes = stage.gradient_bytes + stage.backward_overhead_bytes
                     working_bytes += self.chain.backward_output_bytes(single.stage)
-                    working_bytes += stage.backward_overhead_bytes
                 columns = [self.occupying[state, x] for x in held]
                 sizes = [self.amounts.size(x) for x in held]
                 if single.is_forward:
@@ -306,7 +306,7 @@ class _Rows:
             working_bytes = stage.output_bytes + below_bytes + stage.forward_overhead_bytes
             others = [x for x in self.when.moving(i) if x.stage not in {k, k - 1}]
             gradient_bytes = (
-                0 if operation.is_forward else self.chain.activation_bytes(operation.stage)
+                0 if operation.is_forward else self.chain.gradient_bytes(operation.stage)
             )
             self.model.add_row(
                 f"within_{i}_{k}",

@@ -24,12 +24,13 @@ else, the input :math:`a^0` of the chain included:
 
 .. math::
     A = M - \begin{cases}
-        \bar a^\ell + a^\ell + [a^{\ell-1}] + o_b^\ell & \text{(B)} \\
+        \bar a^\ell + \delta^\ell + [\delta^{\ell-1}] + o_b^\ell & \text{(B)} \\
         \bar a^\ell + o_f^\ell & \text{(last F\_all)} \\
         a^\ell + o_f^\ell & \text{(first F)}
     \end{cases}
 
-where :math:`[a^{\ell-1}]` is absent if the instance says that :math:`o_b` holds the gradient.
+where :math:`\delta` are the sizes of gradients and :math:`[\delta^{\ell-1}]` is absent if the
+instance says that :math:`o_b` holds the gradient.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class Places:
         forward_ns, backward_ns = self.forward_ns, self.backward_ns
         backward_bytes = (
             stage.saved_bytes
-            + stage.output_bytes
+            + stage.gradient_bytes
             + chain.backward_output_bytes(number)
             + stage.backward_overhead_bytes
         )

@@ -25,10 +25,13 @@ class Stage:
     forward_ns, backward_ns
         Durations :math:`u_f, u_b` of the two operations.
     output_bytes
-        Size of the output :math:`a^\ell`, and of its gradient :math:`\delta^\ell`.
+        Size of the output :math:`a^\ell`.
     saved_bytes
         Size of :math:`\bar a^\ell`: all that the backward operation needs of this stage. It
         includes the output, and does not include the stage's input or its parameters.
+    output_gradient_bytes
+        Size of :math:`\delta^\ell`, the gradient of the output; None for that of the output. A
+        size that is equal to `output_bytes` becomes None, so that a stage has one description.
     forward_overhead_bytes, backward_overhead_bytes
         Extra memory :math:`o_f, o_b` in use only while the operation runs.
     weight_bytes
@@ -38,7 +41,7 @@ class Stage:
     ------
     InputError
         If a field is not a non-negative integer, the name is empty, or `saved_bytes` is below
-        `output_bytes`.
+        `output_bytes`. Only `output_gradient_bytes` may be None.
     """
 
     name: str
@@ -49,18 +52,31 @@ class Stage:
     forward_overhead_bytes: int = 0
     backward_overhead_bytes: int = 0
     weight_bytes: int = 0
+    output_gradient_bytes: int | None = None
 
     def __post_init__(self) -> None:
         checked_name(self.name, "name")
         for item in fields(self)[1:]:
+            amount = getattr(self, item.name)
+            if amount is None and item.name == "output_gradient_bytes":
+                continue
             unit = "nanoseconds" if item.name.endswith("_ns") else "bytes"
-            checked_amount(getattr(self, item.name), item.name, unit)
+            checked_amount(amount, item.name, unit)
+        if self.output_gradient_bytes == self.output_bytes:
+            object.__setattr__(self, "output_gradient_bytes", None)
         if self.saved_bytes < self.output_bytes:
             raise InputError(
                 f"{self.saved_bytes} is below output_bytes = {self.output_bytes}",
                 field="saved_bytes",
                 expected="what is saved includes the output, so write at least output_bytes",
             )
+
+    @property
+    def gradient_bytes(self) -> int:
+        r"""Size of :math:`\delta^\ell`, whether it is given or that of the output."""
+        if self.output_gradient_bytes is None:
+            return self.output_bytes
+        return self.output_gradient_bytes
 
 
 @dataclass(frozen=True)
@@ -74,8 +90,8 @@ class Chain(InstanceDocument):
     input_bytes
         Size of :math:`a^0`. It is in memory from the start and cannot be recomputed.
     stages
-        At least one stage. The loss comes last and its `output_bytes` is 0: a scalar is not
-        counted.
+        At least one stage. The loss comes last, and its `output_bytes` and the gradient of its
+        output are 0: a scalar is not counted.
     backward_overhead_holds_gradient
         Two conventions exist for :math:`o_b`. False (Table 1 of RR-9302, Appendix B of POFO): the
         backward operation of stage :math:`\ell` needs its stored inputs, plus its output
@@ -87,8 +103,8 @@ class Chain(InstanceDocument):
     Raises
     ------
     InputError
-        If there is no stage, a name occurs twice, the loss has an output, or the total time times
-        the number of stages does not fit 60 bits.
+        If there is no stage, a name occurs twice, the loss has an output or a gradient of it, or
+        the total time times the number of stages does not fit 60 bits.
     """
 
     kind = "chain"
@@ -114,6 +130,12 @@ class Chain(InstanceDocument):
                 field=f"stages[{len(self.stages) - 1}].output_bytes",
                 expected="end the chain with a loss stage whose output_bytes is 0",
             )
+        if last.gradient_bytes != 0:
+            raise InputError(
+                f"{last.gradient_bytes} for the last stage, which is the loss",
+                field=f"stages[{len(self.stages) - 1}].output_gradient_bytes",
+                expected="leave it out: the gradient of a scalar is not counted",
+            )
         # Every method runs each forward operation at most once per stage of the chain, so that
         # this product bounds every time that a 64-bit kernel can meet.
         if self.base_time_ns * len(self.stages) >= 2**60:
@@ -128,6 +150,8 @@ class Chain(InstanceDocument):
             + stage.forward_overhead_bytes
             + stage.backward_overhead_bytes
             + stage.weight_bytes
+            # What is beyond the output may be counted as an overhead of two operations.
+            + 2 * max(0, stage.gradient_bytes - stage.output_bytes)
             for stage in self.stages
         )
         if total_bytes >= 2**60:
@@ -153,6 +177,10 @@ class Chain(InstanceDocument):
         r"""Return the size of :math:`a^\ell`, where :math:`a^0` is the input."""
         return self.input_bytes if number == 0 else self.stage(number).output_bytes
 
+    def gradient_bytes(self, number: int) -> int:
+        r"""Return the size of :math:`\delta^\ell`; that of the input is as large as the input."""
+        return self.input_bytes if number == 0 else self.stage(number).gradient_bytes
+
     def backward_output_bytes(self, number: int) -> int:
         r"""Return the bytes to add for :math:`\delta^{\ell-1}` while stage :math:`\ell` runs back.
 
@@ -160,7 +188,7 @@ class Chain(InstanceDocument):
         """
         if self.backward_overhead_holds_gradient:
             return 0
-        return self.activation_bytes(number - 1)
+        return self.gradient_bytes(number - 1)
 
     @cached_property
     def base_time_ns(self) -> int:
@@ -170,15 +198,21 @@ class Chain(InstanceDocument):
     @cached_property
     def store_all_peak_bytes(self) -> int:
         r"""No-saving peak :math:`M^{high}`, of the step that keeps everything; :math:`O(N)`."""
-        stored = self.input_bytes
+        return self.saving_peak_bytes(1)
+
+    def saving_peak_bytes(self, first: int) -> int:
+        """Return the peak of saving everything from a stage on, beside its input; :math:`O(N)`."""
+        stored = self.activation_bytes(first - 1)
         peak = stored
-        for stage in self.stages:
+        numbers = range(first, len(self.stages) + 1)
+        for number in numbers:
+            stage = self.stage(number)
             peak = max(peak, stored + stage.saved_bytes + stage.forward_overhead_bytes)
             stored += stage.saved_bytes
-        for number in range(len(self.stages), 0, -1):
+        for number in reversed(numbers):
             stage = self.stage(number)
             working = self.backward_output_bytes(number) + stage.backward_overhead_bytes
-            peak = max(peak, stored + stage.output_bytes + working)
+            peak = max(peak, stored + stage.gradient_bytes + working)
             stored -= stage.saved_bytes
         return peak
 
@@ -193,7 +227,7 @@ class Chain(InstanceDocument):
         widest_forward = 0
         for number, stage in enumerate(self.stages, start=1):
             held = self.activation_bytes(number - 1) if number > 1 else 0
-            gradient = stage.output_bytes
+            gradient = stage.gradient_bytes
             saving = held + stage.saved_bytes + stage.forward_overhead_bytes
             working = self.backward_output_bytes(number) + stage.backward_overhead_bytes
             backward = held + stage.saved_bytes + working
@@ -208,7 +242,12 @@ class Chain(InstanceDocument):
             "input_bytes": self.input_bytes,
             "backward_overhead_holds_gradient": self.backward_overhead_holds_gradient,
             "stages": [
-                {item.name: getattr(stage, item.name) for item in fields(stage)}
+                # Without a size of its own a gradient is not named, as before it could have one.
+                {
+                    item.name: amount
+                    for item in fields(stage)
+                    if (amount := getattr(stage, item.name)) is not None
+                }
                 for stage in self.stages
             ],
         }

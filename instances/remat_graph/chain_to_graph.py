@@ -18,7 +18,7 @@ node            time          output bytes             inputs
 :math:`S_\ell`  0             :math:`\bar a^\ell       :math:`A_{\ell-1}, F_\ell`
                               - a^\ell`
 :math:`A_\ell`  0             :math:`a^\ell`           :math:`F_\ell`
-:math:`B_\ell`  :math:`u_b`   :math:`a^{\ell-1}`       :math:`S_\ell, A_{\ell-1}, A_\ell,
+:math:`B_\ell`  :math:`u_b`   :math:`\delta^{\ell-1}`  :math:`S_\ell, A_{\ell-1}, A_\ell,
                                                        B_{\ell+1}`
 =============== ============= ======================== ===============================
 
@@ -26,7 +26,7 @@ There is no :math:`A_0`: the workspace of every node holds :math:`a^0`, and besi
 
 * of :math:`F_\ell` and :math:`S_\ell`: :math:`a^\ell + o_f`,
 * of :math:`A_\ell`: :math:`o_f`,
-* of :math:`B_\ell`: :math:`R + o_b`, less :math:`a^{\ell-1}` if :math:`o_b` holds it.
+* of :math:`B_\ell`: :math:`R + o_b`, less :math:`\delta^{\ell-1}` if :math:`o_b` holds it.
 
 :math:`A_\ell` is :math:`a^\ell`, on its own or as a part of :math:`\bar a^\ell`, and
 :math:`S_\ell` the rest of :math:`\bar a^\ell`. The value of :math:`F_\ell` fills the reserve
@@ -134,7 +134,7 @@ def chain_to_graph(chain: Chain) -> Graph:
             )
     for number in range(len(chain), 0, -1):
         stage = chain.stage(number)
-        gradient = chain.activation_bytes(number - 1)
+        gradient = chain.gradient_bytes(number - 1)
         gradient_in_overhead = gradient - chain.backward_output_bytes(number)
         reads = [("S", number)]
         if number > 1:

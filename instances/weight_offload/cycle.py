@@ -108,11 +108,11 @@ class WeightCycle:
                 )
             )
             # The input has a gradient only while B_1 runs: nothing reads it.
-            leaves_bytes = self.chain.activation_bytes(layer - 1) if layer > 1 else 0
+            leaves_bytes = self.chain.gradient_bytes(layer - 1) if layer > 1 else 0
             output_bytes = self.chain.backward_output_bytes(layer)
             working_bytes = (
                 saved_bytes
-                + stage.output_bytes
+                + stage.gradient_bytes
                 + max(output_bytes + stage.backward_overhead_bytes, leaves_bytes)
             )
             backward.append(

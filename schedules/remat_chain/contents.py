@@ -32,6 +32,8 @@ class Tensor:
         """Return its size."""
         if self.kind is TensorKind.SAVED:
             return chain.stage(self.stage).saved_bytes
+        if self.kind is TensorKind.GRADIENT:
+            return chain.gradient_bytes(self.stage)
         return chain.activation_bytes(self.stage)
 
 

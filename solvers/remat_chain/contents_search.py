@@ -14,10 +14,18 @@ that fits, perhaps with a drop of its input :math:`a^{k-1}` right after it:
 * :math:`B^g`.
 
 Where :math:`B^g` fits, or :math:`F_{all}^g` and then :math:`B^g` do, that is the only arc if it
-leaves no more in memory than it finds there: :math:`\bar a^g` being held, if :math:`a^{g-1}` is
-plain or is no larger than :math:`\bar a^g` and :math:`\delta^g` together; else, if
-:math:`a^{g-1}` is plain and no larger than these two, or if :math:`\bar a^{g-1}` is held and
-:math:`a^{g-1}` is no larger than :math:`\delta^g`; and always for :math:`g = 1`.
+leaves no more in memory than it finds there; in sizes, if
+
+.. math::
+    \delta^{g-1} \le \delta^g + \begin{cases}
+        \bar a^g + a^{g-1} & \text{with } \bar a^g \text{ and a plain } a^{g-1} \text{ held} \\
+        \bar a^g & \text{with } \bar a^g \text{ and } \bar a^{g-1} \text{ held} \\
+        \min(\bar a^g, a^{g-1}) & \text{with a plain } a^{g-1} \text{ held, but not }
+            \bar a^g \\
+        0 & \text{with } \bar a^{g-1} \text{ held, but not } \bar a^g
+    \end{cases}
+
+and always for :math:`g = 1`. Where gradients are as large as outputs the first is always true.
 
 *Proof that no other arc is needed.* Of the fastest schedules that fit (for the least peak: of those
 with the least peak) take those with the fewest operations, drops not counted; of these one whose
@@ -42,11 +50,11 @@ as early as possible, after the last operation that reads it before it is made a
    :math:`\delta^g`, :math:`\bar a^g` or, by 3, a plain :math:`a^{g-1}`. By 4 a plain
    :math:`a^{g-1}` is held until :math:`F_{all}^g` or, if :math:`\bar a^g` is held, until
    :math:`B^g`, since it is to be read; :math:`\bar a^{g-1}` is held until :math:`B^g` and longer.
-   So at every moment the schedule had in memory at least what was there before
-   (:math:`\delta^g`, :math:`a^{g-1}`), or from :math:`F_{all}^g` on
-   (:math:`\delta^g`, :math:`\bar a^g`), where there is now :math:`\delta^{g-1}`, as large as
-   :math:`a^{g-1}`: by the condition that is no more. The schedule is still valid, has no more
-   operations, takes no longer and runs a backward earlier: a contradiction. :math:`\square`
+   So at every moment the schedule had in memory at least what was there before (:math:`\delta^g`,
+   :math:`a^{g-1}`), or from :math:`F_{all}^g` on (:math:`\delta^g`, :math:`\bar a^g`), and both of
+   :math:`a^{g-1}` and :math:`\bar a^g` if both are held, where there is now :math:`\delta^{g-1}`:
+   by the condition that is no more. The schedule is still valid, has no more operations, takes no
+   longer and runs a backward earlier: a contradiction. :math:`\square`
 
 Cost
 ----
@@ -256,10 +264,12 @@ def _budget(most_states: int | None, time_limit_s: float | None, params: Content
     return min(max(params.most_states, fitting), _MOST_NUMBERED)
 
 
-def _sizes(chain: Chain) -> tuple[Amounts, Amounts, Amounts, Amounts]:
-    """Return bytes of a^0..a^N, of what stages save, and of what F and B need besides."""
+def _sizes(chain: Chain) -> tuple[Amounts, Amounts, Amounts, Amounts, Amounts]:
+    """Return bytes of a^0..a^N and their gradients, saved ones, and what F and B need besides."""
+    numbers = range(len(chain) + 1)
     return (
-        _amounts(chain.activation_bytes(number) for number in range(len(chain) + 1)),
+        _amounts(chain.activation_bytes(number) for number in numbers),
+        _amounts(chain.gradient_bytes(number) for number in numbers),
         _amounts(stage.saved_bytes for stage in chain),
         _amounts(stage.forward_overhead_bytes for stage in chain),
         _amounts(

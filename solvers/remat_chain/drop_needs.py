@@ -1,11 +1,11 @@
 r"""Memory thresholds of sub-chains in the persistent program with drops, for its four tables.
 
 With :math:`p = 1` where :math:`\bar a^t` is in memory already, and
-:math:`b_p(t) = a^t + p\,\bar a^t` for what waits for the backward of :math:`t`,
+:math:`b_p(t) = \delta^t + p\,\bar a^t` for what waits for the backward of :math:`t`,
 
 .. math::
 
-    \beta(s)    &= \bar a^s + a^s + [a^{s-1}] + o_b^s \\
+    \beta(s)    &= \bar a^s + \delta^s + [\delta^{s-1}] + o_b^s \\
     f_p(s,t)    &= b_p(t) + \bar a^s + o_f^s \\
     n_p(s,t)    &= b_p(t) + \max\bigl(a^s + o_f^s,\;
                    \max_{s<j<t} (a^{j-1} + a^j + o_f^j)\bigr)
@@ -39,11 +39,11 @@ class DropNeeds(ChainNeeds):
         saving = (self.saved_bytes + self._forward_overhead_bytes)[:, None]
         backward = self.backward_bytes[:, None]
         dropping = saving + self.input_bytes[:, None]
-        waiting = self.output_bytes + self.saved_bytes
+        waiting = self.gradient_bytes + self.saved_bytes
         needs = np.stack(
             [
-                np.maximum(self.output_bytes + saving, backward),
-                self.output_bytes + dropping,
+                np.maximum(self.gradient_bytes + saving, backward),
+                self.gradient_bytes + dropping,
                 np.maximum(waiting + saving, backward),
                 waiting + dropping,
             ]

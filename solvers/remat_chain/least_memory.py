@@ -56,7 +56,7 @@ def least_memory_of_any_schedule(chain: Chain) -> int:
         needed.append(
             chain.input_bytes
             + held
-            + stage.output_bytes
+            + stage.gradient_bytes
             + stage.saved_bytes
             + chain.backward_output_bytes(number)
             + stage.backward_overhead_bytes

@@ -4,9 +4,9 @@ For the sub-chain :math:`s, \dots, t` with :math:`\delta^t` in memory and the in
 
 .. math::
 
-    m_{all}(s,t) &= \max\bigl(a^t + \bar a^s + o_f^s,\;
-                              a^s + \bar a^s + [a^{s-1}] + o_b^s\bigr) \\
-    m_\emptyset(s,t) &= a^t + \max\bigl(a^s + o_f^s,\;
+    m_{all}(s,t) &= \max\bigl(\delta^t + \bar a^s + o_f^s,\;
+                              \delta^s + \bar a^s + [\delta^{s-1}] + o_b^s\bigr) \\
+    m_\emptyset(s,t) &= \delta^t + \max\bigl(a^s + o_f^s,\;
                         \max_{s<j<t} (a^{j-1} + a^j + o_f^j)\bigr)
 
 Corrections of the print: every :math:`\omega_a^s` of :math:`m_{all}` is :math:`\bar a^s`; the
@@ -45,6 +45,11 @@ class ChainNeeds:
         return np.array([stage.output_bytes for stage in self.chain], dtype=np.int64)
 
     @cached_property
+    def gradient_bytes(self) -> NDArray[np.int64]:
+        """Size of the gradient of the output of each stage, shape (N,)."""
+        return np.array([stage.gradient_bytes for stage in self.chain], dtype=np.int64)
+
+    @cached_property
     def saved_bytes(self) -> NDArray[np.int64]:
         """Size of what is saved of each stage, shape (N,)."""
         return np.array([stage.saved_bytes for stage in self.chain], dtype=np.int64)
@@ -59,7 +64,7 @@ class ChainNeeds:
         chain = self.chain
         return np.array(
             [
-                stage.output_bytes
+                stage.gradient_bytes
                 + stage.saved_bytes
                 + chain.backward_output_bytes(number)
                 + stage.backward_overhead_bytes
@@ -73,7 +78,7 @@ class ChainNeeds:
         """:math:`m_{all}(s,t)` in bytes, shape (N, N); entries with t < s have no meaning."""
         saving = self.saved_bytes + self._forward_overhead_bytes
         needs: NDArray[np.int64] = np.maximum(
-            self.output_bytes[None, :] + saving[:, None], self.backward_bytes[:, None]
+            self.gradient_bytes[None, :] + saving[:, None], self.backward_bytes[:, None]
         )
         return needs
 
@@ -87,7 +92,7 @@ class ChainNeeds:
         for s in range(count - 1):
             # Entry t takes the maximum over s < j < t: the terms met before t.
             met = np.maximum.accumulate(np.concatenate(([first[s]], later[s + 1 : count - 1])))
-            needs[s, s + 1 :] = self.output_bytes[s + 1 :] + met
+            needs[s, s + 1 :] = self.gradient_bytes[s + 1 :] + met
         return needs
 
 

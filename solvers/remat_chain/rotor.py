@@ -44,6 +44,7 @@ from dataclasses import dataclass, replace
 
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_chain.problem import RematChain
+from jettison.instances.remat_chain.smaller_gradients import has_larger_gradients
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_chain.schedule import ChainSchedule
 from jettison.solvers import _kernels
@@ -54,6 +55,7 @@ from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.baselines import store_all_schedule
 from jettison.solvers.remat_chain.cut_bound import BesideCutBoundParams, with_cut_bound
+from jettison.solvers.remat_chain.larger_gradients import bracketed_where_gradients_are_larger
 from jettison.solvers.remat_chain.least_memory import (
     least_persistent_memory,
     persistent_infeasibility,
@@ -180,7 +182,9 @@ def solve_rotor(problem: RematChain, options: SolveOptions, params: RotorParams 
         With a bound valid for persistent schedules and the cut bound, which is valid for all; or a
         proof that no persistent schedule fits. All of it in exact integers.
     """
-    return _refine(problem, options, None, params)
+    return bracketed_where_gradients_are_larger(
+        problem, options, lambda chosen, options: _refine(chosen, options, None, params)
+    )
 
 
 def solve_rotor_curve(
@@ -201,6 +205,8 @@ def solve_rotor_curve(
     def go_on(problem: RematChain, options: SolveOptions, first: Bracket | None) -> Outcome:
         return _refine(problem, options, first, params)
 
+    if has_larger_gradients(problems[0].instance):
+        return [solve_rotor(problem, options, params) for problem in problems]
     return solve_on_one_table(problems, options, table, go_on, first_slots=params.first_slots)
 
 

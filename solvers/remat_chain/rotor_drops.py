@@ -18,6 +18,7 @@ from typing import ClassVar
 
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_chain.problem import RematChain
+from jettison.instances.remat_chain.smaller_gradients import has_larger_gradients
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_chain.schedule import ChainSchedule
 from jettison.solvers.core.bound import Bound, Evidence
@@ -38,6 +39,7 @@ from jettison.solvers.remat_chain.drop_search import (
     infeasibility_with_drops,
     least_memory_with_drops,
 )
+from jettison.solvers.remat_chain.larger_gradients import bracketed_where_gradients_are_larger
 from jettison.solvers.remat_chain.least_memory import least_persistent_memory
 from jettison.solvers.remat_chain.memory_grid import Bracket
 from jettison.solvers.remat_chain.needs import ChainNeeds
@@ -139,7 +141,9 @@ def solve_rotor_drops(
         With a bound valid for persistent schedules with drops and the cut bound, which is valid
         for all; or a proof that none fits. All of it in exact integers.
     """
-    return _solve(problem, options, None, params)
+    return bracketed_where_gradients_are_larger(
+        problem, options, lambda chosen, options: _solve(chosen, options, None, params)
+    )
 
 
 def solve_rotor_drops_curve(
@@ -160,6 +164,8 @@ def solve_rotor_drops_curve(
     def go_on(problem: RematChain, options: SolveOptions, first: Bracket | None) -> Outcome:
         return _solve(problem, options, first, params)
 
+    if has_larger_gradients(problems[0].instance):
+        return [solve_rotor_drops(problem, options, params) for problem in problems]
     fewest = params.most_stages_at_once + 1
     slots = params.first_slots
     return solve_on_one_table(problems, options, table, go_on, fewest, slots)

@@ -44,6 +44,7 @@ from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.params import Params
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.cut_bound import with_cut_bound
+from jettison.solvers.remat_chain.larger_gradients import bracketed_where_gradients_are_larger
 from jettison.solvers.remat_chain.least_memory import (
     chain_schedule,
     least_memory,
@@ -243,11 +244,17 @@ def solve_rotor_exact(
         With a bound valid for persistent schedules and the cut bound, which is valid for all; or a
         proof that no persistent schedule fits. All of it in exact integers.
     """
+    if len(problem.instance) > params.most_stages:
+        return solve_rotor(problem, options, params)
+    return bracketed_where_gradients_are_larger(
+        problem, options, lambda chosen, options: _solve(chosen, options, params)
+    )
+
+
+def _solve(problem: RematChain, options: SolveOptions, params: RotorExactParams) -> Outcome:
     refusal = persistent_infeasibility(problem.instance, problem.memory_bytes)
     if refusal is not None:
         return Outcome(termination=Termination.COMPLETED, infeasibility=refusal)
-    if len(problem.instance) > params.most_stages:
-        return solve_rotor(problem, options, params)
     clock = Clock(options.time_limit_s)
     needs = ChainNeeds(problem.instance)
     known = fastest_known(problem.instance, options)

@@ -6,9 +6,9 @@ outputs and their overhead in memory. :math:`\bar a^{\ell-1}` in place of the in
 
 .. math::
     M \ge \max\Bigl( a^0,\; \max_\ell \bigl( a^{\ell-1} + \bar a^\ell
-        + \max(o_f^\ell,\; a^\ell + [a^{\ell-1}] + o_b^\ell) \bigr) \Bigr)
+        + \max(o_f^\ell,\; \delta^\ell + [\delta^{\ell-1}] + o_b^\ell) \bigr) \Bigr)
 
-where :math:`[a^{\ell-1}]`, the output of the backward, is absent if the instance says that
+where :math:`[\delta^{\ell-1}]`, the output of the backward, is absent if the instance says that
 :math:`o_b` holds it.
 
 This much suffices: after each operation all that is in memory is copied to the host, and what the
@@ -30,7 +30,9 @@ def least_memory_with_offloading(chain: Chain) -> int:
     for number, stage in enumerate(chain, start=1):
         inputs_bytes = chain.activation_bytes(number - 1) + stage.saved_bytes
         backward_bytes = (
-            stage.output_bytes + chain.backward_output_bytes(number) + stage.backward_overhead_bytes
+            stage.gradient_bytes
+            + chain.backward_output_bytes(number)
+            + stage.backward_overhead_bytes
         )
         needed.append(inputs_bytes + max(stage.forward_overhead_bytes, backward_bytes))
     return max(needed)

@@ -139,11 +139,5 @@ def _input_of(number: int, groups: list[int]) -> Tensor:
 
 def _store_all_bytes(chain: Chain, first: int, given: Tensor) -> int:
     """Return the peak of saving everything from a stage on, with only its input beside it."""
-    plain_bytes = chain.activation_bytes(first - 1)
-    rest = Chain(
-        name=chain.name,
-        input_bytes=plain_bytes,
-        stages=chain.stages[first - 1 :],
-        backward_overhead_holds_gradient=chain.backward_overhead_holds_gradient,
-    )
-    return rest.store_all_peak_bytes + given.size_bytes(chain) - plain_bytes
+    beside_bytes = given.size_bytes(chain) - chain.activation_bytes(first - 1)
+    return chain.saving_peak_bytes(first) + beside_bytes

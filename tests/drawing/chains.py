@@ -141,6 +141,22 @@ def random_chain(
     )
 
 
+def with_random_gradients(generator: random.Random, chain: Chain, largest_bytes: int) -> Chain:
+    """Return a chain whose gradients are absent, or of sizes from 0 up, whatever the outputs are.
+
+    About a third is no larger than the output, which may be given as such, or as 0.
+    """
+
+    def gradient_bytes(stage: Stage) -> int | None:
+        return generator.choice(
+            (None, 0, generator.randint(0, stage.output_bytes), generator.randint(0, largest_bytes))
+        )
+
+    *layers, loss = chain.stages
+    drawn = [replace(stage, output_gradient_bytes=gradient_bytes(stage)) for stage in layers]
+    return replace(chain, stages=(*drawn, loss))
+
+
 def scaled_chain(chain: Chain, factor: int) -> Chain:
     """Return a chain with every size multiplied."""
     return replace(
@@ -153,6 +169,7 @@ def scaled_chain(chain: Chain, factor: int) -> Chain:
                 saved_bytes=stage.saved_bytes * factor,
                 forward_overhead_bytes=stage.forward_overhead_bytes * factor,
                 backward_overhead_bytes=stage.backward_overhead_bytes * factor,
+                output_gradient_bytes=stage.gradient_bytes * factor,
             )
             for stage in chain
         ),

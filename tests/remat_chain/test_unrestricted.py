@@ -279,6 +279,7 @@ def _arguments(count: int, **changed: object) -> dict[str, Any]:
     ones = np.ones(count, np.int64)
     return {
         "held_bytes": np.ones(count + 1, np.int64),
+        "gradient_bytes": np.ones(count + 1, np.int64),
         "saved_bytes": ones,
         "forward_bytes": ones,
         "backward_bytes": ones,
@@ -294,7 +295,9 @@ def test_the_kernel_refuses_a_chain_that_no_word_holds(count: int) -> None:
         _kernels.smallest_schedule(**_arguments(count))
 
 
-@pytest.mark.parametrize("name", ["held_bytes", "forward_bytes", "backward_bytes"])
+@pytest.mark.parametrize(
+    "name", ["held_bytes", "gradient_bytes", "forward_bytes", "backward_bytes"]
+)
 def test_the_kernel_refuses_arrays_of_another_length(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name}: wrong length"):
         _kernels.smallest_schedule(**_arguments(2, **{name: np.ones(5, np.int64)}))

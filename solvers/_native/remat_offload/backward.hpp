@@ -1,12 +1,12 @@
 // C(i, j, A, D) of POFO's Appendix B.3: the least time to run F^i..F^j, B^j..B^i in the backward
 // phase while D units of lower values arrive, exactly or between two grids.
 //
-// With av = M - A, h_B = av - M_B(i), h_F = av - a^j - (a-bar^i + o_f^i), and all of these >= 0,
+// With av = M - A, h_B = av - M_B(i), h_F = av - delta^j - (a-bar^i + o_f^i), and all of these >= 0,
 // the recurrence has the closed form
 //   all:  u_f + u_b + (D - h_B)+ + max(C(i+1, j, A + a-bar^i, D1), D1 - h_F),
 //         D1 = (min(D, h_B) - u_b)+,
 //   ck k: P(i, k) + max(c1 + C(k+1, j, A + a^k, (D - c1)+), D - h_k),   c1 = C(i, k, A, D),
-//         h_k = av - a^j - max_l (F0(l) - P(l+1, k)),
+//         h_k = av - delta^j - max_l (F0(l) - P(l+1, k)),
 // the least over i <= k < j. In D it is nondecreasing, and by induction on j - i it grows by at
 // most 1 per unit: in `all`, (D - h_B)+ and min(D, h_B) share the growth; in `ck`, what c1 grows by
 // is taken from D - c1. It is nondecreasing in A: where h_B shrinks, the idle time grows by as
@@ -106,7 +106,7 @@ private:
               j(last),
               av(available),
               m(recurrence.table().rotor_slots(available)),
-              passing_room(available - context.chain.output[at(last)]) {
+              passing_room(available - context.chain.gradient[at(last)]) {
             // Needs grow with k.
             while (end < j && context.runs.most(i, end) <= passing_room) ++end;
         }
@@ -138,7 +138,7 @@ private:
 
     std::int64_t room_for_all(std::int32_t i, std::int32_t j, std::int64_t av) const {
         const OffloadChain& chain = context_.chain;
-        return av - chain.output[at(j)] - chain.saved[at(i)] - chain.forward_overhead[at(i)];
+        return av - chain.gradient[at(j)] - chain.saved[at(i)] - chain.forward_overhead[at(i)];
     }
 
     void compute(Scratch& scratch, std::int32_t i, std::int32_t j, std::int64_t av) {

@@ -15,9 +15,9 @@ std::optional<std::int64_t> finite(std::int64_t ticks) {
 
 void make(OffloadProgram* place, const Vector<std::int64_t>& forward,
           const Vector<std::int64_t>& backward, const Vector<std::int64_t>& output,
-          const Vector<std::int64_t>& saved, const Vector<std::int64_t>& forward_overhead,
-          const Vector<std::int64_t>& backward_need, std::int64_t memory, bool recomputes,
-          std::int64_t most_bytes) {
+          const Vector<std::int64_t>& gradient, const Vector<std::int64_t>& saved,
+          const Vector<std::int64_t>& forward_overhead, const Vector<std::int64_t>& backward_need,
+          std::int64_t memory, bool recomputes, std::int64_t most_bytes) {
     const std::size_t size = forward.size();
     if (size < 2 || size > 30000) throw std::invalid_argument("no stage, or too many");
     if (memory < 1) throw std::invalid_argument("memory: less than one unit");
@@ -26,6 +26,7 @@ void make(OffloadProgram* place, const Vector<std::int64_t>& forward,
     chain.forward = copy_amounts(forward, size, "forward");
     chain.backward = copy_amounts(backward, size, "backward");
     chain.output = copy_amounts(output, size, "output");
+    chain.gradient = copy_amounts(gradient, size, "gradient");
     chain.saved = copy_amounts(saved, size, "saved");
     chain.forward_overhead = copy_amounts(forward_overhead, size, "forward_overhead");
     chain.backward_need = copy_amounts(backward_need, size, "backward_need");
@@ -75,9 +76,9 @@ void bind_pofo_program(nb::module_& m) {
     // No conversions: one that does not fit its type would wrap around in silence.
     nb::class_<OffloadProgram>(m, "PofoProgram")
         .def("__init__", &make, nb::arg("forward").noconvert(), nb::arg("backward").noconvert(),
-             nb::arg("output").noconvert(), nb::arg("saved").noconvert(),
-             nb::arg("forward_overhead").noconvert(), nb::arg("backward_need").noconvert(),
-             nb::arg("memory"), nb::arg("recomputes"), nb::arg("most_bytes"))
+             nb::arg("output").noconvert(), nb::arg("gradient").noconvert(),
+             nb::arg("saved").noconvert(), nb::arg("forward_overhead").noconvert(),
+             nb::arg("backward_need").noconvert(), nb::arg("memory"), nb::arg("recomputes"), nb::arg("most_bytes"))
         .def("refine", &refine, nb::arg("slot"), nb::arg("limit").none(),
              nb::arg("time_limit_s") = nb::none())
         .def("search", &search, nb::arg("accuracy"), nb::arg("most_labels"),

@@ -20,6 +20,7 @@ struct OffloadChain {
     std::vector<std::int64_t> forward;           // u_f^k in ticks
     std::vector<std::int64_t> backward;          // u_b^k in ticks
     std::vector<std::int64_t> output;            // a^k in units
+    std::vector<std::int64_t> gradient;          // delta^k in units
     std::vector<std::int64_t> saved;             // a-bar^k in units
     std::vector<std::int64_t> forward_overhead;  // o_f^k in units
     std::vector<std::int64_t> backward_need;     // M_B(k): all that B^k needs beside its input

@@ -80,7 +80,7 @@ private:
                 i < j ? build(i + 1, j, av - chain.saved[at(i)], left, steps) : 0;
             steps.push_back({Operation::backward, i});
             return chain.forward[at(i)] + chain.backward[at(i)] + positive(d - room) +
-                   std::max(inner, left - (av - chain.output[at(j)] - chain.saved[at(i)] -
+                   std::max(inner, left - (av - chain.gradient[at(j)] - chain.saved[at(i)] -
                                            chain.forward_overhead[at(i)]));
         }
         const std::int32_t k = choice.last;
@@ -90,7 +90,7 @@ private:
         const std::int64_t upper =
             build(k + 1, j, av - chain.output[at(k)], positive(d - lower), steps);
         steps.insert(steps.end(), lower_steps.begin(), lower_steps.end());
-        const std::int64_t room = av - chain.output[at(j)] - context_.runs.late(i, k);
+        const std::int64_t room = av - chain.gradient[at(j)] - context_.runs.late(i, k);
         return context_.runs.time(i, k) + std::max(lower + upper, d - room);
     }
 

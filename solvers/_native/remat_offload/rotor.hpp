@@ -98,7 +98,7 @@ public:
         values_.assign(cells * at(width_), never);
         for (std::int32_t j = 1; j <= n; ++j) {
             context.poll();
-            const std::int64_t gradient = chain.output[at(j)];
+            const std::int64_t gradient = chain.gradient[at(j)];
             for (std::int32_t i = j; i >= 1; --i) {
                 std::int64_t* const best = values_.data() + cell(i, j) * at(width_);
                 const std::int64_t need =

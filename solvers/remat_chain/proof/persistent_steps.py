@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_chain.smaller_gradients import with_smaller_gradients
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.remat_chain.needs import ChainNeeds
 from jettison.solvers.remat_chain.proof.program_steps import (
@@ -33,7 +34,7 @@ class PersistentSteps(ProgramSteps):
         clock: Clock,
         params: ProgramProofParams,
     ) -> None:
-        needs = ChainNeeds(chain)
+        needs = ChainNeeds(with_smaller_gradients(chain))
         self._inputs, self._saved = needs.input_bytes.tolist(), needs.saved_bytes.tolist()
         self._saving, self._passing = needs.forward_all.tolist(), needs.forward_none.tolist()
         super().__init__(chain, memory_bytes, extra_ns, clock, params)

@@ -73,7 +73,7 @@ class Totals:
         """Return the limits for a chain in so much memory."""
         sizes = chain.input_bytes + sum(
             2 * stage.saved_bytes
-            + 2 * stage.output_bytes
+            + 2 * max(stage.output_bytes, stage.gradient_bytes)
             + stage.forward_overhead_bytes
             + stage.backward_overhead_bytes
             for stage in chain
@@ -140,7 +140,7 @@ def arrays_of(chain: Chain, units: Units) -> dict[str, NDArray[np.int64]]:
         stage = chain.stage(number)
         return units.size(
             stage.saved_bytes
-            + stage.output_bytes
+            + stage.gradient_bytes
             + chain.backward_output_bytes(number)
             + stage.backward_overhead_bytes
         )
@@ -150,6 +150,7 @@ def arrays_of(chain: Chain, units: Units) -> dict[str, NDArray[np.int64]]:
         "forward": per_stage(0, lambda k: units.ticks(chain.stage(k).forward_ns)),
         "backward": per_stage(0, lambda k: units.ticks(chain.stage(k).backward_ns)),
         "output": per_stage(size(chain.input_bytes), lambda k: size(chain.activation_bytes(k))),
+        "gradient": per_stage(size(chain.input_bytes), lambda k: size(chain.gradient_bytes(k))),
         "saved": per_stage(size(chain.input_bytes), lambda k: size(chain.stage(k).saved_bytes)),
         "forward_overhead": per_stage(0, lambda k: size(chain.stage(k).forward_overhead_bytes)),
         "backward_need": per_stage(0, backward_need),

@@ -9,10 +9,10 @@ transfer runs. Units are chosen so that the link moves 1 unit per tick: :math:`\
 .. math::
 
     F_0(k) &= \delta + [k>i]\,a^{k-1} + a^k + o_f^k, \quad F_A(i) = \delta + \bar a^i + o_f^i,
-    \quad M_B(i) = \bar a^i + a^i + [a^{i-1}] + o_b^i
+    \quad M_B(i) = \bar a^i + \delta^i + [\delta^{i-1}] + o_b^i
 
-Backward phase (B.3, equation 2), :math:`\delta = a^j`, :math:`v = M - A`, where :math:`A` includes
-the input and :math:`D` is what must be back at the *end* of :math:`(i, j)`:
+Backward phase (B.3, equation 2), :math:`\delta = \delta^j`, :math:`v = M - A`, where :math:`A`
+includes the input and :math:`D` is what must be back at the *end* of :math:`(i, j)`:
 
 .. math::
 
@@ -83,6 +83,7 @@ from fractions import Fraction
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.remat_chain.chain import Chain
+from jettison.instances.remat_chain.smaller_gradients import with_smaller_gradients
 from jettison.schedules.remat_chain.contents import Tensor, TensorKind
 from jettison.schedules.remat_offload.plan import OffloadPlan
 from jettison.solvers import _kernels
@@ -186,10 +187,10 @@ class PofoProgram:
         bandwidth = Fraction(bytes_per_s, NS_PER_S)
         totals = Totals.of(chain, memory_bytes)
 
-        def rounded(rate: Fraction, side: Side) -> _Rounded:
+        def rounded(sizes: Chain, rate: Fraction, side: Side) -> _Rounded:
             units = units_for(rate, memory_bytes, totals, side)
             kernel = _kernels.PofoProgram(
-                **arrays_of(chain, units),
+                **arrays_of(sizes, units),
                 # No tensor with a size fits where there is no memory, nor does it in half a byte.
                 memory=units.memory(memory_bytes) or 1,
                 recomputes=recomputation is Recomputation.ALLOWED,
@@ -197,21 +198,27 @@ class PofoProgram:
             )
             return _Rounded(units, kernel)
 
-        self._floors = rounded(bandwidth, Side.EXACT)
+        # With gradients larger than outputs the program need not find the best of its class: floors
+        # are those of smaller gradients, plans those of the chain as it is.
+        relaxed = with_smaller_gradients(chain)
+        self._floors = rounded(relaxed, bandwidth, Side.EXACT)
         self._plans: _Rounded | None = self._floors
         if self._floors.units.shift:
             # Times and sizes rounded down and memory rounded up only make a schedule easier:
             # shorter operations can wait. The other way round they only make it harder, as does a
             # slower link. With a bandwidth of few digits the sizes and the memory need no rounding,
             # and schedules that fit to the byte are still found.
-            self._floors = rounded(bandwidth, Side.OPTIMISTIC)
-            self._plans = rounded(slower_link(bandwidth, totals) or bandwidth, Side.FEASIBLE)
+            self._floors = rounded(relaxed, bandwidth, Side.OPTIMISTIC)
+            slower = slower_link(bandwidth, totals) or bandwidth
+            self._plans = rounded(chain, slower, Side.FEASIBLE)
             if not self._plans.units.memory(memory_bytes):
                 self._plans = None
+        elif relaxed is not chain:
+            self._plans = rounded(chain, bandwidth, Side.EXACT)
 
     @property
     def is_rounded(self) -> bool:
-        """Whether numbers were rounded, so that floors and plans need not meet."""
+        """Whether floors and plans are of other numbers each, so that they need not meet."""
         return self._floors is not self._plans
 
     def refine(

@@ -113,7 +113,7 @@ def moves(chain: Chain, state: State, consumable: frozenset[Held]) -> Iterator[M
         stage = chain.stages[gradient - 1]
         working = stored + stage.backward_overhead_bytes
         if not chain.backward_overhead_holds_gradient:
-            working += _activation_bytes(chain, gradient - 1)
+            working += _gradient_bytes(chain, gradient - 1)
         left = Held.WHOLE if held[gradient - 1] is Held.WHOLE else Held.NOT
         after = (gradient - 1, _with(held, gradient, left, Held.NOT))
         # The new gradient is in memory afterwards even where no overhead made room for it.
@@ -149,7 +149,7 @@ def _with(held: tuple[Held, ...], number: int, source: Held, target: Held) -> tu
 
 def _stored_bytes(chain: Chain, state: State) -> int:
     gradient, held = state
-    stored = _activation_bytes(chain, gradient)
+    stored = _gradient_bytes(chain, gradient)
     for number, how in enumerate(held):
         if how is Held.WHOLE:
             stored += chain.stages[number - 1].saved_bytes
@@ -160,3 +160,11 @@ def _stored_bytes(chain: Chain, state: State) -> int:
 
 def _activation_bytes(chain: Chain, number: int) -> int:
     return chain.input_bytes if number == 0 else chain.stages[number - 1].output_bytes
+
+
+def _gradient_bytes(chain: Chain, number: int) -> int:
+    if number == 0:
+        return chain.input_bytes
+    stage = chain.stages[number - 1]
+    given = stage.output_gradient_bytes
+    return stage.output_bytes if given is None else given

@@ -37,20 +37,29 @@ def time_by_recurrence(
     """Return C_0(1, N, M - a^0), or None where it is infinite; O(N^3) per memory that occurs."""
     count = len(chain)
     a = [chain.input_bytes, *(stage.output_bytes for stage in chain)]
+    gradient = [
+        chain.input_bytes,
+        *(
+            stage.output_bytes
+            if stage.output_gradient_bytes is None
+            else stage.output_gradient_bytes
+            for stage in chain
+        ),
+    ]
     saved = [0, *(stage.saved_bytes for stage in chain)]
     forward_extra = [0, *(stage.forward_overhead_bytes for stage in chain)]
     forward = [0, *(stage.forward_ns for stage in chain)]
     backward = [0, *(stage.backward_ns for stage in chain)]
 
     def beta(s: int) -> int:
-        written = 0 if reading is Reading.WRITTEN_NOT_COUNTED else a[s - 1]
+        written = 0 if reading is Reading.WRITTEN_NOT_COUNTED else gradient[s - 1]
         extra = chain.stages[s - 1].backward_overhead_bytes
         if chain.backward_overhead_holds_gradient:
             written = 0
-        return saved[s] + a[s] + written + extra
+        return saved[s] + gradient[s] + written + extra
 
     def waiting(p: int, t: int) -> int:
-        return a[t] + (0 if reading is Reading.SAVED_NOT_COUNTED else p * saved[t])
+        return gradient[t] + (0 if reading is Reading.SAVED_NOT_COUNTED else p * saved[t])
 
     def to_save(p: int, s: int, t: int) -> int:
         return waiting(p, t) + saved[s] + forward_extra[s]
@@ -62,7 +71,7 @@ def time_by_recurrence(
             0,
         )
         if reading is Reading.GRADIENT_NOT_COUNTED:
-            return passing + waiting(p, t) - a[t]
+            return passing + waiting(p, t) - gradient[t]
         return passing + waiting(p, t)
 
     def run(s: int, k: int) -> int:

@@ -108,7 +108,7 @@ class Referee:
             self.broken.append((position, "input missing", f"ā^{stage}"))
         if not self._has(stage - 1):
             self.broken.append((position, "input missing", f"a^{stage - 1}"))
-        written = 0 if self.chain.backward_overhead_holds_gradient else self._output(stage - 1)
+        written = 0 if self.chain.backward_overhead_holds_gradient else self._slope(stage - 1)
         self._runs(fields.backward_ns, written + fields.backward_overhead_bytes)
         self.memory.pop(f"a{stage - 1}", None)
         self.memory.pop(f"A{stage}", None)
@@ -142,10 +142,16 @@ class Referee:
         return f"a{stage}" in self.memory or f"A{stage}" in self.memory
 
     def _stored(self) -> int:
-        return sum(self.memory.values()) + self._output(self.gradient)
+        return sum(self.memory.values()) + self._slope(self.gradient)
 
-    def _output(self, stage: int) -> int:
-        return self.chain.input_bytes if stage == 0 else self.chain.stages[stage - 1].output_bytes
+    def _slope(self, stage: int) -> int:
+        """Return the size of the gradient of a stage's output."""
+        if stage == 0:
+            return self.chain.input_bytes
+        fields = self.chain.stages[stage - 1]
+        if fields.output_gradient_bytes is None:
+            return fields.output_bytes
+        return fields.output_gradient_bytes
 
 
 def _is_allowed(life: Life) -> bool:

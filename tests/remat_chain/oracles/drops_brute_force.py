@@ -148,7 +148,7 @@ def _backward(chain: Chain, state: State) -> Iterator[Step]:
     stage = chain.stages[gradient - 1]
     needed = _stored(chain, state) + stage.backward_overhead_bytes
     if not chain.backward_overhead_holds_gradient:
-        needed += _activation(chain, gradient - 1)
+        needed += _gradient(chain, gradient - 1)
     rest = {gradient: NOTHING}
     if held[gradient - 1] != WHOLE:
         rest[gradient - 1] = NOTHING
@@ -167,7 +167,7 @@ def _with(held: tuple[int, ...], changes: dict[int, int]) -> tuple[int, ...]:
 
 def _stored(chain: Chain, state: State) -> int:
     gradient, held = state
-    stored = _activation(chain, gradient)
+    stored = _gradient(chain, gradient)
     for number, how in enumerate(held):
         if how == WHOLE:
             stored += chain.stages[number - 1].saved_bytes
@@ -178,3 +178,11 @@ def _stored(chain: Chain, state: State) -> int:
 
 def _activation(chain: Chain, number: int) -> int:
     return chain.input_bytes if number == 0 else chain.stages[number - 1].output_bytes
+
+
+def _gradient(chain: Chain, number: int) -> int:
+    if number == 0:
+        return chain.input_bytes
+    stage = chain.stages[number - 1]
+    given = stage.output_gradient_bytes
+    return stage.output_bytes if given is None else given

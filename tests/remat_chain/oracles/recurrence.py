@@ -20,9 +20,11 @@ Table = dict[tuple[int, int, int], float]
 def need_all(chain: Chain, s: int, t: int) -> int:
     """Return what F_all and B of stage s need beside the gradient of stage t: m_all(s, t)."""
     stage = chain.stages[s - 1]
-    forward = _activation_bytes(chain, t) + stage.saved_bytes + stage.forward_overhead_bytes
-    written = 0 if chain.backward_overhead_holds_gradient else _activation_bytes(chain, s - 1)
-    backward = stage.output_bytes + stage.saved_bytes + written + stage.backward_overhead_bytes
+    forward = _gradient_bytes(chain, t) + stage.saved_bytes + stage.forward_overhead_bytes
+    written = 0 if chain.backward_overhead_holds_gradient else _gradient_bytes(chain, s - 1)
+    backward = (
+        _gradient_bytes(chain, s) + stage.saved_bytes + written + stage.backward_overhead_bytes
+    )
     return max(forward, backward)
 
 
@@ -32,7 +34,7 @@ def need_none(chain: Chain, s: int, t: int) -> int:
     for j in range(s + 1, t):
         passing = _activation_bytes(chain, j - 1) + _activation_bytes(chain, j)
         widest = max(widest, passing + chain.stages[j - 1].forward_overhead_bytes)
-    return _activation_bytes(chain, t) + widest
+    return _gradient_bytes(chain, t) + widest
 
 
 def saved_bytes(chain: Chain, s: int) -> int:
@@ -91,3 +93,11 @@ class Recurrence:
 
 def _activation_bytes(chain: Chain, number: int) -> int:
     return chain.input_bytes if number == 0 else chain.stages[number - 1].output_bytes
+
+
+def _gradient_bytes(chain: Chain, number: int) -> int:
+    if number == 0:
+        return chain.input_bytes
+    stage = chain.stages[number - 1]
+    given = stage.output_gradient_bytes
+    return stage.output_bytes if given is None else given

@@ -197,10 +197,18 @@ def _bytes(chain: Chain, value: Value) -> int:
 def _needed_bytes(chain: Chain, step: Step) -> int:
     stage = chain.stages[step.stage - 1]
     needed = sum(_bytes(chain, value) for value in step.held)
-    needed += _bytes(chain, Value(step.gradient, False))
+    needed += _gradient_bytes(chain, step.gradient)
     if step.kind == "B":
         if not chain.backward_overhead_holds_gradient:
-            needed += _bytes(chain, Value(step.stage - 1, False))
+            needed += _gradient_bytes(chain, step.stage - 1)
         return needed + stage.backward_overhead_bytes
     made = stage.saved_bytes if step.kind == "F_all" else stage.output_bytes
     return needed + made + stage.forward_overhead_bytes
+
+
+def _gradient_bytes(chain: Chain, number: int) -> int:
+    if number == 0:
+        return chain.input_bytes
+    stage = chain.stages[number - 1]
+    given = stage.output_gradient_bytes
+    return stage.output_bytes if given is None else given

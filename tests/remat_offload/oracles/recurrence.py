@@ -27,19 +27,23 @@ class OffloadRecurrence:
         self.memory = memory_bytes * sizes
         self.ticks_per_ns = times
         self.output = [chain.input_bytes * sizes]
+        self.gradient = [chain.input_bytes * sizes]
         self.saved = [0]
         self.forward = [0]
         self.backward = [0]
         self.forward_overhead = [0]
         self.need_backward = [0]
         for stage in chain.stages:
-            written = 0 if chain.backward_overhead_holds_gradient else self.output[-1]
+            written = 0 if chain.backward_overhead_holds_gradient else self.gradient[-1]
+            given = stage.output_gradient_bytes
+            slope = stage.output_bytes if given is None else given
             self.output.append(stage.output_bytes * sizes)
+            self.gradient.append(slope * sizes)
             self.saved.append(stage.saved_bytes * sizes)
             self.forward.append(stage.forward_ns * times)
             self.backward.append(stage.backward_ns * times)
             self.forward_overhead.append(stage.forward_overhead_bytes * sizes)
-            held = stage.saved_bytes + stage.output_bytes + stage.backward_overhead_bytes
+            held = stage.saved_bytes + slope + stage.backward_overhead_bytes
             self.need_backward.append(held * sizes + written)
         self._c: dict[tuple[int, int, int, int], int] = {}
         self._oc: dict[tuple[int, int, int, int, int], int] = {}
@@ -66,7 +70,7 @@ class OffloadRecurrence:
     def gradient_beside_save(self, i: int, j: int) -> int:
         """Return the size of the gradient that must fit beside F_all of i within (i, j)."""
         del i
-        return self.output[j]
+        return self.gradient[j]
 
     def left_to_offload(self, df: int, size: int, time: int) -> int:
         """Return the new DF where an input of the given size is offloaded."""
@@ -100,14 +104,14 @@ class OffloadRecurrence:
         d1 = _above_zero(d - self.backward[i] - idle_backward)
         inner = self.c(i + 1, j, a + self.saved[i], d1) if i < j else 0
         d2 = _above_zero(d1 - inner)
-        idle_forward = _above_zero(self.saving(i, self.output[j]) - left + d2)
+        idle_forward = _above_zero(self.saving(i, self.gradient[j]) - left + d2)
         return self.forward[i] + self.backward[i] + inner + idle_backward + idle_forward
 
     def _c_ck(self, i: int, j: int, a: int, d: int) -> int:
         left = self.memory - a
         best = NEVER
         for split in range(i, j):
-            needs = [self.passing(i, k, self.output[j]) for k in range(i, split + 1)]
+            needs = [self.passing(i, k, self.gradient[j]) for k in range(i, split + 1)]
             if max(needs) > left:
                 break
             lower = self.c(i, split, a, d)

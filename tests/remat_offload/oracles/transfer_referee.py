@@ -93,7 +93,7 @@ class Referee:
             # Where the overhead holds the gradient, it only takes memory of its own afterwards.
             is_apart = not self.chain.backward_overhead_holds_gradient
             made = f"d{number - 1}"
-            self._hold(made, self._size(f"a{number - 1}"), start if is_apart else end, end)
+            self._hold(made, self._size(made), start if is_apart else end, end)
             self._use(start, end, stage.backward_overhead_bytes)
             self._free(f"A{number}", end)
             self._free(f"d{number}", end)
@@ -112,7 +112,12 @@ class Referee:
         number = int(name[1:])
         if name[0] == "A":
             return self.chain.stage(number).saved_bytes
-        return self.chain.input_bytes if number == 0 else self.chain.stage(number).output_bytes
+        if number == 0:
+            return self.chain.input_bytes
+        slope = self.chain.stage(number).output_gradient_bytes
+        if name[0] == "d" and slope is not None:
+            return slope
+        return self.chain.stage(number).output_bytes
 
     def _hold(self, name: str, size: int, since: int, ready: int) -> None:
         assert name not in self.held, f"{name} twice"

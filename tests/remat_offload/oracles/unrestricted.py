@@ -179,7 +179,7 @@ class OffloadSearch:
                 if number == moment.gradient and ("abar", number) in ready:
                     extra = stage.backward_overhead_bytes
                     if not self.chain.backward_overhead_holds_gradient:
-                        extra += self.activation_bytes(number - 1)
+                        extra += self.gradient_bytes(number - 1)
                     reads = frozenset({source, ("abar", number)})
                     yield Running(stage.backward_ns, "B", number, None, reads, extra)
 
@@ -230,7 +230,7 @@ class OffloadSearch:
     def used_bytes(self, moment: Moment) -> int:
         """Return the memory in use, the gradient and what is running included."""
         used = sum(self.size_bytes(tensor) for tensor in moment.device)
-        used += self.activation_bytes(moment.gradient)
+        used += self.gradient_bytes(moment.gradient)
         return used + (moment.operation.extra_bytes if moment.operation else 0)
 
     def copy_ns(self, tensor: Tensor) -> int:
@@ -245,5 +245,12 @@ class OffloadSearch:
         return self.activation_bytes(number)
 
     def activation_bytes(self, number: int) -> int:
-        """Return the size of an activation, or of its gradient."""
+        """Return the size of an activation."""
         return self.chain.input_bytes if number == 0 else self.chain.stages[number - 1].output_bytes
+
+    def gradient_bytes(self, number: int) -> int:
+        """Return the size of the gradient of an activation."""
+        if number == 0:
+            return self.chain.input_bytes
+        given = self.chain.stages[number - 1].output_gradient_bytes
+        return self.activation_bytes(number) if given is None else given

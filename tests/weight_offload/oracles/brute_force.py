@@ -36,6 +36,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from jettison.instances.remat_chain.chain import Stage
 from jettison.instances.weight_offload.problem import WeightOffload
 
 
@@ -79,12 +80,12 @@ class Walks:
         stored = chain.input_bytes + sum(stage.saved_bytes for stage in chain)
         for layer in reversed(range(count)):
             stage = chain.stages[layer]
-            incoming = chain.stages[layer - 1].output_bytes if layer else 0
+            incoming = _gradient_bytes(chain.stages[layer - 1]) if layer else 0
             output = 0 if chain.backward_overhead_holds_gradient else incoming
             if layer == 0 and not chain.backward_overhead_holds_gradient:
                 output = chain.input_bytes
             extra = max(output + stage.backward_overhead_bytes, incoming)
-            running = stored + stage.output_bytes + extra + stage.weight_bytes
+            running = stored + _gradient_bytes(stage) + extra + stage.weight_bytes
             stored -= stage.saved_bytes
             self.operations.append(("B", layer, stage.backward_ns, running, stored + incoming))
         for layer, stage in enumerate(chain):
@@ -292,3 +293,8 @@ def fastest_step(problem: WeightOffload) -> tuple[int, list[TimedStart]] | None:
         *(replace(step, start_ns=step.start_ns - shift) for step in steps[cut:]),
         *(replace(step, start_ns=step.start_ns - shift + period_ns) for step in steps[:cut]),
     ]
+
+
+def _gradient_bytes(stage: Stage) -> int:
+    given = stage.output_gradient_bytes
+    return stage.output_bytes if given is None else given

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from math import ceil
 
+from jettison.instances.remat_chain.chain import Stage
 from jettison.instances.weight_offload.problem import WeightOffload
 
 # The slots in which a layer's weights are in memory; those of its prefetches and of its upload.
@@ -129,7 +130,7 @@ def _other_bytes(
     runs = slot < start + length
     if not is_backward:
         return held + (stage.forward_overhead_bytes if runs else 0)
-    gradient = chain.input_bytes if layer == 0 else chain.stages[layer - 1].output_bytes
+    gradient = chain.input_bytes if layer == 0 else _gradient_bytes(chain.stages[layer - 1])
     if not runs:
         return held - saved[layer] + (gradient if layer else 0)
     extra = stage.backward_overhead_bytes
@@ -137,7 +138,7 @@ def _other_bytes(
         extra = max(extra, gradient if layer else 0)
     else:
         extra += gradient
-    return held + stage.output_bytes + extra + stage.weight_bytes
+    return held + _gradient_bytes(stage) + extra + stage.weight_bytes
 
 
 def least_period_by_enumeration(problem: WeightOffload, longest_ns: int) -> int | None:
@@ -147,3 +148,8 @@ def least_period_by_enumeration(problem: WeightOffload, longest_ns: int) -> int 
         if _is_possible(problem, period):
             return period
     return None
+
+
+def _gradient_bytes(stage: Stage) -> int:
+    given = stage.output_gradient_bytes
+    return stage.output_bytes if given is None else given

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
+from jettison.instances.remat_chain.chain import Stage
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
 
@@ -73,12 +74,12 @@ class CyclicReferee:
         stage = chain.stages[layer - 1]
         if kind == "F":
             return held + stage.forward_overhead_bytes, held
-        leaves = chain.stages[layer - 2].output_bytes if layer > 1 else 0
+        leaves = _gradient_bytes(chain.stages[layer - 2]) if layer > 1 else 0
         gradient = leaves if layer > 1 else chain.input_bytes
         needs = stage.backward_overhead_bytes
         if not chain.backward_overhead_holds_gradient:
             needs += gradient
-        extra = max(needs, leaves) + stage.output_bytes + stage.weight_bytes
+        extra = max(needs, leaves) + _gradient_bytes(stage) + stage.weight_bytes
         return held + extra, held - saved[-1] + leaves
 
     def judge(self, schedule: CyclicSchedule) -> Verdict:
@@ -186,3 +187,8 @@ def _next(span: Span, fetches: list[Span]) -> Key:
 def _meet(start: Key, end: Key, since: Key, until: Key) -> bool:
     """Whether two spans have a moment in common that lies inside one of them."""
     return start < until and since < end
+
+
+def _gradient_bytes(stage: Stage) -> int:
+    given = stage.output_gradient_bytes
+    return stage.output_bytes if given is None else given

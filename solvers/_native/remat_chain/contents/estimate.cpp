@@ -76,7 +76,7 @@ ContentsEstimate::ContentsEstimate(const ContentsChain& chain, std::int64_t memo
         forward_.push_back(forward_.back() + chain.forward_ns[index(k - 1)]);
         saved_.push_back(saved_.back() + saved);
         const std::int64_t left = memory_bytes - chain.held_bytes[0] - saved;
-        beside_backward_.push_back(left - chain.held_bytes[index(k)] -
+        beside_backward_.push_back(left - chain.gradient_bytes[index(k)] -
                                    chain.backward_bytes[index(k - 1)]);
         beside_either_.push_back(
             std::min(beside_backward_.back(), left - chain.forward_bytes[index(k - 1)]));

@@ -22,7 +22,7 @@ struct Move {
 template <typename Contents>
 std::int64_t stored_bytes(const ContentsChain& chain, Contents now) {
     const std::int32_t gradient = now.gradient();
-    std::int64_t stored = chain.held_bytes[0] + chain.held_bytes[index(gradient)];
+    std::int64_t stored = chain.held_bytes[0] + chain.gradient_bytes[index(gradient)];
     for (std::int32_t k = 1; k <= gradient; ++k) {
         const Held how = now.held(k);
         if (how == Held::whole) stored += chain.saved_bytes[index(k - 1)];
@@ -36,14 +36,13 @@ template <typename Contents>
 Move<Contents> backward_move(const ContentsChain& chain, Contents now, std::int64_t stored) {
     const std::int32_t gradient = now.gradient();
     Contents after = now.with(gradient, Held::nothing).with_gradient(gradient - 1);
-    std::int64_t left =
-        stored - chain.saved_bytes[index(gradient - 1)] - chain.held_bytes[index(gradient)];
-    if (gradient > 1 && now.held(gradient - 1) == Held::whole) {
-        left += chain.held_bytes[index(gradient - 1)];
-    } else if (gradient > 1) {
-        // The gradient takes the place of the plain input, as that of a^0 does.
-        after = after.with(gradient - 1, Held::nothing);
-    }
+    std::int64_t left = stored - chain.saved_bytes[index(gradient - 1)] -
+                        chain.gradient_bytes[index(gradient)] +
+                        chain.gradient_bytes[index(gradient - 1)];
+    // The gradient takes the place of a plain input, as that of a^0 does.
+    const bool is_plain = gradient == 1 || now.held(gradient - 1) != Held::whole;
+    if (is_plain) left -= chain.held_bytes[index(gradient - 1)];
+    if (is_plain && gradient > 1) after = after.with(gradient - 1, Held::nothing);
     const std::int64_t needed =
         std::max(stored + chain.backward_bytes[index(gradient - 1)], left);
     return {Operation::backward, gradient, false, 0, needed, after};
@@ -60,18 +59,18 @@ void for_each_move(const ContentsChain& chain, Contents now, Fits fits, Visit vi
     const bool is_saved = now.held(gradient) == Held::whole;
     if (below != Held::nothing) {
         // The backward leaves no more in memory than it finds: it comes first wherever it fits.
-        const std::int64_t given = chain.held_bytes[index(gradient)] +
-                                   (is_saved || below == Held::plain
-                                        ? chain.saved_bytes[index(gradient - 1)]
-                                        : 0);
-        const bool makes_room = gradient == 1 || (is_saved && below == Held::plain) ||
-                                chain.held_bytes[index(gradient - 1)] <= given;
+        const std::int64_t saved = chain.saved_bytes[index(gradient - 1)];
+        const std::int64_t plain =
+            below == Held::plain ? chain.held_bytes[index(gradient - 1)] : 0;
+        const std::int64_t given = chain.gradient_bytes[index(gradient)] +
+                                   (is_saved ? saved + plain : std::min(saved, plain));
+        const bool makes_room =
+            gradient == 1 || chain.gradient_bytes[index(gradient - 1)] <= given;
         if (is_saved) {
             const Move<Contents> backward = backward_move(chain, now, stored);
             visit(backward);
             if (makes_room && fits(backward.needed_bytes)) return;
         } else if (makes_room) {
-            const std::int64_t saved = chain.saved_bytes[index(gradient - 1)];
             const std::int64_t needed = stored + chain.forward_bytes[index(gradient - 1)] + saved;
             const Contents after = now.with(gradient, Held::whole);
             if (fits(needed) && fits(backward_move(chain, after, stored + saved).needed_bytes)) {

@@ -69,7 +69,7 @@ public:
             const std::int64_t saved = chain_.saved_bytes[index(k - 1)];
             const std::int64_t beside =
                 held + saved + (before == Held::whole ? 0 : chain_.held_bytes[index(k - 1)]);
-            cost = std::max(cost, beside + chain_.held_bytes[index(k)] +
+            cost = std::max(cost, beside + chain_.gradient_bytes[index(k)] +
                                       chain_.backward_bytes[index(k - 1)]);
             if (how != Held::whole) {
                 cost = std::max(cost, beside + chain_.forward_bytes[index(k - 1)]);
