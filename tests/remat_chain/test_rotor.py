@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jettison import Chain, RematChain, Result, ScheduleClass
+from jettison.instances.generators.persistence_figure import persistence_figure
 from jettison.remat_chain import Stage
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.status import Termination
@@ -19,7 +20,7 @@ from jettison.solvers.remat_chain.least_memory import least_persistent_memory
 from jettison.solvers.remat_chain.memory_grid import Bracket
 from jettison.solvers.remat_chain.rotor import persistent_bracket, solve_rotor
 from tests.drawing.chains import chains, random_chain, remat_chains, scaled_chain
-from tests.remat_chain.oracles.brute_force import fastest, fastest_in, fastest_persistent
+from tests.remat_chain.oracles.brute_force import fastest_in, fastest_persistent
 from tests.remat_chain.oracles.judged_chains import JudgedChain, judged, judged_chains
 from tests.remat_chain.oracles.recurrence import Recurrence
 
@@ -149,62 +150,6 @@ def test_other_schedules_are_never_slower_and_sometimes_faster() -> None:
     assert sum(free is not None and kept is None for free, kept in cases) > 0
 
 
-def _figure_2(middle_count: int, first_ns: int) -> Chain:
-    """Build the counter-example of RR-9302's Section 4.1 in the model of its Section 3.1.
-
-    The sizes of the figure's edges are lost. Those of the text (one, except two for a^2 and a^L)
-    leave room to keep a^3, which is persistent and as fast. Needs of 6 and 7 for the last two
-    forwards mean 3 for the activations between a^2 and a^L, and 4 for a^L. A backward holds a
-    gradient beside its activations, so that stage L needs 3 + 4 + 4 = 11 here, and the stages
-    before it 3 + 3 + 3 and an overhead of 1, which is 10; within 12, stage L leaves room for a^1
-    (1) but not for a^2 (2), and the others for one of the two but not for both.
-    """
-    sizes = [1, 2, *[3] * (middle_count - 1), 4]
-    times = [first_ns, 2, *[0] * middle_count]
-    layers = [
-        Stage(
-            name=f"stage {number}",
-            forward_ns=time,
-            backward_ns=0,
-            output_bytes=size,
-            saved_bytes=size,
-            backward_overhead_bytes=1 if size == 3 else 0,
-        )
-        for number, (size, time) in enumerate(zip(sizes, times, strict=True), start=1)
-    ]
-    loss = Stage(name="loss", forward_ns=0, backward_ns=0, output_bytes=0, saved_bytes=0)
-    return Chain(
-        name="figure 2",
-        input_bytes=0,
-        stages=(*layers, loss),
-        backward_overhead_holds_gradient=True,
-    )
-
-
-@pytest.mark.parametrize(
-    ("middle_count", "first_ns", "persistent_ns", "free_ns"),
-    [
-        # k = first_ns, n = middle_count. Keeping a^1 runs F 2 once for the loss with stage L, and
-        # once for each of the n-1 stages below: T1 = k + 2n, as B 2 takes the last F 2. Keeping
-        # nothing at first runs F 1 and F 2, then both again to keep a^2, then both again for
-        # their own backwards: T2 = 3k + 6. Dropping a^1 once stage L is done saves one F 1:
-        # T0 = 2k + 6.
-        (4, 1, 9, 8),  # T1 = 9, T2 = 9, T0 = 8
-        (4, 3, 11, 11),  # T1 = 11, T2 = 15, T0 = 12: persistence costs nothing here
-        (5, 1, 9, 8),  # T1 = 11, T2 = 9, T0 = 8
-        (5, 2, 12, 10),  # T1 = 12, T2 = 12, T0 = 10
-    ],
-)
-def test_on_the_chain_of_figure_2_no_persistent_schedule_is_optimal(
-    middle_count: int, first_ns: int, persistent_ns: int, free_ns: int
-) -> None:
-    chain = _figure_2(middle_count, first_ns)
-    assert fastest_persistent(chain, 12) == persistent_ns
-    assert fastest(chain, 12) == free_ns
-    result = _solve(chain, 12)
-    assert (result.time_ns, result.status) == (persistent_ns, "optimal-persistent")
-
-
 @settings(max_examples=60)
 @given(chains(max_stages=7))
 def test_more_memory_never_takes_more_time(chain: Chain) -> None:
@@ -278,9 +223,11 @@ def test_a_common_divisor_of_the_sizes_makes_the_grid_exact(scale: int) -> None:
 
 def test_the_schedule_is_as_fast_as_its_program_says() -> None:
     # The floor of an exact grid is the value of the program whose schedule is handed back.
-    bracket = persistent_bracket(_figure_2(12, 3), 12, 500)
+    figure = persistence_figure(12, 3)
+    bracket = persistent_bracket(figure.chain, figure.memory_bytes, 500)
     assert bracket.schedule is not None
-    assert bracket.schedule.replay(_figure_2(12, 3), 12).time_ns == bracket.floor_ns
+    replay = bracket.schedule.replay(figure.chain, figure.memory_bytes)
+    assert replay.time_ns == bracket.floor_ns == figure.persistent_ns
 
 
 @pytest.mark.parametrize("stage_count", [15, 16, 17, 24, 32, 33])

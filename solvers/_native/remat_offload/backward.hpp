@@ -1,8 +1,8 @@
 // C(i, j, A, D) of POFO's Appendix B.3: the least time to run F^i..F^j, B^j..B^i in the backward
 // phase while D units of lower values arrive, exactly or between two grids.
 //
-// With av = M - A, h_B = av - M_B(i), h_F = av - delta^j - (a-bar^i + o_f^i), and all of these >= 0,
-// the recurrence has the closed form
+// With av = M - A, h_B = av - M_B(i), h_F = av - delta^j - (a-bar^i + o_f^i), and all of these
+// >= 0, the recurrence has the closed form
 //   all:  u_f + u_b + (D - h_B)+ + max(C(i+1, j, A + a-bar^i, D1), D1 - h_F),
 //         D1 = (min(D, h_B) - u_b)+,
 //   ck k: P(i, k) + max(c1 + C(k+1, j, A + a^k, (D - c1)+), D - h_k),   c1 = C(i, k, A, D),

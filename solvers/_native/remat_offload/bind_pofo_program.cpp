@@ -78,7 +78,8 @@ void bind_pofo_program(nb::module_& m) {
         .def("__init__", &make, nb::arg("forward").noconvert(), nb::arg("backward").noconvert(),
              nb::arg("output").noconvert(), nb::arg("gradient").noconvert(),
              nb::arg("saved").noconvert(), nb::arg("forward_overhead").noconvert(),
-             nb::arg("backward_need").noconvert(), nb::arg("memory"), nb::arg("recomputes"), nb::arg("most_bytes"))
+             nb::arg("backward_need").noconvert(), nb::arg("memory"), nb::arg("recomputes"),
+             nb::arg("most_bytes"))
         .def("refine", &refine, nb::arg("slot"), nb::arg("limit").none(),
              nb::arg("time_limit_s") = nb::none())
         .def("search", &search, nb::arg("accuracy"), nb::arg("most_labels"),

@@ -99,8 +99,9 @@ void bind_contents_search(nb::module_& m) {
     m.def("fastest_schedule", &fastest_schedule, nb::arg("forward_ns").noconvert(),
           nb::arg("held_bytes").noconvert(), nb::arg("gradient_bytes").noconvert(),
           nb::arg("saved_bytes").noconvert(), nb::arg("forward_bytes").noconvert(),
-          nb::arg("backward_bytes").noconvert(), nb::arg("memory_bytes"), nb::arg("below_ns").none(),
-          nb::arg("most_states"), nb::arg("time_limit_s") = nb::none());
+          nb::arg("backward_bytes").noconvert(), nb::arg("memory_bytes"),
+          nb::arg("below_ns").none(), nb::arg("most_states"),
+          nb::arg("time_limit_s") = nb::none());
     m.def("smallest_schedule", &smallest_schedule, nb::arg("held_bytes").noconvert(),
           nb::arg("gradient_bytes").noconvert(), nb::arg("saved_bytes").noconvert(),
           nb::arg("forward_bytes").noconvert(), nb::arg("backward_bytes").noconvert(),
