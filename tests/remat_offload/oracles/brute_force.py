@@ -79,6 +79,43 @@ def _complete(
             yield from forward("F_none", NOT, PLAIN)
 
 
+@cache
+def sequences_in_any_order(count: int) -> tuple[tuple[Step, ...], ...]:
+    """Return the persistent sequences on a few stages that make nothing twice over.
+
+    Where gradients are larger than outputs, what is used later may have to be computed early.
+    """
+    start = (CHECKPOINTED,) + (NOT,) * count
+    return tuple(_complete_in_any_order(count, start, ()))
+
+
+def _complete_in_any_order(
+    gradient: int, held: tuple[int, ...], done: tuple[Step, ...]
+) -> Iterator[tuple[Step, ...]]:
+    if gradient == 0:
+        yield done
+        return
+    if held[gradient] == WHOLE and held[gradient - 1] != NOT:
+        left = WHOLE if held[gradient - 1] == WHOLE else NOT
+        after = (*held[: gradient - 1], left, NOT, *held[gradient + 1 :])
+        step = _step("B", gradient, held, gradient)
+        yield from _complete_in_any_order(gradient - 1, after, (*done, step))
+    for number in range(1, gradient + 1):
+        source = held[number - 1]
+        if source == NOT or held[number] == WHOLE:
+            continue
+        kept = WHOLE if source == WHOLE else CHECKPOINTED
+        ways = [("F_all", kept, WHOLE)]
+        if held[number] == NOT and number < gradient:
+            ways.append(("F_ck", kept, PLAIN))
+            if source == PLAIN:
+                ways.append(("F_none", NOT, PLAIN))
+        for kind, left, made in ways:
+            after = (*held[: number - 1], left, made, *held[number + 1 :])
+            step = _step(kind, number, held, gradient)
+            yield from _complete_in_any_order(gradient, after, (*done, step))
+
+
 def _step(kind: str, stage: int, held: tuple[int, ...], gradient: int) -> Step:
     values = {k: Value(k, how == WHOLE) for k, how in enumerate(held) if how != NOT}
     reads = {values[stage - 1]} | ({values[stage]} if kind == "B" else set())
@@ -116,12 +153,18 @@ class Link:
 
 
 def fastest(
-    chain: Chain, memory_bytes: int, bytes_per_ns: Fraction, *, recomputes: bool = True
+    chain: Chain,
+    memory_bytes: int,
+    bytes_per_ns: Fraction,
+    *,
+    recomputes: bool = True,
+    in_order: bool = True,
 ) -> Fraction | None:
     """Return the least time in nanoseconds, or None if nothing fits."""
     link = Link(chain, memory_bytes, bytes_per_ns)
     best = None
-    for sequence in sequences(len(chain.stages)):
+    find = sequences if in_order else sequences_in_any_order
+    for sequence in find(len(chain.stages)):
         if not recomputes and len(sequence) > 2 * len(chain.stages):
             continue
         if best is not None and sum(link.ticks(step) for step in sequence) >= best:
@@ -151,6 +194,9 @@ def makespan(link: Link, sequence: tuple[Step, ...], away: tuple[Value, ...]) ->
     needed = {}
     for value in away:
         readers = [k for k, step in enumerate(mirrored) if value in step.reads]
+        if not readers:
+            # It is made again before it is read, so that nothing is gained.
+            return None
         needed[value] = max(readers) + 1
     second = _phase(link, mirrored, needed)
     return None if second is None else first + second
