@@ -21,7 +21,7 @@ from jettison.certificates.formulations import FORMULATIONS as FIRST
 from jettison.certificates.integer_model import IntegerModel, Row
 from jettison.solvers.proof.statement import Statement
 from tests.certificates.second_checker import needs_node
-from tests.drawing.chains import random_chain
+from tests.drawing.chains import random_chain, with_random_gradients
 from tests.drawing.graphs import tight
 from tests.remat_sharding.samples import training_steps
 from tests.sharding.oracles.strategy_brute_force import random_graph
@@ -50,7 +50,10 @@ def _given(problem: str, number: int, chance: random.Random) -> tuple[Any, dict[
     memory = {"memory_bytes": chance.randrange(40)}
     match problem:
         case "remat-chain":
-            return random_chain(chance, chance.randint(3, 7)).to_json(), memory
+            chain = random_chain(chance, chance.randint(3, 7))
+            if number % 2:
+                chain = with_random_gradients(chance, chain, 6)
+            return chain.to_json(), memory
         case "remat-graph":
             return tight(chance, chance.randint(5, 9)).instance.to_json(), memory
         case "weight-offload":
@@ -60,7 +63,10 @@ def _given(problem: str, number: int, chance: random.Random) -> tuple[Any, dict[
             resources = {"memory_bytes": cycle.memory_bytes, "bytes_per_s": rate}
             if number % 2:
                 resources["total_bytes_per_s"] = chance.choice((rate, rate * 5 // 4, 2 * rate - 1))
-            return cycle.instance.to_json(), resources
+            chain = cycle.instance
+            if number % 3 == 0:
+                chain = with_random_gradients(chance, chain, 6)
+            return chain.to_json(), resources
         case "sharding":
             return random_graph(number, most_nodes=9).to_json(), memory
         case "remat-sharding":

@@ -70,7 +70,10 @@ def even_chain(layers: int) -> Chain:
 
 @st.composite
 def stages(draw: st.DrawFn, name: str, output_bytes: st.SearchStrategy[int] = AMOUNTS) -> Stage:
-    """Draw one stage of small amounts; what is saved holds the output and 0 to 12 bytes more."""
+    """Draw one stage of small amounts; what is saved holds the output and 0 to 12 bytes more.
+
+    The gradient of an output may have a size of its own, that of a loss has none.
+    """
     output = draw(output_bytes)
     return Stage(
         name=name,
@@ -80,6 +83,7 @@ def stages(draw: st.DrawFn, name: str, output_bytes: st.SearchStrategy[int] = AM
         saved_bytes=output + draw(AMOUNTS),
         forward_overhead_bytes=draw(AMOUNTS),
         backward_overhead_bytes=draw(AMOUNTS),
+        output_gradient_bytes=None if name == "loss" else draw(st.none() | AMOUNTS),
     )
 
 

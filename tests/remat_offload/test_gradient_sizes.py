@@ -12,7 +12,7 @@ import pytest
 
 from jettison import Chain, Link, RematOffloadChain, ScheduleClass, solve
 from jettison.instances.remat_chain.smaller_gradients import has_larger_gradients
-from jettison.remat_offload import Transfers
+from jettison.remat_offload import OffloadSchedule, Transfers
 from jettison.solvers.remat_offload.least_memory import least_memory_with_offloading
 from jettison.solvers.remat_offload.methods import METHODS
 from jettison.solvers.remat_offload.pofo.bracket import pofo_bracket, pofo_exact
@@ -20,6 +20,7 @@ from tests.drawing.chains import chain_of, random_chain, with_random_gradients
 from tests.remat_offload.oracles.brute_force import fastest
 from tests.remat_offload.oracles.recurrence import OffloadRecurrence
 from tests.remat_offload.oracles.samples import OffloadSample, offload_samples
+from tests.remat_offload.oracles.transfer_referee import Referee
 from tests.remat_offload.oracles.unrestricted import OffloadSearch
 
 RATES = (500_000_000, 1_000_000_000, 2_000_000_000)
@@ -177,3 +178,19 @@ def test_a_larger_gradient_does_not_make_pofo_deny_a_schedule() -> None:
     assert bracket.plan is None
     assert bracket.floor_ns is not None
     assert bracket.floor_ns <= 5
+
+
+def test_a_referee_of_times_finds_the_peak_of_the_replay() -> None:
+    judged = 0
+    for sample in samples(7, 200, 4):
+        link = Link(sample.bytes_per_s)
+        problem = RematOffloadChain(sample.chain, sample.memory_bytes, link, Transfers.AT_ONCE)
+        result = solve(problem, "autocapper")
+        if not isinstance(result.schedule, OffloadSchedule):
+            continue
+        assert result.replay is not None
+        # A tensor of an operation of no time is in the replay's peak and not in the referee's.
+        peak_bytes = Referee(sample.chain, link).peak_bytes(result.schedule, result.replay)
+        assert peak_bytes <= result.replay.peak_bytes <= sample.memory_bytes, sample
+        judged += peak_bytes == result.replay.peak_bytes
+    assert judged > 50

@@ -25,7 +25,7 @@ from jettison.solvers.remat_offload.cut_bound.method import bound_offload_cut
 from jettison.solvers.remat_offload.event_bound import bound_offload_events
 from jettison.solvers.remat_offload.least_memory import least_memory_with_offloading
 from tests.core.link_time import moved_as_the_link_does
-from tests.drawing.chains import random_chain
+from tests.drawing.chains import random_chain, with_random_gradients
 from tests.remat_offload.cases import CHAIN
 from tests.remat_offload.oracles.shared_search import SharedSearch
 from tests.remat_offload.oracles.unrestricted import OffloadSearch
@@ -84,6 +84,8 @@ def test_where_nothing_is_shared_it_is_the_replay_of_a_full_duplex_link() -> Non
     valid = 0
     for case in range(1500):
         chain = random_chain(generator, generator.randint(1, 4))
+        if case % 2:
+            chain = with_random_gradients(generator, chain, 6)
         operations = random_transfers(generator, chain).operations
         rate = generator.choice((3, 5, 7, 10, 20)) * GB // 10
         memory_bytes = generator.choice(
