@@ -1,4 +1,4 @@
-r"""Chain of Figure 2 of RR-9302, on which no persistent schedule is optimal, with its optima proved.
+r"""Chain of Figure 2 of RR-9302, on which no persistent schedule is optimal, and its optima.
 
 The text gives the times of the stages, gradients without size, :math:`M = 8`, and that one forward
 needs 7 bytes and those before it 6; the sizes in the picture are lost. These have that effect.

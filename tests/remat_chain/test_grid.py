@@ -122,7 +122,7 @@ def test_the_values_and_the_gradient_are_what_the_replay_has_stored(data: st.Dat
             for value in values
             if value.start_ns <= step.end_ns < value.end_ns
         )
-        assert stored + chain.activation_bytes(gradient) == step.after_bytes
+        assert stored + chain.gradient_bytes(gradient) == step.after_bytes
 
 
 def test_operations_on_stages_that_do_not_exist_are_passed_over() -> None:

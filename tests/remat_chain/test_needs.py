@@ -97,18 +97,19 @@ def test_the_thresholds_are_64_bit_integers() -> None:
 def test_the_thresholds_are_those_of_the_recurrence(chain: Chain) -> None:
     needs = ChainNeeds(chain)
     a = [chain.input_bytes, *(stage.output_bytes for stage in chain)]
+    d = [chain.input_bytes, *(stage.gradient_bytes for stage in chain)]
     for s, stage in enumerate(chain, start=1):
-        written = 0 if chain.backward_overhead_holds_gradient else a[s - 1]
-        backward = a[s] + stage.saved_bytes + written + stage.backward_overhead_bytes
+        written = 0 if chain.backward_overhead_holds_gradient else d[s - 1]
+        backward = d[s] + stage.saved_bytes + written + stage.backward_overhead_bytes
         for t in range(s, len(chain) + 1):
-            forward = a[t] + stage.saved_bytes + stage.forward_overhead_bytes
+            forward = d[t] + stage.saved_bytes + stage.forward_overhead_bytes
             assert needs.forward_all[s - 1, t - 1] == max(forward, backward)
             if t > s:
                 passing = [a[s] + stage.forward_overhead_bytes]
                 passing += [
                     a[j - 1] + a[j] + chain.stage(j).forward_overhead_bytes for j in range(s + 1, t)
                 ]
-                assert needs.forward_none[s - 1, t - 1] == a[t] + max(passing)
+                assert needs.forward_none[s - 1, t - 1] == d[t] + max(passing)
 
 
 def test_sizes_near_the_largest_amount_do_not_overflow() -> None:
