@@ -157,6 +157,10 @@ def _good() -> Iterator[Vector]:
     # In 17 bytes, 13 beside the input, the backward of stage 3 does not fit, however it begins.
     infeasible = [f"p {part} 13:1" for part in ("3 3", "3 4", "2 3", "2 4", "1 3", "1 4")]
     yield good("program-infeasible", _program(None, 17), infeasible, "without durations")
+    layers = [stage | {"output_gradient_bytes": 1} for stage in CHAIN["stages"][:-1]]
+    small = _program(24, 22, stages=[*layers, CHAIN["stages"][-1]])
+    lessened = ("p 3 4 6:2", "p 2 4 12:2", "p 1 4 18:2")
+    yield good("program-gradients", small, lessened, "gradients smaller than outputs")
     yield good("drops", _drops(29, 22), DROPS, "steps of all four tables")
     kept = [f"C0{step[1:]}" for step in STEPS]
     yield good("drops-by-hand", _drops(), kept, "where drops are of no use")
@@ -276,6 +280,19 @@ def _bad_programs() -> Iterator[Vector]:
         ]
     ):
         yield _vector(f"bad-program-{number:02}", _program(), lines, False, reason)
+
+    # F_all 1 fits into 10 bytes before the gradient of a, of 6 bytes, is there.
+    times = {"forward_ns": 1, "backward_ns": 1}
+    first = {"name": "a", "output_bytes": 1, "saved_bytes": 3, "forward_overhead_bytes": 3}
+    loss = {"name": "loss", "output_bytes": 0, "saved_bytes": 1, "forward_overhead_bytes": 8}
+    large = [first | times | {"output_gradient_bytes": 6}, loss | times]
+    header = _program(None, 10, input_bytes=0, stages=large)
+    lines = ["p 2 2 8:1", "p 1 1 10:1", "p 1 2 10:1"]
+    reason = "a larger gradient counts as its output"
+    yield _vector("bad-program-gradient", header, lines, False, reason)
+    wrong = [*CHAIN["stages"][:-1], CHAIN["stages"][-1] | {"output_gradient_bytes": 1}]
+    header = _program(22, 28, stages=wrong)
+    yield _vector("bad-loss-gradient", header, [], False, "the loss has a gradient")
 
 
 def _bad_drops() -> Iterator[Vector]:

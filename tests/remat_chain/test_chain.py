@@ -10,6 +10,7 @@ from hypothesis import given
 
 from jettison import Chain, InputError
 from jettison.core import Provenance
+from jettison.instances.remat_chain.kind import CHAIN as CHAIN_KIND
 from jettison.remat_chain import ChainOperation, ChainOperationKind, ChainSchedule
 from tests.drawing.chains import chains, stage_of
 
@@ -68,6 +69,80 @@ def test_a_loss_alone_is_a_chain() -> None:
     chain = Chain(name="loss only", input_bytes=3, stages=(_stage("loss", saved_bytes=2),))
     # B1 has a0 3, saved 2, and writes the gradient of a0, 3.
     assert chain.store_all_peak_bytes == chain.recompute_all_peak_bytes == 8
+
+
+def test_a_gradient_of_its_own_size_takes_that_much() -> None:
+    # Gradients of 0 and 9 bytes in place of 4 and 2.
+    first, second, loss = CHAIN.stages
+    stages = (
+        replace(first, output_gradient_bytes=0),
+        replace(second, output_gradient_bytes=9),
+        loss,
+    )
+    chain = replace(CHAIN, stages=stages)
+    assert [chain.gradient_bytes(number) for number in range(4)] == [1, 0, 9, 0]
+    # F3 24; B3 24 + 0 + 9 + 2 = 35, B2 19 + 9 + 0 + 1 = 29, B1 11 + 0 + 1 + 0 = 12.
+    assert chain.store_all_peak_bytes == 35
+    # For B3: B3 1+2+5+9+2 = 19. For B2, beside 9: F2 1+9+4+8+3 = 25, B2 1+9+4+8+0+1 = 23.
+    assert chain.recompute_all_peak_bytes == 25
+    # From stage 2 on beside a^1: F2 4+8+3, F3 12+5, B3 17+9+2 = 28, B2 12+9+0+1 = 22.
+    assert chain.saving_peak_bytes(2) == 28
+    held = replace(chain, backward_overhead_holds_gradient=True)
+    # B3 24 + 0 + 2, B2 19 + 9 + 1 = 29.
+    assert held.store_all_peak_bytes == 29
+
+
+def test_a_gradient_as_large_as_the_output_is_none_of_its_own() -> None:
+    first = CHAIN.stages[0]
+    same = replace(first, output_gradient_bytes=4)
+    assert same == first
+    assert same.output_gradient_bytes is None
+    # It follows the output then.
+    assert replace(same, output_bytes=3).gradient_bytes == 3
+    chain = replace(CHAIN, stages=(same, *CHAIN.stages[1:]))
+    assert chain.sha256 == CHAIN.sha256
+    assert "output_gradient_bytes" not in json.dumps(chain.to_json())
+
+
+def test_another_gradient_is_written_read_and_hashed() -> None:
+    other = replace(CHAIN.stages[0], output_gradient_bytes=0)
+    chain = replace(CHAIN, stages=(other, *CHAIN.stages[1:]))
+    written = json.loads(json.dumps(chain.to_json()))
+    assert written["stages"][0]["output_gradient_bytes"] == 0
+    assert "output_gradient_bytes" not in written["stages"][1]
+    assert Chain.from_json(written) == chain
+    assert chain.sha256 != CHAIN.sha256
+
+
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [(-1, "output_gradient_bytes: -1"), (2.5, "output_gradient_bytes"), (True, "True")],
+)
+def test_a_gradient_that_is_no_size_is_refused(size: object, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        replace(CHAIN.stages[0], output_gradient_bytes=size)
+
+
+def test_the_gradient_of_the_loss_is_refused() -> None:
+    loss = replace(CHAIN.stages[-1], output_gradient_bytes=1)
+    with pytest.raises(InputError, match=r"stages\[2\].output_gradient_bytes: 1"):
+        replace(CHAIN, stages=(*CHAIN.stages[:-1], loss))
+
+
+def test_gradients_too_large_to_be_counted_are_refused() -> None:
+    stages = tuple(
+        stage_of(f"stage {number}", output_bytes=1, saved_bytes=1) for number in range(65)
+    )
+    large = tuple(replace(stage, output_gradient_bytes=2**53 - 1) for stage in stages)
+    with pytest.raises(InputError, match="add up to"):
+        Chain("large", 0, (*large, stage_of("loss")))
+
+
+def test_what_is_shown_names_gradients_only_where_they_have_sizes() -> None:
+    assert "largest_gradient_bytes" not in CHAIN_KIND.facts(CHAIN)
+    other = replace(CHAIN.stages[0], output_gradient_bytes=9)
+    facts = CHAIN_KIND.facts(replace(CHAIN, stages=(other, *CHAIN.stages[1:])))
+    assert (facts["gradients_of_own_size"], facts["largest_gradient_bytes"]) == (1, 9)
 
 
 def test_stages_are_counted_from_one() -> None:
