@@ -14,7 +14,7 @@ from jettison.remat_chain import Stage
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.remat_chain.cut_bound import ChainCuts
-from tests.drawing.chains import random_chain
+from tests.drawing.chains import random_chain, with_random_gradients
 
 
 def optimum(cut: ChainCut, problem: RematChain) -> int | None:
@@ -27,8 +27,10 @@ def problems(seed: int, count: int, most_stages: int) -> list[RematChain]:
     """Random chains of both conventions, each in a memory from far too little to plenty."""
     generator = random.Random(seed)
     found = []
-    for _ in range(count):
+    for number in range(count):
         chain = random_chain(generator, generator.randint(1, most_stages))
+        if number % 2:
+            chain = with_random_gradients(random.Random(number), chain, 6)
         peak = chain.store_all_peak_bytes
         found.append(RematChain(chain, generator.randint(peak // 3, peak + 1)))
     return found

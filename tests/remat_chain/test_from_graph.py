@@ -11,7 +11,7 @@ from jettison import Chain, ScheduleClass
 from jettison.instances.remat_graph.chain_to_graph import graph_memory_bytes
 from jettison.remat_graph import GraphOperation, GraphOperationKind, GraphSchedule, chain_to_graph
 from jettison.schedules.core.replay import Rule
-from tests.drawing.chains import chain_of, chains, random_chain
+from tests.drawing.chains import chain_of, chains, random_chain, with_random_gradients
 from tests.remat_chain.oracles.from_graph import chain_schedule_of_graph
 
 # Nodes: F1 S1 A1 are 0 1 2, F2 S2 A2 are 3 4 5, F3 S3 are 6 7, B3 B2 B1 are 8 9 10.
@@ -151,8 +151,10 @@ def test_within_its_reserve_a_schedule_of_the_graph_fits_the_chain_and_takes_no_
     generator = random.Random(8)
     fitting = 0
     classes: set[ScheduleClass] = set()
-    for _ in range(500):
+    for number in range(500):
         chain = random_chain(generator, generator.randint(1, 5))
+        if number % 2:
+            chain = with_random_gradients(generator, chain, 6)
         schedule = _Walk(chain, generator).schedule()
         on_graph = schedule.replay(chain_to_graph(chain))
         assert {item.rule for item in on_graph.violations} <= {Rule.UNFINISHED}

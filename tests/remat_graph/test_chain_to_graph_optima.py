@@ -16,7 +16,7 @@ import pytest
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_graph.chain_to_graph import chain_to_graph, graph_memory_bytes
 from jettison.instances.remat_graph.graph import Graph
-from tests.drawing.chains import chain_of
+from tests.drawing.chains import chain_of, with_random_gradients
 
 State = Hashable
 
@@ -55,7 +55,7 @@ def _least_chain_time(chain: Chain, memory_bytes: int) -> int | None:
         stored = (
             sum(chain.activation_bytes(number) for number in plain)
             + sum(chain.stage(number).saved_bytes for number in saved)
-            + chain.activation_bytes(gradient)
+            + chain.gradient_bytes(gradient)
         )
         for number in range(1, count + 1):
             if number - 1 not in plain | saved:
@@ -125,6 +125,16 @@ def _optima(chain: Chain) -> Iterator[tuple[int | None, int | None]]:
 def test_the_least_times_of_chain_and_graph_agree(count: int, chains: int) -> None:
     rng = random.Random(count)
     pairs = [pair for _ in range(chains) for pair in _optima(_random_chain(rng, count))]
+    assert len(pairs) >= 30
+    assert all(least_chain == least_graph for least_chain, least_graph in pairs)
+
+
+def test_they_agree_with_gradients_of_any_size() -> None:
+    rng = random.Random(7)
+    pairs = []
+    for _ in range(60):
+        chain = with_random_gradients(rng, _random_chain(rng, 3), 8)
+        pairs += _optima(chain)
     assert len(pairs) >= 30
     assert all(least_chain == least_graph for least_chain, least_graph in pairs)
 

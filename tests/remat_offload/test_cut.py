@@ -18,7 +18,7 @@ from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.remat_offload.cut_bound.method import bound_offload_cut
 from jettison.solvers.remat_offload.least_memory import least_memory_with_offloading
-from tests.drawing.chains import chain_of, random_chain
+from tests.drawing.chains import chain_of, random_chain, with_random_gradients
 from tests.remat_offload.oracles.judged_offload import judged_offloads
 
 TENSORS = {Transfers.FLUID: Divisible(), Transfers.AT_ONCE: Whole()}
@@ -33,6 +33,8 @@ def optimum(cut: OffloadCut, problem: RematOffloadChain) -> float | None:
 def drawn_problem(generator: random.Random, stages: int, transfers: Transfers) -> RematOffloadChain:
     """Return a problem whose memory is between the least one and that of storing everything."""
     chain = random_chain(generator, stages)
+    if generator.random() < 0.5:
+        chain = with_random_gradients(generator, chain, 6)
     least = least_memory_with_offloading(chain)
     memory_bytes = generator.randint(least, max(least, chain.store_all_peak_bytes))
     rate = generator.choice((5 * 10**8, 10**9, 2 * 10**9))
