@@ -14,10 +14,10 @@ drops. With :math:`g` the index of the gradient in memory, its rules are:
 4. :math:`F^j` runs for :math:`j \le g` only, and only from the newest value below the gradient:
    nothing of the stages :math:`j, \dots, g-1` is stored when it starts.
 
-Where no checkpoint is dropped, rule 4 costs nothing: :math:`B^k` puts :math:`\delta^{k-1}` in the
-place of :math:`a^{k-1}`, which is as large, so that work below :math:`k` can wait for it. With
-drops it costs a little (the tests have a case), and makes the class one of a dynamic program over
-three indices.
+Where no checkpoint is dropped, rule 4 costs nothing as long as gradients are no larger than
+outputs: :math:`B^k` puts :math:`\delta^{k-1}` in the place of :math:`a^{k-1}`, so that work below
+:math:`k` can wait for it. With drops, or larger gradients, it costs a little (the tests have
+cases), and makes the class one of a dynamic program over three indices.
 """
 
 from __future__ import annotations

@@ -32,9 +32,10 @@ The ceiling. What is subtracted is rounded up, and :math:`b` bytes become
 :math:`\lfloor b/\sigma \rfloor` slots. The slots left, times :math:`\sigma`, are then never more
 than the bytes left, a threshold that they meet is met by the bytes, and the schedule fits.
 
-Where the sizes and memories share a divisor that makes the grid exact, both programs agree and the
-answer is optimal among persistent schedules. Non-persistent schedules can be faster; all that is
-known of them here is the time without recomputation.
+All this is for gradients no larger than outputs; else see `larger_gradients`. Where the sizes and
+memories share a divisor that makes the grid exact, both programs agree and the answer is optimal
+among persistent schedules. Non-persistent schedules can be faster; all that is known of them here
+is the time without recomputation.
 """
 
 from __future__ import annotations

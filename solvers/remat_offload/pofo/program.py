@@ -65,6 +65,9 @@ it is the time of a schedule that fits, and is timed again without rounding. The
 from the limit on memory downwards, so that where all sizes are multiples of a slot nothing is
 rounded.
 
+Where a gradient is larger than its output, floors are those of `with_smaller_gradients`, and need
+not be met by the plans.
+
 A `PofoProgram` is refined from grid to grid. Only schedules faster than a limit count, the best
 that is known: what cannot beat it by the bound of the grid before is left out of the next one.
 
