@@ -56,10 +56,8 @@ def _complete(
     if gradient == 0:
         yield done
         return
-    if held[gradient] == WHOLE and held[gradient - 1] != NOT:
-        left = WHOLE if held[gradient - 1] == WHOLE else NOT
-        after = (*held[: gradient - 1], left, NOT, *held[gradient + 1 :])
-        yield from _complete(gradient - 1, after, (*done, _step("B", gradient, held, gradient)))
+    if _can_run_back(gradient, held):
+        yield from _complete(*_run_back(gradient, held, done))
         return
     # What lies above the highest value that is held comes next; anything else would be computed
     # long before it is used.
@@ -95,11 +93,8 @@ def _complete_in_any_order(
     if gradient == 0:
         yield done
         return
-    if held[gradient] == WHOLE and held[gradient - 1] != NOT:
-        left = WHOLE if held[gradient - 1] == WHOLE else NOT
-        after = (*held[: gradient - 1], left, NOT, *held[gradient + 1 :])
-        step = _step("B", gradient, held, gradient)
-        yield from _complete_in_any_order(gradient - 1, after, (*done, step))
+    if _can_run_back(gradient, held):
+        yield from _complete_in_any_order(*_run_back(gradient, held, done))
     for number in range(1, gradient + 1):
         source = held[number - 1]
         if source == NOT or held[number] == WHOLE:
@@ -114,6 +109,18 @@ def _complete_in_any_order(
             after = (*held[: number - 1], left, made, *held[number + 1 :])
             step = _step(kind, number, held, gradient)
             yield from _complete_in_any_order(gradient, after, (*done, step))
+
+
+def _can_run_back(gradient: int, held: tuple[int, ...]) -> bool:
+    return held[gradient] == WHOLE and held[gradient - 1] != NOT
+
+
+def _run_back(
+    gradient: int, held: tuple[int, ...], done: tuple[Step, ...]
+) -> tuple[int, tuple[int, ...], tuple[Step, ...]]:
+    left = WHOLE if held[gradient - 1] == WHOLE else NOT
+    after = (*held[: gradient - 1], left, NOT, *held[gradient + 1 :])
+    return gradient - 1, after, (*done, _step("B", gradient, held, gradient))
 
 
 def _step(kind: str, stage: int, held: tuple[int, ...], gradient: int) -> Step:
