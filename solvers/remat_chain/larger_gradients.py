@@ -16,6 +16,7 @@ from jettison.instances.remat_chain.smaller_gradients import (
 )
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.schedules.remat_chain.schedule import ChainSchedule
+from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
@@ -60,9 +61,20 @@ def bracketed_where_gradients_are_larger(
     if relaxed.infeasibility is not None:
         return own
     of_all = [bound for bound in own.bounds if bound.valid_for is ScheduleClass.ALL]
-    return replace(
-        own, bounds=(*relaxed.bounds, *of_all), infeasibility=None, note=own.note or _NOTE
-    )
+    bounds = (*relaxed.bounds, *of_all)
+    note = own.note
+    if not _is_settled(problem, own, bounds):
+        note = note or _NOTE
+    return replace(own, bounds=bounds, infeasibility=None, note=note)
+
+
+def _is_settled(problem: RematChain, outcome: Outcome, bounds: tuple[Bound, ...]) -> bool:
+    """Tell whether the schedule of an outcome meets the largest of the bounds."""
+    schedule = outcome.schedule
+    if not isinstance(schedule, ChainSchedule):
+        return False
+    time_ns = schedule.replay(problem.instance).time_ns
+    return any(bound.time_ns >= time_ns for bound in bounds)
 
 
 def _half(options: SolveOptions) -> float | None:
