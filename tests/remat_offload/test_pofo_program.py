@@ -24,6 +24,10 @@ from tests.remat_offload.oracles.brute_force import Link, Value, fastest, makesp
 from tests.remat_offload.oracles.samples import OffloadSample, offload_samples
 
 TEN_GB = 10**10
+_ARRAYS = (
+    *("forward", "backward", "output", "gradient", "saved"),
+    *("forward_overhead", "backward_need"),
+)
 
 
 def _long_chain(layers: int, seed: int = 1) -> Chain:
@@ -263,7 +267,7 @@ def test_ctrl_c_ends_a_long_run() -> None:
 def test_the_kernel_refuses_what_it_cannot_work_with() -> None:
     arrays = {
         name: np.ones(3, np.int64)
-        for name in ("forward", "backward", "output", "saved", "forward_overhead", "backward_need")
+        for name in _ARRAYS
     }
     rest = {"memory": 4, "most_bytes": 2**20, "recomputes": True}
     program = _kernels.PofoProgram(**arrays, **rest)
