@@ -265,10 +265,7 @@ def test_ctrl_c_ends_a_long_run() -> None:
 
 
 def test_the_kernel_refuses_what_it_cannot_work_with() -> None:
-    arrays = {
-        name: np.ones(3, np.int64)
-        for name in _ARRAYS
-    }
+    arrays = {name: np.ones(3, np.int64) for name in _ARRAYS}
     rest = {"memory": 4, "most_bytes": 2**20, "recomputes": True}
     program = _kernels.PofoProgram(**arrays, **rest)
     with pytest.raises(RuntimeError, match="no grid"):
