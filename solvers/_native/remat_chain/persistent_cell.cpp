@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/vector_clones.hpp"
+#include "core/vector_unit.hpp"
 
 namespace jettison {
 namespace {
@@ -138,18 +138,15 @@ JETTISON_INLINE void publish(const Cell<Time>& cell) {
               infinite<Time>);
 }
 
+template <typename Time>
+JETTISON_INLINE void fill(const Cell<Time>& cell) {
+    compute_row(cell);
+    publish(cell);
+}
+
 }  // namespace
 
-JETTISON_CLONES
-void fill_cell(const Cell<std::int32_t>& cell) {
-    compute_row(cell);
-    publish(cell);
-}
-
-JETTISON_CLONES
-void fill_cell(const Cell<std::int64_t>& cell) {
-    compute_row(cell);
-    publish(cell);
-}
+void fill_cell(const Cell<std::int32_t>& cell) { vectorized<fill<std::int32_t>>(cell); }
+void fill_cell(const Cell<std::int64_t>& cell) { vectorized<fill<std::int64_t>>(cell); }
 
 }  // namespace jettison
