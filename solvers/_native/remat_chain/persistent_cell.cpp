@@ -54,10 +54,11 @@ JETTISON_INLINE void sum_samples(const Cell<Time>& cell, std::int64_t group, Tim
     for (int c = 0; c < chunk; ++c) ends[c] = least[c];
 }
 
-// The chunk at m where the first operation is a checkpoint; no sum there exceeds `limit`.
+// The chunk at m where the first operation is a checkpoint; no sum there exceeds `limit`, and those
+// from `infinity` on count as infinite.
 template <typename Time>
 JETTISON_INLINE void relax_splits(const Cell<Time>& cell, std::int64_t m, const Time* block_least,
-                                  Time limit, Time* out) {
+                                  Time limit, Time infinity, Time* out) {
     Time best[chunk];
     for (int j = 0; j < chunk; ++j) best[j] = limit;
     for (const Splits<Time>& list : cell.lists) {
@@ -76,7 +77,7 @@ JETTISON_INLINE void relax_splits(const Cell<Time>& cell, std::int64_t m, const 
     }
     const Time prefix = cell.prefix;
     for (int j = 0; j < chunk; ++j) {
-        out[j] = best[j] >= infinite<Time> ? infinite<Time> : best[j] - prefix;
+        out[j] = best[j] >= infinity ? infinite<Time> : best[j] - prefix;
     }
 }
 
@@ -88,12 +89,18 @@ JETTISON_INLINE void relax_all(const Cell<Time>& cell, std::int64_t m, Time* out
     Time saving[chunk];
     for (int j = 0; j < chunk; ++j) saving[j] = after[j] + backward;
     std::fill(saving, saving + below(cell.all_need, m), infinite<Time>);
-    for (int j = 0; j < chunk; ++j) out[j] = smaller(out[j], saving[j]);
+    const Time infinity = cell.limit;
+    for (int j = 0; j < chunk; ++j) {
+        const Time least = smaller(out[j], saving[j]);
+        out[j] = least >= infinity ? infinite<Time> : least;
+    }
 }
 
 template <typename Time>
 JETTISON_INLINE void compute_row(const Cell<Time>& cell) {
-    Time limit = infinite<Time>;
+    // Two infinities add without overflow: so do a limit and a prefix.
+    const Time infinity = smaller<Time>(cell.limit + cell.prefix, infinite<Time>);
+    Time limit = infinity;
     for (std::int64_t group = 0; group * chunk < cell.saturation; group += chunk) {
         Time ends[chunk];
         sum_samples(cell, group, ends);
@@ -103,7 +110,7 @@ JETTISON_INLINE void compute_row(const Cell<Time>& cell) {
             Time* out = cell.row + m;
             const std::int64_t infeasible = below(cell.none_need, m);
             if (infeasible < chunk) {
-                relax_splits(cell, m, cell.block_least + c, limit, out);
+                relax_splits(cell, m, cell.block_least + c, limit, infinity, out);
                 limit = smaller(limit, ends[c]);
             }
             std::fill(out, out + infeasible, infinite<Time>);
@@ -139,14 +146,16 @@ JETTISON_INLINE void publish(const Cell<Time>& cell) {
 }
 
 template <typename Time>
-JETTISON_INLINE void fill(const Cell<Time>& cell) {
+JETTISON_INLINE bool fill(const Cell<Time>& cell) {
     compute_row(cell);
-    publish(cell);
+    const bool is_finite = cell.row[cell.chunks * chunk - 1] < infinite<Time>;
+    if (is_finite || cell.stores_infinite) publish(cell);
+    return is_finite;
 }
 
 }  // namespace
 
-void fill_cell(const Cell<std::int32_t>& cell) { vectorized<fill<std::int32_t>>(cell); }
-void fill_cell(const Cell<std::int64_t>& cell) { vectorized<fill<std::int64_t>>(cell); }
+bool fill_cell(const Cell<std::int32_t>& cell) { return vectorized<fill<std::int32_t>>(cell); }
+bool fill_cell(const Cell<std::int64_t>& cell) { return vectorized<fill<std::int64_t>>(cell); }
 
 }  // namespace jettison

@@ -52,6 +52,9 @@ struct Cell {
     std::int64_t saturation;  // from here on the value is `saturated`
     Time saturated;
 
+    Time limit;  // values from here on count as infinite
+    bool stores_infinite;  // whether a row of infinities is stored as well
+
     Time* row;          // between two such chunks
     Time* block_least;  // scratch, [blocks of splits of both lists][chunk]
 };
@@ -64,8 +67,9 @@ struct Cell {
 // No row increases with m, and neither does a sum of two. So the best sum at the end of each chunk
 // is found first, from the samples. It bounds the chunk that follows from above; and a block of
 // splits whose best sum at the end of that chunk is no smaller cannot improve on it anywhere in
-// the chunk and is left out. The answer is exact, and most of the work is avoided.
-void fill_cell(const Cell<std::int32_t>& cell);
-void fill_cell(const Cell<std::int64_t>& cell);
+// the chunk and is left out. The answer is exact, and most of the work is avoided. The limit bounds
+// the first chunks in the same way. Returns whether any value is below it.
+bool fill_cell(const Cell<std::int32_t>& cell);
+bool fill_cell(const Cell<std::int64_t>& cell);
 
 }  // namespace jettison

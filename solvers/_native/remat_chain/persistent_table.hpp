@@ -29,17 +29,35 @@ namespace jettison {
 //
 // All first parts of one kind and one s lie side by side. The second parts, all of one t, shifted
 // by their inputs, are only kept in a Column while that t is filled.
+//
+// Where no schedule above a limit is asked for, most of the table can stay empty. The time of a
+// schedule beyond one run of each operation, its excess, is the sum of the forward runs of its
+// splits and drops. Those that made t the last stage of s..t, t < N, have run all stages s..t, or
+// s..t-1 for p = 1, in which X(s,t) has no part. So X(s,t,m) is of no use where its own excess and
+// that run reach the excess of the limit, and counts as infinite there. Less is never lost: parts
+// of what is of use are of use, because a part's excess and run are no more than those of the
+// whole. What is of use is not changed by what is not, and its choices are the same.
+//
+// Columns end where nothing is of use: at the first s whose run is too long, and without drops at
+// the first C(s,t) that is of no use in any memory. For a tree of C(s-1,t,m) has in it, stage s-1
+// taken out, a tree of C(s,t,m) with no more excess, if forward_none_need(s,t) does not grow with s.
 template <typename Time>
 class PersistentTable {
 public:
-    PersistentTable(const SlottedChain& chain, std::int32_t slots)
+    // Times of the root above `limit_ns` are infinite.
+    PersistentTable(const SlottedChain& chain, std::int32_t slots,
+                    std::int64_t limit_ns = infinite<std::int64_t>)
         : chain_(chain),
           kinds_(chain.tables == Tables::one ? 1 : 4),
           stages_(chain.stages),
           slots_(slots),
           chunks_(units_in(std::int64_t{slots} + 1, chunk)),
           sample_stride_(units_in(chunks_, chunk) * chunk),
-          times_(chain.forward_ns, chain.backward_ns, 1) {
+          times_(chain.forward_ns, chain.backward_ns, 1),
+          excess_limit_(limit_ns - times_.own(1, chain.stages) + 1),
+          ends_early_(kinds_ == 1 && none_need_falls()),
+          first_kept_(index(2 * (stages_ + 1)), 1),
+          last_kept_(index(kinds_ * (stages_ + 1)), 0) {
         for (int kind = 0; kind < kinds_; ++kind) {
             const bool kept = is_kept(static_cast<Kind>(kind));
             values_.emplace_back(kept ? cells() * chunks_ * chunk : 0);
@@ -84,6 +102,7 @@ public:
         if (m < 0) return infinite<std::int64_t>;
         m = std::min(m, slots_);
         if (!is_kept(sub.kind)) return time_of_all(sub, m);
+        if (sub.s < first_kept(sub)) return infinite<std::int64_t>;
         const Parts<Time> row = left_part(sub.kind, sub.s, sub.t);
         const Time value = row.values[m / chunk * row.stride + m % chunk];
         if (value >= infinite<Time>) return infinite<std::int64_t>;
@@ -137,6 +156,36 @@ private:
     std::int64_t strips() const { return units_in(stages_, strip); }
     std::size_t at(const SubProblem& sub) const {
         return index((static_cast<int>(sub.kind) * stages_ + sub.s - 1) * stages_ + sub.t - 1);
+    }
+
+    // Whether the thresholds of splits are those of a chain: no smaller s needs less.
+    bool none_need_falls() const {
+        for (std::int32_t t = 3; t <= stages_; ++t) {
+            for (std::int32_t s = 2; s < t; ++s) {
+                if (chain_.forward_none_need[at({Kind::whole, s, t})] >
+                    chain_.forward_none_need[at({Kind::whole, s - 1, t})]) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
+    // What the choices that made t the last stage have added to the excess.
+    std::int64_t excess_before(const SubProblem& sub) const {
+        if (is_saved(sub.kind)) return times_.run(sub.s, sub.t);
+        return sub.t < stages_ ? times_.run(sub.s, sub.t + 1) : 0;
+    }
+    // The first s of a column that is kept.
+    std::int32_t& first_kept(const SubProblem& sub) {
+        return first_kept_[index((is_saved(sub.kind) ? stages_ + 1 : 0) + sub.t)];
+    }
+    std::int32_t first_kept(const SubProblem& sub) const {
+        return first_kept_[index((is_saved(sub.kind) ? stages_ + 1 : 0) + sub.t)];
+    }
+    // The last t whose row is kept as a first part of its kind and s; those before it are as well.
+    std::int32_t& last_kept(Kind kind, std::int64_t s) {
+        return last_kept_[index(static_cast<int>(kind) * (stages_ + 1) + s)];
     }
 
     bool is_kept(Kind kind) const {
@@ -203,8 +252,14 @@ private:
 
     // The cell above those that the column holds: t itself first, then ever smaller s. E comes
     // before C: what C of s takes is that of s+1 still.
-    void fill_next(Column& column, const SubProblem& sub) const {
+    void fill_next(Column& column, const SubProblem& sub) {
         const auto [kind, s, t] = sub;
+        if (s < first_kept(sub)) return;
+        const std::int64_t excess = excess_limit_ - excess_before(sub);
+        if (excess <= 0) {
+            first_kept(sub) = s + 1;
+            return;
+        }
         const bool drops = drops_input(kind);
         const std::size_t stage = index(s - 1);
         const std::int64_t all_need = chain_.forward_all_need[at(sub)];
@@ -219,11 +274,13 @@ private:
         cell.chunks = chunks_;
         cell.sample_stride = sample_stride_;
         if (s < t && is_kept(kind)) {
-            cell.lists[0] = {t - s, left_part(kind_of(drops, false), s, s),
+            const Kind left = kind_of(drops, false);
+            cell.lists[0] = {splits(left, s, s, t - 1), left_part(left, s, s),
                              right_part(column, false, s + 1, t)};
             if (kinds_ > 1 && is_kept(kind_of(drops, true))) {
-                cell.lists[1] = {is_saved(kind) ? t - s - 1 : t - s,
-                                 left_part(kind_of(drops, true), s, s + 1),
+                const Kind dropped = kind_of(drops, true);
+                cell.lists[1] = {splits(dropped, s, s + 1, is_saved(kind) ? t - 1 : t),
+                                 left_part(dropped, s, s + 1),
                                  right_part(column, true, s + 1, t)};
             }
         }
@@ -238,9 +295,34 @@ private:
         cell.all_need = s < t ? all_need : size;
         cell.saturation = saturation;
         cell.saturated = saturating(times_.own(sub) + times_.run(1, s));
+        cell.limit = saturating(times_.own(sub) + times_.run(1, s) + excess);
+        cell.stores_infinite = !ends_early_;
         cell.row = column.rows[drops ? 2 : index(s % 2)].data() + chunk;
         cell.block_least = column.block_least.data();
-        fill_cell(cell);
+        if (!fill_cell(cell) && ends_early_) {
+            first_kept(sub) = s + 1;
+        } else if (is_kept(kind)) {
+            keep_up_to(sub);
+        }
+    }
+
+    // How many first parts of a kind are kept that begin with s and end with first..last.
+    std::int64_t splits(Kind kind, std::int64_t s, std::int64_t first, std::int64_t last) {
+        return std::max<std::int64_t>(std::min<std::int64_t>(last, last_kept(kind, s)) - first + 1,
+                                      0);
+    }
+
+    // Notes that a row is kept as a first part, and fills those before it that are not.
+    void keep_up_to(const SubProblem& sub) {
+        std::int32_t& last = last_kept(sub.kind, sub.s);
+        for (std::int64_t t = std::max(last + 1, sub.s); t < sub.t; ++t) {
+            const Parts<Time> row = left_part(sub.kind, sub.s, t);
+            for (std::int64_t c = 0; c < chunks_; ++c) {
+                std::fill_n(row.values + c * row.stride, chunk, infinite<Time>);
+            }
+            std::fill_n(row.samples, sample_stride_, infinite<Time>);
+        }
+        last = sub.t;
     }
 
     const SlottedChain& chain_;
@@ -250,6 +332,10 @@ private:
     std::int64_t chunks_;
     std::int64_t sample_stride_;
     StageTimes times_;
+    std::int64_t excess_limit_;
+    bool ends_early_;
+    std::vector<std::int32_t> first_kept_;  // by p and t
+    std::vector<std::int32_t> last_kept_;   // by kind and s
     std::vector<Buffer<Time>> values_;  // by kind
     std::vector<Buffer<Time>> samples_;
 };
