@@ -21,6 +21,7 @@ NB_MODULE(_kernels, m) {
     m.def("vector_unit", [] { return jettison::name_of(jettison::vector_unit); });
     m.def("choose_vector_unit", &jettison::choose_vector_unit, nb::arg("name"));
     bind_persistent_program(m);
+    bind_chain_cuts(m);
     bind_exact_search(m);
     bind_least_memory(m);
     bind_contents_search(m);
