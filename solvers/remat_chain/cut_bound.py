@@ -46,6 +46,7 @@ from jettison.solvers.remat_chain.least_memory import (
     persistent_infeasibility,
 )
 
+
 @dataclass(frozen=True, kw_only=True)
 class CutBoundParams(Params):
     """Parameters of cut-bound: the accuracy of its knapsacks.

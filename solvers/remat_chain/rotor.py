@@ -55,6 +55,7 @@ from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.baselines import store_all_schedule
 from jettison.solvers.remat_chain.cut_bound import BesideCutBoundParams, with_cut_bound
 from jettison.solvers.remat_chain.least_memory import (
+    duration_ns,
     least_persistent_memory,
     persistent_infeasibility,
 )
@@ -298,7 +299,7 @@ def fastest_known(chain: Chain, options: SolveOptions) -> ChainSchedule:
     least = least_persistent_memory(chain)[1]
     if not isinstance(options.start, ChainSchedule):
         return least
-    return min(least, options.start, key=lambda schedule: schedule.replay(chain).time_ns)
+    return min(least, options.start, key=lambda schedule: duration_ns(schedule, chain))
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +348,7 @@ def refine_on_grids(
     first_slots
         Slots of the first grid.
     """
-    best, best_ns = known, known.replay(chain).time_ns
+    best, best_ns = known, duration_ns(known, chain)
     floor_ns = 0
     slots = first_slots
     last_s = 0.0
