@@ -23,7 +23,8 @@ NATIVE = ROOT / "solvers" / "_native"
 DRIVER = Path(__file__).parent / "vector_units" / "programs.cpp"
 SOURCES = (
     "core/vector_unit.cpp",
-    "remat_chain/persistent_cell.cpp",
+    "remat_chain/grid/cell.cpp",
+    "remat_chain/grid/groups.cpp",
     "remat_chain/persistent_program.cpp",
     "remat_chain/relax_rows.cpp",
 )

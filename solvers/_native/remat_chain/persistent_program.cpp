@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cassert>
 #include <cstddef>
-#include <limits>
 #include <numeric>
 #include <utility>
 
 #include "remat_chain/descent.hpp"
-#include "remat_chain/persistent_table.hpp"
+#include "remat_chain/grid/groups.hpp"
+#include "remat_chain/grid/table.hpp"
 #include "remat_chain/recurrence.hpp"
 
 namespace jettison {
@@ -17,12 +17,6 @@ namespace {
 constexpr std::int64_t none = infinite<std::int64_t>;
 
 std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
-
-// More slots than a budget has are all the same.
-std::int32_t capped_slots(std::int64_t slots) {
-    return static_cast<std::int32_t>(
-        std::min<std::int64_t>(slots, std::numeric_limits<std::int32_t>::max()));
-}
 
 // The same chain with slots in place of bytes, and the input counted in what E needs.
 ExactChain widened(const SlottedChain& chain) {
@@ -76,42 +70,6 @@ Solution backtracked(const Grammar& grammar, Tables tables, const PersistentTabl
         return chosen;
     };
     return *emit(grammar, budget, attained, [] {});
-}
-
-// The chain with so many stages at a time taken as one, without drops. A schedule of it is one of
-// the chain: each stage of a group that is saved is saved, and each group is run through or saved as
-// a whole. The thresholds say so.
-SlottedChain in_groups(const SlottedChain& chain, std::int32_t length) {
-    const std::int32_t groups = (chain.stages + length - 1) / length;
-    const auto first = [&](std::int32_t group) { return group * length; };
-    const auto end = [&](std::int32_t group) {
-        return std::min((group + 1) * length, chain.stages);
-    };
-    SlottedChain found;
-    found.stages = groups;
-    for (std::int32_t s = 0; s < groups; ++s) {
-        const auto sum = [&](const auto& values) {
-            return std::accumulate(values.begin() + first(s), values.begin() + end(s),
-                                   std::int64_t{0});
-        };
-        found.forward_ns.push_back(sum(chain.forward_ns));
-        found.backward_ns.push_back(sum(chain.backward_ns));
-        found.input_slots.push_back(chain.input_slots[index(first(s))]);
-        found.saved_slots.push_back(capped_slots(sum(chain.saved_slots)));
-        for (std::int32_t t = 0; t < groups; ++t) {
-            const auto at = [&](std::int32_t stage) {
-                return index(stage) * index(chain.stages) + index(end(t) - 1);
-            };
-            std::int64_t saved = 0, need = 0;
-            for (std::int32_t stage = first(s); stage < end(s); ++stage) {
-                need = std::max(need, saved + chain.forward_all_need[at(stage)]);
-                saved += chain.saved_slots[index(stage)];
-            }
-            found.forward_all_need.push_back(capped_slots(need));
-            found.forward_none_need.push_back(chain.forward_none_need[at(first(s))]);
-        }
-    }
-    return found;
 }
 
 // A time that no budget exceeds, by a program of groups, which costs little; none if that knows no

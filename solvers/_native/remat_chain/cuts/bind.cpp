@@ -1,5 +1,5 @@
 #include "core/binding.hpp"
-#include "remat_chain/chain_cuts.hpp"
+#include "remat_chain/cuts/chain_cuts.hpp"
 
 namespace jettison::binding {
 namespace {

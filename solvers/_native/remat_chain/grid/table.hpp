@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/buffer.hpp"
-#include "remat_chain/persistent_cell.hpp"
+#include "remat_chain/grid/cell.hpp"
 #include "remat_chain/persistent_program.hpp"
 #include "remat_chain/recurrence.hpp"
 

@@ -1,5 +1,5 @@
 // Innermost loops of the persistent program, written so that compilers vectorize them.
-#include "remat_chain/persistent_cell.hpp"
+#include "remat_chain/grid/cell.hpp"
 
 #include <algorithm>
 

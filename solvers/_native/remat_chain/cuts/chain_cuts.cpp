@@ -1,4 +1,4 @@
-#include "remat_chain/chain_cuts.hpp"
+#include "remat_chain/cuts/chain_cuts.hpp"
 
 #include <algorithm>
 #include <utility>
