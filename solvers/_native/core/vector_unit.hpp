@@ -9,8 +9,8 @@
 
 namespace jettison {
 
-// The vector units that a build has variants for. `baseline` is what the compiler takes for granted:
-// SSE2 on x86-64, NEON on 64-bit ARM.
+// The vector units that a build has variants for. `baseline` is what the compiler takes for
+// granted: SSE2 on x86-64, NEON on 64-bit ARM.
 enum class VectorUnit { baseline, avx2, avx512 };
 
 // Those that this machine has, the narrowest first.

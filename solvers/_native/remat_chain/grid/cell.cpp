@@ -26,6 +26,20 @@ JETTISON_INLINE const Time* chunk_before(const Time* row, std::int64_t chunks, s
     return row + std::clamp(m - distance, -chunk, chunks * chunk);
 }
 
+// The block with the first part of a split, its place there, and the split after the block.
+template <typename Time>
+JETTISON_INLINE const Time* block_of(const Splits<Time>& list, std::int64_t split) {
+    return list.left.blocks[(split + list.left.offset) / block];
+}
+template <typename Time>
+JETTISON_INLINE std::int64_t place_in_block(const Splits<Time>& list, std::int64_t split) {
+    return (split + list.left.offset) % block;
+}
+template <typename Time>
+JETTISON_INLINE std::int64_t end_of_block(const Splits<Time>& list, std::int64_t split) {
+    return std::min(split - place_in_block(list, split) + block, list.count);
+}
+
 // ends[c]: the best sum of all splits at the end of chunk c of the group. Keeps that of each block.
 template <typename Time>
 JETTISON_INLINE void sum_samples(const Cell<Time>& cell, std::int64_t group, Time* ends) {
@@ -34,9 +48,11 @@ JETTISON_INLINE void sum_samples(const Cell<Time>& cell, std::int64_t group, Tim
     for (int c = 0; c < chunk; ++c) least[c] = infinite<Time>;
     for (const Splits<Time>& list : cell.lists) {
         const Time* right = list.right.samples + group;
-        const Time* left = list.left.samples + group;
-        for (std::int64_t first = 0; first < list.count; first += block) {
-            const std::int64_t last = std::min(first + block, list.count);
+        std::int64_t last = 0;
+        for (std::int64_t first = 0; first < list.count; first = last) {
+            last = end_of_block(list, first);
+            const Time* left = block_of(list, first) + cell.chunks * block * chunk +
+                               place_in_block(list, first) * cell.sample_stride + group;
             Time here[chunk];
             for (int c = 0; c < chunk; ++c) here[c] = infinite<Time>;
             for (std::int64_t split = first; split < last; ++split) {
@@ -63,11 +79,13 @@ JETTISON_INLINE void relax_splits(const Cell<Time>& cell, std::int64_t m, const 
     for (int j = 0; j < chunk; ++j) best[j] = limit;
     for (const Splits<Time>& list : cell.lists) {
         const Time* right = list.right.values + m / chunk * list.right.stride;
-        const Time* left = list.left.values + m / chunk * list.left.stride;
-        for (std::int64_t first = 0; first < list.count; first += block, block_least += chunk) {
+        std::int64_t last = 0;
+        for (std::int64_t first = 0; first < list.count; first = last, block_least += chunk) {
+            last = end_of_block(list, first);
             // The first of the best sums is the largest.
             if (*block_least >= best[0]) continue;
-            const std::int64_t last = std::min(first + block, list.count);
+            const Time* left = block_of(list, first) + m * block +
+                               (place_in_block(list, first) - first) * chunk;
             for (std::int64_t split = first; split < last; ++split) {
                 const Time* x = right + split * chunk;
                 const Time* y = left + split * chunk;

@@ -14,9 +14,9 @@ constexpr Time infinite = std::numeric_limits<Time>::max() / 2;
 constexpr std::int64_t chunk = 16;
 constexpr std::int64_t block = 16;
 
-// The first parts, or the second parts, of a cell's splits. For each chunk, the values of
-// all splits lie side by side. A sample is the value at the end of a chunk; for each split, the
-// samples of all chunks lie side by side.
+// Rows of second parts, or a row among others. For each chunk, the values of all splits lie side by
+// side. A sample is the value at the end of a chunk; for each split, the samples of all chunks lie
+// side by side.
 template <typename Time>
 struct Parts {
     Time* values;         // [chunks][splits][chunk]
@@ -24,11 +24,19 @@ struct Parts {
     Time* samples;        // [splits][sample_stride]
 };
 
+// Rows of first parts, in blocks: in each, the values of its splits and then their samples, as
+// above. The first of the splits is the one at `offset`.
+template <typename Time>
+struct Blocks {
+    Time* const* blocks;
+    std::int64_t offset;
+};
+
 // First parts and second parts of the same splits.
 template <typename Time>
 struct Splits {
     std::int64_t count;
-    Parts<Time> left;
+    Blocks<Time> left;
     Parts<Time> right;  // each shifted by its input
 };
 

@@ -27,8 +27,8 @@ namespace jettison {
 // E of one s and t both combine C(k,t) and E(k,t), shifted by the input of k, and C with C, E with
 // E of the first parts. Above slots - input, E is not asked.
 //
-// All first parts of one kind and one s lie side by side. The second parts, all of one t, shifted
-// by their inputs, are only kept in a Column while that t is filled.
+// First parts of one kind and one s lie side by side, in blocks. The second parts, all of one t,
+// shifted by their inputs, are only kept in a Column while that t is filled.
 //
 // Where no schedule above a limit is asked for, most of the table can stay empty. The time of a
 // schedule beyond one run of each operation, its excess, is the sum of the forward runs of its
@@ -40,7 +40,8 @@ namespace jettison {
 //
 // Columns end where nothing is of use: at the first s whose run is too long, and without drops at
 // the first C(s,t) that is of no use in any memory. For a tree of C(s-1,t,m) has in it, stage s-1
-// taken out, a tree of C(s,t,m) with no more excess, if forward_none_need(s,t) does not grow with s.
+// taken out, a tree of C(s,t,m) with no more excess, if forward_none_need(s,t) does not grow with
+// s.
 template <typename Time>
 class PersistentTable {
 public:
@@ -57,12 +58,16 @@ public:
           excess_limit_(limit_ns - times_.own(1, chain.stages) + 1),
           ends_early_(kinds_ == 1 && none_need_falls()),
           first_kept_(index(2 * (stages_ + 1)), 1),
-          last_kept_(index(kinds_ * (stages_ + 1)), 0) {
+          last_kept_(index(kinds_ * (stages_ + 1)), 0),
+          blocks_(index(kinds_ * (stages_ + 1) * blocks_of_s()), nullptr),
+          storage_(0) {
+        std::int64_t blocks = 0;
         for (int kind = 0; kind < kinds_; ++kind) {
-            const bool kept = is_kept(static_cast<Kind>(kind));
-            values_.emplace_back(kept ? cells() * chunks_ * chunk : 0);
-            samples_.emplace_back(kept ? cells() * sample_stride_ : 0);
+            if (!is_kept(static_cast<Kind>(kind))) continue;
+            for (std::int64_t s = 1; s <= stages_; ++s) blocks += units_in(stages_ - s + 1, block);
         }
+        // What is never taken into use is never mapped either.
+        storage_ = Buffer<Time>(blocks * block_size());
     }
 
     // Worker k takes the strips k, k + threads, ...; each follows the strip before it down the
@@ -152,7 +157,6 @@ private:
     static Time saturating(std::int64_t time) {
         return static_cast<Time>(std::min<std::int64_t>(time, infinite<Time>));
     }
-    std::int64_t cells() const { return stages_ * (stages_ + 1) / 2; }
     std::int64_t strips() const { return units_in(stages_, strip); }
     std::size_t at(const SubProblem& sub) const {
         return index((static_cast<int>(sub.kind) * stages_ + sub.s - 1) * stages_ + sub.t - 1);
@@ -192,13 +196,27 @@ private:
         return !drops_input(kind) || chain_.tables == Tables::four;
     }
 
-    // Where s..t of one kind lies as a first part; s..t+1 lies behind it.
+    std::int64_t block_size() const { return block * (chunks_ * chunk + sample_stride_); }
+    std::int64_t blocks_of_s() const { return units_in(stages_, block); }
+    // The blocks of first parts s..s, s..s+1, ... of one kind.
+    std::size_t first_block(Kind kind, std::int64_t s) const {
+        return index((static_cast<int>(kind) * (stages_ + 1) + s) * blocks_of_s());
+    }
+    // Where s..t of one kind lies as a first part, in a block in use.
     Parts<Time> left_part(Kind kind, std::int64_t s, std::int64_t t) const {
-        const std::int64_t before = (s - 1) * (2 * stages_ - s + 2) / 2;
-        const auto table = index(static_cast<int>(kind));
-        return {values_[table].data() + (before * chunks_ + (t - s)) * chunk,
-                (stages_ - s + 1) * chunk,
-                samples_[table].data() + (before + t - s) * sample_stride_};
+        Time* values = blocks_[first_block(kind, s) + index((t - s) / block)];
+        const std::int64_t place = (t - s) % block;
+        return {values + place * chunk, block * chunk,
+                values + block * chunks_ * chunk + place * sample_stride_};
+    }
+    // The same, in a block that is taken into use if it is not yet.
+    Parts<Time> new_left_part(Kind kind, std::int64_t s, std::int64_t t) {
+        Time*& values = blocks_[first_block(kind, s) + index((t - s) / block)];
+        if (values == nullptr) values = storage_.data() + blocks_in_use_++ * block_size();
+        return left_part(kind, s, t);
+    }
+    Blocks<Time> left_parts(Kind kind, std::int64_t s, std::int64_t first_t) const {
+        return {blocks_.data() + first_block(kind, s), first_t - s};
     }
     // Where s..t lies as a second part; s+1..t lies behind it.
     Parts<Time> right_part(const Column& column, bool drops, std::int64_t s, std::int64_t t) const {
@@ -275,16 +293,16 @@ private:
         cell.sample_stride = sample_stride_;
         if (s < t && is_kept(kind)) {
             const Kind left = kind_of(drops, false);
-            cell.lists[0] = {splits(left, s, s, t - 1), left_part(left, s, s),
+            cell.lists[0] = {splits(left, s, s, t - 1), left_parts(left, s, s),
                              right_part(column, false, s + 1, t)};
             if (kinds_ > 1 && is_kept(kind_of(drops, true))) {
                 const Kind dropped = kind_of(drops, true);
                 cell.lists[1] = {splits(dropped, s, s + 1, is_saved(kind) ? t - 1 : t),
-                                 left_part(dropped, s, s + 1),
+                                 left_parts(dropped, s, s + 1),
                                  right_part(column, true, s + 1, t)};
             }
         }
-        if (is_kept(kind)) cell.as_left = left_part(kind, s, t);
+        if (is_kept(kind)) cell.as_left = new_left_part(kind, s, t);
         cell.as_right = right_part(column, drops, s, t);
         cell.input_slots = chain_.input_slots[stage];
         cell.prefix = saturating(times_.run(1, s));
@@ -316,7 +334,7 @@ private:
     void keep_up_to(const SubProblem& sub) {
         std::int32_t& last = last_kept(sub.kind, sub.s);
         for (std::int64_t t = std::max(last + 1, sub.s); t < sub.t; ++t) {
-            const Parts<Time> row = left_part(sub.kind, sub.s, t);
+            const Parts<Time> row = new_left_part(sub.kind, sub.s, t);
             for (std::int64_t c = 0; c < chunks_; ++c) {
                 std::fill_n(row.values + c * row.stride, chunk, infinite<Time>);
             }
@@ -336,8 +354,9 @@ private:
     bool ends_early_;
     std::vector<std::int32_t> first_kept_;  // by p and t
     std::vector<std::int32_t> last_kept_;   // by kind and s
-    std::vector<Buffer<Time>> values_;  // by kind
-    std::vector<Buffer<Time>> samples_;
+    std::vector<Time*> blocks_;             // by kind, s and t - s; null where not in use
+    std::atomic<std::int64_t> blocks_in_use_{0};
+    Buffer<Time> storage_;
 };
 
 }  // namespace jettison
