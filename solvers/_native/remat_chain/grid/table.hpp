@@ -60,7 +60,8 @@ public:
           first_kept_(index(2 * (stages_ + 1)), 1),
           last_kept_(index(kinds_ * (stages_ + 1)), 0),
           blocks_(index(kinds_ * (stages_ + 1) * blocks_of_s()), nullptr),
-          storage_(0) {
+          storage_(0),
+          whole_(0) {
         std::int64_t blocks = 0;
         for (int kind = 0; kind < kinds_; ++kind) {
             if (!is_kept(static_cast<Kind>(kind))) continue;
@@ -68,6 +69,7 @@ public:
         }
         // What is never taken into use is never mapped either.
         storage_ = Buffer<Time>(blocks * block_size());
+        whole_ = Buffer<Time>(2 * stages_ * row_size());
     }
 
     // Worker k takes the strips k, k + threads, ...; each follows the strip before it down the
@@ -196,14 +198,22 @@ private:
         return !drops_input(kind) || chain_.tables == Tables::four;
     }
 
-    std::int64_t block_size() const { return block * (chunks_ * chunk + sample_stride_); }
+    std::int64_t row_size() const { return chunks_ * chunk + sample_stride_; }
+    std::int64_t block_size() const { return block * row_size(); }
     std::int64_t blocks_of_s() const { return units_in(stages_, block); }
     // The blocks of first parts s..s, s..s+1, ... of one kind.
     std::size_t first_block(Kind kind, std::int64_t s) const {
         return index((static_cast<int>(kind) * (stages_ + 1) + s) * blocks_of_s());
     }
-    // Where s..t of one kind lies as a first part, in a block in use.
+    // Whether a row is no first part of anything: what ends with the last stage, which is not saved.
+    bool is_whole(Kind kind, std::int64_t t) const { return t == stages_ && !is_saved(kind); }
+    // Where s..t of one kind lies as a first part, in a block in use, or by itself.
     Parts<Time> left_part(Kind kind, std::int64_t s, std::int64_t t) const {
+        if (is_whole(kind, t)) {
+            const std::int64_t row = (drops_input(kind) ? stages_ : 0) + s - 1;
+            Time* values = whole_.data() + row * row_size();
+            return {values, chunk, values + chunks_ * chunk};
+        }
         Time* values = blocks_[first_block(kind, s) + index((t - s) / block)];
         const std::int64_t place = (t - s) % block;
         return {values + place * chunk, block * chunk,
@@ -211,6 +221,7 @@ private:
     }
     // The same, in a block that is taken into use if it is not yet.
     Parts<Time> new_left_part(Kind kind, std::int64_t s, std::int64_t t) {
+        if (is_whole(kind, t)) return left_part(kind, s, t);
         Time*& values = blocks_[first_block(kind, s) + index((t - s) / block)];
         if (values == nullptr) values = storage_.data() + blocks_in_use_++ * block_size();
         return left_part(kind, s, t);
@@ -319,7 +330,7 @@ private:
         cell.block_least = column.block_least.data();
         if (!fill_cell(cell) && ends_early_) {
             first_kept(sub) = s + 1;
-        } else if (is_kept(kind)) {
+        } else if (is_kept(kind) && !is_whole(kind, t)) {
             keep_up_to(sub);
         }
     }
@@ -357,6 +368,7 @@ private:
     std::vector<Time*> blocks_;             // by kind, s and t - s; null where not in use
     std::atomic<std::int64_t> blocks_in_use_{0};
     Buffer<Time> storage_;
+    Buffer<Time> whole_;
 };
 
 }  // namespace jettison
