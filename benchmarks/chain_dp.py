@@ -158,26 +158,22 @@ class Program:
             rounded_up(needs.forward_none),
         )
 
-    def answers(self) -> list[object]:
+    def answers(self) -> list[tuple[int, list[tuple[int, int]]] | None]:
         """Return the time of the fastest schedule in ns and its operations, if there is one."""
-        return list(
-            _kernels.persistent_program(
-                self.forward_ns,
-                self.backward_ns,
-                self.input_slots,
-                self.saved_slots,
-                self.need_all,
-                self.need_none,
-                [SLOTS],
-            )
+        return _kernels.persistent_program(
+            self.forward_ns,
+            self.backward_ns,
+            self.input_slots,
+            self.saved_slots,
+            self.need_all,
+            self.need_none,
+            [SLOTS],
         )
 
     def kernel(self) -> float:
         """Return the time of the fastest schedule in ns, infinite if there is none."""
-        match self.answers():
-            case [(time_ns, _)]:
-                return float(time_ns)
-        return math.inf
+        (answer,) = self.answers()
+        return math.inf if answer is None else float(answer[0])
 
     def plain_c(self, library: ctypes.CDLL) -> float:
         """Return the same time by the plain C program."""
@@ -335,7 +331,7 @@ def print_units(lengths: Sequence[int]) -> None:
     for layers in lengths:
         program = synthetic_program(layers)
 
-        def on_unit(unit: str, program: Program = program) -> list[object]:
+        def on_unit(unit: str, program: Program = program) -> object:
             _kernels.choose_vector_unit(unit)
             return program.answers()
 
