@@ -147,7 +147,8 @@ def persistent_curve(
     Notes
     -----
     Time :math:`O(N^3 S)` for all memories together, memory :math:`2 N^2 S` bytes, or twice that
-    where the times need 64 bits.
+    where the times need 64 bits. Both are less where the smallest memory needs little
+    recomputation: sub-chains so long that one more forward run of theirs takes more are left out.
     """
     clock = Clock(time_limit_s)
     asked = AskedMemories.of(chain, memories_bytes, slots)

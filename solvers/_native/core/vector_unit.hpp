@@ -16,7 +16,7 @@ enum class VectorUnit { baseline, avx2, avx512 };
 // Those that this machine has, the narrowest first.
 std::vector<std::string> vector_units();
 std::string name_of(VectorUnit unit);
-// The unit that variants are chosen for; at first the widest. All give the same answers.
+// The unit that variants are chosen for; at first the fastest. All give the same answers.
 extern VectorUnit vector_unit;
 // Throws std::invalid_argument if the machine has no unit of that name. No kernel may be running.
 void choose_vector_unit(const std::string& name);
