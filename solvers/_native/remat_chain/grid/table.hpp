@@ -205,7 +205,7 @@ private:
     std::size_t first_block(Kind kind, std::int64_t s) const {
         return index((static_cast<int>(kind) * (stages_ + 1) + s) * blocks_of_s());
     }
-    // Whether a row is no first part of anything: what ends with the last stage, which is not saved.
+    // Whether a row is no first part of anything: it ends with the last stage, which is not saved.
     bool is_whole(Kind kind, std::int64_t t) const { return t == stages_ && !is_saved(kind); }
     // Where s..t of one kind lies as a first part, in a block in use, or by itself.
     Parts<Time> left_part(Kind kind, std::int64_t s, std::int64_t t) const {
