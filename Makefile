@@ -109,10 +109,10 @@ sanitize:
 	build/sanitize/bin/python -m pip install --quiet ".[test]" --config-settings=cmake.define.JETTISON_SANITIZE=ON
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
-	  build/sanitize/bin/python -m pytest -k "not beyond_all_memory and not too_many_layers" \
-	  tests/core/test_kernels.py tests/remat_chain/test_rotor.py tests/remat_chain/test_rotor_exact.py \
+	  build/sanitize/bin/python -m pytest -k "not beyond_all_memory and not too_many_layers and not other_compilers" \
+	  tests/core/test_kernels.py tests/core/test_vector_units.py tests/remat_chain/test_rotor.py tests/remat_chain/test_rotor_exact.py tests/remat_chain/test_limited_grids.py \
 	  tests/remat_chain/test_revolve.py tests/remat_chain/test_subchain.py tests/remat_chain/test_drop_search.py tests/remat_chain/test_drop_grid.py \
-	  tests/remat_chain/test_least_chain_memory.py \
+	  tests/remat_chain/test_least_chain_memory.py tests/remat_chain/test_cut_bound.py \
 	  tests/remat_chain/test_unrestricted.py tests/remat_offload/test_pofo_program.py tests/remat_offload/test_pofo_grids.py \
 	  tests/remat_offload/test_kernel.py tests/remat_offload/test_cut_bound.py \
 	  tests/weight_offload/test_selection.py tests/weight_offload/test_scheduler.py \

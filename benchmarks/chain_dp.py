@@ -21,6 +21,12 @@ programs are made beforehand; the kernel's sequence of operations is part of its
 ratios of one run, not seconds of two. The memory of the table is how much the largest resident size
 of a fresh process grows while the kernel runs.
 
+Vector units. The kernel on each unit that the machine has; all find the same schedule.
+
+The whole call. ``jettison.solve(problem, "rotor")``, held to the grid of 500 slots, beside its two
+programs, the floor and the ceiling with its schedule, whose arrays are made beforehand. The rest is
+the least memory, the cut bound, the arrays and the replays.
+
 Drops. The program with drops on the same grid, in its form of two tables and in that of four, as
 multiples of the time of rotor's kernel, and how much of rotor's overhead is gone.
 
@@ -53,11 +59,14 @@ from numpy.typing import NDArray
 from jettison.instances.remat_chain.chain import Chain, Stage
 from jettison.instances.remat_chain.problem import RematChain
 from jettison.solvers import _kernels
+from jettison.solvers.core.result import Result
+from jettison.solvers.core.solve import solve
 from jettison.solvers.remat_chain.drop_grid import Form
 from jettison.solvers.remat_chain.drop_needs import DropNeeds
+from jettison.solvers.remat_chain.least_memory import least_memory
 from jettison.solvers.remat_chain.memory_grid import MemoryGrid, kernel_arguments
 from jettison.solvers.remat_chain.needs import ChainNeeds
-from jettison.solvers.remat_chain.rotor import persistent_curve
+from jettison.solvers.remat_chain.rotor import ENTRY_BYTES, RotorParams, persistent_curve
 
 SLOTS = 500
 SEED = 1
@@ -149,9 +158,9 @@ class Program:
             rounded_up(needs.forward_none),
         )
 
-    def kernel(self) -> float:
-        """Return the time of the fastest schedule in ns, infinite if there is none."""
-        answer = _kernels.persistent_program(
+    def answers(self) -> list[tuple[int, list[tuple[int, int]]] | None]:
+        """Return the time of the fastest schedule in ns and its operations, if there is one."""
+        return _kernels.persistent_program(
             self.forward_ns,
             self.backward_ns,
             self.input_slots,
@@ -159,7 +168,11 @@ class Program:
             self.need_all,
             self.need_none,
             [SLOTS],
-        )[0]
+        )
+
+    def kernel(self) -> float:
+        """Return the time of the fastest schedule in ns, infinite if there is none."""
+        (answer,) = self.answers()
         return math.inf if answer is None else float(answer[0])
 
     def plain_c(self, library: ctypes.CDLL) -> float:
@@ -310,6 +323,58 @@ def print_one_program(lengths: Sequence[int], plain_c: ctypes.CDLL | None) -> No
         print(f"{layers:>5} {kernel_s:>10.4f}{columns} {resident_bytes(layers) / 1e6:>9.1f}")
 
 
+def print_units(lengths: Sequence[int]) -> None:
+    """Print the time of the kernel on each vector unit of the machine."""
+    units = _kernels.vector_units()
+    print(f"rotor, one program, {SLOTS} slots, on each vector unit")
+    print(f"{'L':>5}" + "".join(f" {unit + ' s':>11}" for unit in units))
+    for layers in lengths:
+        program = synthetic_program(layers)
+
+        def on_unit(unit: str, program: Program = program) -> object:
+            _kernels.choose_vector_unit(unit)
+            return program.answers()
+
+        found = [on_unit(unit) for unit in units]
+        if any(answers != found[0] for answers in found):
+            raise SystemExit(f"L = {layers}: the vector units differ")
+        seconds = median_cpu_seconds(*(lambda unit=unit: on_unit(unit) for unit in units))
+        print(f"{layers:>5}" + "".join(f" {unit_s:>11.4f}" for unit_s in seconds))
+
+
+def print_whole_call(lengths: Sequence[int]) -> None:
+    """Print the time of a solve by rotor beside that of its two programs."""
+    print(f"rotor, a whole solve on a grid of {SLOTS} slots, beside its two programs")
+    print(f"{'L':>5} {'programs s':>11} {'solve s':>10} {'ratio':>7}")
+    for layers in lengths:
+        chain = synthetic_chain(layers)
+        problem = RematChain(chain, ALPHAS[0])
+        available = problem.memory_bytes - chain.input_bytes
+        down, up = (
+            kernel_arguments(
+                ChainNeeds(chain), MemoryGrid(available, SLOTS), [available], rounds_up=rounds_up
+            )
+            for rounds_up in (False, True)
+        )
+        rows = len(chain) * (len(chain) + 1) // 2
+        # A grid of twice as many slots is refused.
+        most_bytes = ENTRY_BYTES * rows * (SLOTS + 1)
+        params = RotorParams(first_slots=SLOTS, largest_table_bytes=most_bytes)
+
+        def solved(problem: RematChain = problem, params: RotorParams = params) -> Result:
+            least_memory.cache_clear()
+            return solve(problem, "rotor", params=params, time_limit=None)
+
+        result = solved()
+        if result.work["slots"] != SLOTS:
+            raise SystemExit(f"L = {layers}: the grid has {result.work['slots']} slots")
+        programs_s, solve_s = median_cpu_seconds(
+            lambda: (_kernels.persistent_times(*down), _kernels.persistent_program(*up)),  # noqa: B023
+            solved,
+        )
+        print(f"{layers:>5} {programs_s:>11.4f} {solve_s:>10.4f} {solve_s / programs_s:>7.2f}")
+
+
 def print_drops(lengths: Sequence[int]) -> None:
     """Print the programs with drops, of two tables and of four, beside that of rotor."""
     print(f"rotor-drops, one program, {SLOTS} slots: times beside that of rotor's kernel")
@@ -366,6 +431,10 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         print_one_program(arguments.layers, build_plain_c(Path(folder)))
+    print()
+    print_units(arguments.layers)
+    print()
+    print_whole_call(arguments.layers)
     print()
     print_drops(arguments.layers)
     print()

@@ -8,6 +8,9 @@ IDLE_LINK: int
 MOST_OFFLOADED_LAYERS: int
 MOST_STAGES: int
 
+def vector_units() -> list[str]: ...
+def vector_unit() -> str: ...
+def choose_vector_unit(name: str) -> None: ...
 def persistent_program(
     forward_ns: NDArray[np.int64],
     backward_ns: NDArray[np.int64],
@@ -151,6 +154,19 @@ def times_with_drops(
     time_limit_s: float | None = None,
     threads: int = 1,
 ) -> list[int | None]: ...
+
+class ChainCuts:
+    def __init__(
+        self,
+        available_bytes: NDArray[np.int64],
+        forward_ns: NDArray[np.int64],
+        output_bytes: NDArray[np.int64],
+        saved_bytes: NDArray[np.int64],
+        most_steps: int,
+    ) -> None: ...
+    def rerun_ns(
+        self, stage: int, below_ns: Sequence[int], time_limit_s: float | None = None
+    ) -> int | None: ...
 
 class PersistentSearch:
     def __init__(

@@ -25,19 +25,16 @@ Time :math:`O(N^3 \log P + N P \log P)` and memory :math:`O(N P)` for step funct
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 
 import numpy as np
-from numpy.typing import NDArray
 
 from jettison.formulations.remat_chain.cut import bytes_beside_stage
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_chain.problem import RematChain
 from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.solvers import _kernels
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
@@ -48,8 +45,6 @@ from jettison.solvers.remat_chain.least_memory import (
     least_memory_of_any_schedule,
     persistent_infeasibility,
 )
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,48 +80,6 @@ class BesideCutBoundParams(CutBoundParams):
 CUT_BOUND = CutBoundParams()
 
 
-@dataclass(frozen=True, eq=False)
-class StepFunction:
-    """Step function from memory to least time: ascending bytes, descending times.
-
-    Attributes
-    ----------
-    size_bytes, time_ns
-        From ``size_bytes[i]`` on the time is at most ``time_ns[i]``; both shape (P,), int64.
-    """
-
-    size_bytes: Integers
-    time_ns: Integers
-
-    def shifted(self, size_bytes: int, time_ns: int) -> StepFunction:
-        """Return the function shifted by a decision that takes these bytes and this time."""
-        return StepFunction(self.size_bytes + size_bytes, self.time_ns + time_ns)
-
-    def or_else(self, other: StepFunction, most_bytes: int, most_steps: int) -> StepFunction:
-        """Return the minimum of two functions, lowered where it would have too many steps."""
-        size_bytes = np.concatenate((self.size_bytes, other.size_bytes))
-        time_ns = np.concatenate((self.time_ns, other.time_ns))
-        order = np.lexsort((time_ns, size_bytes))
-        order = order[: np.searchsorted(size_bytes[order], most_bytes, side="right")]
-        size_bytes, time_ns = size_bytes[order], time_ns[order]
-        if not len(order):
-            return StepFunction(size_bytes, time_ns)
-        least = np.minimum.accumulate(time_ns)
-        is_step = np.concatenate(([True], least[1:] < least[:-1]))
-        return StepFunction(size_bytes[is_step], time_ns[is_step])._merged(most_steps)
-
-    def _merged(self, most_steps: int) -> StepFunction:
-        """Return a function of at most `most_steps` steps that is nowhere larger."""
-        if len(self.time_ns) <= most_steps:
-            return self
-        width_ns = int(self.time_ns[0] - self.time_ns[-1]) // most_steps + 1
-        group = (self.time_ns[0] - self.time_ns) // width_ns
-        ends = np.flatnonzero(np.append(group[1:] != group[:-1], True))
-        starts = np.concatenate(([0], ends[:-1] + 1))
-        # A group of steps becomes one: its least memory with its least time.
-        return StepFunction(self.size_bytes[starts], self.time_ns[ends])
-
-
 class ChainCuts:
     """The cuts of one chain in one memory, solved one by one.
 
@@ -138,33 +91,24 @@ class ChainCuts:
         The limit, the input included.
     most_steps
         Steps of a knapsack function beyond which neighbours are merged, at least 1.
-    poll
-        Called at every stage of a cut; what it raises is passed on.
     """
 
     def __init__(
-        self,
-        chain: Chain,
-        memory_bytes: int,
-        most_steps: int = CUT_BOUND.most_cut_steps,
-        poll: Callable[[], None] = lambda: None,
+        self, chain: Chain, memory_bytes: int, most_steps: int = CUT_BOUND.most_cut_steps
     ) -> None:
-        count = len(chain)
-        self._chain = chain
-        self._available = [0] + [
-            bytes_beside_stage(chain, memory_bytes, number) for number in range(1, count + 1)
-        ]
-        self._forward_ns = [0, *accumulate(stage.forward_ns for stage in chain)]
-        self._saved_bytes = [0, *accumulate(stage.saved_bytes for stage in chain)]
-        self._most_bytes = max(0, *self._available)
-        self._most_steps = most_steps
-        self._poll = poll
-        nothing = np.zeros(1, dtype=np.int64)
-        # The knapsack over the stages met so far, and H_c of each as (bytes, time).
-        self._knapsack = StepFunction(nothing, nothing)
-        self._held = [(array("q", [0]), array("q", [0]))]
+        numbers = range(1, len(chain) + 1)
+        available = [bytes_beside_stage(chain, memory_bytes, number) for number in numbers]
+        self._cuts = _kernels.ChainCuts(
+            np.array(available, np.int64),
+            np.array([stage.forward_ns for stage in chain], np.int64),
+            np.array([stage.output_bytes for stage in chain], np.int64),
+            np.array([stage.saved_bytes for stage in chain], np.int64),
+            most_steps,
+        )
 
-    def rerun_ns(self, number: int, below_ns: Sequence[int]) -> int | None:
+    def rerun_ns(
+        self, number: int, below_ns: Sequence[int], time_limit_s: float | None = None
+    ) -> int | None:
         r"""Return :math:`W_\ell`, or None if stage :math:`\ell` fits in no way.
 
         Parameters
@@ -173,43 +117,15 @@ class ChainCuts:
             The stage :math:`\ell`.
         below_ns
             :math:`W_0, \dots, W_{\ell-1}`, where :math:`W_0` has no meaning; zeros where unknown.
-        """
-        available, saved, forward = self._available[number], self._saved_bytes, self._forward_ns
-        if saved[number - 1] <= available:
-            return 0
-        best_ns: int | None = None
-        self._extend(number - 2)
-        for top in range(number - 1, 0, -1):
-            left = available - (saved[number - 1] - saved[top])
-            if left < 0:
-                break
-            if top == number - 1:
-                left -= self._chain.activation_bytes(top)
-            later_ns = below_ns[top]
-            for held in range(top - 1, -1, -1):
-                path_ns = forward[top] - forward[held]
-                if best_ns is not None and path_ns + later_ns >= best_ns:
-                    break
-                size_bytes, time_ns = self._held[held]
-                step = bisect_right(size_bytes, left) - 1
-                if step >= 0:
-                    found_ns = path_ns + max(time_ns[step], later_ns)
-                    best_ns = found_ns if best_ns is None else min(best_ns, found_ns)
-        return best_ns
+        time_limit_s
+            Wall-clock seconds; None for no limit.
 
-    def _extend(self, last: int) -> None:
-        """Compute the functions H up to stage `last`."""
-        for number in range(len(self._held), last + 1):
-            self._poll()
-            stage = self._chain.stage(number)
-            saved = self._knapsack.shifted(stage.saved_bytes, 0)
-            plain = self._knapsack.shifted(stage.output_bytes, stage.forward_ns)
-            dropped = self._knapsack.shifted(0, stage.forward_ns)
-            held = saved.or_else(plain, self._most_bytes, self._most_steps)
-            self._held.append(
-                (array("q", held.size_bytes.tobytes()), array("q", held.time_ns.tobytes()))
-            )
-            self._knapsack = saved.or_else(dropped, self._most_bytes, self._most_steps)
+        Raises
+        ------
+        TimeoutError
+            If the time limit is reached.
+        """
+        return self._cuts.rerun_ns(number, below_ns, time_limit_s)
 
 
 def bound_chain_cut(
@@ -254,11 +170,11 @@ def bound_chain_cut(
         rough = ChainCuts(chain, memory_bytes, params.rough_cut_steps)
         best_ns = rough.rerun_ns(len(chain), unknown_ns) or 0
         tell()
-        cuts = ChainCuts(chain, memory_bytes, params.most_cut_steps, clock.require_time)
-        best_ns = max(best_ns, cuts.rerun_ns(len(chain), unknown_ns) or 0)
+        cuts = ChainCuts(chain, memory_bytes, params.most_cut_steps)
+        best_ns = max(best_ns, cuts.rerun_ns(len(chain), unknown_ns, clock.left_s) or 0)
         for number in range(1, len(chain) + 1):
             clock.require_time()
-            below_ns.append(cuts.rerun_ns(number, below_ns) or 0)
+            below_ns.append(cuts.rerun_ns(number, below_ns, clock.left_s) or 0)
             if below_ns[-1] > best_ns:
                 best_ns = below_ns[-1]
                 tell()

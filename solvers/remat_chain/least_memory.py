@@ -91,6 +91,23 @@ def infeasibility_below(
     )
 
 
+def duration_ns(schedule: ChainSchedule, chain: Chain) -> int:
+    """Return the sum of the durations of a schedule's operations: its time, if it is valid.
+
+    Schedules of least memory are long: a replay, to compare them with others, would take as long as
+    a grid. Whatever is returned is replayed in the end.
+    """
+    forward_ns = [0, *(stage.forward_ns for stage in chain)]
+    backward_ns = [0, *(stage.backward_ns for stage in chain)]
+    total_ns = 0
+    for operation in schedule.operations:
+        if operation.kind is ChainOperationKind.BACKWARD:
+            total_ns += backward_ns[operation.stage]
+        elif operation.kind is not ChainOperationKind.DROP:
+            total_ns += forward_ns[operation.stage]
+    return total_ns
+
+
 def chain_schedule(sequence: list[tuple[int, int]]) -> ChainSchedule:
     """Convert a kernel's sequence of (kind, stage) pairs into a schedule."""
     return ChainSchedule(tuple(_operation(kind, stage) for kind, stage in sequence))

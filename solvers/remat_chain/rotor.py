@@ -58,6 +58,7 @@ from jettison.solvers.remat_chain.baselines import store_all_schedule
 from jettison.solvers.remat_chain.cut_bound import BesideCutBoundParams, with_cut_bound
 from jettison.solvers.remat_chain.larger_gradients import bracketed_where_gradients_are_larger
 from jettison.solvers.remat_chain.least_memory import (
+    duration_ns,
     least_persistent_memory,
     persistent_infeasibility,
 )
@@ -149,7 +150,8 @@ def persistent_curve(
     Notes
     -----
     Time :math:`O(N^3 S)` for all memories together, memory :math:`2 N^2 S` bytes, or twice that
-    where the times need 64 bits.
+    where the times need 64 bits. Both are less where the smallest memory needs little
+    recomputation: sub-chains so long that one more forward run of theirs takes more are left out.
     """
     clock = Clock(time_limit_s)
     asked = AskedMemories.of(chain, memories_bytes, slots)
@@ -305,7 +307,7 @@ def fastest_known(chain: Chain, options: SolveOptions) -> ChainSchedule:
     least = least_persistent_memory(chain)[1]
     if not isinstance(options.start, ChainSchedule):
         return least
-    return min(least, options.start, key=lambda schedule: schedule.replay(chain).time_ns)
+    return min(least, options.start, key=lambda schedule: duration_ns(schedule, chain))
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +356,7 @@ def refine_on_grids(
     first_slots
         Slots of the first grid.
     """
-    best, best_ns = known, known.replay(chain).time_ns
+    best, best_ns = known, duration_ns(known, chain)
     floor_ns = 0
     slots = first_slots
     last_s = 0.0

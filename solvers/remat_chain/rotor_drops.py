@@ -40,7 +40,7 @@ from jettison.solvers.remat_chain.drop_search import (
     least_memory_with_drops,
 )
 from jettison.solvers.remat_chain.larger_gradients import bracketed_where_gradients_are_larger
-from jettison.solvers.remat_chain.least_memory import least_persistent_memory
+from jettison.solvers.remat_chain.least_memory import duration_ns, least_persistent_memory
 from jettison.solvers.remat_chain.memory_grid import Bracket
 from jettison.solvers.remat_chain.needs import ChainNeeds
 from jettison.solvers.remat_chain.revolve import solve_revolve
@@ -185,7 +185,7 @@ def _solve(
     if memory_bytes >= chain.store_all_peak_bytes:
         # Rounding up would lose this schedule where the memory barely holds it.
         return Outcome(termination=Termination.COMPLETED, schedule=store_all_schedule(chain))
-    known = _Known(problem, known_schedule, known_schedule.replay(chain).time_ns, options)
+    known = _Known(problem, known_schedule, duration_ns(known_schedule, chain), options)
     with Ending() as ending:
         if isinstance(options.start, ChainSchedule):
             known.offer(options.start)

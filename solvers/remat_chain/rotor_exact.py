@@ -47,6 +47,7 @@ from jettison.solvers.remat_chain.cut_bound import with_cut_bound
 from jettison.solvers.remat_chain.larger_gradients import bracketed_where_gradients_are_larger
 from jettison.solvers.remat_chain.least_memory import (
     chain_schedule,
+    duration_ns,
     least_memory,
     persistent_infeasibility,
 )
@@ -180,7 +181,7 @@ def search_persistent_optimum(
     best = Search(
         lower_bound_ns=chain.base_time_ns,
         schedule=known,
-        time_ns=known.replay(chain, memory_bytes).time_ns,
+        time_ns=duration_ns(known, chain),
         slots=0,
         states=0,
         is_complete=False,

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import random
 from functools import cache
+from itertools import product
 
-import numpy as np
 import pytest
 from hypothesis import given
 
 from jettison import Chain, RematChain, ScheduleClass, load
+from jettison.formulations.remat_chain.cut import bytes_beside_stage
 from jettison.remat_chain import Stage
 from jettison.solvers.core.bound import Evidence
 from jettison.solvers.core.outcome import Outcome, Progress, SolveOptions
 from jettison.solvers.core.solve import compare_with
 from jettison.solvers.core.status import Termination
-from jettison.solvers.remat_chain.cut_bound import ChainCuts, StepFunction, bound_chain_cut
+from jettison.solvers.remat_chain.cut_bound import ChainCuts, bound_chain_cut
 from tests.drawing.chains import even_chain, remat_chains
 from tests.remat_chain.oracles.brute_force import fastest, fastest_in
 from tests.remat_chain.oracles.drops_brute_force import trade_off_with_drops
@@ -142,20 +144,6 @@ def test_at_the_time_limit_the_cut_at_the_loss_counts() -> None:
     assert outcome.work == {"cuts": 0}
 
 
-def test_a_cut_can_be_stopped_between_two_stages() -> None:
-    # The cut at the loss of 4 layers needs the functions of stages 1 to 3.
-    polls: list[None] = []
-
-    def stop_at_the_second() -> None:
-        polls.append(None)
-        if len(polls) == 2:
-            raise TimeoutError
-
-    cuts = ChainCuts(even_chain(4), 6, poll=stop_at_the_second)
-    with pytest.raises(TimeoutError):
-        cuts.rerun_ns(5, [0] * 5)
-
-
 def test_an_interrupt_leaves_the_best_bound_so_far() -> None:
     def stop(progress: Progress) -> None:
         raise KeyboardInterrupt
@@ -184,24 +172,91 @@ def rerun_bounds(cuts: ChainCuts, count: int) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("most_steps", [1, 2, 3, 7, 20])
-def test_merging_keeps_the_count_and_lies_nowhere_above(most_steps: int) -> None:
-    size_bytes = np.arange(20, dtype=np.int64)
-    exact = StepFunction(size_bytes, np.array([(20 - k) ** 2 for k in range(20)], dtype=np.int64))
-    empty = StepFunction(size_bytes[:0], size_bytes[:0])
-    merged = exact.or_else(empty, 19, most_steps)
-    assert len(merged.size_bytes) <= most_steps
-    place = np.searchsorted(merged.size_bytes, size_bytes, side="right") - 1
-    assert (merged.time_ns[place] <= exact.time_ns).all()
+def rerun_by_enumeration(chain: Chain, memory_bytes: int, number: int, below_ns: list[int]) -> int:
+    """Return W of a cut over everything that may be held at it; -1 if nothing may."""
+    stages = chain.stages[: number - 1]
+    available = bytes_beside_stage(chain, memory_bytes, number)
+    best_ns = -1
+    for held in product(("dropped", "plain", "saved"), repeat=len(stages)):
+        size_bytes = sum(
+            {"dropped": 0, "plain": stage.output_bytes, "saved": stage.saved_bytes}[how]
+            for stage, how in zip(stages, held, strict=True)
+        )
+        if held and held[-1] == "dropped":
+            # The stage of the cut reads the output of the one before it.
+            continue
+        if size_bytes > available:
+            continue
+        missing = [k for k, how in enumerate(held, start=1) if how != "saved"]
+        top = max(missing, default=0)
+        # The last stage below the topmost missing one whose output is at hand, or the input.
+        start = max((k for k in range(1, top) if held[k - 1] != "dropped"), default=0)
+        path_ns = sum(stage.forward_ns for stage in stages[start:top])
+        rest_ns = sum(stages[k - 1].forward_ns for k in missing if k <= start)
+        time_ns = path_ns + max(rest_ns, below_ns[top]) if top else 0
+        best_ns = time_ns if best_ns < 0 else min(best_ns, time_ns)
+    return best_ns
 
 
-def test_the_minimum_of_two_functions_has_no_step_that_does_not_fall() -> None:
-    first = StepFunction(np.array([0, 4, 9]), np.array([8, 5, 1]))
-    second = StepFunction(np.array([2, 4, 8]), np.array([8, 4, 2]))
-    # At 2 bytes 8 ns is no better than before, at 4 bytes 4 beats 5, and 9 bytes are too many.
-    both = first.or_else(second, 8, 10)
-    assert both.size_bytes.tolist() == [0, 4, 8]
-    assert both.time_ns.tolist() == [8, 4, 2]
+def random_chain(generator: random.Random, count: int) -> Chain:
+    stages = [
+        Stage(
+            name=f"stage {number}",
+            forward_ns=generator.randint(0, 9),
+            backward_ns=generator.randint(0, 9),
+            output_bytes=(output_bytes := 0 if number == count else generator.randint(0, 4)),
+            saved_bytes=output_bytes + generator.randint(0, 6),
+            forward_overhead_bytes=generator.randint(0, 2),
+            backward_overhead_bytes=generator.randint(0, 2),
+        )
+        for number in range(1, count + 1)
+    ]
+    return Chain("random", generator.randint(0, 3), tuple(stages))
+
+
+def test_each_cut_is_the_best_of_all_that_may_be_held_at_it() -> None:
+    seen = 0
+    for seed in range(300):
+        generator = random.Random(seed)
+        chain = random_chain(generator, generator.randint(1, 7))
+        memory_bytes = generator.randint(0, chain.store_all_peak_bytes)
+        cuts = ChainCuts(chain, memory_bytes)
+        below_ns = [0]
+        for number in range(1, len(chain) + 1):
+            found_ns = cuts.rerun_ns(number, below_ns)
+            expected_ns = rerun_by_enumeration(chain, memory_bytes, number, below_ns)
+            assert found_ns == (None if expected_ns < 0 else expected_ns), (seed, number)
+            below_ns.append(found_ns or 0)
+            seen += below_ns[-1] > 0
+    assert seen > 100
+
+
+def test_merged_steps_lower_the_cuts_of_long_chains() -> None:
+    lowered = 0
+    for seed in range(30):
+        chain = random_chain(random.Random(seed), 40)
+        memory_bytes = chain.store_all_peak_bytes // 2
+        unknown_ns = [0] * len(chain)
+        exact_ns = ChainCuts(chain, memory_bytes).rerun_ns(len(chain), unknown_ns)
+        assert exact_ns is not None
+        for most_steps in (20, 7, 3, 1):
+            found_ns = ChainCuts(chain, memory_bytes, most_steps).rerun_ns(len(chain), unknown_ns)
+            assert found_ns is not None
+            assert 0 <= found_ns <= exact_ns, (seed, most_steps)
+            lowered += found_ns < exact_ns
+    assert lowered > 30
+
+
+def test_cuts_that_run_out_of_time_go_on_where_they_were() -> None:
+    chain = random_chain(random.Random(1), 200)
+    memory_bytes = chain.store_all_peak_bytes // 4
+    unknown_ns = [0] * len(chain)
+    cuts = ChainCuts(chain, memory_bytes)
+    with pytest.raises(TimeoutError):
+        cuts.rerun_ns(len(chain), unknown_ns, 0.0)
+    expected_ns = ChainCuts(chain, memory_bytes).rerun_ns(len(chain), unknown_ns)
+    assert cuts.rerun_ns(len(chain), unknown_ns) == expected_ns
+    assert expected_ns
 
 
 def test_a_bundled_transformer_is_solved_among_all_schedules_and_not_only_persistent_ones() -> None:

@@ -112,6 +112,7 @@ private:
 
 // Each adds its functions to the module.
 void bind_persistent_program(nb::module_& m);
+void bind_chain_cuts(nb::module_& m);
 void bind_exact_search(nb::module_& m);
 void bind_least_memory(nb::module_& m);
 void bind_contents_search(nb::module_& m);

@@ -1,5 +1,8 @@
 // The Python face of the kernels: arrays in, plain numbers and short sequences out.
+#include <nanobind/stl/string.h>
+
 #include "core/binding.hpp"
+#include "core/vector_unit.hpp"
 
 namespace nb = nanobind;
 using namespace jettison::binding;
@@ -13,7 +16,12 @@ NB_MODULE(_kernels, m) {
             PyErr_SetString(PyExc_TimeoutError, stopped.what());
         }
     });
+    // For tests and benchmarks: the answers are the same.
+    m.def("vector_units", &jettison::vector_units);
+    m.def("vector_unit", [] { return jettison::name_of(jettison::vector_unit); });
+    m.def("choose_vector_unit", &jettison::choose_vector_unit, nb::arg("name"));
     bind_persistent_program(m);
+    bind_chain_cuts(m);
     bind_exact_search(m);
     bind_least_memory(m);
     bind_contents_search(m);

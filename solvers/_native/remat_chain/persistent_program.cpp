@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "remat_chain/descent.hpp"
-#include "remat_chain/persistent_table.hpp"
+#include "remat_chain/grid/groups.hpp"
+#include "remat_chain/grid/table.hpp"
 #include "remat_chain/recurrence.hpp"
 
 namespace jettison {
@@ -71,12 +72,30 @@ Solution backtracked(const Grammar& grammar, Tables tables, const PersistentTabl
     return *emit(grammar, budget, attained, [] {});
 }
 
+// A time that no budget exceeds, by a program of groups, which costs little; none if that knows no
+// schedule for some budget.
+template <typename Time>
+std::int64_t limit_ns(const SlottedChain& chain, const std::vector<std::int32_t>& budgets,
+                      const std::function<void()>& poll, std::int32_t threads) {
+    constexpr std::int32_t length = 4;
+    if (chain.stages < 2 * length) return infinite<std::int64_t>;
+    const SlottedChain groups = in_groups(chain, length);
+    PersistentTable<Time> table(groups, *std::max_element(budgets.begin(), budgets.end()));
+    table.fill(poll, threads);
+    std::int64_t largest = 0;
+    for (const std::int32_t budget : budgets) {
+        largest = std::max(largest, table.time({Kind::whole, 1, groups.stages}, budget));
+    }
+    return largest;
+}
+
 template <typename Time>
 std::vector<std::optional<Solution>> solve(const SlottedChain& chain,
                                            const std::vector<std::int32_t>& budgets,
                                            Wanted wanted, const std::function<void()>& poll,
                                            std::int32_t threads) {
-    PersistentTable<Time> table(chain, *std::max_element(budgets.begin(), budgets.end()));
+    PersistentTable<Time> table(chain, *std::max_element(budgets.begin(), budgets.end()),
+                                limit_ns<Time>(chain, budgets, poll, threads));
     table.fill(poll, threads);
     const Grammar grammar(widened(chain));
     std::vector<std::optional<Solution>> solutions;

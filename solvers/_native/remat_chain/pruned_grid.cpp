@@ -5,7 +5,7 @@
 #include <new>
 #include <utility>
 
-#include "remat_chain/persistent_table.hpp"
+#include "remat_chain/grid/table.hpp"
 #include "remat_chain/relax_rows.hpp"
 #include "remat_chain/rounded_chain.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/vector_clones.hpp"
+#include "core/vector_unit.hpp"
 
 namespace jettison {
 namespace {
@@ -23,10 +23,11 @@ struct Raised {
     std::int64_t excess;  // What the sum of the amounts above the limit grows by, in units.
 };
 
+namespace rows {
+
 // Adds `bytes` to each.
-JETTISON_CLONES
-Raised raise(std::int64_t* used, std::size_t count, std::int64_t bytes, std::int64_t limit,
-             int unit_bits) {
+JETTISON_INLINE Raised raise(std::int64_t* used, std::size_t count, std::int64_t bytes,
+                             std::int64_t limit, int unit_bits) {
     Raised raised{used[0], 0};
     for (std::size_t k = 0; k < count; ++k) {
         const std::int64_t before = used[k];
@@ -38,22 +39,19 @@ Raised raise(std::int64_t* used, std::size_t count, std::int64_t bytes, std::int
     return raised;
 }
 
-JETTISON_CLONES
-void add(std::int64_t* amounts, std::size_t count, std::int64_t bytes) {
+JETTISON_INLINE void add(std::int64_t* amounts, std::size_t count, std::int64_t bytes) {
     for (std::size_t k = 0; k < count; ++k) amounts[k] += bytes;
 }
 
-JETTISON_CLONES
-std::int64_t largest(const std::int64_t* used, std::size_t count) {
+JETTISON_INLINE std::int64_t largest(const std::int64_t* used, std::size_t count) {
     std::int64_t most = used[0];
     for (std::size_t k = 0; k < count; ++k) most = used[k] > most ? used[k] : most;
     return most;
 }
 
 // By how much the sum of excesses falls if each amount is lowered by a number of bytes.
-JETTISON_CLONES
-std::int64_t sum_relieved(const std::int64_t* used, std::size_t count, std::int64_t bytes,
-                          std::int64_t limit, int unit_bits) {
+JETTISON_INLINE std::int64_t sum_relieved(const std::int64_t* used, std::size_t count,
+                                          std::int64_t bytes, std::int64_t limit, int unit_bits) {
     std::int64_t sum = 0;
     for (std::size_t k = 0; k < count; ++k) {
         sum += units_above(used[k], limit, unit_bits) -
@@ -63,8 +61,8 @@ std::int64_t sum_relieved(const std::int64_t* used, std::size_t count, std::int6
 }
 
 // The index of the first amount above the limit; `count` if there is none.
-JETTISON_CLONES
-std::size_t first_above(const std::int64_t* used, std::size_t count, std::int64_t limit) {
+JETTISON_INLINE std::size_t first_above(const std::int64_t* used, std::size_t count,
+                                        std::int64_t limit) {
     constexpr std::size_t step = 16;
     std::size_t k = 0;
     for (; k + step <= count; k += step) {
@@ -75,6 +73,14 @@ std::size_t first_above(const std::int64_t* used, std::size_t count, std::int64_
     while (k < count && used[k] <= limit) ++k;
     return k;
 }
+
+}  // namespace rows
+
+constexpr auto raise = vectorized<rows::raise>;
+constexpr auto add = vectorized<rows::add>;
+constexpr auto largest = vectorized<rows::largest>;
+constexpr auto sum_relieved = vectorized<rows::sum_relieved>;
+constexpr auto first_above = vectorized<rows::first_above>;
 
 }  // namespace
 

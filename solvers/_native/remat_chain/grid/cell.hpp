@@ -14,9 +14,9 @@ constexpr Time infinite = std::numeric_limits<Time>::max() / 2;
 constexpr std::int64_t chunk = 16;
 constexpr std::int64_t block = 16;
 
-// The first parts, or the second parts, of a cell's splits. For each chunk, the values of
-// all splits lie side by side. A sample is the value at the end of a chunk; for each split, the
-// samples of all chunks lie side by side.
+// Rows of second parts, or a row among others. For each chunk, the values of all splits lie side by
+// side. A sample is the value at the end of a chunk; for each split, the samples of all chunks lie
+// side by side.
 template <typename Time>
 struct Parts {
     Time* values;         // [chunks][splits][chunk]
@@ -24,11 +24,19 @@ struct Parts {
     Time* samples;        // [splits][sample_stride]
 };
 
+// Rows of first parts, in blocks: in each, the values of its splits and then their samples, as
+// above. The first of the splits is the one at `offset`.
+template <typename Time>
+struct Blocks {
+    Time* const* blocks;
+    std::int64_t offset;
+};
+
 // First parts and second parts of the same splits.
 template <typename Time>
 struct Splits {
     std::int64_t count;
-    Parts<Time> left;
+    Blocks<Time> left;
     Parts<Time> right;  // each shifted by its input
 };
 
@@ -52,6 +60,9 @@ struct Cell {
     std::int64_t saturation;  // from here on the value is `saturated`
     Time saturated;
 
+    Time limit;  // values from here on count as infinite
+    bool stores_infinite;  // whether a row of infinities is stored as well
+
     Time* row;          // between two such chunks
     Time* block_least;  // scratch, [blocks of splits of both lists][chunk]
 };
@@ -64,8 +75,9 @@ struct Cell {
 // No row increases with m, and neither does a sum of two. So the best sum at the end of each chunk
 // is found first, from the samples. It bounds the chunk that follows from above; and a block of
 // splits whose best sum at the end of that chunk is no smaller cannot improve on it anywhere in
-// the chunk and is left out. The answer is exact, and most of the work is avoided.
-void fill_cell(const Cell<std::int32_t>& cell);
-void fill_cell(const Cell<std::int64_t>& cell);
+// the chunk and is left out. The answer is exact, and most of the work is avoided. The limit bounds
+// the first chunks in the same way. Returns whether any value is below it.
+bool fill_cell(const Cell<std::int32_t>& cell);
+bool fill_cell(const Cell<std::int64_t>& cell);
 
 }  // namespace jettison

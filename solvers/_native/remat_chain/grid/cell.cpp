@@ -1,9 +1,9 @@
 // Innermost loops of the persistent program, written so that compilers vectorize them.
-#include "remat_chain/persistent_cell.hpp"
+#include "remat_chain/grid/cell.hpp"
 
 #include <algorithm>
 
-#include "core/vector_clones.hpp"
+#include "core/vector_unit.hpp"
 
 namespace jettison {
 namespace {
@@ -26,6 +26,20 @@ JETTISON_INLINE const Time* chunk_before(const Time* row, std::int64_t chunks, s
     return row + std::clamp(m - distance, -chunk, chunks * chunk);
 }
 
+// The block with the first part of a split, its place there, and the split after the block.
+template <typename Time>
+JETTISON_INLINE const Time* block_of(const Splits<Time>& list, std::int64_t split) {
+    return list.left.blocks[(split + list.left.offset) / block];
+}
+template <typename Time>
+JETTISON_INLINE std::int64_t place_in_block(const Splits<Time>& list, std::int64_t split) {
+    return (split + list.left.offset) % block;
+}
+template <typename Time>
+JETTISON_INLINE std::int64_t end_of_block(const Splits<Time>& list, std::int64_t split) {
+    return std::min(split - place_in_block(list, split) + block, list.count);
+}
+
 // ends[c]: the best sum of all splits at the end of chunk c of the group. Keeps that of each block.
 template <typename Time>
 JETTISON_INLINE void sum_samples(const Cell<Time>& cell, std::int64_t group, Time* ends) {
@@ -34,9 +48,11 @@ JETTISON_INLINE void sum_samples(const Cell<Time>& cell, std::int64_t group, Tim
     for (int c = 0; c < chunk; ++c) least[c] = infinite<Time>;
     for (const Splits<Time>& list : cell.lists) {
         const Time* right = list.right.samples + group;
-        const Time* left = list.left.samples + group;
-        for (std::int64_t first = 0; first < list.count; first += block) {
-            const std::int64_t last = std::min(first + block, list.count);
+        std::int64_t last = 0;
+        for (std::int64_t first = 0; first < list.count; first = last) {
+            last = end_of_block(list, first);
+            const Time* left = block_of(list, first) + cell.chunks * block * chunk +
+                               place_in_block(list, first) * cell.sample_stride + group;
             Time here[chunk];
             for (int c = 0; c < chunk; ++c) here[c] = infinite<Time>;
             for (std::int64_t split = first; split < last; ++split) {
@@ -54,19 +70,22 @@ JETTISON_INLINE void sum_samples(const Cell<Time>& cell, std::int64_t group, Tim
     for (int c = 0; c < chunk; ++c) ends[c] = least[c];
 }
 
-// The chunk at m where the first operation is a checkpoint; no sum there exceeds `limit`.
+// The chunk at m where the first operation is a checkpoint; no sum there exceeds `limit`, and those
+// from `infinity` on count as infinite.
 template <typename Time>
 JETTISON_INLINE void relax_splits(const Cell<Time>& cell, std::int64_t m, const Time* block_least,
-                                  Time limit, Time* out) {
+                                  Time limit, Time infinity, Time* out) {
     Time best[chunk];
     for (int j = 0; j < chunk; ++j) best[j] = limit;
     for (const Splits<Time>& list : cell.lists) {
         const Time* right = list.right.values + m / chunk * list.right.stride;
-        const Time* left = list.left.values + m / chunk * list.left.stride;
-        for (std::int64_t first = 0; first < list.count; first += block, block_least += chunk) {
+        std::int64_t last = 0;
+        for (std::int64_t first = 0; first < list.count; first = last, block_least += chunk) {
+            last = end_of_block(list, first);
             // The first of the best sums is the largest.
             if (*block_least >= best[0]) continue;
-            const std::int64_t last = std::min(first + block, list.count);
+            const Time* left = block_of(list, first) + m * block +
+                               (place_in_block(list, first) - first) * chunk;
             for (std::int64_t split = first; split < last; ++split) {
                 const Time* x = right + split * chunk;
                 const Time* y = left + split * chunk;
@@ -76,7 +95,7 @@ JETTISON_INLINE void relax_splits(const Cell<Time>& cell, std::int64_t m, const 
     }
     const Time prefix = cell.prefix;
     for (int j = 0; j < chunk; ++j) {
-        out[j] = best[j] >= infinite<Time> ? infinite<Time> : best[j] - prefix;
+        out[j] = best[j] >= infinity ? infinite<Time> : best[j] - prefix;
     }
 }
 
@@ -88,12 +107,18 @@ JETTISON_INLINE void relax_all(const Cell<Time>& cell, std::int64_t m, Time* out
     Time saving[chunk];
     for (int j = 0; j < chunk; ++j) saving[j] = after[j] + backward;
     std::fill(saving, saving + below(cell.all_need, m), infinite<Time>);
-    for (int j = 0; j < chunk; ++j) out[j] = smaller(out[j], saving[j]);
+    const Time infinity = cell.limit;
+    for (int j = 0; j < chunk; ++j) {
+        const Time least = smaller(out[j], saving[j]);
+        out[j] = least >= infinity ? infinite<Time> : least;
+    }
 }
 
 template <typename Time>
 JETTISON_INLINE void compute_row(const Cell<Time>& cell) {
-    Time limit = infinite<Time>;
+    // Two infinities add without overflow: so do a limit and a prefix.
+    const Time infinity = smaller<Time>(cell.limit + cell.prefix, infinite<Time>);
+    Time limit = infinity;
     for (std::int64_t group = 0; group * chunk < cell.saturation; group += chunk) {
         Time ends[chunk];
         sum_samples(cell, group, ends);
@@ -103,7 +128,7 @@ JETTISON_INLINE void compute_row(const Cell<Time>& cell) {
             Time* out = cell.row + m;
             const std::int64_t infeasible = below(cell.none_need, m);
             if (infeasible < chunk) {
-                relax_splits(cell, m, cell.block_least + c, limit, out);
+                relax_splits(cell, m, cell.block_least + c, limit, infinity, out);
                 limit = smaller(limit, ends[c]);
             }
             std::fill(out, out + infeasible, infinite<Time>);
@@ -138,18 +163,17 @@ JETTISON_INLINE void publish(const Cell<Time>& cell) {
               infinite<Time>);
 }
 
+template <typename Time>
+JETTISON_INLINE bool fill(const Cell<Time>& cell) {
+    compute_row(cell);
+    const bool is_finite = cell.row[cell.chunks * chunk - 1] < infinite<Time>;
+    if (is_finite || cell.stores_infinite) publish(cell);
+    return is_finite;
+}
+
 }  // namespace
 
-JETTISON_CLONES
-void fill_cell(const Cell<std::int32_t>& cell) {
-    compute_row(cell);
-    publish(cell);
-}
-
-JETTISON_CLONES
-void fill_cell(const Cell<std::int64_t>& cell) {
-    compute_row(cell);
-    publish(cell);
-}
+bool fill_cell(const Cell<std::int32_t>& cell) { return vectorized<fill<std::int32_t>>(cell); }
+bool fill_cell(const Cell<std::int64_t>& cell) { return vectorized<fill<std::int64_t>>(cell); }
 
 }  // namespace jettison

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/buffer.hpp"
-#include "remat_chain/persistent_cell.hpp"
+#include "remat_chain/grid/cell.hpp"
 #include "remat_chain/persistent_program.hpp"
 #include "remat_chain/recurrence.hpp"
 
@@ -27,24 +27,49 @@ namespace jettison {
 // E of one s and t both combine C(k,t) and E(k,t), shifted by the input of k, and C with C, E with
 // E of the first parts. Above slots - input, E is not asked.
 //
-// All first parts of one kind and one s lie side by side. The second parts, all of one t, shifted
-// by their inputs, are only kept in a Column while that t is filled.
+// First parts of one kind and one s lie side by side, in blocks. The second parts, all of one t,
+// shifted by their inputs, are only kept in a Column while that t is filled.
+//
+// Where no schedule above a limit is asked for, most of the table can stay empty. The time of a
+// schedule beyond one run of each operation, its excess, is the sum of the forward runs of its
+// splits and drops. Those that made t the last stage of s..t, t < N, have run all stages s..t, or
+// s..t-1 for p = 1, in which X(s,t) has no part. So X(s,t,m) is of no use where its own excess and
+// that run reach the excess of the limit, and counts as infinite there. Less is never lost: parts
+// of what is of use are of use, because a part's excess and run are no more than those of the
+// whole. What is of use is not changed by what is not, and its choices are the same.
+//
+// Columns end where nothing is of use: at the first s whose run is too long, and without drops at
+// the first C(s,t) that is of no use in any memory. For a tree of C(s-1,t,m) has in it, stage s-1
+// taken out, a tree of C(s,t,m) with no more excess, if forward_none_need(s,t) does not grow with
+// s.
 template <typename Time>
 class PersistentTable {
 public:
-    PersistentTable(const SlottedChain& chain, std::int32_t slots)
+    // Times of the root above `limit_ns` are infinite.
+    PersistentTable(const SlottedChain& chain, std::int32_t slots,
+                    std::int64_t limit_ns = infinite<std::int64_t>)
         : chain_(chain),
           kinds_(chain.tables == Tables::one ? 1 : 4),
           stages_(chain.stages),
           slots_(slots),
           chunks_(units_in(std::int64_t{slots} + 1, chunk)),
           sample_stride_(units_in(chunks_, chunk) * chunk),
-          times_(chain.forward_ns, chain.backward_ns, 1) {
+          times_(chain.forward_ns, chain.backward_ns, 1),
+          excess_limit_(limit_ns - times_.own(1, chain.stages) + 1),
+          ends_early_(kinds_ == 1 && none_need_falls()),
+          first_kept_(index(2 * (stages_ + 1)), 1),
+          last_kept_(index(kinds_ * (stages_ + 1)), 0),
+          blocks_(index(kinds_ * (stages_ + 1) * blocks_of_s()), nullptr),
+          storage_(0),
+          whole_(0) {
+        std::int64_t blocks = 0;
         for (int kind = 0; kind < kinds_; ++kind) {
-            const bool kept = is_kept(static_cast<Kind>(kind));
-            values_.emplace_back(kept ? cells() * chunks_ * chunk : 0);
-            samples_.emplace_back(kept ? cells() * sample_stride_ : 0);
+            if (!is_kept(static_cast<Kind>(kind))) continue;
+            for (std::int64_t s = 1; s <= stages_; ++s) blocks += units_in(stages_ - s + 1, block);
         }
+        // What is never taken into use is never mapped either.
+        storage_ = Buffer<Time>(blocks * block_size());
+        whole_ = Buffer<Time>(2 * stages_ * row_size());
     }
 
     // Worker k takes the strips k, k + threads, ...; each follows the strip before it down the
@@ -84,6 +109,7 @@ public:
         if (m < 0) return infinite<std::int64_t>;
         m = std::min(m, slots_);
         if (!is_kept(sub.kind)) return time_of_all(sub, m);
+        if (sub.s < first_kept(sub)) return infinite<std::int64_t>;
         const Parts<Time> row = left_part(sub.kind, sub.s, sub.t);
         const Time value = row.values[m / chunk * row.stride + m % chunk];
         if (value >= infinite<Time>) return infinite<std::int64_t>;
@@ -133,23 +159,75 @@ private:
     static Time saturating(std::int64_t time) {
         return static_cast<Time>(std::min<std::int64_t>(time, infinite<Time>));
     }
-    std::int64_t cells() const { return stages_ * (stages_ + 1) / 2; }
     std::int64_t strips() const { return units_in(stages_, strip); }
     std::size_t at(const SubProblem& sub) const {
         return index((static_cast<int>(sub.kind) * stages_ + sub.s - 1) * stages_ + sub.t - 1);
+    }
+
+    // Whether the thresholds of splits are those of a chain: no smaller s needs less.
+    bool none_need_falls() const {
+        for (std::int32_t t = 3; t <= stages_; ++t) {
+            for (std::int32_t s = 2; s < t; ++s) {
+                if (chain_.forward_none_need[at({Kind::whole, s, t})] >
+                    chain_.forward_none_need[at({Kind::whole, s - 1, t})]) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
+    // What the choices that made t the last stage have added to the excess.
+    std::int64_t excess_before(const SubProblem& sub) const {
+        if (is_saved(sub.kind)) return times_.run(sub.s, sub.t);
+        return sub.t < stages_ ? times_.run(sub.s, sub.t + 1) : 0;
+    }
+    // The first s of a column that is kept.
+    std::int32_t& first_kept(const SubProblem& sub) {
+        return first_kept_[index((is_saved(sub.kind) ? stages_ + 1 : 0) + sub.t)];
+    }
+    std::int32_t first_kept(const SubProblem& sub) const {
+        return first_kept_[index((is_saved(sub.kind) ? stages_ + 1 : 0) + sub.t)];
+    }
+    // The last t whose row is kept as a first part of its kind and s; those before it are as well.
+    std::int32_t& last_kept(Kind kind, std::int64_t s) {
+        return last_kept_[index(static_cast<int>(kind) * (stages_ + 1) + s)];
     }
 
     bool is_kept(Kind kind) const {
         return !drops_input(kind) || chain_.tables == Tables::four;
     }
 
-    // Where s..t of one kind lies as a first part; s..t+1 lies behind it.
+    std::int64_t row_size() const { return chunks_ * chunk + sample_stride_; }
+    std::int64_t block_size() const { return block * row_size(); }
+    std::int64_t blocks_of_s() const { return units_in(stages_, block); }
+    // The blocks of first parts s..s, s..s+1, ... of one kind.
+    std::size_t first_block(Kind kind, std::int64_t s) const {
+        return index((static_cast<int>(kind) * (stages_ + 1) + s) * blocks_of_s());
+    }
+    // Whether a row is no first part of anything: it ends with the last stage, which is not saved.
+    bool is_whole(Kind kind, std::int64_t t) const { return t == stages_ && !is_saved(kind); }
+    // Where s..t of one kind lies as a first part, in a block in use, or by itself.
     Parts<Time> left_part(Kind kind, std::int64_t s, std::int64_t t) const {
-        const std::int64_t before = (s - 1) * (2 * stages_ - s + 2) / 2;
-        const auto table = index(static_cast<int>(kind));
-        return {values_[table].data() + (before * chunks_ + (t - s)) * chunk,
-                (stages_ - s + 1) * chunk,
-                samples_[table].data() + (before + t - s) * sample_stride_};
+        if (is_whole(kind, t)) {
+            const std::int64_t row = (drops_input(kind) ? stages_ : 0) + s - 1;
+            Time* values = whole_.data() + row * row_size();
+            return {values, chunk, values + chunks_ * chunk};
+        }
+        Time* values = blocks_[first_block(kind, s) + index((t - s) / block)];
+        const std::int64_t place = (t - s) % block;
+        return {values + place * chunk, block * chunk,
+                values + block * chunks_ * chunk + place * sample_stride_};
+    }
+    // The same, in a block that is taken into use if it is not yet.
+    Parts<Time> new_left_part(Kind kind, std::int64_t s, std::int64_t t) {
+        if (is_whole(kind, t)) return left_part(kind, s, t);
+        Time*& values = blocks_[first_block(kind, s) + index((t - s) / block)];
+        if (values == nullptr) values = storage_.data() + blocks_in_use_++ * block_size();
+        return left_part(kind, s, t);
+    }
+    Blocks<Time> left_parts(Kind kind, std::int64_t s, std::int64_t first_t) const {
+        return {blocks_.data() + first_block(kind, s), first_t - s};
     }
     // Where s..t lies as a second part; s+1..t lies behind it.
     Parts<Time> right_part(const Column& column, bool drops, std::int64_t s, std::int64_t t) const {
@@ -203,8 +281,14 @@ private:
 
     // The cell above those that the column holds: t itself first, then ever smaller s. E comes
     // before C: what C of s takes is that of s+1 still.
-    void fill_next(Column& column, const SubProblem& sub) const {
+    void fill_next(Column& column, const SubProblem& sub) {
         const auto [kind, s, t] = sub;
+        if (s < first_kept(sub)) return;
+        const std::int64_t excess = excess_limit_ - excess_before(sub);
+        if (excess <= 0) {
+            first_kept(sub) = s + 1;
+            return;
+        }
         const bool drops = drops_input(kind);
         const std::size_t stage = index(s - 1);
         const std::int64_t all_need = chain_.forward_all_need[at(sub)];
@@ -219,15 +303,17 @@ private:
         cell.chunks = chunks_;
         cell.sample_stride = sample_stride_;
         if (s < t && is_kept(kind)) {
-            cell.lists[0] = {t - s, left_part(kind_of(drops, false), s, s),
+            const Kind left = kind_of(drops, false);
+            cell.lists[0] = {splits(left, s, s, t - 1), left_parts(left, s, s),
                              right_part(column, false, s + 1, t)};
             if (kinds_ > 1 && is_kept(kind_of(drops, true))) {
-                cell.lists[1] = {is_saved(kind) ? t - s - 1 : t - s,
-                                 left_part(kind_of(drops, true), s, s + 1),
+                const Kind dropped = kind_of(drops, true);
+                cell.lists[1] = {splits(dropped, s, s + 1, is_saved(kind) ? t - 1 : t),
+                                 left_parts(dropped, s, s + 1),
                                  right_part(column, true, s + 1, t)};
             }
         }
-        if (is_kept(kind)) cell.as_left = left_part(kind, s, t);
+        if (is_kept(kind)) cell.as_left = new_left_part(kind, s, t);
         cell.as_right = right_part(column, drops, s, t);
         cell.input_slots = chain_.input_slots[stage];
         cell.prefix = saturating(times_.run(1, s));
@@ -238,9 +324,34 @@ private:
         cell.all_need = s < t ? all_need : size;
         cell.saturation = saturation;
         cell.saturated = saturating(times_.own(sub) + times_.run(1, s));
+        cell.limit = saturating(times_.own(sub) + times_.run(1, s) + excess);
+        cell.stores_infinite = !ends_early_;
         cell.row = column.rows[drops ? 2 : index(s % 2)].data() + chunk;
         cell.block_least = column.block_least.data();
-        fill_cell(cell);
+        if (!fill_cell(cell) && ends_early_) {
+            first_kept(sub) = s + 1;
+        } else if (is_kept(kind) && !is_whole(kind, t)) {
+            keep_up_to(sub);
+        }
+    }
+
+    // How many first parts of a kind are kept that begin with s and end with first..last.
+    std::int64_t splits(Kind kind, std::int64_t s, std::int64_t first, std::int64_t last) {
+        return std::max<std::int64_t>(std::min<std::int64_t>(last, last_kept(kind, s)) - first + 1,
+                                      0);
+    }
+
+    // Notes that a row is kept as a first part, and fills those before it that are not.
+    void keep_up_to(const SubProblem& sub) {
+        std::int32_t& last = last_kept(sub.kind, sub.s);
+        for (std::int64_t t = std::max(last + 1, sub.s); t < sub.t; ++t) {
+            const Parts<Time> row = new_left_part(sub.kind, sub.s, t);
+            for (std::int64_t c = 0; c < chunks_; ++c) {
+                std::fill_n(row.values + c * row.stride, chunk, infinite<Time>);
+            }
+            std::fill_n(row.samples, sample_stride_, infinite<Time>);
+        }
+        last = sub.t;
     }
 
     const SlottedChain& chain_;
@@ -250,8 +361,14 @@ private:
     std::int64_t chunks_;
     std::int64_t sample_stride_;
     StageTimes times_;
-    std::vector<Buffer<Time>> values_;  // by kind
-    std::vector<Buffer<Time>> samples_;
+    std::int64_t excess_limit_;
+    bool ends_early_;
+    std::vector<std::int32_t> first_kept_;  // by p and t
+    std::vector<std::int32_t> last_kept_;   // by kind and s
+    std::vector<Time*> blocks_;             // by kind, s and t - s; null where not in use
+    std::atomic<std::int64_t> blocks_in_use_{0};
+    Buffer<Time> storage_;
+    Buffer<Time> whole_;
 };
 
 }  // namespace jettison
