@@ -112,7 +112,7 @@ def test_the_model_is_as_sparse_as_said() -> None:
 
 
 def test_the_four_kinds_of_rows_that_are_no_part_of_the_paper_prove_more() -> None:
-    # So what `milp` proves, which has them, is not what the paper's program proves.
+    # So what `paper-milp-strengthened` proves is not what `paper-milp` proves, the paper's program.
     chance = random.Random(3)
     pairs = []
     for _ in range(4):
