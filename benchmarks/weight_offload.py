@@ -8,6 +8,7 @@ the searches.
 from __future__ import annotations
 
 import argparse
+import math
 import random
 import statistics
 import time
@@ -88,6 +89,30 @@ def greedy() -> None:
             f"{statistics.median(scheduling):>10.4f} {period_ns / chain.base_time_ns:>7.4f}",
             flush=True,
         )
+
+
+@benchmark
+def greedy_growth() -> None:
+    """CPU ms of both algorithms while the layers double, medians of five, and the exponent."""
+    print(f"{'layers':>7} {'choices':>8} {'select ms':>10} {'schedule ms':>12}")
+    layers = [2**power for power in range(6, 13)]
+    totals = []
+    for count in layers:
+        problem = WeightOffload(synthetic_transformer(count, spread=1.5), "40%", "4000MiB/s")
+        selecting, scheduling = [], []
+        for _ in range(REPETITIONS):
+            started = time.process_time()
+            choices = select_choices(problem)
+            selected = time.process_time()
+            assert choices is not None
+            assert WeightScheduler(problem).period_ns(choices) is not None
+            selecting.append(1000 * (selected - started))
+            scheduling.append(1000 * (time.process_time() - selected))
+        select_ms, schedule_ms = statistics.median(selecting), statistics.median(scheduling)
+        totals.append(select_ms + schedule_ms)
+        print(f"{count:>7} {len(choices):>8} {select_ms:>10.3f} {schedule_ms:>12.3f}", flush=True)
+    exponent = statistics.linear_regression(*([math.log(v) for v in x] for x in (layers, totals)))
+    print(f"fitted exponent {exponent.slope:.2f}; the paper has O(L^3)")
 
 
 METHODS = ("l2l", "greedy-no-discount", "greedy", "margin-sweep", "local-search")
