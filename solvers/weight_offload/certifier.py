@@ -1,7 +1,8 @@
 r"""Certificates of lower bounds on the time of weight offloading.
 
-The models are those of the methods: ``agg``, ``aggint`` and ``milp`` bound by models of the same
-optimum, and ``closed-form`` by a pair of knapsacks. Where a bound comes from elsewhere, such as an
+The models are those of the methods: ``agg``, ``aggint``, ``paper-milp`` and
+``paper-milp-strengthened`` bound by models of the same optimum, and ``closed-form`` by a pair of
+knapsacks. Where a bound comes from elsewhere, such as an
 exact search, all of them are tried, and the certificate may prove less.
 
 The paper's model does not say that layers are absent as a whole. For each operation that exceeds
@@ -36,16 +37,23 @@ Formulation = Mapping[str, object]
 
 _FLUID: Formulation = {"name": "aggregated", "version": 1}
 _WHOLE: Formulation = {"name": "aggregated", "version": 1, "whole": True}
-_MILP: Formulation = {"name": "milp", "version": 1, "cuts": ["3a", "3b", "7'", "6c"]}
+_PAPER_MILP: Formulation = {"name": "milp", "version": 1, "cuts": []}
+_STRENGTHENED_MILP: Formulation = {
+    "name": "milp",
+    "version": 1,
+    "cuts": ["3a", "3b", "7'", "6c"],
+}
+_MILPS = (_PAPER_MILP, _STRENGTHENED_MILP)
 _COVER: Formulation = {"name": "cover", "version": 1}
 # By the method that found the bound, the formulations to try, the most promising one first.
 _FORMULATIONS: Mapping[str, tuple[Formulation, ...]] = {
     "agg": (_FLUID, _WHOLE),
     "aggint": (_WHOLE, _FLUID),
-    "milp": (_MILP, _WHOLE),
+    "paper-milp": (_PAPER_MILP, _STRENGTHENED_MILP, _WHOLE),
+    "paper-milp-strengthened": (_STRENGTHENED_MILP, _WHOLE),
     "closed-form": (_COVER, _FLUID),
 }
-_OTHERWISE: tuple[Formulation, ...] = (_FLUID, _WHOLE, _MILP)
+_OTHERWISE: tuple[Formulation, ...] = (_FLUID, _WHOLE, _STRENGTHENED_MILP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +91,7 @@ def certify_weight_offload(
         return best_certificate([_attempted(problem, _FLUID)], largest.time_ns, clock)
     forms = _FORMULATIONS.get(largest.method, _OTHERWISE)
     if len(problem.instance) > params.most_layers_of_milp:
-        forms = tuple(form for form in forms if form is not _MILP)
+        forms = tuple(form for form in forms if form not in _MILPS)
     return best_certificate([_attempted(problem, form) for form in forms], largest.time_ns, clock)
 
 
@@ -94,7 +102,7 @@ def _attempted(problem: WeightOffload, formulation: Formulation) -> Attempted:
         # The cover is about prefetches alone, and holds for the shared link as it is.
         resources["total_bytes_per_s"] = link.total_bytes_per_s
     statement = Statement(problem.problem, problem.instance.to_json(), resources, formulation)
-    if formulation is not _MILP:
+    if formulation not in _MILPS:
         return Attempted(statement)
     return Attempted(statement, lambda model: whole_layers(problem, model))
 

@@ -11,7 +11,11 @@ from jettison.solvers.weight_offload.bounds.aggregated import (
     bound_weight_whole,
 )
 from jettison.solvers.weight_offload.bounds.closed_form import CLOSED_FORM, bound_weight_closed_form
-from jettison.solvers.weight_offload.bounds.milp import MILP, bound_weight_milp
+from jettison.solvers.weight_offload.bounds.milp import (
+    MILP,
+    bound_paper_milp,
+    bound_paper_milp_strengthened,
+)
 from jettison.solvers.weight_offload.events.method import solve_event_milp
 from jettison.solvers.weight_offload.events.params import EVENT_MILP
 from jettison.solvers.weight_offload.exact.method import solve_weight_exact
@@ -72,11 +76,18 @@ METHODS: tuple[Method[WeightOffload], ...] = (
         solve=Tuned(solve_bound_guided, BOUND_GUIDED),
     ),
     Method(
-        "milp",
+        "paper-milp",
         Promise.BOUND,
-        "the paper on weight offloading, Section 6, corrected and strengthened",
-        "the paper's MILP: every layer's weights from operation to operation",
-        solve=Tuned(bound_weight_milp, MILP),
+        "the paper on weight offloading, Section 6, its misprints corrected",
+        "the paper's own MILP: every layer's weights from operation to operation",
+        solve=Tuned(bound_paper_milp, MILP),
+    ),
+    Method(
+        "paper-milp-strengthened",
+        Promise.BOUND,
+        "the paper on weight offloading, Section 6, and four kinds of rows that it has not",
+        "the paper's MILP with valid inequalities; proves more, takes longer",
+        solve=Tuned(bound_paper_milp_strengthened, MILP),
     ),
     Method(
         "agg",

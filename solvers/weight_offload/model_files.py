@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 
 class OffloadFormulation(StrEnum):
-    """The formulations: the paper's bound, and the exact model over events in its variants."""
+    """The formulations: the paper's bound and the exact model over events, in their variants."""
 
-    MILP = "milp"
+    PAPER_MILP = "paper-milp"
+    PAPER_MILP_STRENGTHENED = "paper-milp-strengthened"
     EVENTS = "events"
     EVENTS_STRENGTHENED = "events-strengthened"
     EVENTS_WITHOUT_IDLE = "events-without-idle"
@@ -28,7 +29,7 @@ def build_model(problem: WeightOffload, choice: ModelChoice) -> ArrayModel:
     The least period is sought up to that of L2L.
     """
     from jettison.formulations.milp.from_pulp import from_pulp
-    from jettison.formulations.weight_offload.paper import WeightOffloadMilp
+    from jettison.formulations.weight_offload.paper import Cut, WeightOffloadMilp
     from jettison.formulations.weight_offload.timed_events.least_period import (
         EventMilp,
         LeastPeriod,
@@ -40,8 +41,11 @@ def build_model(problem: WeightOffload, choice: ModelChoice) -> ArrayModel:
     formulation = OffloadFormulation(choice.formulation)
     strengthened = frozenset[ValidRow]()
     match formulation:
-        case OffloadFormulation.MILP:
+        case OffloadFormulation.PAPER_MILP:
             return from_pulp(WeightOffloadMilp().build(problem).problem).model
+        case OffloadFormulation.PAPER_MILP_STRENGTHENED:
+            milp = WeightOffloadMilp(cuts=frozenset(Cut))
+            return from_pulp(milp.build(problem).problem).model
         case OffloadFormulation.EVENTS | OffloadFormulation.EVENTS_WITHOUT_IDLE:
             pass
         case (

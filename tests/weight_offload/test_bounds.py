@@ -31,7 +31,7 @@ from tests.weight_offload.layers import layers_in
 from tests.weight_offload.oracles.brute_force import least_period_ns
 from tests.weight_offload.oracles.samples import sample
 
-METHODS = ("milp", "agg", "aggint", "closed-form")
+METHODS = ("paper-milp", "paper-milp-strengthened", "agg", "aggint", "closed-form")
 MODELS = METHODS[:-1]
 EXACT = SolveOptions(time_limit_s=20, gap=0)
 
@@ -121,7 +121,7 @@ def test_in_enough_memory_the_base_time_is_all(method: str, memory: str) -> None
 
 
 @pytest.mark.parametrize("row", PUBLISHED_ROWS, ids=lambda row: row.name)
-@pytest.mark.parametrize("method", ["milp", "closed-form"])
+@pytest.mark.parametrize("method", ["paper-milp", "paper-milp-strengthened", "closed-form"])
 def test_the_lower_bound_of_table_1_is_the_base_time(row: PublishedRow, method: str) -> None:
     # 12000 MiB/s: the column ILP of the table is that without waiting.
     problem = published(row.name, "12000MiB/s")
@@ -218,7 +218,7 @@ def test_a_model_that_is_too_large_is_declined() -> None:
             for number in range(600)
         ),
     )
-    found = bounds(WeightOffload(long, "50%", "1GB/s"), "milp")
+    found = bounds(WeightOffload(long, "50%", "1GB/s"), "paper-milp")
     assert found.termination is Termination.MEMORY_LIMIT
     assert found.note is not None
     assert "use agg" in found.note

@@ -20,11 +20,13 @@ from jettison.formulations.weight_offload.paper import (
 )
 from jettison.instances.generators.published_transformers import PUBLISHED_ROWS, published_chain
 from jettison.instances.weight_offload.problem import WeightOffload
+from jettison.solvers.core.model_files import ModelChoice
 from jettison.solvers.core.status import Answer
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.weight_offload.greedy.selection import select_choices
 from jettison.solvers.weight_offload.layer_to_layer import layer_to_layer
+from jettison.solvers.weight_offload.model_files import MODEL_FILES
 from jettison.solvers.weight_offload.scheduler import schedule_selection
 from tests.each import each
 from tests.tiny import EQUAL_LAYERS, UNEQUAL_LAYERS
@@ -112,7 +114,7 @@ def test_the_model_is_as_sparse_as_said() -> None:
 
 
 def test_the_four_kinds_of_rows_that_are_no_part_of_the_paper_prove_more() -> None:
-    # So what `milp` proves, which has them, is not what the paper's program proves.
+    # So what `paper-milp-strengthened` proves is not what `paper-milp` proves, the paper's program.
     chance = random.Random(3)
     pairs = []
     for _ in range(4):
@@ -212,3 +214,16 @@ def test_without_3_the_bound_is_weaker_and_valid() -> None:
     assert solution.dual_bound is not None
     assert found.scale.time_from_solver_ns(solution.dual_bound) == 5
     assert bound_ns(problem, WeightOffloadMilp()) == least_period_ns(problem) == 6
+
+
+@pytest.mark.parametrize(
+    ("name", "cuts"), [("paper-milp", frozenset()), ("paper-milp-strengthened", ALL_CUTS)]
+)
+def test_the_name_of_a_file_says_whether_it_has_rows_that_the_paper_has_not(
+    name: str, cuts: frozenset[Cut]
+) -> None:
+    problem = WeightOffload(UNEQUAL_LAYERS, "80%", "1GB/s")
+    written = MODEL_FILES.build(problem, ModelChoice(formulation=name))
+    _, model = built(problem, WeightOffloadMilp(cuts=cuts))
+    assert written.row_names == model.row_names
+    assert any(row.startswith("turn_") for row in written.row_names) == bool(cuts)

@@ -14,14 +14,23 @@ from jettison.instances.generators.published_transformers import PUBLISHED_ROWS,
 from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.weight_offload.bounds.aggregated import bound_weight_fluid, bound_weight_whole
 from jettison.solvers.weight_offload.bounds.closed_form import bound_weight_closed_form
-from jettison.solvers.weight_offload.bounds.milp import bound_weight_milp
+from jettison.solvers.weight_offload.bounds.milp import (
+    bound_paper_milp,
+    bound_paper_milp_strengthened,
+)
 from jettison.solvers.weight_offload.certifier import certify_weight_offload, whole_layers
 from tests.weight_offload.layers import layers_in
 from tests.weight_offload.oracles.brute_force import least_period_ns
 from tests.weight_offload.oracles.samples import sample
 
 OPTIONS = SolveOptions(time_limit_s=20, gap=0)
-METHODS = (bound_weight_fluid, bound_weight_whole, bound_weight_milp, bound_weight_closed_form)
+METHODS = (
+    bound_weight_fluid,
+    bound_weight_whole,
+    bound_paper_milp,
+    bound_paper_milp_strengthened,
+    bound_weight_closed_form,
+)
 
 
 def test_what_the_models_bound_by_is_certified_and_at_most_the_fastest_step() -> None:

@@ -18,7 +18,10 @@ from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.weight_offload.bounds.aggregated import bound_weight_fluid, bound_weight_whole
 from jettison.solvers.weight_offload.bounds.closed_form import bound_weight_closed_form
-from jettison.solvers.weight_offload.bounds.milp import bound_weight_milp
+from jettison.solvers.weight_offload.bounds.milp import (
+    bound_paper_milp,
+    bound_paper_milp_strengthened,
+)
 from jettison.solvers.weight_offload.certifier import certify_weight_offload
 from jettison.weight_offload import CyclicEvent, CyclicEventKind, CyclicSchedule
 from tests.certificates.second_checker import needs_node, verdicts
@@ -32,7 +35,8 @@ GB = 10**9
 BOUNDS = (
     bound_weight_fluid,
     bound_weight_whole,
-    bound_weight_milp,
+    bound_paper_milp,
+    bound_paper_milp_strengthened,
     bound_weight_closed_form,
 )
 

@@ -1,8 +1,9 @@
-r"""Lower bound for weight offloading from the paper's MILP, corrected and strengthened.
+r"""Lower bounds for weight offloading from the paper's MILP: its own rows, and strengthened.
 
-The model is in `jettison.formulations.weight_offload.paper`, with its inequalities, all of them for
-short chains. Only the solver's dual bound counts: the objective of a run that hit its time limit is
-no bound.
+The model is in `jettison.formulations.weight_offload.paper`. ``paper-milp`` has the rows of the
+paper, with its misprints corrected, and no others. ``paper-milp-strengthened`` has the inequalities
+of `Cut` as well, all of them for short chains. Only the solver's dual bound counts: the objective
+of a run that hit its time limit is no bound.
 
 A schedule without waiting is a point of the model whose objective is 0, and then no bound is above
 the base time. So the paper's greedy algorithm runs first, with a margin of memory
@@ -32,7 +33,7 @@ from jettison.solvers.weight_offload.exact.without_waiting import WithoutWaiting
 
 @dataclass(frozen=True, kw_only=True)
 class MilpParams(WithoutWaitingParams):
-    """Parameters of milp: the sizes of its model.
+    """Parameters of paper-milp and paper-milp-strengthened: the sizes of their models.
 
     Attributes
     ----------
@@ -54,21 +55,41 @@ class MilpParams(WithoutWaitingParams):
 MILP = MilpParams()
 
 
-def bound_weight_milp(
+def bound_paper_milp(
     problem: WeightOffload, options: SolveOptions, params: MilpParams = MILP
 ) -> Outcome:
-    """Bound the time by the paper's MILP; at the time limit by what has been proved.
+    """Bound the time by the paper's MILP as it is; at the time limit by what has been proved.
 
     Models that are too large, and those that take longer to build than the time limit allows, are
     declined with a note.
     """
-    clock = Clock(options.time_limit_s)
-    settled = settled_without_model(problem, "milp", clock, params)
-    if settled is not None:
-        return settled
+    return _bounded(problem, options, params, "paper-milp", WeightOffloadMilp())
+
+
+def bound_paper_milp_strengthened(
+    problem: WeightOffload, options: SolveOptions, params: MilpParams = MILP
+) -> Outcome:
+    """Bound the time by the paper's MILP and four kinds of rows more, as `bound_paper_milp` does.
+
+    For chains that are not short the inequalities (6c) are left out.
+    """
     milp = WeightOffloadMilp(cuts=frozenset(Cut))
     if milp.estimated_coefficients(problem) > params.most_coefficients_with_copies:
         milp = replace(milp, cuts=milp.cuts - {Cut.COPIED})
+    return _bounded(problem, options, params, "paper-milp-strengthened", milp)
+
+
+def _bounded(
+    problem: WeightOffload,
+    options: SolveOptions,
+    params: MilpParams,
+    method: str,
+    milp: WeightOffloadMilp,
+) -> Outcome:
+    clock = Clock(options.time_limit_s)
+    settled = settled_without_model(problem, method, clock, params)
+    if settled is not None:
+        return settled
     coefficients = milp.estimated_coefficients(problem)
     declined = Outcome(
         termination=Termination.MEMORY_LIMIT,
@@ -82,7 +103,7 @@ def bound_weight_milp(
     with Ending() as ending:
         built = milp.build(problem, clock.require_time)
         model = from_pulp(built.problem, clock.require_time).model
-        return bound_by_model(model, built.scale, "milp", options, clock)
+        return bound_by_model(model, built.scale, method, options, clock)
     if ending.is_interrupted:
         return Outcome(termination=ending.termination)
     return replace(declined, termination=ending.termination)
