@@ -68,7 +68,13 @@ def test_every_step_brackets_the_optimum_and_complete_searches_meet_it() -> None
             if generator.random() < 0.3:
                 slot_bytes = max(slot_bytes // unit, 1) * unit
             limit_ns = _least(known_ns, bracket.plan_ns)
-            floor_ns = program.refine(slot_bytes, limit_ns, clock=NO_LIMIT)
+            floor_ns = program.refine(
+                slot_bytes,
+                limit_ns,
+                backward_slot_bytes=slot_bytes * generator.choice((1, 1, 2, 5)),
+                both_programs=generator.random() < 0.5,
+                clock=NO_LIMIT,
+            )
             bracket = bracket.raised(floor_ns, limit_ns)
             for rounding in Rounding:
                 limit_ns = _least(known_ns, bracket.plan_ns)
@@ -135,7 +141,10 @@ def test_a_grid_of_the_common_unit_rounds_nothing() -> None:
     ("unit", "slots"),
     # 700 units fill the memory: grids of 16 units, 4 units and 1 unit to a slot, then finer ones.
     # The second stage is too small to count. Slots of 1 byte would be too many.
-    [(10_000, [43, 175, 700, 2800, 11200]), (1, [50, 200, 800, 3200, 12820])],
+    [
+        (10_000, [43, 175, 700, 2800, 11_200, 44_871]),
+        (1, [50, 200, 800, 3200, 12_820, 51_470]),
+    ],
 )
 def test_grids_are_of_the_common_unit_if_there_are_not_too_many(
     unit: int, slots: list[int]

@@ -248,8 +248,13 @@ class PofoProgram:
         MemoryError
             If the tables would take more than there is; the grid before remains.
         """
-        sizes_bytes = (slot_bytes, slot_bytes if backward_slot_bytes is None else backward_slot_bytes)
-        for field, size_bytes in zip(("slot_bytes", "backward_slot_bytes"), sizes_bytes, strict=True):
+        sizes_bytes = (
+            slot_bytes,
+            slot_bytes if backward_slot_bytes is None else backward_slot_bytes,
+        )
+        for field, size_bytes in zip(
+            ("slot_bytes", "backward_slot_bytes"), sizes_bytes, strict=True
+        ):
             _require_positive(field, size_bytes)
         if self._plans is not None and self.is_rounded:
             self._plans.refine(sizes_bytes, both_programs, limit_ns, clock)
