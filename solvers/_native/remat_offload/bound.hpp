@@ -19,6 +19,11 @@
 //             label is useful. Before falls with a, and entry a serves labels at a + 1 too, so that
 //             the cap of a is never below that of a + 1. A curve beyond its cap still is flat or
 //             grows by 1 per unit, on which the bound of a label before it relies.
+//
+// The bound of the whole chain is that of the program that is stronger at the start. So a fine grid
+// may fill that one alone: the other is read from the grid before, at an index that is not larger.
+// R has a grid of its own. What is kept of the forward phase is rounded for each of many parts, and
+// R only for what a part keeps itself, so that a coarser one costs the bound almost nothing.
 #pragma once
 
 #include <algorithm>
