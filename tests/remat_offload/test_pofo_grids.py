@@ -16,6 +16,7 @@ from jettison.solvers.remat_offload.pofo.bracket import PofoBracket, pofo_exact
 from jettison.solvers.remat_offload.pofo.brackets import PofoBrackets, sizes_of_slots
 from jettison.solvers.remat_offload.pofo.params import PlanParams
 from jettison.solvers.remat_offload.pofo.program import PofoProgram, Recomputation, Rounding
+from tests.drawing.chains import random_chain
 
 NO_LIMIT = Clock(None)
 GRIDS = ((1, 4, 16), (16, 64), (3, 12, 48, 192), (64, 16), (10, 33, 100))
@@ -175,3 +176,26 @@ def test_only_what_is_faster_than_a_known_schedule_is_looked_for() -> None:
         assert brackets.best.floor_ns == min(known_ns, best_ns)
         assert (found[-1] is not None) == bool(plans)
         assert brackets.why_open is None
+
+
+def test_where_a_grid_does_not_fit_in_memory_the_one_before_is_searched() -> None:
+    chain = random_chain(random.Random(3), 40, largest_output_bytes=10**6)
+    memory_bytes = chain.store_all_peak_bytes // 3
+    program = PofoProgram(chain, memory_bytes, 10**9, most_bytes=3 * 10**6)
+    before_ns = program.refine(memory_bytes // 16, clock=NO_LIMIT)
+    found = program.search(Rounding.DOWN, 4, clock=NO_LIMIT)
+    for both_programs in (False, True):
+        with pytest.raises(MemoryError):
+            program.refine(memory_bytes // 2000, both_programs=both_programs, clock=NO_LIMIT)
+        again = program.search(Rounding.DOWN, 4, clock=NO_LIMIT)
+        assert again.floor_ns == found.floor_ns
+    assert before_ns is not None
+    assert found.floor_ns is not None
+    assert found.floor_ns >= before_ns
+    # Nor does a search to the byte, and finer grids close the bracket all the same.
+    problem = RematOffloadChain(chain, memory_bytes, 10**9, "fluid")
+    few = PlanParams(most_table_bytes=2 * 10**7, first_slots=12)
+    brackets = PofoBrackets(problem, Recomputation.ALLOWED, few)
+    assert len(list(brackets.refine(SolveOptions(gap=0), NO_LIMIT))) > 2
+    assert brackets.slots > 12
+    assert brackets.best.is_exact

@@ -222,6 +222,9 @@ class PofoBrackets:
         except TimeoutError:
             if not clock.left_s:
                 raise
+        except MemoryError:
+            # The next grid gives the memory back.
+            pass
         yield
 
     def _with_more_labels(self, program: PofoProgram, clock: Clock) -> Iterator[None]:
