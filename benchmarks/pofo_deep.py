@@ -4,9 +4,9 @@ Run: ``python benchmarks/pofo_deep.py [--memory 40% --bandwidth 12GB/s] [--limit
 Each line is the bracket after the last search on a grid, floor and plan as overheads over the time
 without recomputation, and the gap between them as a part of the overhead of the plan. Transfers are
 fluid. ``random`` is a chain of 150 layers of seed 1 whose sizes have no common unit, in 30 % of its
-memory at 8 GB/s. The limit is in seconds of the clock, the figures are in CPU seconds of one thread;
-where others use the machine, ask for a larger limit. The last line has the largest resident size of
-the process until then.
+memory at 8 GB/s. The limit is in seconds of the clock, the figures are in CPU seconds; where others
+use the machine, ask for a larger limit. The last line has the largest resident size of the process
+until then.
 """
 
 from __future__ import annotations
