@@ -110,7 +110,12 @@ class PofoProgram:
         most_bytes: int,
     ) -> None: ...
     def refine(
-        self, slot: int, limit: int | None, time_limit_s: float | None = None
+        self,
+        slot: int,
+        backward_slot: int,
+        both_programs: bool,
+        limit: int | None,
+        time_limit_s: float | None = None,
     ) -> int | None: ...
     def search(
         self,

@@ -9,7 +9,7 @@ themselves, no clock is a part of what they find.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from jettison.schedules.core.any_schedule import Schedule
@@ -52,6 +52,7 @@ def schedules_of_baselines(
     *,
     counts_work: bool = False,
     start: Schedule | None = None,
+    without: Collection[str] = (),
 ) -> Iterator[Schedule]:
     """Yield the schedules of a method's baselines that the replay accepts, in the table's order.
 
@@ -72,6 +73,8 @@ def schedules_of_baselines(
         part of what they find as long as there is time left.
     start
         What those of them begin from that can.
+    without
+        Baselines that were asked before.
 
     Raises
     ------
@@ -81,6 +84,8 @@ def schedules_of_baselines(
     share = params.share_before_a_schedule
     left_moves = moves_of_a_limit(options)
     for name in find_method(problem.problem, method).baselines:
+        if name in without:
+            continue
         if not clock.left_s:
             return
         limit_s = None if math.isinf(clock.left_s) else clock.left_s

@@ -16,6 +16,7 @@ from jettison.solvers.remat_offload.pofo.bracket import PofoBracket, pofo_exact
 from jettison.solvers.remat_offload.pofo.brackets import PofoBrackets, sizes_of_slots
 from jettison.solvers.remat_offload.pofo.params import PlanParams
 from jettison.solvers.remat_offload.pofo.program import PofoProgram, Recomputation, Rounding
+from tests.drawing.chains import random_chain
 
 NO_LIMIT = Clock(None)
 GRIDS = ((1, 4, 16), (16, 64), (3, 12, 48, 192), (64, 16), (10, 33, 100))
@@ -68,7 +69,13 @@ def test_every_step_brackets_the_optimum_and_complete_searches_meet_it() -> None
             if generator.random() < 0.3:
                 slot_bytes = max(slot_bytes // unit, 1) * unit
             limit_ns = _least(known_ns, bracket.plan_ns)
-            floor_ns = program.refine(slot_bytes, limit_ns, clock=NO_LIMIT)
+            floor_ns = program.refine(
+                slot_bytes,
+                limit_ns,
+                backward_slot_bytes=slot_bytes * generator.choice((1, 1, 2, 5)),
+                both_programs=generator.random() < 0.5,
+                clock=NO_LIMIT,
+            )
             bracket = bracket.raised(floor_ns, limit_ns)
             for rounding in Rounding:
                 limit_ns = _least(known_ns, bracket.plan_ns)
@@ -135,7 +142,10 @@ def test_a_grid_of_the_common_unit_rounds_nothing() -> None:
     ("unit", "slots"),
     # 700 units fill the memory: grids of 16 units, 4 units and 1 unit to a slot, then finer ones.
     # The second stage is too small to count. Slots of 1 byte would be too many.
-    [(10_000, [43, 175, 700, 2800, 11200]), (1, [50, 200, 800, 3200, 12820])],
+    [
+        (10_000, [43, 175, 700, 2800, 11_200, 44_871]),
+        (1, [50, 200, 800, 3200, 12_820, 51_470]),
+    ],
 )
 def test_grids_are_of_the_common_unit_if_there_are_not_too_many(
     unit: int, slots: list[int]
@@ -166,3 +176,26 @@ def test_only_what_is_faster_than_a_known_schedule_is_looked_for() -> None:
         assert brackets.best.floor_ns == min(known_ns, best_ns)
         assert (found[-1] is not None) == bool(plans)
         assert brackets.why_open is None
+
+
+def test_where_a_grid_does_not_fit_in_memory_the_one_before_is_searched() -> None:
+    chain = random_chain(random.Random(3), 40, largest_output_bytes=10**6)
+    memory_bytes = chain.store_all_peak_bytes // 3
+    program = PofoProgram(chain, memory_bytes, 10**9, most_bytes=3 * 10**6)
+    before_ns = program.refine(memory_bytes // 16, clock=NO_LIMIT)
+    found = program.search(Rounding.DOWN, 4, clock=NO_LIMIT)
+    for both_programs in (False, True):
+        with pytest.raises(MemoryError):
+            program.refine(memory_bytes // 2000, both_programs=both_programs, clock=NO_LIMIT)
+        again = program.search(Rounding.DOWN, 4, clock=NO_LIMIT)
+        assert again.floor_ns == found.floor_ns
+    assert before_ns is not None
+    assert found.floor_ns is not None
+    assert found.floor_ns >= before_ns
+    # Nor does a search to the byte, and finer grids close the bracket all the same.
+    problem = RematOffloadChain(chain, memory_bytes, 10**9, "fluid")
+    few = PlanParams(most_table_bytes=2 * 10**7, first_slots=12)
+    brackets = PofoBrackets(problem, Recomputation.ALLOWED, few)
+    assert len(list(brackets.refine(SolveOptions(gap=0), NO_LIMIT))) > 2
+    assert brackets.slots > 12
+    assert brackets.best.is_exact

@@ -270,14 +270,14 @@ def test_the_kernel_refuses_what_it_cannot_work_with() -> None:
     program = _kernels.PofoProgram(**arrays, **rest)
     with pytest.raises(RuntimeError, match="no grid"):
         program.search(_kernels.Accuracy.UPPER, 1, None)
-    assert program.refine(2, None) == 4
+    assert program.refine(2, 2, True, None) == 4
     # Ones everywhere: two forwards and two backwards, and nothing has to leave 4 units of memory.
     floor, time, *_ = program.search(_kernels.Accuracy.EXACT, 1, None)
     assert (floor, time) == (4, 4)
     with pytest.raises(ValueError, match="slot"):
-        program.refine(0, None)
+        program.refine(0, 1, True, None)
     with pytest.raises(ValueError, match="limit"):
-        program.refine(1, -1)
+        program.refine(1, 1, True, -1)
     with pytest.raises(ValueError, match="most_labels"):
         program.search(_kernels.Accuracy.UPPER, 0, None)
     for wrong, message in (

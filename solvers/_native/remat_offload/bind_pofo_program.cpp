@@ -37,12 +37,14 @@ void make(OffloadProgram* place, const Vector<std::int64_t>& forward,
 }
 
 std::optional<std::int64_t> refine(OffloadProgram& program, std::int64_t slot,
+                                   std::int64_t backward_slot, bool both_programs,
                                    std::optional<std::int64_t> limit,
                                    std::optional<double> time_limit_s) {
-    if (slot < 1) throw std::invalid_argument("slot: less than one unit");
+    if (slot < 1 || backward_slot < 1) throw std::invalid_argument("slot: less than one unit");
     nb::gil_scoped_release unlocked;
     Watch watch(time_limit_s);
-    return finite(program.refine(slot, ticks_of(limit), std::ref(watch)));
+    return finite(program.refine(slot, backward_slot, both_programs, ticks_of(limit),
+                                 std::ref(watch)));
 }
 
 // Floor, time and schedule; a floor or a time of None stands for infinity.
@@ -76,11 +78,12 @@ void bind_pofo_program(nb::module_& m) {
     // No conversions: one that does not fit its type would wrap around in silence.
     nb::class_<OffloadProgram>(m, "PofoProgram")
         .def("__init__", &make, nb::arg("forward").noconvert(), nb::arg("backward").noconvert(),
-             nb::arg("output").noconvert(), nb::arg("gradient").noconvert(),
-             nb::arg("saved").noconvert(), nb::arg("forward_overhead").noconvert(),
-             nb::arg("backward_need").noconvert(), nb::arg("memory"), nb::arg("recomputes"),
-             nb::arg("most_bytes"))
-        .def("refine", &refine, nb::arg("slot"), nb::arg("limit").none(),
+              nb::arg("output").noconvert(), nb::arg("gradient").noconvert(),
+              nb::arg("saved").noconvert(), nb::arg("forward_overhead").noconvert(),
+              nb::arg("backward_need").noconvert(), nb::arg("memory"), nb::arg("recomputes"),
+              nb::arg("most_bytes"))
+         .def("refine", &refine, nb::arg("slot"), nb::arg("backward_slot"),
+              nb::arg("both_programs"), nb::arg("limit").none(),
              nb::arg("time_limit_s") = nb::none())
         .def("search", &search, nb::arg("accuracy"), nb::arg("most_labels"),
              nb::arg("limit").none(), nb::arg("time_limit_s") = nb::none());

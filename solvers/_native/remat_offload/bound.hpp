@@ -19,37 +19,51 @@
 //             label is useful. Before falls with a, and entry a serves labels at a + 1 too, so that
 //             the cap of a is never below that of a + 1. A curve beyond its cap still is flat or
 //             grows by 1 per unit, on which the bound of a label before it relies.
+//
+// The bound of the whole chain is that of the program that is stronger at the start. So a fine grid
+// may fill that one alone: the other is read from the grid before, at an index that is not larger.
+// R has a grid of its own. What is kept of the forward phase is rounded for each of many parts, and
+// R only for what a part keeps itself, so that a coarser one costs the bound almost nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <vector>
+#include <optional>
+#include <utility>
 
 #include "remat_offload/curve_store.hpp"
 #include "remat_offload/without_link.hpp"
 
 namespace jettison {
 
+enum class LinkPrograms { both, offload, prefetch };
+
 class OffloadBound {
 public:
     // `before` is the bound of another grid with a limit that is not smaller; null if there is
-    // none.
+    // none. `programs` that are not filled are those of the grid before, which must remain then.
     OffloadBound(const OffloadContext& context, Recomputation recomputation,
-                 const RotorTable& rotor, const OffloadBound* before, std::int64_t limit)
+                 const RotorTable& rotor, const OffloadBound* before, LinkPrograms programs,
+                 std::int64_t limit)
         : context_(context),
           recomputation_(recomputation),
           rotor_(rotor),
-          without_link_(context, recomputation, rotor),
+          without_link_(std::in_place, context, recomputation, rotor),
           before_(before),
           limit_(limit),
           store_(context.budget),
-          offload_(context),
-          prefetch_(context),
           offload_caps_(context),
           prefetch_caps_(context) {
+        if (programs != LinkPrograms::prefetch) offload_.emplace(context);
+        if (programs != LinkPrograms::offload) prefetch_.emplace(context);
         for (std::int32_t i = context.chain.stages; i >= 1; --i) {
             for (std::int32_t x = 0; x <= (i > 1 ? 1 : 0); ++x) fill(i, x);
         }
-        before_ = nullptr;
+        without_link_.reset();
+        if (programs == LinkPrograms::both) before_ = nullptr;
+        while (before_ != nullptr && (offload_ ? !before_->prefetch_ : !before_->offload_)) {
+            before_ = before_->before_;
+        }
     }
 
     // A lower bound on OC_x(i, a, df, db), if it leads to a completion before the limit.
@@ -57,15 +71,24 @@ public:
                             std::int64_t db) const {
         const std::int64_t slots = a / context_.grid.slot;
         if (slots > context_.grid.slots) return never;
-        const CurveView& offload = offload_(i, x, slots);
-        const CurveView& prefetch = prefetch_(i, x, slots);
+        const CurveView offload = offload_at(i, x, slots);
+        const CurveView prefetch = prefetch_at(i, x, slots);
         if (offload.base >= never || prefetch.base >= never) return never;
         return std::max(offload(df), prefetch(db));
     }
     std::int64_t limit() const { return limit_; }
 
+    // The bound that has the program that was not filled here; null if both were.
+    const OffloadBound* other() const { return before_; }
+
+    // The program that bounds the whole chain best.
+    LinkPrograms stronger() const {
+        return offload_at(1, 0, 0).base > prefetch_at(1, 0, 0).base ? LinkPrograms::offload
+                                                                    : LinkPrograms::prefetch;
+    }
+
 private:
-    using Table = StateTable<CurveView>;
+    using Table = StateTable<const std::int64_t*>;
 
     struct State : OffloadState {
         using OffloadState::OffloadState;
@@ -73,43 +96,64 @@ private:
         std::int64_t limit = 0;   // of the curve's argument
     };
 
+    CurveView offload_at(std::int32_t i, std::int32_t x, std::int64_t a) const {
+        return offload_ ? CurveStore::view((*offload_)(i, x, a))
+                        : before_->offload_at(i, x, index_before(a));
+    }
+    CurveView prefetch_at(std::int32_t i, std::int32_t x, std::int64_t a) const {
+        return prefetch_ ? CurveStore::view((*prefetch_)(i, x, a))
+                         : before_->prefetch_at(i, x, index_before(a));
+    }
+    std::int64_t index_before(std::int64_t a) const {
+        return a * context_.grid.slot / before_->context_.grid.slot;
+    }
+
     void fill(std::int32_t i, std::int32_t x) {
         std::int64_t offload_cap = 0, prefetch_cap = 0;
         for (std::int64_t a = context_.grid.slots; a >= 0; --a) {
             if (a % 64 == 0) context_.poll();
             State state(context_, i, x, a);
             if (state.av < context_.chain.backward_need[at(i)]) continue;
-            const CurveView none;
-            const bool last = a == context_.grid.slots;
-            const CurveView& offload_above = last ? none : offload_(i, x, a + 1);
-            const CurveView& prefetch_above = last ? none : prefetch_(i, x, a + 1);
-            state.before = without_link_.before(i, x, a);
+            state.before = without_link_->before(i, x, a);
             const std::int64_t left = limit_ - state.before;
             std::int64_t& offload_own = offload_caps_(i, x, a);
             std::int64_t& prefetch_own = prefetch_caps_(i, x, a);
-            if (without_link_.after(i, x, a) < left) set_caps(state, left);
-            if (offload_own == 0 || prefetch_own == 0) {
+            if (without_link_->after(i, x, a) < left) set_caps(state, left);
+            if (offload_own > 0 && prefetch_own > 0) {
+                offload_cap = std::max(offload_cap, offload_own);
+                prefetch_cap = std::max(prefetch_cap, prefetch_own);
+            } else {
                 offload_own = prefetch_own = 0;
-                offload_(i, x, a) = offload_above;
-                prefetch_(i, x, a) = prefetch_above;
-                continue;
             }
-            state.limit = offload_cap = std::max(offload_cap, offload_own);
-            skipped_ = false;
-            offloading(state);
-            keep_least(offload_above, state.limit);
-            offload_(i, x, a) = CurveStore::view(store_.add(best_.view()));
-            if (best_.view().base >= left) {
-                offload_own = prefetch_own = 0;
-                prefetch_(i, x, a) = prefetch_above;
-                continue;
+            if (offload_) {
+                const bool useful = offload_own > 0;
+                state.limit = offload_cap;
+                store(*offload_, state, useful, [&] { offloading(state); });
+                if (useful && CurveStore::view((*offload_)(i, x, a)).base >= left) {
+                    offload_own = prefetch_own = 0;
+                }
             }
-            state.limit = prefetch_cap = std::max(prefetch_cap, prefetch_own);
-            skipped_ = false;
-            prefetching(state);
-            keep_least(prefetch_above, state.limit);
-            prefetch_(i, x, a) = CurveStore::view(store_.add(best_.view()));
+            if (prefetch_) {
+                state.limit = prefetch_cap;
+                store(*prefetch_, state, prefetch_own > 0, [&] { prefetching(state); });
+            }
         }
+    }
+
+    // Stores the curve that `make` sets best_ to, or a copy of the entry above.
+    template <typename Make>
+    void store(Table& table, const State& state, bool useful, const Make& make) {
+        const std::int64_t* const above =
+            state.a == context_.grid.slots ? nullptr : table(state.i, state.x, state.a + 1);
+        const std::int64_t*& place = table(state.i, state.x, state.a);
+        if (!useful) {
+            place = above;
+            return;
+        }
+        skipped_ = false;
+        make();
+        keep_least(CurveStore::view(above), state.limit);
+        place = store_.add(best_.view());
     }
 
     // Sets the arguments from which on no label at the entry is useful, by the grid before.
@@ -119,11 +163,11 @@ private:
         // No state asks for more than what fits beside A; where that is nothing it asks for 0.
         offload = prefetch = state.left + 1;
         if (before_ == nullptr) return;
-        const std::int64_t there = state.a * context_.grid.slot / before_->context_.grid.slot;
+        const std::int64_t there = index_before(state.a);
         offload = std::min({offload, before_->offload_caps_(state.i, state.x, there),
-                            before_->offload_(state.i, state.x, there).first_reaching(left)});
+                            before_->offload_at(state.i, state.x, there).first_reaching(left)});
         prefetch = std::min({prefetch, before_->prefetch_caps_(state.i, state.x, there),
-                             before_->prefetch_(state.i, state.x, there).first_reaching(left)});
+                             before_->prefetch_at(state.i, state.x, there).first_reaching(left)});
     }
 
     // Where parts were skipped, the entry above may be lower.
@@ -148,9 +192,11 @@ private:
 
     // The successors in the first program, over DF from the start of a part of `time` ticks on.
     bool after_offload(const State& state, std::int32_t i, std::int32_t x, std::int64_t time) {
-        const CurveView offloaded = offload_(i, x, state.a);
+        const CurveView offloaded = CurveStore::view((*offload_)(i, x, state.a));
         const CurveView kept =
-            state.kept <= context_.grid.slots ? offload_(i, x, state.kept) : CurveView{};
+            state.kept <= context_.grid.slots
+                ? CurveStore::view((*offload_)(i, x, state.kept))
+                : CurveView{};
         if (offloaded.base < never) {
             if (state.input > time) {
                 one_.shift(offloaded, state.input - time, state.limit);
@@ -166,9 +212,11 @@ private:
 
     // The successors in the second program, over DB at the end of the part.
     bool after_prefetch(const State& state, std::int32_t i, std::int32_t x) {
-        const CurveView offloaded = prefetch_(i, x, state.a);
+        const CurveView offloaded = CurveStore::view((*prefetch_)(i, x, state.a));
         const CurveView kept =
-            state.kept <= context_.grid.slots ? prefetch_(i, x, state.kept) : CurveView{};
+            state.kept <= context_.grid.slots
+                ? CurveStore::view((*prefetch_)(i, x, state.kept))
+                : CurveView{};
         if (offloaded.base < never) one_.shift(offloaded, state.input, state.limit);
         if (kept.base < never) other_.shift(kept, 0, state.limit);
         if (offloaded.base >= never && kept.base >= never) return false;
@@ -188,6 +236,11 @@ private:
     // Whether nothing that is at least `bound`, and grows by 1 per unit from `room` on, is lower.
     bool beats(std::int64_t bound, std::int64_t room, std::int64_t limit) const {
         return best_.is_finite() && best_.view()(std::min(room, limit)) <= bound;
+    }
+
+    static std::int64_t least_of(const Table& table, std::int32_t i, std::int32_t x,
+                                 std::int64_t a) {
+        return CurveStore::view(table(i, x, a)).base;
     }
 
     // Whether a part with this bound, what follows included, leads to no useful label.
@@ -215,18 +268,18 @@ private:
             const std::int64_t own = chain.forward[at(i)] + chain.backward[at(i)];
             if (i == n) {
                 best_.delay(all_of_it(), own, chain.forward[at(i)], room, state.limit);
-            } else if (!is_useless(state, own + offload_(i + 1, 1, state.a).base) &&
+            } else if (!is_useless(state, own + least_of(*offload_, i + 1, 1, state.a)) &&
                        after_offload(state, i + 1, 1, chain.forward[at(i)])) {
                 best_.delay(next_.view(), own, 0, room, state.limit);
             }
         }
         if (recomputation_ == Recomputation::forbidden) return;
-        const std::int64_t m = context_.grid.rounded_up(state.av);
+        const std::int64_t m = rotor_.index(state.av);
         for (std::int32_t j = i; j < n; ++j) {
             if (context_.runs.most(i, j) > state.av) break;
             const std::int64_t room = state.av - context_.runs.early(i, j);
             const std::int64_t own = context_.runs.time(i, j) + rotor_.time(i, j, m);
-            const std::int64_t bound = own + offload_(j + 1, 0, state.a).base;
+            const std::int64_t bound = own + least_of(*offload_, j + 1, 0, state.a);
             if (is_useless(state, bound) || beats(bound, room, state.limit)) continue;
             if (!after_offload(state, j + 1, 0, context_.runs.time(i, j))) continue;
             found_.delay(next_.view(), own, 0, room, state.limit);
@@ -245,18 +298,18 @@ private:
             const std::int64_t own = chain.forward[at(i)] + chain.backward[at(i)];
             if (i == n) {
                 best_.delay(all_of_it(), own, chain.backward[at(i)], room, state.limit);
-            } else if (!is_useless(state, own + prefetch_(i + 1, 1, state.a).base) &&
+            } else if (!is_useless(state, own + least_of(*prefetch_, i + 1, 1, state.a)) &&
                        after_prefetch(state, i + 1, 1)) {
                 best_.delay(next_.view(), own, chain.backward[at(i)], room, state.limit);
             }
         }
         if (recomputation_ == Recomputation::forbidden) return;
-        const std::int64_t m = context_.grid.rounded_up(state.av);
+        const std::int64_t m = rotor_.index(state.av);
         for (std::int32_t j = i; j < n; ++j) {
             if (context_.runs.most(i, j) > state.av) break;
             const std::int64_t run = context_.runs.time(i, j);
             const std::int64_t part = rotor_.time(i, j, m);
-            const std::int64_t bound = run + part + prefetch_(j + 1, 0, state.a).base;
+            const std::int64_t bound = run + part + least_of(*prefetch_, j + 1, 0, state.a);
             if (is_useless(state, bound) || beats(bound, room, state.limit)) continue;
             if (!after_prefetch(state, j + 1, 0)) continue;
             found_.after({part, &room, 1}, next_.view(), run, state.limit);
@@ -273,12 +326,12 @@ private:
     OffloadContext context_;
     Recomputation recomputation_;
     const RotorTable& rotor_;
-    WithoutLink without_link_;
+    std::optional<WithoutLink> without_link_;  // while it is filled
     const OffloadBound* before_;
     std::int64_t limit_;
     CurveStore store_;
-    Table offload_;
-    Table prefetch_;
+    // Null where nothing fits, or nothing useful is at the entry or above it.
+    std::optional<Table> offload_, prefetch_;
     // Of each entry alone; 0 where no label is useful.
     StateTable<std::int64_t> offload_caps_;
     StateTable<std::int64_t> prefetch_caps_;

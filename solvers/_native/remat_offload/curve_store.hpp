@@ -29,7 +29,9 @@ public:
         std::copy(curve.breaks, curve.breaks + curve.count, place + 2);
         return place;
     }
+    // The curve at a place; one that is infinite for none.
     static CurveView view(const std::int64_t* place) {
+        if (place == nullptr) return {};
         return {place[0], place + 2, at(place[1])};
     }
 

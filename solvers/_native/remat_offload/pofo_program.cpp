@@ -118,13 +118,22 @@ OffloadAnswer run_search(const OffloadContext& context, Recomputation recomputat
 
 }  // namespace
 
-// All tables on one grid. Those of the searches are made when they are first needed.
+// All tables of one pair of grids. Those of the searches are made when they are first needed.
 struct OffloadProgram::Level {
-    Level(const OffloadContext& on_grid, Recomputation recomputation, const OffloadBound* before,
+    Level(const OffloadContext& of_states, const OffloadContext& of_backward,
+          Recomputation recomputation, const OffloadBound* bound_before, LinkPrograms programs,
           std::int64_t limit)
-        : context(on_grid),
-          rotor(on_grid, Rounding::lower),
-          bound(on_grid, recomputation, rotor, before, limit) {}
+        : states(of_states),
+          backward(of_backward),
+          rotor(std::in_place, backward, Rounding::lower),
+          bound(states, recomputation, *rotor, bound_before, programs, limit) {}
+
+    // Keeps of the level before what the bound still reads.
+    void keep(std::unique_ptr<Level> level) {
+        while (level != nullptr && &level->bound != bound.other()) level = std::move(level->before);
+        before = std::move(level);
+        if (before != nullptr) before->rotor.reset();
+    }
 
     void forget_searches() {
         exact.reset();
@@ -133,8 +142,10 @@ struct OffloadProgram::Level {
         lower.reset();
     }
 
-    OffloadContext context;
-    RotorTable rotor;
+    OffloadContext states;
+    OffloadContext backward;
+    std::unique_ptr<Level> before;  // with the program that was not filled here
+    std::optional<RotorTable> rotor;
     OffloadBound bound;
     std::optional<RotorTable> upper_rotor;
     std::optional<GridBackward<Rounding::lower>> lower;
@@ -148,16 +159,24 @@ OffloadProgram::OffloadProgram(OffloadChain chain, Recomputation recomputation,
 
 OffloadProgram::~OffloadProgram() = default;
 
-std::int64_t OffloadProgram::refine(std::int64_t slot, std::int64_t limit, const Poll& poll) {
+std::int64_t OffloadProgram::refine(std::int64_t slot, std::int64_t backward_slot,
+                                    bool both_programs, std::int64_t limit, const Poll& poll) {
     poll_ = poll;
     const OffloadBound* before = nullptr;
+    LinkPrograms programs = LinkPrograms::both;
     if (level_ != nullptr) {
         level_->forget_searches();
         before = &level_->bound;
         limit = std::min(limit, before->limit());
+        if (!both_programs) programs = before->stronger();
     }
-    const OffloadContext context{chain_, runs_, OffloadGrid(chain_.memory, slot), budget_, poll_};
-    level_ = std::make_unique<Level>(context, recomputation_, before, limit);
+    const auto context = [&](std::int64_t units) {
+        return OffloadContext{chain_, runs_, OffloadGrid(chain_.memory, units), budget_, poll_};
+    };
+    auto level = std::make_unique<Level>(context(slot), context(backward_slot), recomputation_,
+                                         before, programs, limit);
+    level->keep(std::move(level_));
+    level_ = std::move(level);
     return std::min(level_->bound(1, 0, 0, 0, 0), never);
 }
 
@@ -168,19 +187,19 @@ OffloadAnswer OffloadProgram::search(Accuracy accuracy, std::size_t most, std::i
     Level& level = *level_;
     limit = std::min(limit, level.bound.limit());
     const auto run = [&](auto& table, bool assembles) {
-        return run_search(level.context, recomputation_, table, level.bound, most, limit,
+        return run_search(level.states, recomputation_, table, level.bound, most, limit,
                           assembles);
     };
     switch (accuracy) {
         case Accuracy::lower:
-            if (!level.lower) level.lower.emplace(level.context, level.rotor);
+            if (!level.lower) level.lower.emplace(level.backward, *level.rotor);
             return run(*level.lower, false);
         case Accuracy::upper:
-            if (!level.upper_rotor) level.upper_rotor.emplace(level.context, Rounding::upper);
-            if (!level.upper) level.upper.emplace(level.context, *level.upper_rotor);
+            if (!level.upper_rotor) level.upper_rotor.emplace(level.backward, Rounding::upper);
+            if (!level.upper) level.upper.emplace(level.backward, *level.upper_rotor);
             return run(*level.upper, true);
         case Accuracy::exact:
-            if (!level.exact) level.exact.emplace(level.context, level.rotor);
+            if (!level.exact) level.exact.emplace(level.backward, *level.rotor);
             return run(*level.exact, true);
     }
     throw std::logic_error("unknown accuracy");

@@ -44,9 +44,12 @@ public:
     // A function that may throw to stop; called now and then.
     using Poll = std::function<void()>;
 
-    // Counts memory in slots of this size, and bounds what is faster than the limit, which is never
-    // raised. Returns the bound for the whole chain, `never` if nothing is faster.
-    std::int64_t refine(std::int64_t slot, std::int64_t limit, const Poll& poll);
+    // Counts what is kept in slots of one size, and the memory of the backward phase in slots of
+    // another, and bounds what is faster than the limit, which is never raised. One of the two
+    // programs of the bound may stay as it is on the grid before: the weaker one. Returns the bound
+    // for the whole chain, `never` if nothing is faster.
+    std::int64_t refine(std::int64_t slot, std::int64_t backward_slot, bool both_programs,
+                        std::int64_t limit, const Poll& poll);
 
     // Searches for a schedule that is faster than the limit, with at most `most` labels for each
     // stage; on the lower grid for the floor alone.

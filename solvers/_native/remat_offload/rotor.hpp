@@ -84,6 +84,8 @@ class RotorTable {
 public:
     RotorTable(const OffloadContext& context, Rounding rounding)
         : claim_(context.budget),
+          grid_(context.grid),
+          rounding_(rounding),
           width_(context.grid.slots + 1),
           output_(at(context.chain.stages) + 1) {
         const OffloadChain& chain = context.chain;
@@ -131,6 +133,10 @@ public:
     std::int64_t time(std::int32_t i, std::int32_t j, std::int64_t m) const {
         return m < 0 ? never : row(i, j)[m];
     }
+    // The index at which so much memory is looked up; negative where it is below the grid.
+    std::int64_t index(std::int64_t av) const {
+        return rounding_ == Rounding::lower ? grid_.rounded_up(av) : grid_.rounded_down(av);
+    }
     const std::int64_t* row(std::int32_t i, std::int32_t j) const {
         return values_.data() + cell(i, j) * at(width_);
     }
@@ -148,6 +154,8 @@ public:
 
 private:
     Claim claim_;
+    OffloadGrid grid_;
+    Rounding rounding_;
     std::int64_t width_;
     std::vector<std::int32_t> output_;
     std::vector<std::int64_t> values_;

@@ -90,7 +90,7 @@ private:
             step(i + 1, 1, chain.forward[at(i)] + chain.backward[at(i)]);
         }
         if (recomputation_ == Recomputation::forbidden) return;
-        const std::int64_t m = context_.grid.rounded_up(state.av);
+        const std::int64_t m = rotor_.index(state.av);
         for (std::int32_t j = i; j < n && context_.runs.most(i, j) <= state.av; ++j) {
             const std::int64_t part = rotor_.time(i, j, m);
             if (part < never) step(j + 1, 0, context_.runs.time(i, j) + part);

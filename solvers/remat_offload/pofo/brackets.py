@@ -137,36 +137,59 @@ class PofoBrackets:
         """Do one step after the other, each with the best schedule so far as its limit."""
         params = self._params
         memory_bytes = self._problem.memory_bytes
-        sizes = sizes_of_slots(self._problem.instance, memory_bytes, params)
+        sizes = list(sizes_of_slots(self._problem.instance, memory_bytes, params))
         if self.is_short:
-            sizes = (-(-memory_bytes // params.exact_slots) or 1,)
-        growth, last_s = params.most_growth, 0.0
-        for slot_bytes in sizes:
+            sizes = [-(-memory_bytes // params.exact_slots) or 1]
+        # Where it goes on after a limit, coarser grids than the usual one have nothing to add.
+        known_slots = min(self.slots, params.usual_slots)
+        while len(sizes) > 1 and memory_bytes // sizes[1] <= known_slots:
+            sizes.pop(0)
+        growth, last_s, search_s = params.most_growth, 0.0, 0.0
+        slots = 0
+        while sizes:
             started_s = clock.seconds
+            # Where there is no room for the next grid, there may be for one that is half as fine.
+            between = sizes[0] * (params.grid_growth // 2)
+            is_between = slots < memory_bytes // between < memory_bytes // sizes[0]
+            if clock.left_s < growth * last_s + search_s:
+                if is_between and clock.left_s > math.sqrt(growth) * last_s + search_s:
+                    sizes.insert(0, between)
+                else:
+                    # Labels are what is left, and then a bound that may end in time after all.
+                    yield from self._with_more_labels(program, clock)
+                    started_s = clock.seconds
             try:
-                self._bound(program, slot_bytes, clock)
+                self._bound(program, sizes[0], clock)
             except MemoryError:
-                if not self.slots:
+                if not slots:
                     raise
-                # The grid before is still there, and has room for more labels.
-                break
+                # The grid before is still there.
+                if not is_between:
+                    break
+                sizes = [between]
+                continue
+            slots = memory_bytes // sizes.pop(0)
             bound_s = clock.seconds - started_s
             yield
             yield from self._with_few_labels(program, clock)
             if last_s:
                 growth = min(max(bound_s / last_s, params.least_growth), params.most_growth)
             last_s = bound_s
-            # The next bound takes longer; the search takes about as long again.
             search_s = clock.seconds - started_s - bound_s
-            if clock.left_s < growth * bound_s + search_s:
-                break
         yield from self._with_more_labels(program, clock)
 
     def _bound(self, program: PofoProgram, slot_bytes: int, clock: Clock) -> None:
-        """Bound on the next grid."""
-        limit_ns, slots = self._limit_ns, self._problem.memory_bytes // slot_bytes
+        """Bound on the next grid; where nothing but the bound gets better, of one program alone."""
+        params, limit_ns = self._params, self._limit_ns
+        slots = self._problem.memory_bytes // slot_bytes
         with self._said(f"the program with {slots} slots"):
-            floor_ns = program.refine(slot_bytes, limit_ns, clock=clock)
+            floor_ns = program.refine(
+                slot_bytes,
+                limit_ns,
+                backward_slot_bytes=slot_bytes * max(-(-slots // params.most_backward_slots), 1),
+                both_programs=slots <= params.most_units,
+                clock=clock,
+            )
         self.slots = slots
         self.best = self.best.raised(floor_ns, limit_ns)
 
@@ -178,8 +201,10 @@ class PofoBrackets:
                 self._search(program, Rounding.NONE, params.first_labels, clock)
                 yield
                 return
+            is_fine = self.slots >= params.usual_slots
+            most_of_plans = params.labels_of_floors if is_fine else params.labels_of_plans
             for rounding, most in (
-                (Rounding.UP, params.labels_of_plans),
+                (Rounding.UP, most_of_plans),
                 (Rounding.DOWN, params.labels_of_floors),
             ):
                 labels = params.first_labels
@@ -197,6 +222,9 @@ class PofoBrackets:
         except TimeoutError:
             if not clock.left_s:
                 raise
+        except MemoryError:
+            # The next grid gives the memory back.
+            pass
         yield
 
     def _with_more_labels(self, program: PofoProgram, clock: Clock) -> Iterator[None]:

@@ -7,8 +7,9 @@ program, valid for the schedules of POFO's class, of whose fluid transfers those
 special case; and the cut bound, valid for all schedules.
 
 Short chains are solved exactly, and the baselines (`baselines_first`) run where that leaves the gap
-open. On longer chains the baselines run first, and the brackets of `brackets` have the rest of the
-time. With transfers at once, plans from finer and finer grids are timed until the time is up.
+open. On longer chains, and within short limits, the baselines run first, rotor before the others,
+and the brackets of `brackets` have the rest of the time. With transfers at once, plans from finer
+and finer grids are timed, and the bracket has what time is left after them.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.registry import find_method
 from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.baselines import store_all_schedule
 from jettison.solvers.remat_offload.autocapper import offer_capped
@@ -73,11 +75,27 @@ def solve_pofo(
         incumbent.offer(offload_everything(problem.instance))
         yield from ()
 
-    baselines = _offer_baselines(incumbent, options, clock, params)
+    def rotor() -> Iterator[None]:
+        # Within a short limit no other method is worth as much.
+        asked = _share_of(options, params.share_of_a_baseline, Clock(options.time_limit_s))
+        if asked.time_limit_s is not None and options.time_limit_s is not None:
+            least_s = min(options.time_limit_s, params.short_limit_s)
+            asked = replace(asked, time_limit_s=max(asked.time_limit_s, least_s))
+        alone = find_method(problem.problem, "rotor").run(problem, asked)
+        if isinstance(alone.schedule, OffloadSchedule):
+            incumbent.offer(alone.schedule)
+        pass_interrupt_on(alone.termination)
+        yield
+
+    baselines = chain(rotor(), _offer_baselines(incumbent, options, clock, params))
     plans = _offers(incumbent, brackets, options, clock, baselines, params)
-    # On a short chain the bound takes almost no time.
-    offers = (bound(), plans) if brackets.is_short else (baselines, bound(), plans)
-    outcome = incumbent.search(chain(everything(), *offers), "no schedule fits")
+    # On a short chain the bound and the plans take almost no time.
+    has_little_time = math.isfinite(clock.left_s) and clock.left_s <= params.short_limit_s
+    if brackets.is_short and not has_little_time:
+        offers = chain(everything(), bound(), plans)
+    else:
+        offers = chain(everything(), baselines, bound(), plans)
+    outcome = incumbent.search(offers, "no schedule fits")
     bounds = cuts.bounds
     if brackets.best.floor_ns:
         bounds = (*bounds, _floor(brackets.best))
@@ -128,15 +146,19 @@ def _offers(
         share = params.share_of_fluid if brackets.is_short else 1.0
         until = Clock(None if math.isinf(clock.left_s) else clock.left_s * share)
         try:
-            yield from _offer_fluid(incumbent, brackets, options, clock, until)
+            yield from _offer_fluid(incumbent, brackets, options, until)
         except (TimeoutError, MemoryError) as error:
             stopped = error
         # Rounding may have cost the program its best plans, or all of them.
         if not _is_closed(incumbent, brackets, options):
             yield from others
-        if stopped is not None:
-            raise stopped
-        return
+        if stopped is None:
+            return
+        if clock.left_s and isinstance(stopped, TimeoutError):
+            # The others left time, and what was found sets a limit to what is looked for.
+            yield from _offer_fluid(incumbent, brackets, options, clock)
+            return
+        raise stopped
     yield from _offer_first(incumbent, brackets, options, clock, params)
     yield from others
     slots = params.first_slots_of_plans
@@ -145,14 +167,21 @@ def _offers(
         yield from offer_plans(incumbent, plans, slots, params)
         slots *= 2
         # On a short chain the plans depend on no grid, and without a time limit one pass is enough.
-        if brackets.is_short or math.isinf(clock.left_s) or slots > params.most_slots_of_plans:
+        if brackets.is_short or math.isinf(clock.left_s):
             return
+        if slots > params.most_slots_of_plans:
+            break
+    # The bracket stayed open when its share of the time was over: all that is left is for it.
+    if brackets.why_open is not None and not _is_closed(incumbent, brackets, options):
+        yield from _offer_bracket(incumbent, brackets, options, clock)
 
 
 def _offer_baselines(
     incumbent: OffloadIncumbent, options: SolveOptions, clock: Clock, params: BaselineParams
 ) -> Iterator[None]:
-    for schedule in schedules_of_baselines(incumbent.problem, "pofo", options, clock, params):
+    for schedule in schedules_of_baselines(
+        incumbent.problem, "pofo", options, clock, params, without=("rotor",)
+    ):
         assert isinstance(schedule, OffloadSchedule)
         incumbent.offer(schedule)
         yield
@@ -207,9 +236,8 @@ def _offer_fluid(
     brackets: PofoBrackets,
     options: SolveOptions,
     clock: Clock,
-    share: Clock,
 ) -> Iterator[None]:
-    for found in brackets.refine(options, share):
+    for found in brackets.refine(options, clock):
         if found.plan is not None:
             incumbent.offer_fluid(found.plan)
         if found.floor_ns:
@@ -236,11 +264,18 @@ def _offer_first(
     """Offer the plans for the problem's own memory and link, in a share of the time."""
     share = _share_of(options, params.share_of_bracket, clock)
     try:
-        for found in brackets.refine(share, Clock(share.time_limit_s)):
-            offer_at_once(incumbent, found.plan)
-            yield
+        yield from _offer_bracket(incumbent, brackets, share, Clock(share.time_limit_s))
     except TimeoutError:
         # The bracket stays open; there is time left for other plans.
+        yield
+
+
+def _offer_bracket(
+    incumbent: OffloadIncumbent, brackets: PofoBrackets, options: SolveOptions, clock: Clock
+) -> Iterator[None]:
+    """Offer the plans of tighter and tighter brackets, timed with transfers at once."""
+    for found in brackets.refine(options, clock):
+        offer_at_once(incumbent, found.plan)
         yield
 
 

@@ -29,6 +29,9 @@ class PlanParams(Params):
         Most slots of a grid of the common unit of the sizes.
     most_slots
         Most slots of the finest grid.
+    most_backward_slots
+        Most slots of the memory of the backward phase, which rounds far less often than what is
+        kept of the forward phase.
     grid_growth
         Factor on the slots from one grid to the next.
     negligible_part
@@ -36,7 +39,8 @@ class PlanParams(Params):
     first_labels
         Labels for each stage of the first search on a grid.
     labels_of_plans, labels_of_floors
-        Most labels for each stage on a grid that is not the last, for plans and for floors.
+        Most labels for each stage on a grid that is not the last, for plans and for floors. From
+        the usual number of slots on, plans have as many as floors.
     most_labels
         Most labels for each stage on the last grid.
     most_labels_to_the_byte
@@ -53,7 +57,7 @@ class PlanParams(Params):
         Share of the time for the bracket of the fluid model, with transfers at once.
     share_of_fluid
         Share of the remaining time for the brackets of a short chain, with fluid transfers; the
-        baselines come after them.
+        baselines come after them, and have what is left.
     less_memory_percent
         Part of the memory by which that of a plan is reduced at most, with transfers at once.
     slower_links
@@ -70,7 +74,8 @@ class PlanParams(Params):
     first_slots: int = 48
     usual_slots: int = 800
     most_units: int = 1600
-    most_slots: int = 13_000
+    most_slots: int = 52_000
+    most_backward_slots: int = 1600
     grid_growth: int = 4
     negligible_part: int = 4096
     first_labels: int = 16
@@ -82,7 +87,7 @@ class PlanParams(Params):
     more_labels: int = 4
     least_growth: float = 2.0
     most_growth: float = 8.0
-    most_table_bytes: int = 2**30
+    most_table_bytes: int = 2**31
     share_of_bracket: float = 0.3
     share_of_fluid: float = 0.7
     less_memory_percent: int = 16
@@ -100,9 +105,13 @@ class PofoParams(PlanParams, OffloadCutParams, BaselineParams):
     ----------
     share_of_cuts
         Share of the time for the cut bound.
+    short_limit_s
+        Time limit up to which the baselines come before the exact solution of a short chain, and
+        rotor, which comes first of them, may take all of the time.
     """
 
     share_of_cuts: float = 0.3
+    short_limit_s: float = 1.0
 
 
 PLANS = PlanParams()

@@ -225,32 +225,50 @@ class PofoProgram:
         return self._floors is not self._plans
 
     def refine(
-        self, slot_bytes: int, limit_ns: Fraction | int | None = None, *, clock: Clock
+        self,
+        slot_bytes: int,
+        limit_ns: Fraction | int | None = None,
+        *,
+        backward_slot_bytes: int | None = None,
+        both_programs: bool = True,
+        clock: Clock,
     ) -> Fraction | None:
         """Count memory in slots of another size; return a floor, None if nothing is faster.
 
         Parameters
         ----------
         slot_bytes
-            Size of a slot, at least 1.
+            Size of a slot of what is kept from the forward phase, at least 1.
         limit_ns
             Only schedules faster than this count, here and on all later grids.
+        backward_slot_bytes
+            Size of a slot of what the backward phase keeps, at least 1; by default the same.
+        both_programs
+            Whether both programs of the bound are filled. Otherwise the one that is weaker on the
+            grid before stays as it is there, in half of the time and of the memory.
         clock
             The time limit.
 
         Raises
         ------
         InputError
-            If the slot has no size.
+            If a slot has no size.
         TimeoutError
             If the time is up; the grid before remains.
         MemoryError
             If the tables would take more than there is; the grid before remains.
         """
-        _require_positive("slot_bytes", slot_bytes)
+        sizes_bytes = (
+            slot_bytes,
+            slot_bytes if backward_slot_bytes is None else backward_slot_bytes,
+        )
+        for field, size_bytes in zip(
+            ("slot_bytes", "backward_slot_bytes"), sizes_bytes, strict=True
+        ):
+            _require_positive(field, size_bytes)
         if self._plans is not None and self.is_rounded:
-            self._plans.refine(slot_bytes, limit_ns, clock)
-        return self._floors.refine(slot_bytes, limit_ns, clock)
+            self._plans.refine(sizes_bytes, both_programs, limit_ns, clock)
+        return self._floors.refine(sizes_bytes, both_programs, limit_ns, clock)
 
     def search(
         self,
@@ -308,10 +326,17 @@ class _Rounded:
     kernel: _kernels.PofoProgram
 
     def refine(
-        self, slot_bytes: int, limit_ns: Fraction | int | None, clock: Clock
+        self,
+        sizes_bytes: tuple[int, int],
+        both_programs: bool,
+        limit_ns: Fraction | int | None,
+        clock: Clock,
     ) -> Fraction | None:
+        slot, backward_slot = (self.units.size(size_bytes) or 1 for size_bytes in sizes_bytes)
         floor = self.kernel.refine(
-            slot=self.units.size(slot_bytes) or 1,
+            slot=slot,
+            backward_slot=backward_slot,
+            both_programs=both_programs,
             limit=self.units.limit(limit_ns),
             time_limit_s=_left_s(clock),
         )
