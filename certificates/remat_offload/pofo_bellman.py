@@ -1,4 +1,96 @@
-"""doc"""
+r"""Dynamic program of POFO, as least costs of its states, checked one by one.
+
+The recurrences are those of Appendix B as `solvers/remat_offload/pofo/program.py` has them, with
+the corrections named there, in units of which the link moves one in a tick (`linked_chain`). All
+costs are ticks beyond all operations of the stages that are left, once each. Let
+:math:`x^+ = \max(x, 0)`, :math:`P(i,k) = \sum_{l=i}^{k} u_f^l`,
+:math:`U(i,j) = \sum_{l=i}^{j} (u_f^l + u_b^l)`, and
+
+.. math::
+
+    n_i(k) &= [k > i]\, a^{k-1} + a^k + o_f^k, \qquad
+    M_B(i) = \bar a^i + a^i + [a^{i-1}] + o_b^i, \qquad S(i) = \bar a^i + o_f^i \\
+    w(i,k) &= \max_{i \le l \le k} n_i(l), \quad
+    w_F(i,k) = \max_{i \le l \le k} n_i(l) - P(i,l-1), \quad
+    w_B(i,k) = \max_{i \le l \le k} n_i(l) - P(l+1,k)
+
+*Parts.* :math:`c(i,j,m,D)` is the cost of :math:`F^i..F^j, B^j..B^i` where m units hold everything
+but the input of i, and D units of what lies below arrive until the end. It is infinite where
+:math:`h = m - M_B(i) < 0`, else :math:`(D - h)^+` and, with :math:`D \le h` from here on, the
+least of
+
+.. math::
+
+    \text{saving, } h_A = m - a^j - S(i) \ge 0:\quad
+      & \max\bigl(c(i{+}1, j, m - \bar a^i, D_1),\; D_1 - h_A - U(i{+}1,j)\bigr),
+      \quad D_1 = (D - u_b^i)^+ \\
+    \text{split at } k < j,\; w(i,k) \le m - a^j:\quad
+      & P(i,k) + \max\bigl(c_1 + c(k{+}1, j, m - a^k, D_2),\;
+        D - (m - a^j - w_B(i,k)) - U(i,j)\bigr), \\
+      & c_1 = c(i,k,m,D), \quad D_2 = (D - U(i,k) - c_1)^+
+
+where the cost of no stage is 0.
+
+*States.* :math:`o(i,x,A,F,B)` is the cost of stages i to N, where A units are kept beside the input
+of i, which is :math:`I = \bar a^{i-1}` if x = 1 and else :math:`a^{i-1}`; F units have still to
+leave, and B have to be back at the end. With :math:`v = M - A - I`, :math:`h_F = v - n_i(i)` and
+:math:`h_B = v - M_B(i)` it is infinite where one of these is negative, else
+:math:`(F - h_F)^+ + (B - h_B)^+` and, with :math:`F \le h_F, B \le h_B` from here on, the least of
+
+.. math::
+
+    \text{saving, } r = v - S(i) \ge 0:\quad
+      & (F - r)^+ + \min_{keep,\,offload} o(i{+}1, 1, \dots), \quad t_F = u_f^i,\; t_B = u_b^i \\
+    \text{up to } j < N,\; w(i,j) \le v,\; r = v - w_F(i,j):\quad
+      & P(i,j) + (F - r)^+ + c + \min_{keep,\,offload} o(j{+}1, 0, \dots), \\
+      & c = c(i,j,v,B), \quad t_F = P(i,j),\; t_B = U(i,j) + c
+
+With :math:`F' = \min(F, r) - t_F` and :math:`B' = (B - t_B)^+`, to keep the input leads to
+:math:`(A + I, (F')^+, B')`, and to offload it to :math:`(A, (F' + I)^+, B' + I)`; saving the last
+stage ends with :math:`(F')^+ + B'`. No schedule of the class takes less than
+:math:`U(1,N) + o(1,0,0,0,0)`.
+
+Both are the paper's C and OC in closed form. What exceeds the room beside the first operation waits
+whatever is chosen, and is taken out in front: D and B wait for :math:`B^i`, which ends the part;
+F waits for :math:`F^i`, which needs :math:`n_i(i)` at least, since :math:`\bar a \ge a`.
+
+A certificate lists points below c and o, all amounts in units and costs in ticks:
+
+``c i j m D:h ...``
+    With at most m units, and D to arrive, the part costs at least h, for each pair. The m of the
+    records of i, j descend.
+``o i x A F:B:h ...``
+    With at least A units kept, F to leave and B to be back, the state costs at least h, for each
+    triple. The A of the records of i, x ascend.
+
+What a point says of other places: c and o are nondecreasing in D, F, B and A, and c is
+nonincreasing in m; and both grow by at most 1 per unit of D, of F and of B. So with
+:math:`m \le m_r` and :math:`A \ge A_r`
+
+.. math::
+
+    c(i,j,m,D) \ge h_r - (D_r - D)^+, \qquad
+    o(i,x,A,F,B) \ge h_r - (F_r - F)^+ - (B_r - B)^+ .
+
+*Proof.* By induction over the stages that are left. In D, F and B: each rule either adds what a
+unit more costs, or passes the unit on, never both; and :math:`x + c(\cdot, (D - x)^+)` is
+nondecreasing in x by the same induction: a cost of a part that grows by e takes at most as much
+from what follows. In m and A: there are fewer choices, and where a room shrinks by y, what waits
+grows by as much as what is passed on shrinks, or stays.
+
+A point is checked against the records before it: by the rules above, with what these prove in the
+place of c and o, or 0 where they prove nothing. The rules are monotone in these: a c that is too
+small by e makes :math:`D_2` or :math:`B'` too large by at most e, which raises what follows by at
+most e. So, by induction over the records, each point is below the truth.
+
+The link of the formulation moves ``link_bytes`` in ``link_ns``, at least what is given: a faster
+link only adds schedules, and its numbers may have fewer digits. For a claim that there is no
+schedule all durations, and the amounts that are moved, are taken for 0: then every schedule costs
+0, and a cost of 1 means that there is none. A link that both directions share has no schedules
+that are faster.
+
+Version 1, options ``link_bytes`` and ``link_ns``; ``scale_bits`` is 0.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +107,8 @@ from .linked_chain import LinkedChain
 _MOST_LISTED = 3_000_000
 _MOST_BEGINNINGS = 300_000_000
 _MOST_COMPARED = 2_000_000_000
+# Above every cost that a file can state.
+_INFINITE = 10**401
 
 # A point of a part: what has to arrive, and the cost. Of a state: DF, DB and the cost.
 PartPoint = tuple[int, int]
@@ -112,6 +206,7 @@ class PofoBellman:
         # What holds with more memory holds with less.
         memories.append(-memory)
         listed.append(_best([*(listed[-1] if listed else []), *points]))
+        self._compare(len(listed[-1]))
 
     def _check_part(self, i: int, j: int, memory: int, amount: int, cost: int) -> None:
         """Refuse a point of a part that some beginning undercuts."""
@@ -157,12 +252,13 @@ class PofoBellman:
         place = bisect_right(listed[0], -memory) - 1
         if place < 0:
             return wait
-        least, amount = 0, amount - wait
-        for most, cost in listed[1][place]:
-            if most > amount:
-                cost -= most - amount
-            if cost > least:
-                least = cost
+        points, amount = listed[1][place], amount - wait
+        self._compare(len(points))
+        # Amounts and costs ascend: of what is not more than the amount, the last point says most.
+        last = bisect_right(points, (amount, _INFINITE))
+        least = points[last - 1][1] if last else 0
+        for most, cost in points[last:]:
+            least = max(least, cost - (most - amount))
         return wait + least
 
     # The forward phase.
@@ -241,17 +337,17 @@ class PofoBellman:
             return False
         places, points = listed
         for place in range(bisect_right(places, kept) - 1, -1, -1):
-            self._compared += len(points[place])
+            self._compare(len(points[place]))
             for leaving, coming, least in points[place]:
-                if leaving > df:
-                    least -= leaving - df
-                if coming > db:
-                    least -= coming - db
-                if least >= cost:
+                # The cheap test first: most points prove too little as they are.
+                if least >= cost and least >= cost + max(leaving - df, 0) + max(coming - db, 0):
                     return True
-            if self._compared > _MOST_COMPARED:
-                raise CertificateError("these are too many points to compare")
         return False
+
+    def _compare(self, count: int) -> None:
+        self._compared += count
+        if self._compared > _MOST_COMPARED:
+            raise CertificateError("these are too many points to compare")
 
 
 def _triple(text: str) -> StatePoint:
@@ -263,12 +359,12 @@ def _triple(text: str) -> StatePoint:
 
 
 def _best(points: list[PartPoint]) -> list[PartPoint]:
-    """Return the points that no other one proves."""
-    return [
-        (amount, cost)
-        for amount, cost in sorted(set(points))
-        if not any(
-            other != (amount, cost) and other[1] - max(other[0] - amount, 0) >= cost
-            for other in points
-        )
-    ]
+    """Return the points that no other one proves, amounts and costs ascending."""
+    kept: list[PartPoint] = []
+    for amount, cost in sorted(points):
+        if kept and kept[-1][1] >= cost:
+            continue
+        while kept and cost - (amount - kept[-1][0]) >= kept[-1][1]:
+            kept.pop()
+        kept.append((amount, cost))
+    return kept

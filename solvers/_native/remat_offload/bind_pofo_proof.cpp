@@ -4,13 +4,14 @@
 namespace jettison::binding {
 namespace {
 
-// The lines of the proof, ticks that are missing, whether it grew too large, and states.
-std::tuple<nb::bytes, std::int64_t, bool, std::int64_t> prove_pofo(
+// The lines of the proof, ticks that are missing, whether it grew too large, points and states
+// among them that the bounds do not cover.
+std::tuple<nb::bytes, std::int64_t, bool, std::int64_t, std::int64_t> prove_pofo(
     const Vector<std::int64_t>& forward, const Vector<std::int64_t>& backward,
     const Vector<std::int64_t>& output, const Vector<std::int64_t>& saved,
     const Vector<std::int64_t>& forward_overhead, const Vector<std::int64_t>& backward_need,
     std::int64_t memory, std::int64_t slot, std::int64_t goal, bool link_counts,
-    std::int64_t most_states, std::int64_t most_bytes, std::optional<double> time_limit_s) {
+    std::int64_t most_points, std::int64_t most_bytes, std::optional<double> time_limit_s) {
     const std::size_t size = forward.size();
     if (size < 2 || size > 30000) throw std::invalid_argument("no stage, or too many");
     if (memory < 0 || slot < 1 || goal < 0 || goal >= never) {
@@ -29,11 +30,11 @@ std::tuple<nb::bytes, std::int64_t, bool, std::int64_t> prove_pofo(
     {
         nb::gil_scoped_release unlocked;
         Watch watch(time_limit_s);
-        proof = prove_offload(chain, {goal, slot, link_counts, most_states, most_bytes},
+        proof = prove_offload(chain, {goal, slot, link_counts, most_points, most_bytes},
                               std::ref(watch));
     }
     return {nb::bytes(proof.lines.data(), proof.lines.size()), proof.missing, proof.is_too_large,
-            proof.states};
+            proof.points, proof.searched};
 }
 
 }  // namespace
@@ -43,7 +44,7 @@ void bind_pofo_proof(nb::module_& m) {
           nb::arg("backward").noconvert(), nb::arg("output").noconvert(),
           nb::arg("saved").noconvert(), nb::arg("forward_overhead").noconvert(),
           nb::arg("backward_need").noconvert(), nb::arg("memory"), nb::arg("slot"),
-          nb::arg("goal"), nb::arg("link_counts"), nb::arg("most_states"), nb::arg("most_bytes"),
+          nb::arg("goal"), nb::arg("link_counts"), nb::arg("most_points"), nb::arg("most_bytes"),
           nb::arg("time_limit_s") = nb::none());
 }
 

@@ -61,6 +61,7 @@ public:
         for (std::int32_t length = n_ - 1; length >= 0; --length) {
             for (std::int32_t i = 1; i + length <= n_; ++i) {
                 backward.push_back(prove_parts(i, i + length));
+                if (proof_.is_too_large) return std::move(proof_);
             }
         }
         if (proof_.missing > 0) return std::move(proof_);
@@ -110,10 +111,8 @@ private:
         to_rooms(rooms, state);
         std::vector<State>& states = asked_[index(place)].states;
         states.push_back(state);
-        if (states.size() > at(8 * task_.most_states)) {
-            keep_best(states);
-            if (states.size() > at(4 * task_.most_states)) proof_.is_too_large = true;
-        }
+        if (states.size() > at(4 * task_.most_points)) keep_best(states);
+        if (states.size() > at(2 * task_.most_points)) proof_.is_too_large = true;
     }
 
     // What does not fit beside the first operations waits, whatever follows.
@@ -169,9 +168,7 @@ private:
         asked_[index(place)] = {};
         std::vector<State> states = std::move(asked.states);
         keep_best(states);
-        proof_.states += static_cast<std::int64_t>(states.size());
-        if (proof_.states > task_.most_states) proof_.is_too_large = true;
-        if (proof_.is_too_large) return {};
+        proof_.searched += static_cast<std::int64_t>(states.size());
         const auto [i, x] = place;
         for (auto& [entries, kind] : {std::pair{&asked.after, 0}, std::pair{&asked.offload, 1},
                                       std::pair{&asked.prefetch, 2}}) {
@@ -189,6 +186,8 @@ private:
             keep_best(points);
             states.insert(states.end(), points.begin(), points.end());
         }
+        count(states.size());
+        if (proof_.is_too_large) return {};
         std::sort(states.begin(), states.end(), [](const State& one, const State& other) {
             return std::tie(one.a, other.cost, one.df, one.db) <
                    std::tie(other.a, one.cost, other.df, other.db);
@@ -210,6 +209,11 @@ private:
         }
         if (last >= 0) text += '\n';
         return text;
+    }
+
+    void count(std::size_t points) {
+        proof_.points += static_cast<std::int64_t>(points);
+        proof_.is_too_large = proof_.is_too_large || proof_.points > task_.most_points;
     }
 
     // Of each rise of each entry, the largest cost.
@@ -356,6 +360,8 @@ private:
     std::string prove_parts(std::int32_t i, std::int32_t j) {
         std::vector<Part> parts = std::move(parts_[RotorTable::cell(i, j)]);
         keep_best(parts);
+        count(parts.size());
+        if (proof_.is_too_large) return {};
         std::string text;
         std::int64_t last = -1;
         for (std::size_t k = 0; k < parts.size(); ++k) {

@@ -15,16 +15,17 @@ struct ProofTask {
     std::int64_t goal = 0;    // ticks that every schedule takes beyond all operations once
     std::int64_t slot = 1;    // units; of the grid of the bounds
     bool link_counts = true;  // false: moving takes no time, for the claim that nothing fits
-    std::int64_t most_states = 0;  // of the forward phase that the bounds do not cover
+    std::int64_t most_points = 0;  // of the proof
     std::int64_t most_bytes = 0;   // of all tables; std::bad_alloc beyond
 };
 
 struct OffloadProof {
     // Ticks that are missing: some schedule takes so much less than the goal. 0 if it is proved.
     std::int64_t missing = 0;
-    bool is_too_large = false;   // more states than allowed; the rest is as far as it got
-    std::int64_t states = 0;     // of the forward phase that the bounds do not cover
-    std::string lines;           // of the certificate; empty unless the goal is proved
+    bool is_too_large = false;  // it has more points than allowed, and was not completed
+    std::int64_t points = 0;
+    std::int64_t searched = 0;  // states among them that the bounds do not cover
+    std::string lines;          // of the certificate; empty unless the goal is proved
 };
 
 // `poll` may throw to stop; called now and then.
