@@ -288,11 +288,9 @@ private:
                 const auto [kept, offloaded] = following(part);
                 return is_bounded(next, kept, false) && is_bounded(next, offloaded, false);
             };
-            std::int64_t part = 0;
-            if (!suffices(part)) {
-                part = std::min(rotor_cost(i, j, rooms.av), left);
-                if (!suffices(part)) part = std::min(exact_cost(i, j, rooms.av, state.db), left);
-            }
+            // The bounds leave out what rotor's costs rule out, and so nothing less is asked.
+            std::int64_t part = std::min(rotor_cost(i, j, rooms.av), left);
+            if (!suffices(part)) part = std::min(exact_cost(i, j, rooms.av, state.db), left);
             ask_part(i, j, {rooms.av, state.db, part});
             for (const State& after : following(part)) ask(next, after);
         }
