@@ -1,10 +1,9 @@
 """Test vectors of remat-offload-chain, on the chain of `write_vectors`, with 1 byte per ns.
 
-In 25 bytes of the 28 that hold everything the step takes 24 ns instead of 22. Stage 1 is saved,
-and its input of 4 bytes is kept or offloaded. If it is kept, 25 - 4 - 6 - 14 = 1 byte is free
-beside the backward of stage 2; if it is offloaded, 5 are, and 4 have to be back. To pass stage 2
-takes 3 ns. To save it leaves no room for stage 3 where both inputs are kept, and else at least 2
-bytes too few, which wait.
+In 25 bytes the step takes 24 ns instead of 22. Stage 1 is saved, and its input of 4 bytes is kept
+or offloaded. If it is kept, 25 - 4 - 6 - 14 = 1 byte is free beside the backward of stage 2; if it
+is offloaded, 5 are, and 4 have to be back. To pass stage 2 takes 3 ns. To save it leaves no room
+for stage 3 where its input is kept, and else at least 2 bytes too few, which wait.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ class PofoProofParams(Params):
         Slots of memory of the two grids of the bounds that are tried for each claim: on the coarse
         one bounds take few points, and more states are searched.
     most_points
-        Points of a certificate, at most: 100,000 take less than a megabyte, and about six seconds
+        Points of a certificate, at most: 100,000 take less than a megabyte, and about seven seconds
         of the checker.
     most_claims
         Claims that are tried where the first one takes more points than that, or more time.
@@ -27,7 +27,7 @@ class PofoProofParams(Params):
 
     coarse_slots: int = 120
     fine_slots: int = 240
-    most_points: int = 600_000
+    most_points: int = 800_000
     most_claims: int = 5
     most_table_bytes: int = 2**30
 
