@@ -32,7 +32,8 @@ function inUnits(chain, M, ticks, units, counts) {
     let [P, w, wF, wB] = [0n, 0n, 0n, 0n];
     for (const k of i ? range(i, chain.N + 1) : []) {
       const need = (k > i ? a[k - 1] : 0n) + a[k] + of[k];
-      [w, wF, wB] = k > i ? [max(w, need), max(wF, need - P), max(wB - f[k], need)] : [need, need, need];
+      const wider = [max(w, need), max(wF, need - P), max(wB - f[k], need)];
+      [w, wF, wB] = k > i ? wider : [need, need, need];
       P += f[k];
       found[k] = { P, w, wF, wB };
     }

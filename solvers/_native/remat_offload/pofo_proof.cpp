@@ -17,11 +17,11 @@ namespace {
 //
 // The proof is made forward, on demand. The root asks for the goal. A state (i, x, A, DF, DB) that
 // is asked for h is proved by one of the bounds of bound.hpp and without_link.hpp, at the entry of
-// its A on their grid, or else, as a state of its own, by all that can follow it, which is asked for
-// what is left of h. Bounds are asked for the least point of their curve that proves h: DF or DB
-// where it reaches h. They hold at every entry because of those of the entries that they were
-// made from, so that they lead to bounds only. Of states one in a stage that are asked for less
-// than another one proves, none is kept.
+// its A on their grid, or else, as a state of its own, by all that can follow it, which is asked
+// for what is left of h. Bounds are asked for the least point of their curve that proves h: DF or
+// DB where it reaches h. They hold at every entry because of those of the entries that they were
+// made from, so that they lead to bounds only. A state that is asked for no more than another
+// one proves is left out.
 //
 // The parts of the backward phase that all these rest on are asked for what is used of them: of
 // rotor's table on the grid where that suffices, else of the exact curve.
@@ -139,7 +139,8 @@ private:
         }
         if (!bound_) return false;
         for (const bool offloads : {true, false}) {
-            const CurveView& curve = offloads ? bound_->offload(i, x, a) : bound_->prefetch(i, x, a);
+            const CurveView& curve =
+                offloads ? bound_->offload(i, x, a) : bound_->prefetch(i, x, a);
             if (curve(offloads ? state.df : state.db) < time) continue;
             if (asks) {
                 (offloads ? asked.offload : asked.prefetch)
@@ -333,7 +334,7 @@ private:
         if (parts.size() >= 4096 && parts.size() % 4096 == 0) keep_best(parts);
     }
 
-    // Leaves out what others prove: more memory costs no more, and a cost falls by at most 1 per unit.
+    // Leaves out what others prove: more memory costs no more, and a cost falls by at most 1 a unit.
     static void keep_best(std::vector<Part>& parts) {
         std::sort(parts.begin(), parts.end(), [](const Part& one, const Part& other) {
             return std::tie(other.memory, other.cost, one.d) <
