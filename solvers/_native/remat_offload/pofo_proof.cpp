@@ -334,7 +334,7 @@ private:
         if (parts.size() >= 4096 && parts.size() % 4096 == 0) keep_best(parts);
     }
 
-    // Leaves out what others prove: more memory costs no more, and a cost falls by at most 1 a unit.
+    // Leaves out what others prove: costs fall with memory, and by at most 1 per unit of D.
     static void keep_best(std::vector<Part>& parts) {
         std::sort(parts.begin(), parts.end(), [](const Part& one, const Part& other) {
             return std::tie(other.memory, other.cost, one.d) <
