@@ -42,6 +42,9 @@ def cases() -> list[Case]:
         found.append(("remat-chain", entry.name, alpha, "rotor-exact"))
         if entry.size <= MOST_GRAPH_STAGES:
             found.append(("remat-graph", entry.name, alpha, "exact"))
+        if entry.name.startswith("gpt2-small"):
+            slow = Resources("50%", None, "2GB/s")
+            found.append(("remat-offload-chain", entry.name, slow, "pofo"))
         if entry.name.startswith("gpt2-"):
             found.append(("weight-offload", entry.name, Resources("60%", None, "12GB/s"), "agg"))
     return found

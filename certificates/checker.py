@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Protocol
 
-from .certificate_file import CertificateFile, open_certificate
+from .certificate_file import CertificateFile, Record, open_certificate
 from .claim import Claim
 from .errors import CertificateError, on_one_line
 from .formulations import formulation_key, stated_model
 from .proof_tree import ProofTree, TreeSize
-from .remat_chain.bellman import Bellman, ProgramSize
+from .remat_chain.bellman import ProgramSize
 from .remat_chain.drops_bellman import DropsBellman
 from .remat_chain.persistent_bellman import PersistentBellman
+from .remat_offload.pofo_bellman import PofoBellman, PointCount
+
+
+class ProgramChecker(Protocol):
+    """Checker of what is listed below a dynamic program."""
+
+    def check(self, records: Iterable[Record]) -> ProgramSize | PointCount:
+        """Check all records.
+
+        Raises
+        ------
+        CertificateError
+            At the first record that is wrong, or if the claim does not follow from all.
+        """
+
 
 # Formulations that are no integer programs, each with a proof of its own.
-PROGRAMS: Mapping[tuple[str, str, int], Callable[[Claim], Bellman]] = MappingProxyType(
+PROGRAMS: Mapping[tuple[str, str, int], Callable[[Claim], ProgramChecker]] = MappingProxyType(
     {
         ("remat-chain", "drops-bellman", 1): DropsBellman,
         ("remat-chain", "persistent-bellman", 1): PersistentBellman,
+        ("remat-offload-chain", "pofo-bellman", 1): PofoBellman,
     }
 )
 
@@ -38,7 +55,7 @@ class Proved:
     """
 
     claim: Claim
-    size: TreeSize | ProgramSize
+    size: TreeSize | ProgramSize | PointCount
 
     def __str__(self) -> str:
         return self.statement

@@ -11,6 +11,7 @@ from .header_fields import Fields, integer_field, text_field
 from .remat_chain.chain_cut import chain_cut
 from .remat_graph.memory_floor import graph_memory_floor
 from .remat_graph.windowed_frontier import windowed_frontier
+from .remat_offload.memory_floor import offload_memory_floor
 from .remat_sharding.kiwi_reduced_compact import kiwi_reduced_compact
 from .remat_sharding.memory_floor import sharded_memory_floor
 from .remat_sharding.strategies_only import sharding_only
@@ -28,6 +29,7 @@ FORMULATIONS: Mapping[tuple[str, str, int], Builder] = MappingProxyType(
         ("remat-chain", "chain-cut", 1): chain_cut,
         ("remat-graph", "memory-floor", 1): graph_memory_floor,
         ("remat-graph", "windowed-frontier", 1): windowed_frontier,
+        ("remat-offload-chain", "memory-floor", 1): offload_memory_floor,
         ("remat-sharding", "kiwi-reduced-compact", 1): kiwi_reduced_compact,
         ("remat-sharding", "memory-floor", 1): sharded_memory_floor,
         ("remat-sharding", "sharding-only", 1): sharding_only,

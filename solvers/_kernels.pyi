@@ -127,6 +127,21 @@ class PofoProgram:
         int | None, int | None, list[tuple[int, int]], list[tuple[int, bool]], bool, int, int
     ]: ...
 
+def prove_pofo(
+    forward: NDArray[np.int64],
+    backward: NDArray[np.int64],
+    output: NDArray[np.int64],
+    saved: NDArray[np.int64],
+    forward_overhead: NDArray[np.int64],
+    backward_need: NDArray[np.int64],
+    memory: int,
+    slot: int,
+    goal: int,
+    link_counts: bool,
+    most_points: int,
+    most_bytes: int,
+    time_limit_s: float | None = None,
+) -> tuple[bytes, int, bool, int, int]: ...
 def least_memory_with_drops(
     forward_ns: NDArray[np.int64],
     backward_ns: NDArray[np.int64],

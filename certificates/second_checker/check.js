@@ -17,6 +17,7 @@ const { followTree } = require("./tree.js");
 const PROBLEMS = {
   "remat-chain": "./chain.js",
   "remat-graph": "./problems/remat_graph.js",
+  "remat-offload-chain": "./problems/remat_offload.js",
   "remat-sharding": "./problems/remat_sharding.js",
   sharding: "./problems/sharding.js",
   "three-partition": "./problems/three_partition.js",

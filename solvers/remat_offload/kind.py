@@ -15,12 +15,16 @@ from jettison.schedules.remat_chain.kind import CHAIN_SCHEDULE
 from jettison.schedules.remat_chain.schedule import ChainSchedule
 from jettison.schedules.remat_offload.kind import OFFLOAD_SCHEDULE
 from jettison.schedules.remat_offload.schedule import OffloadSchedule
+from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.method import Method
+from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.core.problem_kind import ProblemKind
 from jettison.solvers.core.resources import Resources
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from jettison.solvers.proof.certificate import Certificate
 
 
 def _pose(chain: Chain, resources: Resources) -> RematOffloadChain:
@@ -52,6 +56,17 @@ def _methods() -> Sequence[Method[RematOffloadChain]]:
     return METHODS
 
 
+def _certify(
+    problem: RematOffloadChain,
+    bounds: Sequence[Bound],
+    infeasibility: Infeasibility | None,
+    options: SolveOptions,
+) -> Certificate | None:
+    from jettison.solvers.remat_offload.proof.certifier import certify_offload_chain
+
+    return certify_offload_chain(problem, bounds, infeasibility, options)
+
+
 def _in_full(resources: Resources, problem: RematOffloadChain) -> Resources:
     return replace(resources, transfers=Transfers(problem.transfers))
 
@@ -79,6 +94,7 @@ REMAT_OFFLOAD = ProblemKind(
     needs=frozenset({"memory", "bandwidth"}),
     narrow_class=ScheduleClass.POFO,
     transfers=lambda problem: str(problem.transfers),
+    certify=_certify,
     in_full=_in_full,
     grid=_grid,
 )

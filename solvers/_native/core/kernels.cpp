@@ -27,6 +27,7 @@ NB_MODULE(_kernels, m) {
     bind_contents_search(m);
     bind_offload_cut(m);
     bind_pofo_program(m);
+    bind_pofo_proof(m);
     bind_remat_anneal(m);
     bind_weight_offload(m);
     bind_weight_sweep(m);

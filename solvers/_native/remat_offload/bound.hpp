@@ -77,6 +77,13 @@ public:
         return std::max(offload(df), prefetch(db));
     }
     std::int64_t limit() const { return limit_; }
+    // The curves of one entry, over DF and over DB.
+    const CurveView& offload(std::int32_t i, std::int32_t x, std::int64_t a) const {
+        return offload_(i, x, a);
+    }
+    const CurveView& prefetch(std::int32_t i, std::int32_t x, std::int64_t a) const {
+        return prefetch_(i, x, a);
+    }
 
     // The bound that has the program that was not filled here; null if both were.
     const OffloadBound* other() const { return before_; }
