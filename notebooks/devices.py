@@ -289,60 +289,6 @@ figure
 # found; the six others need not wait at all, and the schedules that show it were found. The three slowest
 # devices need no more than 3 GB/s.
 #
-# ## What POFO's paper says, on networks that were measured on a GPU
-#
-# PipeDream's authors measured networks that POFO's paper used as well, on a GPU that they do not name:
-# ResNet-18, 50 and 101, DenseNet-121 and Inception v3. ([The notebook on rotor](rotor.ipynb) has what
-# RR-9302 says of them.)
-#
-# POFO's paper says that "the possibility to offload can remove one third of the overhead of
-# rematerialization". Here the link is a true 12 GB/s, nothing scaled, which is an $r$ of 0.28 to 0.36, and
-# 0.49 on Inception. ([The notebook on POFO](pofo.ipynb) has chains of a CPU and takes it to be 0.5.) The
-# share of the overhead of `rotor-exact` that `pofo` removes, in the memories of the paper's Figure 2,
-# with fluid transfers, where the search ends with at most 1 % of the overhead open:
-
-# %%
-NETWORKS = [
-    "resnet18-b256-gpu",
-    "resnet50-b128-gpu",
-    "resnet101-b64-gpu",
-    "densenet121-b64-gpu",
-    "inception-v3-b128-gpu",
-]
-ALPHAS = ["0.1", "0.2", "0.3", "0.5", "0.75"]
-
-
-@KEPT.rows("devices_removal", again_s=1)
-def times_ns(name: str, alpha: str) -> dict[str, int]:
-    """Return the base time, and the times of recomputing alone and of POFO."""
-    chain, memory = jt.load(name), f"alpha={alpha}"
-    alone = jt.solve(jt.RematChain(chain, memory), "rotor-exact")
-    problem = jt.RematOffloadChain(chain, memory, "12GB/s", "fluid")
-    with_link = jt.solve(problem, "pofo", time_limit=None, gap=0.01)
-    return {"base": chain.base_time_ns, "rotor": alone.time_ns, "pofo": with_link.time_ns}
-
-
-def removal_of(name: str) -> dict[str, float | str]:
-    """Return the percent of the overhead of recomputing that offloading removes."""
-    shares = []
-    for alpha in ALPHAS:
-        ns = times_ns(name, alpha)
-        shares.append(100 * (ns["rotor"] - ns["pofo"]) / (ns["rotor"] - ns["base"]))
-    row = {"instance": name, "r_at_12": ratio(jt.load(name), 12)}
-    row |= {f"alpha_{alpha}": round(share, 1) for alpha, share in zip(ALPHAS, shares, strict=True)}
-    return row | {"mean": round(sum(shares) / len(shares), 1)}
-
-
-removal = pd.DataFrame(map(removal_of, NETWORKS))
-mean_removal = removal["mean"].mean()
-print(f"paper: one third; here: {mean_removal:.0f} % on average over networks and memories")
-removal
-
-# %% [markdown]
-# It is 40 % on average, from 28 % on ResNet-50 to 55 % on Inception, where $r$ is largest. The mean
-# depends on the memories: 31 % up to α = 0.3, about the paper's third, and 65 % of the little overhead
-# that is left at α = 0.75. The paper does not say over what it averages.
-#
 # The tables that `tests/notebooks` compares with the expected ones:
 
 # %%
@@ -352,7 +298,6 @@ TABLES = {
     "devices_travelled": travelled,
     "devices_offloading": offloading,
     "devices_waiting": waiting,
-    "devices_removal": removal,
 }
 
 # %% [markdown]
@@ -369,7 +314,6 @@ def forwards(device: str, share: int) -> int:
 by_memory = recomputing.set_index("memory_percent").loc[MEMORY]
 by_device = devices.set_index("device")
 at_12 = {device: removed(device, 12) for device in DEVICES}
-by_network = removal.set_index("instance")
 needs = waiting.set_index(["device", "gb_per_s"])
 step_ms, by_r = by_device["step_ms"], by_device["r_at_12"]
 CLAIMS = {
@@ -409,20 +353,6 @@ CLAIMS = {
     "the six others need not wait at all, and the schedules that show it were found.": all(
         needs.loc[(device, 12), "found"] == 0 for device in DEVICES if device != "gh-96"
     ),
-    "It is 40 % on average, from 28 % on ResNet-50 to 55 % on Inception, where $r$ is largest.": (
-        round(mean_removal),
-        *by_network["mean"].agg(["idxmin", "min", "idxmax", "max"]),
-        by_network["r_at_12"].idxmax(),
-    )
-    == (40, "resnet50-b128-gpu", 28.0, "inception-v3-b128-gpu", 54.7, "inception-v3-b128-gpu"),
-    "31 % up to α = 0.3, about the paper's third, and 65 % of the little overhead that is left at α = "
-    "0.75.": (
-        round(removal[["alpha_0.1", "alpha_0.2", "alpha_0.3"]].to_numpy().mean()),
-        round(removal["alpha_0.75"].mean()),
-    )
-    == (31, 65),
-    "an $r$ of 0.28 to 0.36, and 0.49 on Inception.": sorted(removal["r_at_12"].round(2))
-    == [0.28, 0.31, 0.34, 0.36, 0.49],
     "The three slowest devices need no more than 3 GB/s.": all(
         needs.loc[(device, 3), "found"] == 0 for device in DEVICES[-3:]
     )
