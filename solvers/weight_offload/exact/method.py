@@ -84,19 +84,19 @@ from dataclasses import replace
 
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
-from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on, run_to_its_end
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.weight_offload.bounds.closed_form import closed_form_ns
 from jettison.solvers.weight_offload.exact.beginnings import (
-    Beginning,
+    Beginnings,
     CutCycle,
     best_cut,
     cuts_by_room,
+    why_not_swept,
 )
-from jettison.solvers.weight_offload.exact.by_events import ask_events, ask_events_first
+from jettison.solvers.weight_offload.exact.by_events import ask_events
 from jettison.solvers.weight_offload.exact.params import WEIGHT_EXACT, WeightExactParams
 from jettison.solvers.weight_offload.exact.period_bracket import Bracket
 from jettison.solvers.weight_offload.exact.recut import improve_by_cuts
@@ -159,25 +159,17 @@ def _why_it_ended(bracket: Bracket, termination: Termination) -> str | None:
 def _close(problem: WeightOffload, bracket: Bracket) -> Termination:
     """Search until the bracket is closed or a limit is hit."""
     bracket.report()
-    if problem.cycle.num_layers > _kernels.MOST_OFFLOADED_LAYERS:
-        bracket.why_open = (
-            f"at most {_kernels.MOST_OFFLOADED_LAYERS} layers are swept, and there are "
-            f"{problem.cycle.num_layers}"
-        )
+    if bracket.is_closed:
+        return Termination.COMPLETED if bracket.is_exact else Termination.GAP_REACHED
+    bracket.why_open = why_not_swept(problem)
+    if bracket.why_open is not None:
         _search_locally(problem, bracket)
     else:
-        params = bracket.params
-        before_s = bracket.clock.seconds
-        found = best_cut(problem, params.most_beginnings)
-        listing_s = bracket.clock.seconds - before_s
-        if found is None or len(found[1]) > params.few_beginnings:
+        period_ns, few = bracket.schedule.period_ns - 1, bracket.params.few_beginnings
+        if best_cut(problem, period_ns, few, bracket.clock) is None:
             _search_locally(problem, bracket)
             _improve(problem, bracket)
-        if found is None and not bracket.is_closed:
-            ask_events_first(bracket)
-            found = None if bracket.is_closed else _best_of_many(problem, bracket, listing_s)
-        if found is not None:
-            _ask_for_periods(bracket, *found)
+        _ask_for_periods(bracket)
     if not bracket.is_closed:
         ask_events(bracket)
     if not bracket.is_closed:
@@ -185,34 +177,6 @@ def _close(problem: WeightOffload, bracket: Bracket) -> Termination:
     if not bracket.is_closed:
         return Termination.TIME_LIMIT if bracket.clock.left_s == 0 else Termination.NODE_LIMIT
     return Termination.COMPLETED if bracket.is_exact else Termination.GAP_REACHED
-
-
-def _best_of_many(
-    problem: WeightOffload, bracket: Bracket, listing_s: float
-) -> tuple[CutCycle, list[Beginning]] | None:
-    """Return a cut whose states can be listed, with higher and higher limits, if time allows.
-
-    Parameters
-    ----------
-    problem, bracket
-        The problem, and the best schedule and bound so far.
-    listing_s
-        Seconds that it took to list the states up to the first limit, at every cut.
-    """
-    params = bracket.params
-    most = params.most_beginnings
-    while most < params.most_beginnings_of_all:
-        # A listing cannot be interrupted: it starts only if it is likely to end in time.
-        if bracket.clock.left_s < 2 * params.times_beginnings * listing_s:
-            break
-        most = min(most * params.times_beginnings, params.most_beginnings_of_all)
-        before_s = bracket.clock.seconds
-        found = best_cut(problem, most)
-        listing_s = bracket.clock.seconds - before_s
-        if found is not None:
-            return found
-    bracket.why_open = f"wherever the step is cut, it can be in more than {most:,} states there"
-    return None
 
 
 def _start_again(problem: WeightOffload, bracket: Bracket) -> None:
@@ -259,7 +223,7 @@ def _improve(problem: WeightOffload, bracket: Bracket) -> None:
     improve_by_cuts(problem, bracket.schedule, bracket.lower_ns, clock, take, bracket.params)
 
 
-def _ask_for_periods(bracket: Bracket, cut: CutCycle, beginnings: list[Beginning]) -> None:
+def _ask_for_periods(bracket: Bracket) -> None:
     """Ask for one period after the other, until the bracket is closed or a limit is hit.
 
     A longer period is a larger search. So a question that takes too many labels is put off in
@@ -280,9 +244,13 @@ def _ask_for_periods(bracket: Bracket, cut: CutCycle, beginnings: list[Beginning
                 f"for some periods {params.most_rounds} rounds at every cut gave no answer"
             )
             return
-        sweep = _ask(bracket, cut, beginnings, period_ns, most_labels)
-        if sweep.end is SweepEnd.ROUNDS:
-            sweep = _ask_elsewhere(bracket, cut, period_ns, most_labels)
+        found = best_cut(bracket.problem, period_ns, params.most_beginnings, bracket.clock)
+        if found is None:
+            sweep = Sweep(SweepEnd.LIMIT, 0)
+        else:
+            sweep = _ask(bracket, *found, period_ns, most_labels)
+            if sweep.end is SweepEnd.ROUNDS:
+                sweep = _ask_elsewhere(bracket, found[0], period_ns, most_labels)
         if sweep.schedule is not None:
             bracket.schedule = sweep.schedule
             stride_ns //= 2
@@ -300,6 +268,12 @@ def _ask_for_periods(bracket: Bracket, cut: CutCycle, beginnings: list[Beginning
             lowest_ns = max(lowest_ns, period_ns + 1)
         elif period_ns > lowest_ns:
             stride_ns = (period_ns - lowest_ns) // 4
+        elif found is None:
+            bracket.why_open = (
+                f"wherever a step of {period_ns} ns is cut, it can be in more than "
+                f"{params.most_beginnings:,} states there"
+            )
+            return
         elif most_labels < params.most_labels:
             most_labels = min(most_labels * params.times_labels, params.most_labels)
         else:
@@ -311,13 +285,13 @@ def _ask_for_periods(bracket: Bracket, cut: CutCycle, beginnings: list[Beginning
 def _ask(
     bracket: Bracket,
     cut: CutCycle,
-    beginnings: list[Beginning],
+    beginnings: Beginnings,
     period_ns: int,
     most_labels: int,
 ) -> Sweep:
     sweep = seek_step(
         cut,
-        beginnings,
+        beginnings.states,
         period_ns,
         bracket.clock,
         most_labels=most_labels,
@@ -325,6 +299,8 @@ def _ask(
         params=bracket.params,
     )
     bracket.labels += sweep.labels
+    if sweep.end is SweepEnd.REFUTED:
+        return replace(sweep, next_ns=min(sweep.next_ns, beginnings.next_ns))
     return sweep
 
 
@@ -332,7 +308,7 @@ def _ask_elsewhere(bracket: Bracket, cut: CutCycle, period_ns: int, most_labels:
     """Ask the same question at the other cuts, where other transfers are under way."""
     few = bracket.params.few_beginnings
     for other in cuts_by_room(cut.problem):
-        beginnings = None if other == cut else other.beginnings(few)
+        beginnings = None if other == cut else other.beginnings(period_ns, few)
         if beginnings is not None:
             sweep = _ask(bracket, other, beginnings, period_ns, most_labels)
             if sweep.end in {SweepEnd.FOUND, SweepEnd.REFUTED} or bracket.clock.left_s == 0:

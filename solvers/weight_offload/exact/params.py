@@ -14,11 +14,7 @@ class WeightExactParams(WeightSearchParams):
     Attributes
     ----------
     most_beginnings
-        States at a cut that are listed at first, at most; about 300 bytes each.
-    times_beginnings
-        Where no cut has as few, so many times as many are tried, and so on.
-    most_beginnings_of_all
-        States at a cut, at most.
+        States at a cut for one period, at most; about 300 bytes each.
     few_beginnings
         States up to which a cut is swept without a search for schedules before it, and up to which
         a question is asked at it that has no answer elsewhere.
@@ -44,9 +40,7 @@ class WeightExactParams(WeightSearchParams):
         about 20 and 100 microseconds each on chains of 15 layers.
     """
 
-    most_beginnings: int = 200_000
-    times_beginnings: int = 4
-    most_beginnings_of_all: int = 4_000_000
+    most_beginnings: int = 400_000
     few_beginnings: int = 2_000
     few_labels: int = 125_000
     times_labels: int = 4

@@ -142,18 +142,19 @@ def _schedule(
     """Convert a walk of the kernel into a schedule that begins with the first backward."""
     events: list[CyclicEvent] = []
     started = 0
-    for number, layer, start_ns in actions:
+    for number, place, start_ns in actions:
         if number:
-            kind = _KINDS[number - 1]
+            events.append(CyclicEvent(_KINDS[number - 1], cut.moving[place], start_ns))
         else:
-            is_backward = cut.operations[started].is_backward
+            operation = cut.operations[started]
+            is_backward = operation.is_backward
             kind = CyclicEventKind.BACKWARD if is_backward else CyclicEventKind.FORWARD
             started += 1
-        events.append(CyclicEvent(kind, layer + 1, start_ns))
+            events.append(CyclicEvent(kind, operation.layer, start_ns))
     last = cut.problem.cycle.num_layers
     head = next(
-        place
-        for place, event in enumerate(events)
+        index
+        for index, event in enumerate(events)
         if event.kind is CyclicEventKind.BACKWARD and event.layer == last
     )
     shift_ns = events[head].start_ns
