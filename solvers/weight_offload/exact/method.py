@@ -165,11 +165,12 @@ def _close(problem: WeightOffload, bracket: Bracket) -> Termination:
     if bracket.why_open is not None:
         _search_locally(problem, bracket)
     else:
-        period_ns, few = bracket.schedule.period_ns - 1, bracket.params.few_beginnings
-        if best_cut(problem, period_ns, few, bracket.clock) is None:
+        if not _answer_quickly(bracket) and not bracket.is_closed:
             _search_locally(problem, bracket)
             _improve(problem, bracket)
-        _ask_for_periods(bracket)
+            _ask_from_above(bracket)
+            if not bracket.is_closed:
+                _ask_for_periods(bracket, bracket.params.most_labels)
     if not bracket.is_closed:
         ask_events(bracket)
     if not bracket.is_closed:
@@ -223,14 +224,38 @@ def _improve(problem: WeightOffload, bracket: Bracket) -> None:
     improve_by_cuts(problem, bracket.schedule, bracket.lower_ns, clock, take, bracket.params)
 
 
-def _ask_for_periods(bracket: Bracket) -> None:
+def _answer_quickly(bracket: Bracket) -> bool:
+    """Close the bracket with small sweeps only; tell whether that has succeeded."""
+    _ask_for_periods(bracket, bracket.params.few_labels)
+    return bracket.is_closed
+
+
+def _ask_from_above(bracket: Bracket) -> None:
+    """Ask for shorter and shorter periods, until there is none or a limit is hit.
+
+    The schedule of the searches is often the best one. Then one sweep proves it, and those for
+    shorter periods are not needed.
+    """
+    while not bracket.is_closed:
+        period_ns = bracket.schedule.period_ns - 1
+        sweep = _answer(bracket, period_ns, bracket.params.labels_from_above)
+        if sweep.schedule is not None:
+            bracket.schedule = sweep.schedule
+        elif sweep.end is SweepEnd.REFUTED:
+            bracket.lower_ns = bracket.schedule.period_ns
+        else:
+            return
+        bracket.report()
+
+
+def _ask_for_periods(bracket: Bracket, largest_labels: int) -> None:
     """Ask for one period after the other, until the bracket is closed or a limit is hit.
 
     A longer period is a larger search. So a question that takes too many labels is put off in
     favour of a shorter period, and only the shortest one of all is asked again with more labels.
     """
     params = bracket.params
-    stride_ns, most_labels = 0, params.few_labels
+    stride_ns, most_labels = 0, min(params.few_labels, largest_labels)
     # Periods from `open_ns` up to `lowest_ns` have no answer.
     lowest_ns = open_ns = bracket.bound_ns
     while not bracket.is_closed:
@@ -244,13 +269,7 @@ def _ask_for_periods(bracket: Bracket) -> None:
                 f"for some periods {params.most_rounds} rounds at every cut gave no answer"
             )
             return
-        found = best_cut(bracket.problem, period_ns, params.most_beginnings, bracket.clock)
-        if found is None:
-            sweep = Sweep(SweepEnd.LIMIT, 0)
-        else:
-            sweep = _ask(bracket, *found, period_ns, most_labels)
-            if sweep.end is SweepEnd.ROUNDS:
-                sweep = _ask_elsewhere(bracket, found[0], period_ns, most_labels)
+        sweep = _answer(bracket, period_ns, most_labels)
         if sweep.schedule is not None:
             bracket.schedule = sweep.schedule
             stride_ns //= 2
@@ -268,18 +287,30 @@ def _ask_for_periods(bracket: Bracket) -> None:
             lowest_ns = max(lowest_ns, period_ns + 1)
         elif period_ns > lowest_ns:
             stride_ns = (period_ns - lowest_ns) // 4
-        elif found is None:
+        elif sweep.end is SweepEnd.STATES:
             bracket.why_open = (
                 f"wherever a step of {period_ns} ns is cut, it can be in more than "
                 f"{params.most_beginnings:,} states there"
             )
             return
-        elif most_labels < params.most_labels:
-            most_labels = min(most_labels * params.times_labels, params.most_labels)
+        elif most_labels < largest_labels:
+            most_labels = min(most_labels * params.times_labels, largest_labels)
         else:
             bracket.why_open = f"a period of {period_ns} ns takes more than {most_labels:,} labels"
             return
         bracket.report()
+
+
+def _answer(bracket: Bracket, period_ns: int, most_labels: int) -> Sweep:
+    """Ask at the best cut, and where its rounds give no answer, at the others."""
+    most = bracket.params.most_beginnings
+    found = best_cut(bracket.problem, period_ns, most, bracket.clock)
+    if found is None:
+        return Sweep(SweepEnd.STATES, 0)
+    sweep = _ask(bracket, *found, period_ns, most_labels)
+    if sweep.end is SweepEnd.ROUNDS:
+        return _ask_elsewhere(bracket, found[0], period_ns, most_labels)
+    return sweep
 
 
 def _ask(

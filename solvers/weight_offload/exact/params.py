@@ -16,10 +16,12 @@ class WeightExactParams(WeightSearchParams):
     most_beginnings
         States at a cut for one period, at most; about 300 bytes each.
     few_beginnings
-        States up to which a cut is swept without a search for schedules before it, and up to which
-        a question is asked at it that has no answer elsewhere.
+        States up to which a question is asked at a cut that has no answer elsewhere.
     few_labels
-        Labels of the sweeps that answer the first questions, about 200 bytes each.
+        Labels of the sweeps that are made before a search for schedules, at most; about 200 bytes
+        each.
+    labels_from_above
+        Labels of the sweeps, made after it, for a period just below the shortest known one.
     times_labels
         Where the shortest period takes more, so many times as many are tried, and so on.
     most_labels
@@ -27,7 +29,7 @@ class WeightExactParams(WeightSearchParams):
     most_rounds
         Rounds in which a sweep is repeated with more time left of the transfers, at most.
     share_of_search
-        Share of the time limit for local search, where there are more states than few.
+        Share of the time limit for local search, where small sweeps do not close the gap.
     share_of_cuts
         Share of the time limit for the improvement by cuts that follows it.
     share_of_events
@@ -43,6 +45,7 @@ class WeightExactParams(WeightSearchParams):
     most_beginnings: int = 400_000
     few_beginnings: int = 2_000
     few_labels: int = 125_000
+    labels_from_above: int = 6_000_000
     times_labels: int = 4
     most_labels: int = 8_000_000
     most_rounds: int = 20

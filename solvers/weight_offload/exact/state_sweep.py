@@ -28,10 +28,11 @@ class SweepParams(Params):
     Attributes
     ----------
     beginnings_at_once
-        Beginnings that one sweep starts from, at most; each label has a set of them.
+        Beginnings that one sweep starts from, at most; each label has a set of them, and bounds on
+        what follows it are those of all of them.
     """
 
-    beginnings_at_once: int = 4_096
+    beginnings_at_once: int = 64
 
 
 SWEEP = SweepParams()
@@ -44,6 +45,7 @@ class SweepEnd(Enum):
     REFUTED = "there is none"
     LIMIT = "a limit of time or labels"
     ROUNDS = "too many rounds"
+    STATES = "too many states at every cut"
 
 
 @dataclass(frozen=True, slots=True)
