@@ -37,7 +37,6 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, combinations_with_replacement
 
 import pandas as pd
-from IPython.display import display
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
@@ -156,7 +155,7 @@ chain_table = pd.DataFrame(
         for layer, stage in enumerate(problem.instance.stages, start=1)
     ]
 )
-display(chain_table.style.hide(axis="index"))
+chain_table
 
 # %%
 KIND_COLOURS = {"clock": LIGHT_GREY, "block": ORANGE, "item": SKY}
@@ -292,7 +291,7 @@ direct_table = pd.DataFrame(
     ],
     columns=["of the schedule of a partition", "value"],
 )
-display(direct_table.style.hide(axis="index"))
+direct_table
 
 
 # %%
@@ -466,7 +465,9 @@ uploads_table = pd.DataFrame(
 )
 uploads_table["sum"] = [sum(map(int, row.split(" + "))) for row in uploads_table["items uploaded"]]
 print(f"a period of {found.period_ns / YES.target} units; the groups: {read_off}")
-display(uploads_table.style.hide(axis="index"))
+uploads_table
+
+# %%
 plot_cycle(found_replay, title="A schedule of 2m units that a solver found")
 
 # %% [markdown]
@@ -509,7 +510,7 @@ for instance in instances:
         }
     )
 questions = pd.DataFrame(questions_rows)
-display(questions.style.hide(axis="index"))
+questions
 
 # %% [markdown]
 # Period and bound meet in every row, and the period is $2m$ units exactly where there is a partition.
@@ -583,7 +584,7 @@ for groups, target in ((1, 10), (1, 16), (2, 9), (2, 13), (2, 14), (2, 17)):
         }
     )
 absences = pd.DataFrame(absence_rows)
-display(absences.style.hide(axis="index"))
+absences
 
 # %% [markdown]
 # All three questions have the answer of the enumeration for every multiset, and every schedule gives

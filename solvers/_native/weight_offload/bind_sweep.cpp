@@ -57,9 +57,9 @@ OffloadCycle to_cycle(const Numbers& layer, const Numbers& backward, const Amoun
                       std::int64_t memory_bytes, std::int64_t bytes_per_s) {
     const std::size_t n = weight_bytes.size();
     const std::size_t k = duration_ns.size();
-    if (n == 0 || n > static_cast<std::size_t>(most_offloaded_layers) || k < 2 * n ||
+    if (n > static_cast<std::size_t>(most_offloaded_layers) || k == 0 || k < 2 * n ||
         k > static_cast<std::size_t>(most_cycle_operations) || bytes_per_s < 1) {
-        throw std::invalid_argument("no layers, too many, or no bandwidth");
+        throw std::invalid_argument("no operations, too many, or no bandwidth");
     }
     OffloadCycle cycle;
     cycle.layers = static_cast<std::int32_t>(n);

@@ -13,12 +13,13 @@ namespace jettison {
 constexpr std::int32_t most_offloaded_layers = 16;
 constexpr std::int32_t most_cycle_operations = 62;
 
+constexpr std::int32_t no_layer = -1;
+
 // The operations from the one at which the cycle is cut, and the link. Only layers with weights have
 // a number; operations of the others have `no_layer`.
-constexpr std::int32_t no_layer = -1;
 struct OffloadCycle {
-    std::int32_t layers = 0;                 // 1 to most_offloaded_layers
-    std::int32_t operations = 0;             // at most most_cycle_operations
+    std::int32_t layers = 0;                 // at most most_offloaded_layers
+    std::int32_t operations = 0;             // 1 to most_cycle_operations
     std::vector<std::int32_t> layer;         // [operations], from 0, or no_layer
     std::vector<std::int32_t> backward;      // [operations], 1 or 0
     std::vector<std::int64_t> duration_ns;   // [operations]

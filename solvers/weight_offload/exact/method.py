@@ -164,13 +164,12 @@ def _close(problem: WeightOffload, bracket: Bracket) -> Termination:
     bracket.why_open = why_not_swept(problem)
     if bracket.why_open is not None:
         _search_locally(problem, bracket)
-    else:
-        if not _answer_quickly(bracket) and not bracket.is_closed:
-            _search_locally(problem, bracket)
-            _improve(problem, bracket)
-            _ask_from_above(bracket)
-            if not bracket.is_closed:
-                _ask_for_periods(bracket, bracket.params.most_labels)
+    elif not _answer_quickly(bracket):
+        _search_locally(problem, bracket)
+        _improve(problem, bracket)
+        _ask_from_above(bracket)
+        if not bracket.is_closed:
+            _ask_for_periods(bracket, bracket.params.most_labels)
     if not bracket.is_closed:
         ask_events(bracket)
     if not bracket.is_closed:
