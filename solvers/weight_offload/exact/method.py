@@ -53,23 +53,43 @@ Where sizes share no divisor a walk that takes a nanosecond more than T can rais
 time. After so many rounds the question is asked at other cuts, where another transfer is under way
 or none; if none has an answer it stays open. A "no" for a longer period answers it as well.
 
-Where at every cut there are too many states
---------------------------------------------
-Chains from 3-PARTITION have a million states at each cut from three groups on. Where no cut has few
-states, the event model (`by_events`) is asked before the largest lists of states: first whether a
-step without idle time exists, which is a much smaller model, and if not, for the least period.
-HiGHS is given a limit of work. Its schedules are judged by the replay; its bounds stand beside
-those from exact arithmetic and say that they rest on a solver. It is also asked where the sweeps
-end without an answer.
-
-Where nothing more can be proved, the rest of the time goes into better steps (`starts`), and the
-note says what was left open.
-
 Estimate
 --------
-A lower bound on the end of a walk from a label: operations run in order; absent weights come one
-after the other before their first use; an operation that does not fit beside what is resident waits
-for uploads of as many bytes as have to leave, less those that a forward leaves copied on the host.
+Lower bounds on what a walk still takes cut off labels. They also cut off beginnings, layer by
+layer, before all statuses of a state are chosen: chains from 3-PARTITION have a million states at
+each cut from three groups on, and of those a step of the period in question can be in a handful.
+
+*From a label on.* Operations run in order, and absent weights come one after the other before their
+first use. At an operation everything that is resident now or has been used since is in memory or
+has left. What has to leave for it waits for uploads of as many bytes, less what a forward leaves
+copied on the host. So many bytes are uploaded no earlier than some moment x; from the operation on
+what comes in takes memory at the rate at which uploads free it, so x must not be later than the
+moment at which the downlink has to begin on what is needed afterwards.
+
+*To the end of the walk.* The beginning is also the state at the end, so the same holds backwards:
+at an operation everything that is resident at the end or was used since is in memory, or has been
+prefetched since; and all layers of which the host has the newest copy at the end have been uploaded
+since their backward. That gives for every operation the least time from its start to the end, its
+*tail*. What is estimated at an operation plus its tail is a bound on the period. Labels of many
+beginnings use the smallest of their tails, so few similar ones are swept together.
+
+*What is useless in the period.* A layer whose backward comes next, and that could not be back in
+time if it left, stays. Whether the host has its copy does not matter, so two statuses are one; and
+its upload is left out. Such decisions hold for the period in question: the next one to ask for is
+no longer than the one from which on they would be different.
+
+Order of the questions
+----------------------
+Small sweeps come first. Where they do not answer, schedules are sought (`local_search`, `recut`),
+and the best of them is often optimal: then one sweep for a nanosecond less proves it, where from
+below every period would have to be refuted. If it has no answer either, the questions go on from
+below with more and more labels.
+
+Where sweeps end without an answer, HiGHS is asked with the event model (`by_events`): whether a
+step without idle time exists, and if not, for the least period. It has a limit of work. Its
+schedules are judged by the replay; its bounds stand beside those from exact arithmetic and say that
+they rest on a solver. Where nothing more can be proved, the rest of the time goes into better steps
+(`restarts`), and the note says what was left open.
 
 The problem is NP-hard in the strong sense (Theorem 1 of the paper); time and memory are exponential
 in L. All of it is exact in integers. The kernel is `_native/weight_offload/sweep.cpp`.
@@ -111,14 +131,14 @@ from jettison.solvers.weight_offload.shared_bracket import bracket_on_shared_lin
 def solve_weight_exact(
     problem: WeightOffload, options: SolveOptions, params: WeightExactParams = WEIGHT_EXACT
 ) -> Outcome:
-    """Return the fastest schedule, proved, of up to about eight layers.
+    """Return the fastest schedule, proved, of up to about ten layers.
 
     Returns
     -------
     Outcome
         With a bound that meets the period unless a limit was hit; or the proof that nothing fits.
-        Where there are too many layers, the schedule and the bound of `local-search`, and what
-        HiGHS adds to them.
+        Where there are too many layers (more than 16 with weights, or 31), the schedule and the
+        bound of `local-search`, and what HiGHS adds to them.
     """
     refused = weight_infeasibility(problem)
     if refused is not None:
