@@ -80,10 +80,9 @@ no longer than the one from which on they would be different.
 
 Order of the questions
 ----------------------
-Small sweeps come first. Where they do not answer, schedules are sought (`local_search`, `recut`),
-and the best of them is often optimal: then one sweep for a nanosecond less proves it, where from
-below every period would have to be refuted. If it has no answer either, the questions go on from
-below with more and more labels.
+Small sweeps come first. Where they do not answer, schedules are sought (`local_search`, `recut`):
+no longer period needs to be asked for. Then the questions go on from below with more and more
+labels.
 
 Where sweeps end without an answer, HiGHS is asked with the event model (`by_events`): whether a
 step without idle time exists, and if not, for the least period. It has a limit of work. Its
@@ -108,6 +107,7 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on, run_to_its_end
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
+from jettison.solvers.core.work import WorkClock
 from jettison.solvers.weight_offload.bounds.closed_form import closed_form_ns
 from jettison.solvers.weight_offload.exact.beginnings import (
     Beginnings,
@@ -187,7 +187,6 @@ def _close(problem: WeightOffload, bracket: Bracket) -> Termination:
     elif not _answer_quickly(bracket):
         _search_locally(problem, bracket)
         _improve(problem, bracket)
-        _ask_from_above(bracket)
         if not bracket.is_closed:
             _ask_for_periods(bracket, bracket.params.most_labels)
     if not bracket.is_closed:
@@ -231,13 +230,13 @@ def _search_locally(problem: WeightOffload, bracket: Bracket) -> None:
 
 
 def _improve(problem: WeightOffload, bracket: Bracket) -> None:
-    """Cut the schedule and sweep from its state, with a share of the time."""
-    limit_s = bracket.options.time_limit_s
-    clock = Clock(None if limit_s is None else limit_s * bracket.params.share_of_cuts)
+    """Cut the schedule and sweep from its state, with a share of labels."""
+    clock = WorkClock(bracket.clock, bracket.params.labels_of_cuts).share(1.0)
 
     def take(schedule: CyclicSchedule, labels: int) -> None:
         bracket.schedule = schedule
         bracket.labels += labels
+        clock.spend(labels)
         bracket.report()
 
     improve_by_cuts(problem, bracket.schedule, bracket.lower_ns, clock, take, bracket.params)
@@ -247,24 +246,6 @@ def _answer_quickly(bracket: Bracket) -> bool:
     """Close the bracket with small sweeps only; tell whether that has succeeded."""
     _ask_for_periods(bracket, bracket.params.few_labels)
     return bracket.is_closed
-
-
-def _ask_from_above(bracket: Bracket) -> None:
-    """Ask for shorter and shorter periods, until there is none or a limit is hit.
-
-    The schedule of the searches is often the best one. Then one sweep proves it, and those for
-    shorter periods are not needed.
-    """
-    while not bracket.is_closed:
-        period_ns = bracket.schedule.period_ns - 1
-        sweep = _answer(bracket, period_ns, bracket.params.labels_from_above)
-        if sweep.schedule is not None:
-            bracket.schedule = sweep.schedule
-        elif sweep.end is SweepEnd.REFUTED:
-            bracket.lower_ns = bracket.schedule.period_ns
-        else:
-            return
-        bracket.report()
 
 
 def _ask_for_periods(bracket: Bracket, largest_labels: int) -> None:

@@ -20,8 +20,8 @@ class WeightExactParams(WeightSearchParams):
     few_labels
         Labels of the sweeps that are made before a search for schedules, at most; about 200 bytes
         each.
-    labels_from_above
-        Labels of the sweeps, made after it, for a period just below the shortest known one.
+    labels_of_cuts
+        Labels after which the improvement by cuts ends that follows local search.
     times_labels
         Where the shortest period takes more, so many times as many are tried, and so on.
     most_labels
@@ -30,8 +30,6 @@ class WeightExactParams(WeightSearchParams):
         Rounds in which a sweep is repeated with more time left of the transfers, at most.
     share_of_search
         Share of the time limit for local search, where small sweeps do not close the gap.
-    share_of_cuts
-        Share of the time limit for the improvement by cuts that follows it.
     share_of_events
         Share of the time that is left for each of two questions to HiGHS: for a step without idle
         time, and for the least period.
@@ -44,13 +42,12 @@ class WeightExactParams(WeightSearchParams):
 
     most_beginnings: int = 400_000
     few_beginnings: int = 2_000
-    few_labels: int = 125_000
-    labels_from_above: int = 6_000_000
+    few_labels: int = 1_000_000
+    labels_of_cuts: int = 2_000_000
     times_labels: int = 4
     most_labels: int = 8_000_000
     most_rounds: int = 20
     share_of_search: float = 0.25
-    share_of_cuts: float = 0.25
     share_of_events: float = 0.75
     most_event_coefficients: int = 1_000_000
     work_without_idle: int = 1_000_000
