@@ -206,8 +206,8 @@ def test_a_step_in_too_many_states_is_solved_by_the_event_model_and_its_bound_sa
 def test_chains_of_three_and_four_groups_are_proved_in_exact_arithmetic(
     items: tuple[int, ...], longer_ns: int
 ) -> None:
-    # It takes up to 3 CPU seconds each. Local search does not find the 600 ns of the yes, and that no
-    # step of a no takes 600 or 800 ns is what no relaxation here shows.
+    # It takes up to 3 CPU seconds each. Local search does not find the 600 ns of the yes, and that
+    # no step of a no takes 600 or 800 ns is what no relaxation here shows.
     instance = ThreePartition("groups", items, 100)
     outcome = solve_weight_exact(weight_offload_of(instance), WITHOUT_LIMIT)
     assert outcome.termination is Termination.COMPLETED

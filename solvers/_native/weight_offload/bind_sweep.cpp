@@ -18,7 +18,8 @@ using Swept = std::tuple<bool, std::optional<std::int64_t>,
 void expect_within(const std::vector<std::int32_t>& values, std::int32_t first, std::int32_t end,
                    const char* name) {
     for (const std::int32_t value : values) {
-        if (value < first || value >= end) throw std::invalid_argument(std::string(name) + ": range");
+        if (value >= first && value < end) continue;
+        throw std::invalid_argument(std::string(name) + ": range");
     }
 }
 
