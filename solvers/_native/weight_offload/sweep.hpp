@@ -15,8 +15,8 @@ constexpr std::int32_t most_cycle_operations = 62;
 
 constexpr std::int32_t no_layer = -1;
 
-// The operations from the one at which the cycle is cut, and the link. Only layers with weights have
-// a number; operations of the others have `no_layer`.
+// The operations from the one at which the cycle is cut, and the link. Only layers with weights
+// have a number; operations of the others have `no_layer`.
 struct OffloadCycle {
     std::int32_t layers = 0;                 // at most most_offloaded_layers
     std::int32_t operations = 0;             // 1 to most_cycle_operations
