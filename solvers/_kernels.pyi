@@ -5,8 +5,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 IDLE_LINK: int
+MOST_CYCLE_OPERATIONS: int
 MOST_OFFLOADED_LAYERS: int
 MOST_STAGES: int
+NO_LAYER: int
 
 def vector_units() -> list[str]: ...
 def vector_unit() -> str: ...
@@ -253,8 +255,10 @@ def weight_cycle_beginnings(
     transfer_ns: NDArray[np.int64],
     memory_bytes: int,
     bytes_per_s: int,
+    period_ns: int,
     most: int,
-) -> list[tuple[int, int, int, int, int]]: ...
+    time_limit_s: float | None = None,
+) -> tuple[bool, list[tuple[int, int, int, int, int]], int]: ...
 def sweep_weight_cycle(
     layer: NDArray[np.int32],
     backward: NDArray[np.int32],

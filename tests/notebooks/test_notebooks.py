@@ -21,7 +21,16 @@ from tests.notebooks.claims import claimed_sentences, normalised, prose_of
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 SOURCES = sorted(NOTEBOOKS.glob("*.py"))
-WITH_CLAIMS = {"checkmate", "devices", "kiwi", "mu_two", "pofo", "rotor", "weight_offload"}
+WITH_CLAIMS = {
+    "checkmate",
+    "devices",
+    "kiwi",
+    "mu_two",
+    "pofo",
+    "rotor",
+    "theorem1",
+    "weight_offload",
+}
 ROUNDED = "54 are equal to them when they are rounded to milliseconds"
 LAYERS_OF_KIWI = (
     "278 operators for each layer and 30 more give all of the paper's numbers but 1192, "

@@ -15,9 +15,11 @@ using Swept = std::tuple<bool, std::optional<std::int64_t>,
                          std::vector<std::tuple<int, std::int64_t, std::int64_t>>, std::int64_t,
                          std::int64_t>;
 
-void expect_below(const std::vector<std::int32_t>& values, std::int32_t end, const char* name) {
+void expect_within(const std::vector<std::int32_t>& values, std::int32_t first, std::int32_t end,
+                   const char* name) {
     for (const std::int32_t value : values) {
-        if (value < 0 || value >= end) throw std::invalid_argument(std::string(name) + ": range");
+        if (value >= first && value < end) continue;
+        throw std::invalid_argument(std::string(name) + ": range");
     }
 }
 
@@ -55,18 +57,21 @@ OffloadCycle to_cycle(const Numbers& layer, const Numbers& backward, const Amoun
                       const Amounts& weight_bytes, const Amounts& transfer_ns,
                       std::int64_t memory_bytes, std::int64_t bytes_per_s) {
     const std::size_t n = weight_bytes.size();
-    if (n == 0 || n > static_cast<std::size_t>(most_offloaded_layers) || bytes_per_s < 1) {
-        throw std::invalid_argument("no layers, too many, or no bandwidth");
+    const std::size_t k = duration_ns.size();
+    if (n > static_cast<std::size_t>(most_offloaded_layers) || k == 0 || k < 2 * n ||
+        k > static_cast<std::size_t>(most_cycle_operations) || bytes_per_s < 1) {
+        throw std::invalid_argument("no operations, too many, or no bandwidth");
     }
     OffloadCycle cycle;
     cycle.layers = static_cast<std::int32_t>(n);
-    cycle.layer = copy(layer, 2 * n, "layer");
-    cycle.backward = copy(backward, 2 * n, "backward");
-    expect_below(cycle.layer, cycle.layers, "layer");
-    expect_below(cycle.backward, 2, "backward");
-    cycle.duration_ns = copy_amounts(duration_ns, 2 * n, "duration_ns");
-    cycle.working_bytes = copy_amounts(working_bytes, 2 * n, "working_bytes");
-    cycle.resting_bytes = copy_amounts(resting_bytes, 2 * n, "resting_bytes");
+    cycle.operations = static_cast<std::int32_t>(k);
+    cycle.layer = copy(layer, k, "layer");
+    cycle.backward = copy(backward, k, "backward");
+    expect_within(cycle.layer, no_layer, cycle.layers, "layer");
+    expect_within(cycle.backward, 0, 2, "backward");
+    cycle.duration_ns = copy_amounts(duration_ns, k, "duration_ns");
+    cycle.working_bytes = copy_amounts(working_bytes, k, "working_bytes");
+    cycle.resting_bytes = copy_amounts(resting_bytes, k, "resting_bytes");
     cycle.weight_bytes = copy_amounts(weight_bytes, n, "weight_bytes");
     cycle.transfer_ns = copy_amounts(transfer_ns, n, "transfer_ns");
     cycle.memory_bytes = memory_bytes;
@@ -74,22 +79,44 @@ OffloadCycle to_cycle(const Numbers& layer, const Numbers& backward, const Amoun
     return cycle;
 }
 
+// Whether there is time left; Ctrl-C is an exception.
+std::function<bool()> in_time(Watch& watch) {
+    return [&watch] {
+        try {
+            watch();
+        } catch (const Watch::TimeIsUp&) {
+            return false;
+        }
+        return true;
+    };
+}
+
 using Row = std::tuple<int, int, int, int, int>;
 
-std::vector<Row> weight_cycle_beginnings(const Numbers& layer, const Numbers& backward,
-                                         const Amounts& duration_ns, const Amounts& working_bytes,
-                                         const Amounts& resting_bytes, const Amounts& weight_bytes,
-                                         const Amounts& transfer_ns, std::int64_t memory_bytes,
-                                         std::int64_t bytes_per_s, std::int64_t most) {
+// Complete, the states, and the next period where all were cut off.
+using Listed = std::tuple<bool, std::vector<Row>, std::int64_t>;
+
+Listed weight_cycle_beginnings(const Numbers& layer, const Numbers& backward,
+                               const Amounts& duration_ns, const Amounts& working_bytes,
+                               const Amounts& resting_bytes, const Amounts& weight_bytes,
+                               const Amounts& transfer_ns, std::int64_t memory_bytes,
+                               std::int64_t bytes_per_s, std::int64_t period_ns,
+                               std::int64_t most, std::optional<double> time_limit_s) {
     const OffloadCycle cycle = to_cycle(layer, backward, duration_ns, working_bytes, resting_bytes,
                                         weight_bytes, transfer_ns, memory_bytes, bytes_per_s);
     if (most < 0) throw std::invalid_argument("most: negative");
+    BeginningsAnswer answer;
+    {
+        nb::gil_scoped_release unlocked;
+        Watch watch(time_limit_s);
+        answer = cycle_beginnings(cycle, period_ns, static_cast<std::size_t>(most), in_time(watch));
+    }
     std::vector<Row> rows;
-    for (const Beginning& one : cycle_beginnings(cycle, static_cast<std::size_t>(most))) {
+    for (const Beginning& one : answer.found) {
         rows.emplace_back(static_cast<int>(one.resident), static_cast<int>(one.hosted),
                           static_cast<int>(one.owed), one.up, one.down);
     }
-    return rows;
+    return {answer.complete, std::move(rows), answer.next_ns};
 }
 
 Swept sweep_weight_cycle(const Numbers& layer, const Numbers& backward, const Amounts& duration_ns,
@@ -106,14 +133,8 @@ Swept sweep_weight_cycle(const Numbers& layer, const Numbers& backward, const Am
     {
         nb::gil_scoped_release unlocked;
         Watch watch(time_limit_s);
-        answer = sweep_cycle(cycle, starts, period_ns, most_labels, most_alike, [&watch] {
-            try {
-                watch();
-            } catch (const Watch::TimeIsUp&) {
-                return false;
-            }
-            return true;
-        });
+        answer =
+            sweep_cycle(cycle, starts, period_ns, most_labels, most_alike, in_time(watch));
     }
     std::optional<std::int64_t> period;
     if (answer.period_ns >= 0) period = answer.period_ns;
@@ -133,13 +154,16 @@ Swept sweep_weight_cycle(const Numbers& layer, const Numbers& backward, const Am
 
 void bind_weight_sweep(nb::module_& m) {
     m.attr("MOST_OFFLOADED_LAYERS") = most_offloaded_layers;
+    m.attr("MOST_CYCLE_OPERATIONS") = most_cycle_operations;
+    m.attr("NO_LAYER") = no_layer;
     m.attr("IDLE_LINK") = idle_link;
     // No conversions: one that does not fit its type would wrap around in silence.
     m.def("weight_cycle_beginnings", &weight_cycle_beginnings, nb::arg("layer").noconvert(),
           nb::arg("backward").noconvert(), nb::arg("duration_ns").noconvert(),
           nb::arg("working_bytes").noconvert(), nb::arg("resting_bytes").noconvert(),
           nb::arg("weight_bytes").noconvert(), nb::arg("transfer_ns").noconvert(),
-          nb::arg("memory_bytes"), nb::arg("bytes_per_s"), nb::arg("most"));
+          nb::arg("memory_bytes"), nb::arg("bytes_per_s"), nb::arg("period_ns"), nb::arg("most"),
+          nb::arg("time_limit_s") = nb::none());
     m.def("sweep_weight_cycle", &sweep_weight_cycle, nb::arg("layer").noconvert(),
           nb::arg("backward").noconvert(), nb::arg("duration_ns").noconvert(),
           nb::arg("working_bytes").noconvert(), nb::arg("resting_bytes").noconvert(),

@@ -42,18 +42,24 @@ public:
         : cycle_(cycle),
           beginnings_(beginnings),
           period_ns_(period_ns),
-          operations_(2 * cycle.layers),
-          estimate_(cycle),
-          sets_(beginnings.size()) {
-        place_of_.assign(at(2 * cycle_.layers), 0);
-        for (std::int32_t k = 0; k < operations_; ++k) {
-            place_of_[at(2 * cycle_.layer[at(k)] + cycle_.backward[at(k)])] = k;
+          operations_(cycle.operations),
+          estimate_(cycle, period_ns),
+          sets_(beginnings.size()),
+          kept_(estimate_.kept_until_backward()) {
+        for (const Beginning& one : beginnings_) {
+            const Tails own = estimate_.tails(one, estimate_.all());
+            if (tails_.empty()) {
+                tails_ = own;
+                continue;
+            }
+            for (std::size_t k = 0; k < own.size(); ++k) tails_[k] = std::min(tails_[k], own[k]);
         }
+        if (tails_.empty()) tails_ = estimate_.least_tails();
         for (std::int32_t layer = 0; layer < cycle_.layers; ++layer) {
             const std::uint32_t one = bit(layer);
             not_stale_.push_back(sets_.where(beginnings.size(), [&](std::size_t k) {
                 const Beginning& b = beginnings_[k];
-                return (b.hosted & one) != 0 || b.up == layer;
+                return ((b.hosted | kept_) & one) != 0 || b.up == layer;
             }));
             not_absent_.push_back(sets_.where(beginnings.size(), [&](std::size_t k) {
                 return (beginnings_[k].resident & one) != 0;
@@ -100,7 +106,7 @@ private:
         place.resident = given.resident;
         place.hosted = given.hosted;
         place.owed = given.owed;
-        classes_[place.contents()].push_back(static_cast<std::int32_t>(number));
+        classes_[last_contents(place)].push_back(static_cast<std::int32_t>(number));
         Times times;
         if (given.up != idle_link) times.up = given.up_ns;
         if (given.down != idle_link) times.down = given.down_ns;
@@ -122,7 +128,7 @@ private:
             place.up = idle_link;
             place.hosted |= bit(layer);
             const bool in_use = place.running && cycle_.layer[at(place.started - 1)] == layer;
-            if (in_use || next_use_is_forward(place.started, layer)) {
+            if (in_use || estimate_.next_use_is_forward(place.started, layer)) {
                 place.owed |= bit(layer);
                 if (!in_use) may |= bit(layer);
             } else {
@@ -135,9 +141,8 @@ private:
 
     // Deletions that the end of the last operation allows, and those that would be useless to omit.
     void leave_after_operation(const Place& place, std::uint32_t& may, std::uint32_t& must) const {
-        const std::int32_t layer = cycle_.layer[at(place.started - 1)];
-        const std::uint32_t one = bit(layer);
-        if ((place.hosted & one) == 0 || cycle_.weight_bytes[at(layer)] == 0) return;
+        const std::uint32_t one = bit(cycle_.layer[at(place.started - 1)]);
+        if ((place.hosted & one) == 0) return;
         if ((place.owed & one) != 0) {
             must |= one;
         } else {
@@ -165,7 +170,7 @@ private:
         if (!place.running) times.operation = times.now;
         if (place.up == idle_link) times.up = times.now;
         if (place.down == idle_link) times.down = times.now;
-        const std::int64_t least_ns = estimate_.end_ns(place, times);
+        const std::int64_t least_ns = estimate_.end_ns(place, times, tails_, estimate_.all());
         if (least_ns > period_ns_) {
             answer_.next_ns = std::min(answer_.next_ns, least_ns);
             return;
@@ -236,14 +241,14 @@ private:
         const std::size_t k = at(place.started);
         const std::int32_t layer = cycle_.layer[k];
         const std::uint32_t one = bit(layer);
-        if ((place.resident & one) == 0 || place.down == layer) return;
+        if ((place.resident & one) != one || (place.down == layer && one != 0)) return;
         const std::int64_t used_bytes =
             estimate_.size_bytes(place.resident) + cycle_.working_bytes[k];
         if (used_bytes > cycle_.memory_bytes) return;
         if (cycle_.backward[k] != 0) {
             // An upload without a deletion before the next backward is useless.
             if (place.up == layer || (place.owed & one) != 0) return;
-            if (cycle_.weight_bytes[at(layer)] > 0) place.hosted &= ~one;
+            place.hosted &= ~one;
         }
         ++place.started;
         Times times = label.times;
@@ -276,12 +281,13 @@ private:
             place.up = layer;
             Times times = label.times;
             times.up = times.now + cycle_.transfer_ns[at(layer)];
+            if (is_useless_before_backward(layer, now.started, times.up)) continue;
             Arrival arrival;
             arrival.from = id;
             arrival.kind = CycleStart::upload;
             arrival.layer = layer;
             arrival.origins = label.origins;
-            if (place_of_[at(2 * layer + 1)] < now.started) {
+            if (estimate_.backward(layer) < now.started) {
                 arrival.origins = sets_.intersect(arrival.origins, not_stale_[at(layer)]);
             }
             push(place, times, arrival);
@@ -300,7 +306,7 @@ private:
             const std::int32_t k = (now.started + step) % operations_;
             const std::int32_t layer = cycle_.layer[at(k)];
             const std::uint32_t one = bit(layer);
-            if (((now.resident | seen) & one) != 0) continue;
+            if (((now.resident | seen) & one) == one) continue;
             const std::int64_t bytes = cycle_.weight_bytes[at(layer)];
             bool is_first = true;
             for (std::int32_t other = 0; other < cycle_.layers; ++other) {
@@ -327,17 +333,30 @@ private:
         }
     }
 
-    bool next_use_is_forward(std::int32_t started, std::int32_t layer) const {
-        const std::int32_t forward = place_of_[at(2 * layer)];
-        const std::int32_t backward = place_of_[at(2 * layer + 1)];
-        return (forward - started + 2 * operations_) % operations_ <
-               (backward - started + 2 * operations_) % operations_;
+    // Whether an upload that ends then is followed by no deletion before the next backward, which
+    // comes in this walk: the weights could not be back in time.
+    bool is_useless_before_backward(std::int32_t layer, std::int32_t started,
+                                    std::int64_t ended_ns) {
+        const std::int32_t k = estimate_.backward(layer);
+        if (k < started) return false;
+        const std::int64_t useful_ns = ended_ns + cycle_.transfer_ns[at(layer)] + tails_[at(k)];
+        if (useful_ns <= period_ns_) return false;
+        answer_.next_ns = std::min(answer_.next_ns, useful_ns);
+        return true;
+    }
+
+    // Whether the host has a copy does not matter to a layer that cannot leave before its backward.
+    std::uint64_t last_contents(Place place) const {
+        place.started = 0;
+        place.running = false;
+        place.hosted &= ~(kept_ & place.resident);
+        return place.contents();
     }
 
     bool closes(std::int32_t id) {
         const Label& label = labels_[at(id)];
         if (label.place.running || label.place.started != operations_) return false;
-        const auto same = classes_.find(label.place.contents());
+        const auto same = classes_.find(last_contents(label.place));
         if (same == classes_.end()) return false;
         for (const std::int32_t number : same->second) {
             const Beginning& origin = beginnings_[at(number)];
@@ -394,7 +413,8 @@ private:
     std::int32_t operations_;
     WalkEstimate estimate_;
     OriginSets sets_;
-    std::vector<std::int32_t> place_of_;    // of F (even) and B (odd) of every layer
+    std::uint32_t kept_;  // layers that are in memory from the beginning to their backward
+    Tails tails_;         // of all beginnings
     std::vector<OriginSets::Id> not_stale_;
     std::vector<OriginSets::Id> not_absent_;
     std::unordered_map<std::uint64_t, std::vector<std::int32_t>> classes_;

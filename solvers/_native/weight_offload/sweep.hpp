@@ -10,16 +10,21 @@
 namespace jettison {
 
 // A set of layers is a bit mask, part of the machine word that describes a state.
-constexpr std::int32_t most_offloaded_layers = 15;
+constexpr std::int32_t most_offloaded_layers = 16;
+constexpr std::int32_t most_cycle_operations = 62;
 
-// The operations from the one at which the cycle is cut, and the link.
+constexpr std::int32_t no_layer = -1;
+
+// The operations from the one at which the cycle is cut, and the link. Only layers with weights
+// have a number; operations of the others have `no_layer`.
 struct OffloadCycle {
-    std::int32_t layers = 0;                 // 1 to most_offloaded_layers
-    std::vector<std::int32_t> layer;         // [2 layers], from 0
-    std::vector<std::int32_t> backward;      // [2 layers], 1 or 0
-    std::vector<std::int64_t> duration_ns;   // [2 layers]
-    std::vector<std::int64_t> working_bytes;  // [2 layers]
-    std::vector<std::int64_t> resting_bytes;  // [2 layers]
+    std::int32_t layers = 0;                 // at most most_offloaded_layers
+    std::int32_t operations = 0;             // 1 to most_cycle_operations
+    std::vector<std::int32_t> layer;         // [operations], from 0, or no_layer
+    std::vector<std::int32_t> backward;      // [operations], 1 or 0
+    std::vector<std::int64_t> duration_ns;   // [operations]
+    std::vector<std::int64_t> working_bytes;  // [operations]
+    std::vector<std::int64_t> resting_bytes;  // [operations]
     std::vector<std::int64_t> weight_bytes;   // [layers]
     std::vector<std::int64_t> transfer_ns;    // [layers]
     std::int64_t memory_bytes = 0;
@@ -39,9 +44,16 @@ struct Beginning {
     std::int64_t down_ns = 0;
 };
 
-// All states right before the first operation with an idle link; none if there are more than
-// `most`.
-std::vector<Beginning> cycle_beginnings(const OffloadCycle& cycle, std::size_t most);
+struct BeginningsAnswer {
+    bool complete = false;
+    std::vector<Beginning> found;
+    std::int64_t next_ns = 0;  // no step from a state that was cut off is shorter
+};
+
+// The states right before the first operation with an idle link that a step within `period_ns` may
+// have; not complete if there are more than `most`, or `poll` has returned false.
+BeginningsAnswer cycle_beginnings(const OffloadCycle& cycle, std::int64_t period_ns,
+                                  std::size_t most, const std::function<bool()>& poll);
 
 enum class CycleStart : std::int32_t { operation, prefetch, upload, deletion };
 

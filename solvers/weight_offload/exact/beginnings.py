@@ -9,12 +9,14 @@ these statuses (the proofs are in `solvers.weight_offload.exact.method`):
   before it;
 * owed, between backward and forward only: uploaded early, and to be deleted after the forward.
 
-Weights of no bytes are resident for ever.
+Layers without weights have no status. Where a layer's backward comes next, and so soon that its
+weights cannot leave before it, stale and returned count as one status, stale.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -24,6 +26,7 @@ from numpy.typing import NDArray
 from jettison.instances.weight_offload.cycle import CycleOperation
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.solvers import _kernels
+from jettison.solvers.core.clock import Clock
 
 Numbers = NDArray[np.int32]
 Amounts = NDArray[np.int64]
@@ -34,7 +37,7 @@ CycleArrays = tuple[Numbers, Numbers, Amounts, Amounts, Amounts, Amounts, Amount
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """State at the cut; sets of layers are bit masks, layers are numbered from 0.
+    """State at the cut; sets of layers are bit masks, moving layers are numbered from 0.
 
     Attributes
     ----------
@@ -73,6 +76,22 @@ class Beginning:
         return replace(self, up_ns=up_ns, down_ns=down_ns)
 
 
+@dataclass(frozen=True, slots=True)
+class Beginnings:
+    """States at a cut that a step of some period may have.
+
+    Attributes
+    ----------
+    states
+        The states.
+    next_ns
+        No step from another state is shorter than this.
+    """
+
+    states: tuple[Beginning, ...]
+    next_ns: int
+
+
 @dataclass(frozen=True)
 class CutCycle:
     """Cycle of a problem's operations, rotated to begin at a cut.
@@ -95,37 +114,75 @@ class CutCycle:
         return listed[self.first :] + listed[: self.first]
 
     @cached_property
+    def moving(self) -> tuple[int, ...]:
+        """The layers that have weights; sets of layers are sets of places in this list."""
+        return moving_layers(self.problem)
+
+    @cached_property
+    def place_of(self) -> Mapping[int, int]:
+        """The place of every moving layer in the list."""
+        return {layer: place for place, layer in enumerate(self.moving)}
+
+    @cached_property
     def arrays(self) -> CycleArrays:
         """The operations and the link as arrays for the kernel."""
         cycle, link = self.problem.cycle, self.problem.link
+        sizes = [cycle.weight_bytes[layer - 1] for layer in self.moving]
         return (
-            _numbers(item.layer - 1 for item in self.operations),
+            _numbers(self.place_of.get(item.layer, _kernels.NO_LAYER) for item in self.operations),
             _numbers(item.is_backward for item in self.operations),
             _amounts(item.duration_ns for item in self.operations),
             _amounts(item.working_bytes for item in self.operations),
             _amounts(item.resting_bytes for item in self.operations),
-            _amounts(cycle.weight_bytes),
-            _amounts(link.transfer_ns(size) for size in cycle.weight_bytes),
+            _amounts(sizes),
+            _amounts(link.transfer_ns(size) for size in sizes),
             self.problem.memory_bytes,
             link.bytes_per_s,
         )
 
     @cached_property
     def forward_next(self) -> int:
-        """The layers whose forward comes before their backward, as a bit mask."""
+        """The moving layers whose forward comes before their backward, as a bit mask."""
         place = {(item.layer, item.is_backward): k for k, item in enumerate(self.operations)}
-        layers = range(1, self.problem.cycle.num_layers + 1)
-        return sum(1 << k - 1 for k in layers if place[k, False] < place[k, True])
+        return sum(
+            1 << number
+            for number, layer in enumerate(self.moving)
+            if place[layer, False] < place[layer, True]
+        )
 
-    def beginnings(self, most: int) -> list[Beginning] | None:
-        """Return all states at the cut with an idle link; None if there are more than `most`.
+    def beginnings(
+        self, period_ns: int, most: int, time_limit_s: float | None = None
+    ) -> Beginnings | None:
+        """Return the states at the cut with an idle link that a step of a period may have.
+
+        None if there are more than `most`, or the time is up.
 
         Notes
         -----
-        Time :math:`O(5^L)` at the worst; statuses that do not fit are cut off layer by layer.
+        Time :math:`O(5^L)` at the worst. Layer by layer, those are cut off from which, or to which,
+        no step within the period leads, by lower bounds (`solvers.weight_offload.exact.method`).
         """
-        rows = _kernels.weight_cycle_beginnings(*self.arrays, most)
-        return [Beginning(*row) for row in rows] or None
+        complete, rows, next_ns = _kernels.weight_cycle_beginnings(
+            *self.arrays, period_ns, most, time_limit_s
+        )
+        return Beginnings(tuple(Beginning(*row) for row in rows), next_ns) if complete else None
+
+
+def moving_layers(problem: WeightOffload) -> tuple[int, ...]:
+    """Return the layers that have weights, counted from 1."""
+    sizes = enumerate(problem.cycle.weight_bytes, start=1)
+    return tuple(layer for layer, size in sizes if size)
+
+
+def why_not_swept(problem: WeightOffload) -> str | None:
+    """Return a sentence on why a step has too many layers for a sweep, or None if it has not."""
+    moving, most = len(moving_layers(problem)), _kernels.MOST_OFFLOADED_LAYERS
+    if moving > most:
+        return f"at most {most} layers with weights are swept, and there are {moving}"
+    layers, most = problem.cycle.num_layers, _kernels.MOST_CYCLE_OPERATIONS // 2
+    if layers > most:
+        return f"at most {most} layers are swept, and there are {layers}"
+    return None
 
 
 def cuts_by_room(problem: WeightOffload) -> list[CutCycle]:
@@ -138,12 +195,21 @@ def cuts_by_room(problem: WeightOffload) -> list[CutCycle]:
     ]
 
 
-def best_cut(problem: WeightOffload, most: int) -> tuple[CutCycle, list[Beginning]] | None:
-    """Return the cut with the fewest states; None if all have more than `most`."""
-    best: tuple[CutCycle, list[Beginning]] | None = None
+def best_cut(
+    problem: WeightOffload, period_ns: int, most: int, clock: Clock
+) -> tuple[CutCycle, Beginnings] | None:
+    """Return the cut with the fewest states that a step of a period may have.
+
+    None if all have more than `most`, or the time is up.
+    """
+    best: tuple[CutCycle, Beginnings] | None = None
     # Where little memory is free there are few states; the limit soon ends the other cuts.
     for cut in cuts_by_room(problem):
-        states = cut.beginnings(most if best is None else len(best[1]) - 1)
+        fewer = most if best is None else len(best[1].states) - 1
+        if fewer < 0:
+            break
+        limit_s = None if math.isinf(clock.left_s) else max(clock.left_s, 1e-3)
+        states = cut.beginnings(period_ns, fewer, limit_s)
         if states is not None:
             best = cut, states
     return best

@@ -19,22 +19,6 @@ from jettison.solvers.weight_offload.events.least_period_search import (
 from jettison.solvers.weight_offload.exact.period_bracket import Bracket
 
 
-def ask_events_first(bracket: Bracket) -> None:
-    """Ask before the largest sweeps: whether idle time is needed, and if so for the least period.
-
-    Where HiGHS refutes a step without idle time the model is strong, as on chains from 3-PARTITION;
-    elsewhere the sweeps come first.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        If Ctrl-C is pressed.
-    """
-    _ask_without_idle(bracket)
-    if bracket.by_solver_ns > bracket.problem.base_time_ns and not bracket.is_closed:
-        _ask_for_least_period(bracket)
-
-
 def ask_events(bracket: Bracket) -> None:
     """Ask both questions that have not been asked.
 

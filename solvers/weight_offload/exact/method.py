@@ -53,23 +53,42 @@ Where sizes share no divisor a walk that takes a nanosecond more than T can rais
 time. After so many rounds the question is asked at other cuts, where another transfer is under way
 or none; if none has an answer it stays open. A "no" for a longer period answers it as well.
 
-Where at every cut there are too many states
---------------------------------------------
-Chains from 3-PARTITION have a million states at each cut from three groups on. Where no cut has few
-states, the event model (`by_events`) is asked before the largest lists of states: first whether a
-step without idle time exists, which is a much smaller model, and if not, for the least period.
-HiGHS is given a limit of work. Its schedules are judged by the replay; its bounds stand beside
-those from exact arithmetic and say that they rest on a solver. It is also asked where the sweeps
-end without an answer.
-
-Where nothing more can be proved, the rest of the time goes into better steps (`starts`), and the
-note says what was left open.
-
 Estimate
 --------
-A lower bound on the end of a walk from a label: operations run in order; absent weights come one
-after the other before their first use; an operation that does not fit beside what is resident waits
-for uploads of as many bytes as have to leave, less those that a forward leaves copied on the host.
+Lower bounds on what a walk still takes cut off labels. They also cut off beginnings, layer by
+layer, before all statuses of a state are chosen: chains from 3-PARTITION have a million states at
+each cut from three groups on, and of those a step of the period in question can be in a handful.
+
+*From a label on.* Operations run in order, and absent weights come one after the other before their
+first use. At an operation everything that is resident now or has been used since is in memory or
+has left. What has to leave for it waits for uploads of as many bytes, less what a forward leaves
+copied on the host. So many bytes are uploaded no earlier than some moment x; from the operation on
+what comes in takes memory at the rate at which uploads free it, so x must not be later than the
+moment at which the downlink has to begin on what is needed afterwards.
+
+*To the end of the walk.* The beginning is also the state at the end, so the same holds backwards:
+at an operation everything that is resident at the end or was used since is in memory, or has been
+prefetched since; and all layers of which the host has the newest copy at the end have been uploaded
+since their backward. That gives for every operation the least time from its start to the end, its
+*tail*. What is estimated at an operation plus its tail is a bound on the period. Labels of many
+beginnings use the smallest of their tails, so few similar ones are swept together.
+
+*What is useless in the period.* A layer whose backward comes next, and that could not be back in
+time if it left, stays. Whether the host has its copy does not matter, so two statuses are one; and
+its upload is left out. Such decisions hold for the period in question: the next one to ask for is
+no longer than the one from which on they would be different.
+
+Order of the questions
+----------------------
+Small sweeps come first. Where they do not answer, schedules are sought (`local_search`, `recut`):
+no longer period needs to be asked for. Then the questions go on from below with more and more
+labels.
+
+Where sweeps end without an answer, HiGHS is asked with the event model (`by_events`): whether a
+step without idle time exists, and if not, for the least period. It has a limit of work. Its
+schedules are judged by the replay; its bounds stand beside those from exact arithmetic and say that
+they rest on a solver. Where nothing more can be proved, the rest of the time goes into better steps
+(`restarts`), and the note says what was left open.
 
 The problem is NP-hard in the strong sense (Theorem 1 of the paper); time and memory are exponential
 in L. All of it is exact in integers. The kernel is `_native/weight_offload/sweep.cpp`.
@@ -84,19 +103,20 @@ from dataclasses import replace
 
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
-from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on, run_to_its_end
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
+from jettison.solvers.core.work import WorkClock
 from jettison.solvers.weight_offload.bounds.closed_form import closed_form_ns
 from jettison.solvers.weight_offload.exact.beginnings import (
-    Beginning,
+    Beginnings,
     CutCycle,
     best_cut,
     cuts_by_room,
+    why_not_swept,
 )
-from jettison.solvers.weight_offload.exact.by_events import ask_events, ask_events_first
+from jettison.solvers.weight_offload.exact.by_events import ask_events
 from jettison.solvers.weight_offload.exact.params import WEIGHT_EXACT, WeightExactParams
 from jettison.solvers.weight_offload.exact.period_bracket import Bracket
 from jettison.solvers.weight_offload.exact.recut import improve_by_cuts
@@ -111,14 +131,14 @@ from jettison.solvers.weight_offload.shared_bracket import bracket_on_shared_lin
 def solve_weight_exact(
     problem: WeightOffload, options: SolveOptions, params: WeightExactParams = WEIGHT_EXACT
 ) -> Outcome:
-    """Return the fastest schedule, proved, of up to about eight layers.
+    """Return the fastest schedule, proved, of up to about ten layers.
 
     Returns
     -------
     Outcome
         With a bound that meets the period unless a limit was hit; or the proof that nothing fits.
-        Where there are too many layers, the schedule and the bound of `local-search`, and what
-        HiGHS adds to them.
+        Where there are too many layers (more than 16 with weights, or 31), the schedule and the
+        bound of `local-search`, and what HiGHS adds to them.
     """
     refused = weight_infeasibility(problem)
     if refused is not None:
@@ -159,25 +179,16 @@ def _why_it_ended(bracket: Bracket, termination: Termination) -> str | None:
 def _close(problem: WeightOffload, bracket: Bracket) -> Termination:
     """Search until the bracket is closed or a limit is hit."""
     bracket.report()
-    if problem.cycle.num_layers > _kernels.MOST_OFFLOADED_LAYERS:
-        bracket.why_open = (
-            f"at most {_kernels.MOST_OFFLOADED_LAYERS} layers are swept, and there are "
-            f"{problem.cycle.num_layers}"
-        )
+    if bracket.is_closed:
+        return Termination.COMPLETED if bracket.is_exact else Termination.GAP_REACHED
+    bracket.why_open = why_not_swept(problem)
+    if bracket.why_open is not None:
         _search_locally(problem, bracket)
-    else:
-        params = bracket.params
-        before_s = bracket.clock.seconds
-        found = best_cut(problem, params.most_beginnings)
-        listing_s = bracket.clock.seconds - before_s
-        if found is None or len(found[1]) > params.few_beginnings:
-            _search_locally(problem, bracket)
-            _improve(problem, bracket)
-        if found is None and not bracket.is_closed:
-            ask_events_first(bracket)
-            found = None if bracket.is_closed else _best_of_many(problem, bracket, listing_s)
-        if found is not None:
-            _ask_for_periods(bracket, *found)
+    elif not _answer_quickly(bracket):
+        _search_locally(problem, bracket)
+        _improve(problem, bracket)
+        if not bracket.is_closed:
+            _ask_for_periods(bracket, bracket.params.most_labels)
     if not bracket.is_closed:
         ask_events(bracket)
     if not bracket.is_closed:
@@ -185,34 +196,6 @@ def _close(problem: WeightOffload, bracket: Bracket) -> Termination:
     if not bracket.is_closed:
         return Termination.TIME_LIMIT if bracket.clock.left_s == 0 else Termination.NODE_LIMIT
     return Termination.COMPLETED if bracket.is_exact else Termination.GAP_REACHED
-
-
-def _best_of_many(
-    problem: WeightOffload, bracket: Bracket, listing_s: float
-) -> tuple[CutCycle, list[Beginning]] | None:
-    """Return a cut whose states can be listed, with higher and higher limits, if time allows.
-
-    Parameters
-    ----------
-    problem, bracket
-        The problem, and the best schedule and bound so far.
-    listing_s
-        Seconds that it took to list the states up to the first limit, at every cut.
-    """
-    params = bracket.params
-    most = params.most_beginnings
-    while most < params.most_beginnings_of_all:
-        # A listing cannot be interrupted: it starts only if it is likely to end in time.
-        if bracket.clock.left_s < 2 * params.times_beginnings * listing_s:
-            break
-        most = min(most * params.times_beginnings, params.most_beginnings_of_all)
-        before_s = bracket.clock.seconds
-        found = best_cut(problem, most)
-        listing_s = bracket.clock.seconds - before_s
-        if found is not None:
-            return found
-    bracket.why_open = f"wherever the step is cut, it can be in more than {most:,} states there"
-    return None
 
 
 def _start_again(problem: WeightOffload, bracket: Bracket) -> None:
@@ -247,26 +230,32 @@ def _search_locally(problem: WeightOffload, bracket: Bracket) -> None:
 
 
 def _improve(problem: WeightOffload, bracket: Bracket) -> None:
-    """Cut the schedule and sweep from its state, with a share of the time."""
-    limit_s = bracket.options.time_limit_s
-    clock = Clock(None if limit_s is None else limit_s * bracket.params.share_of_cuts)
+    """Cut the schedule and sweep from its state, with a share of labels."""
+    clock = WorkClock(bracket.clock, bracket.params.labels_of_cuts).share(1.0)
 
     def take(schedule: CyclicSchedule, labels: int) -> None:
         bracket.schedule = schedule
         bracket.labels += labels
+        clock.spend(labels)
         bracket.report()
 
     improve_by_cuts(problem, bracket.schedule, bracket.lower_ns, clock, take, bracket.params)
 
 
-def _ask_for_periods(bracket: Bracket, cut: CutCycle, beginnings: list[Beginning]) -> None:
+def _answer_quickly(bracket: Bracket) -> bool:
+    """Close the bracket with small sweeps only; tell whether that has succeeded."""
+    _ask_for_periods(bracket, bracket.params.few_labels)
+    return bracket.is_closed
+
+
+def _ask_for_periods(bracket: Bracket, largest_labels: int) -> None:
     """Ask for one period after the other, until the bracket is closed or a limit is hit.
 
     A longer period is a larger search. So a question that takes too many labels is put off in
     favour of a shorter period, and only the shortest one of all is asked again with more labels.
     """
     params = bracket.params
-    stride_ns, most_labels = 0, params.few_labels
+    stride_ns, most_labels = 0, min(params.few_labels, largest_labels)
     # Periods from `open_ns` up to `lowest_ns` have no answer.
     lowest_ns = open_ns = bracket.bound_ns
     while not bracket.is_closed:
@@ -280,9 +269,7 @@ def _ask_for_periods(bracket: Bracket, cut: CutCycle, beginnings: list[Beginning
                 f"for some periods {params.most_rounds} rounds at every cut gave no answer"
             )
             return
-        sweep = _ask(bracket, cut, beginnings, period_ns, most_labels)
-        if sweep.end is SweepEnd.ROUNDS:
-            sweep = _ask_elsewhere(bracket, cut, period_ns, most_labels)
+        sweep = _answer(bracket, period_ns, most_labels)
         if sweep.schedule is not None:
             bracket.schedule = sweep.schedule
             stride_ns //= 2
@@ -300,24 +287,42 @@ def _ask_for_periods(bracket: Bracket, cut: CutCycle, beginnings: list[Beginning
             lowest_ns = max(lowest_ns, period_ns + 1)
         elif period_ns > lowest_ns:
             stride_ns = (period_ns - lowest_ns) // 4
-        elif most_labels < params.most_labels:
-            most_labels = min(most_labels * params.times_labels, params.most_labels)
+        elif sweep.end is SweepEnd.STATES:
+            bracket.why_open = (
+                f"wherever a step of {period_ns} ns is cut, it can be in more than "
+                f"{params.most_beginnings:,} states there"
+            )
+            return
+        elif most_labels < largest_labels:
+            most_labels = min(most_labels * params.times_labels, largest_labels)
         else:
             bracket.why_open = f"a period of {period_ns} ns takes more than {most_labels:,} labels"
             return
         bracket.report()
 
 
+def _answer(bracket: Bracket, period_ns: int, most_labels: int) -> Sweep:
+    """Ask at the best cut, and where its rounds give no answer, at the others."""
+    most = bracket.params.most_beginnings
+    found = best_cut(bracket.problem, period_ns, most, bracket.clock)
+    if found is None:
+        return Sweep(SweepEnd.STATES, 0)
+    sweep = _ask(bracket, *found, period_ns, most_labels)
+    if sweep.end is SweepEnd.ROUNDS:
+        return _ask_elsewhere(bracket, found[0], period_ns, most_labels)
+    return sweep
+
+
 def _ask(
     bracket: Bracket,
     cut: CutCycle,
-    beginnings: list[Beginning],
+    beginnings: Beginnings,
     period_ns: int,
     most_labels: int,
 ) -> Sweep:
     sweep = seek_step(
         cut,
-        beginnings,
+        beginnings.states,
         period_ns,
         bracket.clock,
         most_labels=most_labels,
@@ -325,6 +330,8 @@ def _ask(
         params=bracket.params,
     )
     bracket.labels += sweep.labels
+    if sweep.end is SweepEnd.REFUTED:
+        return replace(sweep, next_ns=min(sweep.next_ns, beginnings.next_ns))
     return sweep
 
 
@@ -332,7 +339,7 @@ def _ask_elsewhere(bracket: Bracket, cut: CutCycle, period_ns: int, most_labels:
     """Ask the same question at the other cuts, where other transfers are under way."""
     few = bracket.params.few_beginnings
     for other in cuts_by_room(cut.problem):
-        beginnings = None if other == cut else other.beginnings(few)
+        beginnings = None if other == cut else other.beginnings(period_ns, few)
         if beginnings is not None:
             sweep = _ask(bracket, other, beginnings, period_ns, most_labels)
             if sweep.end in {SweepEnd.FOUND, SweepEnd.REFUTED} or bracket.clock.left_s == 0:

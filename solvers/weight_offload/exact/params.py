@@ -14,16 +14,14 @@ class WeightExactParams(WeightSearchParams):
     Attributes
     ----------
     most_beginnings
-        States at a cut that are listed at first, at most; about 300 bytes each.
-    times_beginnings
-        Where no cut has as few, so many times as many are tried, and so on.
-    most_beginnings_of_all
-        States at a cut, at most.
+        States at a cut for one period, at most; about 300 bytes each.
     few_beginnings
-        States up to which a cut is swept without a search for schedules before it, and up to which
-        a question is asked at it that has no answer elsewhere.
+        States up to which a question is asked at a cut that has no answer elsewhere.
     few_labels
-        Labels of the sweeps that answer the first questions, about 200 bytes each.
+        Labels of the sweeps that are made before a search for schedules, at most; about 200 bytes
+        each.
+    labels_of_cuts
+        Labels after which the improvement by cuts ends that follows local search.
     times_labels
         Where the shortest period takes more, so many times as many are tried, and so on.
     most_labels
@@ -31,9 +29,7 @@ class WeightExactParams(WeightSearchParams):
     most_rounds
         Rounds in which a sweep is repeated with more time left of the transfers, at most.
     share_of_search
-        Share of the time limit for local search, where there are more states than few.
-    share_of_cuts
-        Share of the time limit for the improvement by cuts that follows it.
+        Share of the time limit for local search, where small sweeps do not close the gap.
     share_of_events
         Share of the time that is left for each of two questions to HiGHS: for a step without idle
         time, and for the least period.
@@ -44,16 +40,14 @@ class WeightExactParams(WeightSearchParams):
         about 20 and 100 microseconds each on chains of 15 layers.
     """
 
-    most_beginnings: int = 200_000
-    times_beginnings: int = 4
-    most_beginnings_of_all: int = 4_000_000
+    most_beginnings: int = 400_000
     few_beginnings: int = 2_000
-    few_labels: int = 125_000
+    few_labels: int = 1_000_000
+    labels_of_cuts: int = 2_000_000
     times_labels: int = 4
     most_labels: int = 8_000_000
     most_rounds: int = 20
     share_of_search: float = 0.25
-    share_of_cuts: float = 0.25
     share_of_events: float = 0.75
     most_event_coefficients: int = 1_000_000
     work_without_idle: int = 1_000_000

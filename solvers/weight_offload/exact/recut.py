@@ -50,56 +50,51 @@ RECUT = RecutParams()
 class _Contents:
     """State of weights and transfers while a schedule is followed."""
 
-    def __init__(self, problem: WeightOffload) -> None:
-        self._problem = problem
-        self._word = [1 << layer for layer in range(problem.cycle.num_layers)]
-        self._every = sum(self._word)
-        self.resident = self._every
+    def __init__(self, cut: CutCycle) -> None:
+        self._cut = cut
+        self.resident = (1 << len(cut.moving)) - 1
         self.hosted = self.owed = 0
-        # The transfer in each direction: its layer and its end.
+        # The transfer in each direction: the place of its layer, and its end.
         self._up = self._down = (_kernels.IDLE_LINK, -1)
 
     def leave_absent(self, layer: int) -> None:
         """Begin with the weights of this layer absent."""
-        self.resident &= ~(1 << layer)
+        self.resident &= ~(1 << self._cut.place_of[layer])
 
     def end_until(self, now_ns: int) -> None:
         """End the transfers that last until now."""
-        layer, end_ns = self._up
-        if layer != _kernels.IDLE_LINK and end_ns <= now_ns:
-            self.hosted |= 1 << layer
-            self.owed |= 1 << layer
+        place, end_ns = self._up
+        if place != _kernels.IDLE_LINK and end_ns <= now_ns:
+            self.hosted |= 1 << place
+            self.owed |= 1 << place
             self._up = (_kernels.IDLE_LINK, -1)
         if self._down[1] <= now_ns:
             self._down = (_kernels.IDLE_LINK, -1)
 
     def start(self, event: CyclicEvent, now_ns: int) -> None:
-        """Account for the start of an event."""
-        bit = 1 << event.layer - 1
-        size_bytes = self._problem.cycle.weight_bytes[event.layer - 1]
-        end_ns = now_ns + self._problem.link.transfer_ns(size_bytes)
+        """Account for the start of an event of a moving layer."""
+        problem = self._cut.problem
+        place = self._cut.place_of[event.layer]
+        bit = 1 << place
+        size_bytes = problem.cycle.weight_bytes[event.layer - 1]
+        end_ns = now_ns + problem.link.transfer_ns(size_bytes)
         if event.kind is CyclicEventKind.BACKWARD:
             self.hosted &= ~bit
         elif event.kind is CyclicEventKind.UPLOAD:
-            self._up = (event.layer - 1, end_ns)
+            self._up = (place, end_ns)
         elif event.kind is CyclicEventKind.PREFETCH:
             self.resident |= bit
-            self._down = (event.layer - 1, end_ns)
+            self._down = (place, end_ns)
         elif event.kind is CyclicEventKind.DELETE:
             self.resident &= ~bit
             self.owed &= ~bit
 
-    def beginning(self, cut: CutCycle) -> Beginning:
+    def beginning(self) -> Beginning:
         """Return the present state as a `Beginning` at the cut."""
-        free = sum(
-            bit
-            for bit, size_bytes in zip(self._word, self._problem.cycle.weight_bytes, strict=True)
-            if size_bytes == 0
-        )
         return Beginning(
-            self.resident | free,
-            self.hosted | free,
-            self.owed & self.resident & ~free & cut.forward_next,
+            self.resident,
+            self.hosted,
+            self.owed & self.resident & self._cut.forward_next,
             self._up[0],
             self._down[0],
         )
@@ -107,29 +102,25 @@ class _Contents:
 
 def state_at(cut: CutCycle, schedule: CyclicSchedule) -> Beginning:
     """Return the state at the cut of a valid schedule whose transfers are as a sweep makes them."""
-    problem = cut.problem
-    sized = [
-        event
-        for event in schedule.events
-        if event.kind.is_computation or problem.cycle.weight_bytes[event.layer - 1]
-    ]
-    contents = _Contents(problem)
+    contents = _Contents(cut)
     moved: set[int] = set()
-    for event in sized:
-        if event.kind in {CyclicEventKind.PREFETCH, CyclicEventKind.DELETE}:
+    for event in schedule.events:
+        is_moving = event.layer in cut.place_of
+        if is_moving and event.kind in {CyclicEventKind.PREFETCH, CyclicEventKind.DELETE}:
             if event.layer not in moved and event.kind is CyclicEventKind.PREFETCH:
-                contents.leave_absent(event.layer - 1)
+                contents.leave_absent(event.layer)
             moved.add(event.layer)
     first = cut.operations[0]
     kind = CyclicEventKind.BACKWARD if first.is_backward else CyclicEventKind.FORWARD
     # After two periods it is known which transfers straddle the end of a period.
     for period in range(3):
-        for event in sized:
+        for event in schedule.events:
             now_ns = period * schedule.period_ns + event.start_ns
             contents.end_until(now_ns)
             if period == 2 and event.kind is kind and event.layer == first.layer:
-                return contents.beginning(cut)
-            contents.start(event, now_ns)
+                return contents.beginning()
+            if event.layer in cut.place_of:
+                contents.start(event, now_ns)
     raise ValueError(f"{first} is not in the schedule")
 
 

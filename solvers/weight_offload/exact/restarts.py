@@ -16,8 +16,8 @@ from itertools import count
 
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.schedules.weight_offload.cyclic_schedule import CyclicSchedule
-from jettison.solvers import _kernels
 from jettison.solvers.core.clock import Clock
+from jettison.solvers.weight_offload.exact.beginnings import why_not_swept
 from jettison.solvers.weight_offload.exact.recut import RecutParams, improve_by_cuts
 from jettison.solvers.weight_offload.greedy.selection import select_choices
 from jettison.solvers.weight_offload.margin_sweep import MarginParams, margins_bytes
@@ -90,7 +90,7 @@ def _steps(
     scheduler = WeightScheduler(problem)
     memory_bytes = min(problem.memory_bytes, problem.cycle.no_offload_peak_bytes)
     margins = margins_bytes(problem, params)
-    is_swept = problem.cycle.num_layers <= _kernels.MOST_OFFLOADED_LAYERS
+    is_swept = why_not_swept(problem) is None
     passed_over = 0
     last = params.starts_without_limit
     starts = range(1, last + 1) if math.isinf(clock.left_s) else count(1)

@@ -28,10 +28,11 @@ class SweepParams(Params):
     Attributes
     ----------
     beginnings_at_once
-        Beginnings that one sweep starts from, at most; each label has a set of them.
+        Beginnings that one sweep starts from, at most; each label has a set of them, and bounds on
+        what follows it are those of all of them.
     """
 
-    beginnings_at_once: int = 4_096
+    beginnings_at_once: int = 64
 
 
 SWEEP = SweepParams()
@@ -44,6 +45,7 @@ class SweepEnd(Enum):
     REFUTED = "there is none"
     LIMIT = "a limit of time or labels"
     ROUNDS = "too many rounds"
+    STATES = "too many states at every cut"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,18 +144,19 @@ def _schedule(
     """Convert a walk of the kernel into a schedule that begins with the first backward."""
     events: list[CyclicEvent] = []
     started = 0
-    for number, layer, start_ns in actions:
+    for number, place, start_ns in actions:
         if number:
-            kind = _KINDS[number - 1]
+            events.append(CyclicEvent(_KINDS[number - 1], cut.moving[place], start_ns))
         else:
-            is_backward = cut.operations[started].is_backward
+            operation = cut.operations[started]
+            is_backward = operation.is_backward
             kind = CyclicEventKind.BACKWARD if is_backward else CyclicEventKind.FORWARD
             started += 1
-        events.append(CyclicEvent(kind, layer + 1, start_ns))
+            events.append(CyclicEvent(kind, operation.layer, start_ns))
     last = cut.problem.cycle.num_layers
     head = next(
-        place
-        for place, event in enumerate(events)
+        index
+        for index, event in enumerate(events)
         if event.kind is CyclicEventKind.BACKWARD and event.layer == last
     )
     shift_ns = events[head].start_ns
