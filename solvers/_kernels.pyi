@@ -133,6 +133,7 @@ def prove_pofo(
     forward: NDArray[np.int64],
     backward: NDArray[np.int64],
     output: NDArray[np.int64],
+    gradient: NDArray[np.int64],
     saved: NDArray[np.int64],
     forward_overhead: NDArray[np.int64],
     backward_need: NDArray[np.int64],

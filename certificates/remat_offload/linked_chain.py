@@ -72,6 +72,10 @@ class LinkedChain:
         for forward, backward in zip(self.forward[1:], self.backward[1:], strict=True):
             self.once.append(self.once[-1] + forward + backward)
         self.output = [chain.input_bytes * units, *(stage.output_bytes * units for stage in stages)]
+        # What a part below waits with: as in `persistent_chain`, no more than the output counts.
+        self.waiting = [0] + [
+            min(stage.output_bytes, stage.gradient_bytes) * units for stage in stages
+        ]
         self.saved = [0, *(stage.saved_bytes * units for stage in stages)]
         # What F_all of a stage needs beside its input, and what its backward needs.
         self.saving = [0] + [
@@ -81,8 +85,8 @@ class LinkedChain:
             units
             * (
                 stage.saved_bytes
-                + stage.output_bytes
-                + chain.gradient_bytes(number)
+                + stage.gradient_bytes
+                + chain.backward_output_bytes(number)
                 + stage.backward_overhead_bytes
             )
             for number, stage in enumerate(stages, start=1)

@@ -40,7 +40,9 @@ def offload_memory_floor(instance: Fields, resources: Fields, options: Fields) -
     model.at_most("input", [], [], memory_bytes - chain.input_bytes)
     for number, stage in enumerate(chain.stages, start=1):
         back_bytes = (
-            stage.output_bytes + chain.gradient_bytes(number) + stage.backward_overhead_bytes
+            stage.gradient_bytes
+            + chain.backward_output_bytes(number)
+            + stage.backward_overhead_bytes
         )
         running_bytes = (
             chain.activation_bytes(number - 1)

@@ -9,7 +9,7 @@ costs are ticks beyond all operations of the stages that are left, once each. Le
 .. math::
 
     n_i(k) &= [k > i]\, a^{k-1} + a^k + o_f^k, \qquad
-    M_B(i) = \bar a^i + a^i + [a^{i-1}] + o_b^i, \qquad S(i) = \bar a^i + o_f^i \\
+    M_B(i) = \bar a^i + \delta^i + [\delta^{i-1}] + o_b^i, \qquad S(i) = \bar a^i + o_f^i \\
     w(i,k) &= \max_{i \le l \le k} n_i(l), \quad
     w_F(i,k) = \max_{i \le l \le k} n_i(l) - P(i,l-1), \quad
     w_B(i,k) = \max_{i \le l \le k} n_i(l) - P(l+1,k)
@@ -21,12 +21,12 @@ least of
 
 .. math::
 
-    \text{saving, } h_A = m - a^j - S(i) \ge 0:\quad
+    \text{saving, } h_A = m - e^j - S(i) \ge 0:\quad
       & \max\bigl(c(i{+}1, j, m - \bar a^i, D_1),\; D_1 - h_A - U(i{+}1,j)\bigr),
       \quad D_1 = (D - u_b^i)^+ \\
-    \text{split at } k < j,\; w(i,k) \le m - a^j:\quad
+    \text{split at } k < j,\; w(i,k) \le m - e^j:\quad
       & P(i,k) + \max\bigl(c_1 + c(k{+}1, j, m - a^k, D_2),\;
-        D - (m - a^j - w_B(i,k)) - U(i,j)\bigr), \\
+        D - (m - e^j - w_B(i,k)) - U(i,j)\bigr), \\
       & c_1 = c(i,k,m,D), \quad D_2 = (D - U(i,k) - c_1)^+
 
 where the cost of no stage is 0.
@@ -217,7 +217,7 @@ class PofoBellman:
         cost -= max(amount - room, 0)
         amount = min(amount, room)
         own = chain.once[j] - chain.once[i - 1]
-        passing = memory - chain.output[j]
+        passing = memory - chain.waiting[j]
         idle = passing - chain.saving[i]
         if idle >= 0:
             left = max(amount - chain.backward[i], 0)

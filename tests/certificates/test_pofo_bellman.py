@@ -17,6 +17,7 @@ import pytest
 from jettison import Chain, RematOffloadChain, ScheduleClass, bound, check_certificate, load
 from jettison.certificates.claim import Claim, instance_sha256
 from jettison.core import CertificateError
+from jettison.instances.remat_chain.smaller_gradients import has_larger_gradients
 from jettison.solvers.core.bound import Bound, Evidence
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import SolveOptions
@@ -26,7 +27,7 @@ from jettison.solvers.remat_offload.proof.pofo_claims import PofoClaims, faster_
 from tests.certificates.pofo_certificates import claims, optimum_ns, pofo_certificates, truth_of
 from tests.certificates.second_checker import verdicts
 from tests.certificates.written_certificate import text_of
-from tests.drawing.chains import chain_of, random_chain
+from tests.drawing.chains import chain_of, random_chain, with_random_gradients
 from tests.remat_offload.oracles.brute_force import fastest
 from tests.remat_offload.oracles.samples import OffloadSample, offload_samples
 
@@ -56,6 +57,28 @@ def test_the_optimum_of_the_class_is_certified_and_nothing_above_it() -> None:
         costly += optimum > sample.chain.base_time_ns
     assert costly > 25
     assert empty > 40
+
+
+def test_gradients_of_other_sizes_are_counted_by_both_checkers(tmp_path: Path) -> None:
+    generator, paths, smaller = random.Random(43), [], 0
+    for number, drawn in enumerate(offload_samples(43, 240, most_stages=4)):
+        chain = with_random_gradients(generator, drawn.chain, generator.choice((3, 14)))
+        sample = drawn._replace(chain=chain)
+        found = fastest(chain, sample.memory_bytes, sample.bytes_per_ns)
+        optimum = None if found is None else math.ceil(found)
+        prover = claims(sample, number)
+        certificate = prover.none_fits() if optimum is None else prover.best(optimum)
+        if not has_larger_gradients(chain):
+            assert certificate is not None, sample
+            assert certificate.time_ns == optimum, sample
+            smaller += 1
+        if certificate is not None:
+            assert optimum is None or certificate.time_ns <= optimum, sample
+            paths.append(tmp_path / f"{number}.gz")
+            certificate.save(paths[-1])
+    assert smaller > 30
+    assert len(paths) > 100
+    assert set(verdicts(paths)) == {"proved"}
 
 
 def test_longer_chains_are_certified_like_the_recurrence() -> None:

@@ -71,18 +71,20 @@ public:
                             std::int64_t db) const {
         const std::int64_t slots = a / context_.grid.slot;
         if (slots > context_.grid.slots) return never;
-        const CurveView offload = offload_at(i, x, slots);
-        const CurveView prefetch = prefetch_at(i, x, slots);
-        if (offload.base >= never || prefetch.base >= never) return never;
-        return std::max(offload(df), prefetch(db));
+        const CurveView leaving = offload(i, x, slots);
+        const CurveView coming = prefetch(i, x, slots);
+        if (leaving.base >= never || coming.base >= never) return never;
+        return std::max(leaving(df), coming(db));
     }
     std::int64_t limit() const { return limit_; }
     // The curves of one entry, over DF and over DB.
-    const CurveView& offload(std::int32_t i, std::int32_t x, std::int64_t a) const {
-        return offload_(i, x, a);
+    CurveView offload(std::int32_t i, std::int32_t x, std::int64_t a) const {
+        return offload_ ? CurveStore::view((*offload_)(i, x, a))
+                        : before_->offload(i, x, index_before(a));
     }
-    const CurveView& prefetch(std::int32_t i, std::int32_t x, std::int64_t a) const {
-        return prefetch_(i, x, a);
+    CurveView prefetch(std::int32_t i, std::int32_t x, std::int64_t a) const {
+        return prefetch_ ? CurveStore::view((*prefetch_)(i, x, a))
+                         : before_->prefetch(i, x, index_before(a));
     }
 
     // The bound that has the program that was not filled here; null if both were.
@@ -90,8 +92,8 @@ public:
 
     // The program that bounds the whole chain best.
     LinkPrograms stronger() const {
-        return offload_at(1, 0, 0).base > prefetch_at(1, 0, 0).base ? LinkPrograms::offload
-                                                                    : LinkPrograms::prefetch;
+        return offload(1, 0, 0).base > prefetch(1, 0, 0).base ? LinkPrograms::offload
+                                                              : LinkPrograms::prefetch;
     }
 
 private:
@@ -103,14 +105,6 @@ private:
         std::int64_t limit = 0;   // of the curve's argument
     };
 
-    CurveView offload_at(std::int32_t i, std::int32_t x, std::int64_t a) const {
-        return offload_ ? CurveStore::view((*offload_)(i, x, a))
-                        : before_->offload_at(i, x, index_before(a));
-    }
-    CurveView prefetch_at(std::int32_t i, std::int32_t x, std::int64_t a) const {
-        return prefetch_ ? CurveStore::view((*prefetch_)(i, x, a))
-                         : before_->prefetch_at(i, x, index_before(a));
-    }
     std::int64_t index_before(std::int64_t a) const {
         return a * context_.grid.slot / before_->context_.grid.slot;
     }
@@ -165,16 +159,16 @@ private:
 
     // Sets the arguments from which on no label at the entry is useful, by the grid before.
     void set_caps(const State& state, std::int64_t left) {
-        std::int64_t& offload = offload_caps_(state.i, state.x, state.a);
-        std::int64_t& prefetch = prefetch_caps_(state.i, state.x, state.a);
+        std::int64_t& leaving = offload_caps_(state.i, state.x, state.a);
+        std::int64_t& coming = prefetch_caps_(state.i, state.x, state.a);
         // No state asks for more than what fits beside A; where that is nothing it asks for 0.
-        offload = prefetch = state.left + 1;
+        leaving = coming = state.left + 1;
         if (before_ == nullptr) return;
         const std::int64_t there = index_before(state.a);
-        offload = std::min({offload, before_->offload_caps_(state.i, state.x, there),
-                            before_->offload_at(state.i, state.x, there).first_reaching(left)});
-        prefetch = std::min({prefetch, before_->prefetch_caps_(state.i, state.x, there),
-                             before_->prefetch_at(state.i, state.x, there).first_reaching(left)});
+        leaving = std::min({leaving, before_->offload_caps_(state.i, state.x, there),
+                            before_->offload(state.i, state.x, there).first_reaching(left)});
+        coming = std::min({coming, before_->prefetch_caps_(state.i, state.x, there),
+                             before_->prefetch(state.i, state.x, there).first_reaching(left)});
     }
 
     // Where parts were skipped, the entry above may be lower.

@@ -43,7 +43,7 @@ public:
             once_[at(i)] = once_[at(i + 1)] + chain_.forward[at(i)] + chain_.backward[at(i)];
         }
         if (task.link_counts) {
-            bound_.emplace(context, Recomputation::allowed, rotor_, nullptr,
+            bound_.emplace(context, Recomputation::allowed, rotor_, nullptr, LinkPrograms::both,
                            once_[1] + task.goal);
         }
     }
@@ -380,7 +380,7 @@ private:
     }
 
     void expand(std::int32_t i, std::int32_t j, const Part& part) {
-        const std::int64_t passing = part.memory - chain_.output[at(j)];
+        const std::int64_t passing = part.memory - chain_.gradient[at(j)];
         const std::int64_t all =
             passing - chain_.saved[at(i)] - chain_.forward_overhead[at(i)];
         if (all >= 0) {

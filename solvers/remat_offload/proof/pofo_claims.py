@@ -14,6 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from jettison.instances.remat_chain.smaller_gradients import with_smaller_gradients
 from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers import _kernels
@@ -122,7 +123,7 @@ class PofoClaims:
     def _on_grid(self, time_ns: int | None, slots: int, clock: Clock) -> PofoAttempt | None:
         problem, link = self._problem, self._link
         units = Units(link.numerator, link.denominator, 0, Side.EXACT)
-        arrays = arrays_of(problem.instance, units)
+        arrays = arrays_of(with_smaller_gradients(problem.instance), units)
         goal = 1
         if time_ns is None:
             for operation in ("forward", "backward"):
