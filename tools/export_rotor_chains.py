@@ -30,11 +30,16 @@ RECORD = Path(__file__).parents[1] / "notebooks" / "_recorded" / "rotor_chains.j
 
 # Batches of each image size. The paper's are powers of two that it gives only for Figures 3 and 4.
 _BATCHES = {224: (1, 2, 4, 8, 16, 32), 500: (1, 2, 4, 8, 16), 1000: (1, 2, 4, 8)}
-_LARGE = {224: (1, 2, 4, 8), 500: (1, 2, 4), 1000: (1, 2)}
+_OTHERS = {
+    "resnet1001": {224: (1, 2, 4, 8), 500: (1, 2), 1000: (1,)},
+    "resnet1001-narrow": {224: (8,)},
+}
 _NETWORKS: dict[str, dict[str, int]] = {
     **{f"resnet{depth}": {} for depth in (18, 34, 50, 101, 152, 200)},
     # As wide as in the collection of networks that the paper cites, which its numbers fit.
     "resnet1001": {"width": 64},
+    # As wide as in the paper that has it first, for comparison.
+    "resnet1001-narrow": {},
     **{f"densenet{depth}": {} for depth in (121, 161, 169, 201)},
     "inception-v3": {},
     "vgg16": {},
@@ -44,8 +49,9 @@ _NETWORKS: dict[str, dict[str, int]] = {
 def modelled_chains(networks: Sequence[str]) -> Iterator[Chain]:
     """Yield the chains of networks, with all image sizes and batches."""
     for network in networks:
-        work = build(network, batch=1, input_size=224, **_NETWORKS[network])
-        for side, batches in (_LARGE if network == "resnet1001" else _BATCHES).items():
+        model = network.removesuffix("-narrow")
+        work = build(model, batch=1, input_size=224, **_NETWORKS[network])
+        for side, batches in _OTHERS.get(network, _BATCHES).items():
             for batch in batches:
                 yield model_chain(
                     work.model,
