@@ -3,24 +3,27 @@
 Run: ``python benchmarks/three_partition.py``, or with ``--families``, ``--groups``, ``--targets``,
 ``--moduli``, ``--seeds``, ``--solvers`` and ``--limit``. For each family, number of groups m,
 target V and solver, one line: the median CPU seconds over the seeds, the fastest and the slowest
-run, and how many were decided. The limit is of wall-clock time. A run that it stops counts as
-longer than all others: in its place stands ``>`` and the least CPU seconds that a stopped run had.
+run, how many were decided, and the size of a model as MPS. Each run is a process of its own
+(``decide_model.py``), which ends after ``--limit`` CPU seconds; a run that does counts as longer
+than all others, and ``>`` stands in its place. ``critical`` as a target is the one near which the
+triple model is hardest, 1.6 m^2.
 
-Solvers: ``highs`` on the assignment model with numbered groups, ``highs-led`` on the one whose
-groups are led by their largest item, ``highs-triples`` on the triple model, ``scip`` and
-``scip-led`` where pyscipopt is installed. One thread. Every answer is compared with the known one,
-which is proved by the certificate before anything runs. Moduli apply to the families that take as
-many.
+Solvers: ``highs``, ``scip`` and ``cp-sat`` on the assignment model with numbered groups, ``-plain``
+the same without their symmetry breaking, ``-led`` on the model whose groups are led by their
+largest item, ``-triples`` on the triple model. One thread. Every answer is compared with the known
+one, which is proved by the certificate before anything runs. Moduli apply to the families that take
+as many. CP-SAT may be in another environment: ``--cp-sat PYTHON`` names its Python.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import resource
 import statistics
+import subprocess
+import sys
 import tempfile
-import time
-from importlib.util import find_spec
 from pathlib import Path
 
 from jettison.formulations.milp.array_model import ArrayModel
@@ -38,10 +41,13 @@ from jettison.instances.generators.three_partition_family import (
     generate_three_partition,
 )
 from jettison.instances.three_partition.instance import ThreePartition
-from jettison.solvers.core.status import Answer
-from jettison.solvers.milp.highs import HighsOptions, solve_model
 
-SOLVERS = ("highs", "highs-led", "highs-triples", "scip", "scip-led")
+SOLVERS = tuple(
+    f"{solver}{variant}"
+    for solver in ("highs", "scip", "cp-sat")
+    for variant in ("", "-plain", "-led", "-triples")
+)
+CRITICAL = "critical"
 
 
 def model_of(instance: ThreePartition, solver: str) -> ArrayModel:
@@ -51,69 +57,65 @@ def model_of(instance: ThreePartition, solver: str) -> ArrayModel:
     return from_pulp(ThreePartitionAssignment(groups).build(instance).problem).model
 
 
-def decided_by_highs(model: ArrayModel, limit_s: float) -> str | None:
-    answer = solve_model(model, HighsOptions(threads=1, time_limit_s=limit_s)).answer
-    return {Answer.OPTIMAL: "yes", Answer.FEASIBLE: "yes", Answer.INFEASIBLE: "no"}.get(answer)
-
-
-def decided_by_scip(model: ArrayModel, limit_s: float) -> str | None:
-    import pyscipopt
-
+def measure(
+    instance: ThreePartition, solver: str, limit_s: int, python: str
+) -> tuple[float, bool, int]:
+    """Return the CPU seconds of a run, whether it came to an answer, and the bytes of its model."""
+    name = next(name for name in ("highs", "scip", "cp-sat") if solver.startswith(name))
+    text = mps_text(model_of(instance, solver))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.mps")
-        path.write_text(mps_text(model), encoding="ascii")
-        scip = pyscipopt.Model()
-        scip.hideOutput()
-        scip.readProblem(str(path))
-        scip.setParam("limits/time", limit_s)
-        scip.optimize()
-        return {"optimal": "yes", "infeasible": "no"}.get(scip.getStatus())
+        path.write_text(text, encoding="ascii")
+        words = [python, str(Path(__file__).with_name("decide_model.py")), name, str(path)]
+        words += ["--without-symmetry"] if solver.endswith("-plain") else []
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        run = subprocess.run(
+            words,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s)),
+        )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    answer = run.stdout.strip()
+    if run.returncode > 0 or answer not in {"", "open", instance.answer}:
+        raise SystemExit(f"{solver} says {answer!r} to {instance.name}: {instance.answer}")
+    return seconds, answer == instance.answer, len(text)
 
 
-def measure(instance: ThreePartition, solver: str, limit_s: float) -> tuple[float, bool]:
-    """Return the CPU seconds of a run, and whether it came to an answer."""
-    model = model_of(instance, solver)
-    run = decided_by_scip if solver.startswith("scip") else decided_by_highs
-    started = time.process_time()
-    answer = run(model, limit_s)
-    seconds = time.process_time() - started
-    if answer not in {None, instance.answer}:
-        raise SystemExit(f"{solver} says {answer} to {instance.name}, which is {instance.answer}")
-    return seconds, answer is not None
-
-
-def report(instances: list[ThreePartition], solver: str, limit_s: float) -> str:
-    runs = [measure(instance, solver, limit_s) for instance in instances]
-    seconds = sorted(taken if decided else math.inf for taken, decided in runs)
-    stopped = [taken for taken, decided in runs if not decided]
+def report(instances: list[ThreePartition], solver: str, limit_s: int, python: str) -> str:
+    runs = [measure(instance, solver, limit_s, python) for instance in instances]
+    seconds = sorted(taken if decided else math.inf for taken, decided, _ in runs)
     shown = [
-        f"{value:.2f}" if value < math.inf else f"> {min(stopped):.0f}"
+        f"{value:.2f}" if value < math.inf else f"> {limit_s}"
         for value in (statistics.median_low(seconds), seconds[0], seconds[-1])
     ]
-    decided = len(runs) - len(stopped)
-    return "  ".join(f"{text:>8}" for text in shown) + f"  {decided}/{len(runs)}"
+    decided = sum(decided for _, decided, _ in runs)
+    largest = max(size for _, _, size in runs)
+    columns = "  ".join(f"{text:>8}" for text in shown)
+    return f"{columns}  {decided}/{len(runs)}  {largest / 1000:8.1f}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--families", nargs="+", default=list(FAMILIES), choices=list(FAMILIES))
     parser.add_argument("--groups", nargs="+", type=int, default=[8, 10, 12])
-    parser.add_argument("--targets", nargs="+", type=int, default=[300, 999])
+    parser.add_argument("--targets", nargs="+", default=["300", "999"])
     parser.add_argument("--moduli", nargs="+", default=["5", "5,7"])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--solvers", nargs="+", default=list(SOLVERS), choices=SOLVERS)
-    parser.add_argument("--limit", type=float, default=10.0, help="seconds of each run")
+    parser.add_argument("--limit", type=int, default=10, help="CPU seconds of each run")
+    parser.add_argument("--cp-sat", default=sys.executable, help="the Python that has OR-tools")
     arguments = parser.parse_args()
-    solvers = arguments.solvers
-    if find_spec("pyscipopt") is None and any(name.startswith("scip") for name in solvers):
-        print("SCIP is left out: pyscipopt is not installed (pip install pyscipopt)")
-        solvers = [name for name in solvers if not name.startswith("scip")]
-    print("family    m     V      q     solver           median   fastest   slowest  decided")
+    print("family    m     V      q     solver           median   fastest   slowest  decided  kB")
     for family in (FAMILIES[name] for name in arguments.families):
         asked = [tuple(map(int, text.split(","))) for text in arguments.moduli]
         for moduli in [each for each in asked if len(each) == len(family.moduli)] or [()]:
             for groups in arguments.groups:
-                for target in arguments.targets:
+                for word in arguments.targets:
+                    # The nearest multiple of 3: family split needs one.
+                    target = 3 * round(1.6 * groups**2 / 3) if word == CRITICAL else int(word)
                     marks = ",".join(map(str, moduli)) or "-"
                     head = f"{family.name:<8} {groups:>3} {target:>6} {marks:>6}"
                     try:
@@ -128,8 +130,9 @@ def main() -> None:
                         continue
                     for instance in instances:
                         instance.proof()
-                    for solver in solvers:
-                        line = report(instances, solver, arguments.limit)
+                    for solver in arguments.solvers:
+                        python = arguments.cp_sat if solver.startswith("cp-sat") else sys.executable
+                        line = report(instances, solver, arguments.limit, python)
                         print(f"{head}     {solver:<14} {line}", flush=True)
 
 

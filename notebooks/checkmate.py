@@ -64,6 +64,7 @@ from jettison.solvers.core.result import Result
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.remat_graph.annealing.method import annealing_of
 from jettison.studies.kept_rows import KeptRows
+from jettison.studies.paper_list import found_paper
 
 # No number of the first sections depends on how fast this machine is.
 OPTIONS = SolveOptions(time_limit_s=None, gap=0.0)
@@ -573,3 +574,13 @@ print(f"{sum(CLAIMS.values())} of {len(CLAIMS)} sentences hold")
 
 # %%
 print(KEPT)
+
+# %% [markdown]
+# ## All that the paper states
+#
+# Every algorithm, equation, theorem, figure, table, experiment and claim, as
+# `docs/papers/checkmate.toml` lists them; a test asks that all places exist.
+
+# %%
+pd.set_option("display.max_rows", None, "display.max_colwidth", None)
+found_paper("checkmate").table()

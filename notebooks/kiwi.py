@@ -65,6 +65,7 @@ from jettison.solvers.core.result import Result
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.remat_sharding.fastest_plan import with_fastest
 from jettison.studies.kept_rows import KeptRows
+from jettison.studies.paper_list import found_paper
 
 # What the last cell compares does not depend on how fast this machine is.
 TO_THE_END = SolveOptions(time_limit_s=None, gap=0.0)
@@ -1108,3 +1109,13 @@ print(f"{sum(CLAIMS.values())} of {len(CLAIMS)} sentences hold")
 
 # %%
 print(KEPT)
+
+# %% [markdown]
+# ## All that the paper states
+#
+# Every algorithm, equation, theorem, figure, table, experiment and claim, as
+# `docs/papers/kiwi.toml` lists them; a test asks that all places exist.
+
+# %%
+pd.set_option("display.max_rows", None, "display.max_colwidth", None)
+found_paper("kiwi").table()

@@ -72,6 +72,7 @@ from jettison.solvers.multi_model.mu_two.method import scheduled_divisions
 from jettison.solvers.multi_model.mu_two.policy import unit_decisions
 from jettison.solvers.multi_model.mu_two.unit import scheduled_unit
 from jettison.studies.kept_rows import KeptRows
+from jettison.studies.paper_list import found_paper
 
 GIB, MS = 2**30, 10**6
 HOUR_NS = 3600 * 10**9
@@ -1188,3 +1189,13 @@ print(f"{sum(CLAIMS.values())} of {len(CLAIMS)} sentences hold")
 
 # %%
 print(KEPT)
+
+# %% [markdown]
+# ## All that the paper states
+#
+# Every algorithm, equation, theorem, figure, table, experiment and claim, as
+# `docs/papers/mu_two.toml` lists them; a test asks that all places exist.
+
+# %%
+pd.set_option("display.max_rows", None, "display.max_colwidth", None)
+found_paper("mu_two").table()

@@ -50,6 +50,7 @@ from jettison.solvers.remat_offload.pofo.at_once import offer_at_once, offer_pla
 from jettison.solvers.remat_offload.pofo.bracket import PofoBracket, pofo_bracket, pofo_exact
 from jettison.solvers.remat_offload.pofo.program import Recomputation
 from jettison.studies.kept_rows import KeptRows
+from jettison.studies.paper_list import found_paper
 
 # Of each model what was measured on a GPU, if there is such a profile, and on a CPU otherwise.
 PROFILES = best_profiles("chain")
@@ -762,3 +763,13 @@ print(f"{sum(CLAIMS.values())} of {len(CLAIMS)} sentences hold")
 
 # %%
 print(KEPT)
+
+# %% [markdown]
+# ## All that the paper states
+#
+# Every algorithm, equation, theorem, figure, table, experiment and claim, as
+# `docs/papers/pofo.toml` lists them; a test asks that all places exist.
+
+# %%
+pd.set_option("display.max_rows", None, "display.max_colwidth", None)
+found_paper("pofo").table()

@@ -34,6 +34,7 @@ from jettison.instances.best_profile import origin
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import compare_with
 from jettison.solvers.remat_chain.rotor import persistent_bracket
+from jettison.studies.paper_list import found_paper
 
 # The papers on rotor and POFO have these networks.
 CONVOLUTIONAL = [
@@ -355,3 +356,13 @@ CLAIMS = {
     and (round(100 * elsewhere.min()), round(100 * elsewhere.max())) == (16, 35),
 }
 print(f"{sum(CLAIMS.values())} of {len(CLAIMS)} sentences hold")
+
+# %% [markdown]
+# ## All that the paper states
+#
+# Every algorithm, equation, theorem, figure, table, experiment and claim, as
+# `docs/papers/rotor.toml` lists them; a test asks that all places exist.
+
+# %%
+pd.set_option("display.max_rows", None, "display.max_colwidth", None)
+found_paper("rotor").table()

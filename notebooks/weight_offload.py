@@ -57,6 +57,7 @@ from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.weight_offload.bounds.any_model import relaxed_bound_ns
 from jettison.studies.kept_rows import KeptRows
+from jettison.studies.paper_list import found_paper
 
 MIB, MS = 2**20, 10**6
 ROWS = {row.name: row for row in PUBLISHED_ROWS}
@@ -742,3 +743,13 @@ print(f"{sum(CLAIMS.values())} of {len(CLAIMS)} sentences hold")
 
 # %%
 print(KEPT)
+
+# %% [markdown]
+# ## All that the paper states
+#
+# Every algorithm, equation, theorem, figure, table, experiment and claim, as
+# `docs/papers/weight_offload.toml` lists them; a test asks that all places exist.
+
+# %%
+pd.set_option("display.max_rows", None, "display.max_colwidth", None)
+found_paper("weight_offload").table()

@@ -18,6 +18,7 @@ from jettison.instances.core.errors import InputError
 from jettison.instances.core.json_file import read_text
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.solver_versions import solver_versions
+from jettison.studies.checkout_folder import checkout_folder
 
 Cell = str | int | float | bool | None
 Case = tuple[Cell, ...]
@@ -199,15 +200,7 @@ class KeptRows:
         InputError
             If there is none.
         """
-        here = Path.cwd()
-        for above in (here, *here.parents):
-            if (above / folder).is_dir():
-                return cls(above / folder)
-        raise InputError(
-            f"no folder {folder} here or above",
-            source=str(here),
-            expected="start in the checkout that has it",
-        )
+        return cls(checkout_folder(folder))
 
     def rows(
         self, name: str, *, again_s: float, about: Collection[str] = ()

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 from jettison.instances.core.errors import InputError
+from jettison.studies.paper_list import Entry, Kind, PaperList, Status, load_papers
 
 from .page_text import SECTION, TITLE, heading, table, toctree, write_page
-from .paper_list import Entry, Kind, PaperList, Status, load_papers
 from .paper_places import check_place, link_to
 
 SECTIONS = {kind: f"{kind.value}s".capitalize() for kind in Kind} | {

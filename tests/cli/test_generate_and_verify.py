@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 from jettison.certificates.checker import check_certificate
 from jettison.instances.core.content_hash import content_sha256
 from jettison.instances.core.json_file import json_text
+from jettison.instances.generators.three_partition_family import FAMILIES
 from tests.cli.terminal import CommandLine
 
 COMMON = "--groups 8 --seed 1 --count 2"
@@ -223,6 +225,38 @@ def test_changes_with_all_hashes_made_to_fit_are_found_by_what_they_say(
     path.write_text(path.read_text().replace("=inf=", "=feas=", 1))
     seal(no_set)
     assert "solu: it is not what its instance makes" in typed.run(f"verify {no_set}")[2]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_random_change_survives_new_hashes(
+    typed: CommandLine, tmp_path: Path, family: str
+) -> None:
+    """One token of one file is changed, lost or doubled, and the set is sealed again."""
+    folder = tmp_path / family
+    words = f"--groups 8 --target 999 --seed 1 --family {family} --format json,mps,lp"
+    if FAMILIES[family].answer == "no":
+        words += ",certificate"
+    typed.output(f"generate three-partition {words} -o {folder}")
+    draw = random.Random(family)
+    paths = sorted(path for path in folder.iterdir() if path.name != "index.json")
+    for _ in range(12):
+        path = draw.choice(paths)
+        text = path.read_text()
+        found = draw.choice(list(re.finditer(r"\w+", text)))
+        word = found[0]
+        changed = draw.choice(("", word + word[-1:], _other_number(word, draw)))
+        path.write_text(text[: found.start()] + changed + text[found.end() :])
+        seal(folder)
+        code, _, err = typed.run(f"verify {folder}")
+        assert (code, err.count("\n")) == (2, 1), (path.name, word, changed, err)
+        path.write_text(text)
+    seal(folder)
+    typed.output(f"verify {folder}")
+
+
+def _other_number(word: str, draw: random.Random) -> str:
+    """Return another number near a number, and another word in place of a word."""
+    return str(int(word) + draw.choice((-1, 1, 3))) if word.isdecimal() else word.swapcase() + "x"
 
 
 def test_an_index_that_says_something_else_is_found_although_its_hash_fits(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
+from html import unescape
 from itertools import chain
 from pathlib import Path
 
 import pytest
 
 from docs.site_pages import paper_pages
-from docs.site_pages.paper_list import (
+from docs.site_pages.paper_places import check_place
+from jettison.instances.core.errors import InputError
+from jettison.studies.paper_list import (
     Kind,
     PaperList,
     Status,
@@ -18,8 +22,6 @@ from docs.site_pages.paper_list import (
     load_papers,
     numbers_in,
 )
-from docs.site_pages.paper_places import check_place
-from jettison.instances.core.errors import InputError
 from tests.notebooks.claims import claimed_sentences
 
 ROOT = Path(__file__).parents[2]
@@ -182,3 +184,17 @@ def test_a_paper_has_a_page_with_all_of_its_entries(tmp_path: Path) -> None:
     page = (tmp_path / "rotor.rst").read_text(encoding="utf-8")
     assert "**Theorem 1.** C(s, t, m) is the least time of a persistent sequence" in page
     assert ":doc:`remat-chain, rotor-exact <../problems/remat-chain>`" in page
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
+def test_the_notebook_of_a_paper_shows_its_list(paper: PaperList) -> None:
+    """It is the list as it stands: after a change, `make notebooks`."""
+    shown = json.loads((ROOT / f"notebooks/{paper.notebook}.ipynb").read_text(encoding="utf-8"))
+    tables = [
+        "".join(output["data"].get("text/html", ""))
+        for cell in shown["cells"]
+        if f'found_paper("{paper.name}").table()' in "".join(cell["source"])
+        for output in cell["outputs"]
+    ]
+    cells = [unescape(cell) for cell in re.findall("<td>(.*?)</td>", "".join(tables), re.DOTALL)]
+    assert cells == paper.table().to_numpy().ravel().tolist()

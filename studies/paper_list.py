@@ -14,7 +14,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from jettison.instances.core.errors import InputError
+from jettison.studies.checkout_folder import checkout_folder
 
 # About two lines of a source file: an entry is looked at, and read about elsewhere.
 LONGEST_TEXT = 200
@@ -110,6 +113,34 @@ class PaperList:
     def counts(self) -> Counter[Status]:
         """Return how many entries have each status."""
         return Counter(entry.status for entry in self.entries)
+
+    def table(self) -> pd.DataFrame:
+        """Return a row for each entry, in the order of its kinds: what notebooks show."""
+        return pd.DataFrame(
+            [
+                {
+                    "in the paper": f"{entry.name}. {entry.title}" if entry.number else entry.title,
+                    "here": entry.status.value,
+                    "paper": entry.paper,
+                    "ours": entry.ours,
+                    "what differs, or why not": entry.why,
+                    "where": ", ".join(entry.where),
+                }
+                for kind in Kind
+                for entry in self.of(kind)
+            ]
+        )
+
+
+def found_paper(name: str) -> PaperList:
+    """Return the list of one paper, from the checkout in or below which this process runs.
+
+    Raises
+    ------
+    InputError
+        If there is no such checkout or list, or the list is wrong.
+    """
+    return load_paper(checkout_folder("docs/papers") / f"{name}.toml")
 
 
 def load_papers(root: Path) -> list[PaperList]:
