@@ -29,8 +29,12 @@ from jettison.instances.zoo.workload import CrossEntropy
 RECORD = Path(__file__).parents[1] / "notebooks" / "_recorded" / "rotor_chains.jsonl.gz"
 
 # Batches of each image size. The paper's are powers of two that it gives only for Figures 3 and 4.
-_BATCHES = {224: (1, 2, 4, 8, 16, 32), 500: (1, 2, 4, 8, 16), 1000: (1, 2, 4, 8)}
-_OTHERS = {
+_BATCHES: dict[int, tuple[int, ...]] = {
+    224: (1, 2, 4, 8, 16, 32),
+    500: (1, 2, 4, 8, 16),
+    1000: (1, 2, 4, 8),
+}
+_OTHERS: dict[str, dict[int, tuple[int, ...]]] = {
     "resnet1001": {224: (1, 2, 4, 8), 500: (1, 2), 1000: (1,)},
     "resnet1001-narrow": {224: (8,)},
 }
