@@ -20,6 +20,7 @@ from jettison.instances.core.link import parse_link
 from jettison.instances.core.parameter_gradients import ParameterGradients
 from jettison.instances.core.provenance import Scalar
 from jettison.instances.multi_model.instance import MultiModel
+from jettison.instances.profilers.device.rates import A100, NAMED_RATES, parse_rates
 from jettison.instances.profilers.settings import ProfileSettings
 from jettison.instances.profilers.torch_chains.partial_profile import PartialProfile
 from jettison.instances.remat_graph.graph import Graph
@@ -45,7 +46,7 @@ class InstanceKind(StrEnum):
 
 
 class Costs(StrEnum):
-    """Source of the durations of a graph's operations."""
+    """Source of the durations of operations."""
 
     MEASURED = "measured"
     ROOFLINE = "roofline"
@@ -63,8 +64,17 @@ CostsOption = Annotated[
     Costs,
     typer.Option(
         "--costs",
-        help="For a graph: run every operation by itself, or take a roofline of assumed A100 "
-        "rates.",
+        help="Run every stage or operation by itself, or run nothing and take a roofline of "
+        "--rates: sizes are exact, durations are modelled, and no memory is too small.",
+    ),
+]
+RatesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--rates",
+        metavar="DEVICE",
+        help=f"Rates of a roofline: {' or '.join(NAMED_RATES)}, by default a100; or one's own, "
+        "14TFLOP/s,900GB/s,3us.",
     ),
 ]
 ModelsOption = Annotated[
@@ -163,6 +173,7 @@ def profile(
     kind: KindOption = InstanceKind.CHAIN,
     gradients: GradientsOption = ParameterGradients.NEW,
     costs: CostsOption = Costs.MEASURED,
+    rates: RatesOption = None,
     models: ModelsOption = 4,
     bandwidth: BandwidthOption = "25GB/s",
     mesh: MeshOption = None,
@@ -175,8 +186,19 @@ def profile(
     starts again.
     """
     checked_output(output)
+    if rates is not None and costs is Costs.MEASURED:
+        raise InputError(
+            f"{rates} is given, and durations are measured",
+            field="rates",
+            expected="write --costs roofline as well, or leave --rates out",
+        )
     settings = ProfileSettings(
-        device=device.value, warmup=warmup, repeats=repeats, threads=threads, gradients=gradients
+        device=device.value,
+        warmup=warmup,
+        repeats=repeats,
+        threads=threads,
+        gradients=gradients,
+        rates=A100 if rates is None else parse_rates(rates),
     )
     shape = None if input_shape is None else _read_shape(input_shape)
     chosen = _read_arguments(arguments or [])
@@ -216,6 +238,10 @@ def profile(
 
     run = ProfileRun(target, workload, settings)
     line = _StageLine(run.name)
+    if kind is InstanceKind.CHAIN and costs is Costs.ROOFLINE:
+        path = output or Path(f"{run.instance_name(costs.value)}.json")
+        write_instance(run.modelled_chain(), path)
+        return
     if kind is InstanceKind.CHAIN:
         path = output or Path(f"{run.name}.json")
         stages = run.stages(_beside(path))
@@ -224,7 +250,7 @@ def profile(
         _finish(chain, path, stages)
         return
     if kind is InstanceKind.GRAPH:
-        name = run.graph_name(costs.value)
+        name = run.instance_name(costs.value)
     else:
         name = run.multi_model_name(costs.value, models)
     path = output or Path(f"{name}-{kind}.json")

@@ -186,7 +186,7 @@ class InstructionList:
         node = parts[0].node
         if node is self._traced.seed:
             return self._registers.given(self._seed)
-        masked = mask_place(node)
+        masked = mask_place(node.target, node.args)
         if masked is None:
             return self._registers.call(node)
         made = {place for part in parts for place in part.part}

@@ -20,7 +20,8 @@ class Provenance:
     ----------
     source
         How the numbers were obtained: ``torch-profile``, ``imported`` (measured and published by
-        others), ``networkx``, ``iopddl``, ``synthetic``, ``derived`` or ``unknown``.
+        others), ``modelled`` (from shapes and the rates of a device), ``networkx``, ``iopddl``,
+        ``synthetic``, ``derived`` or ``unknown``.
     repository, commit, file, licence
         Where the numbers were published: ``eth-easl/sailor``, the commit, the path there and the
         licence.

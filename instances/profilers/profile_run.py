@@ -18,6 +18,7 @@ from jettison.instances.profilers.device.device_name import device_name, library
 from jettison.instances.profilers.device.processor_name import short_device_name
 from jettison.instances.profilers.settings import ProfileSettings
 from jettison.instances.profilers.target import code_sha256
+from jettison.instances.profilers.torch_chains.modelled_chain import model_chain
 from jettison.instances.profilers.torch_chains.partial_profile import PartialProfile
 from jettison.instances.profilers.torch_chains.profiled_chain import profile_chain
 from jettison.instances.profilers.torch_chains.stage_log import STAGES, StageLog
@@ -109,6 +110,25 @@ class ProfileRun:
         """
         return PartialProfile(path, self._key(kind), OPERATIONS, patience_s=PATIENCE_S)
 
+    def modelled_chain(self, name: str | None = None) -> Chain:
+        """Return the chain without running its stages: a roofline, and sizes of fake tensors.
+
+        Raises
+        ------
+        InputError
+            If the model is no chain, or needs the values of its input.
+        """
+        return model_chain(
+            self._workload.model,
+            self._workload.sample_input,
+            name=name or self.instance_name("roofline"),
+            model_name=self._workload.model_name,
+            model_arguments=self._workload.model_arguments,
+            loss=self._workload.loss,
+            rates=self._settings.rates,
+            gradients=self._settings.gradients,
+        )
+
     def chain(
         self,
         partial: PartialProfile[StageMeasurement],
@@ -155,7 +175,7 @@ class ProfileRun:
             graph = profile_graph(
                 self._workload.model,
                 self._workload.sample_input,
-                name=name or self.graph_name(costs),
+                name=name or self.instance_name(costs),
                 model_name=self._workload.model_name,
                 model_arguments=self._workload.model_arguments,
                 loss=self._workload.loss,
@@ -207,19 +227,22 @@ class ProfileRun:
             spread=spread,
         )
 
-    def graph_name(self, costs: str) -> str:
-        """Return the name of a graph, which says whether its durations were measured."""
-        return self.name if costs == "measured" else f"{self._stem}-{costs}"
+    def instance_name(self, costs: str) -> str:
+        """Return the name of a chain or graph, which says whether its durations were measured."""
+        if costs == "measured":
+            return self.name
+        label = self._settings.rates.label
+        return f"{self._stem}-{label}-{costs}" if label else f"{self._stem}-{costs}"
 
     def multi_model_name(self, costs: str, models: int) -> str:
         """Return the name of a multi-model instance."""
-        return f"{self.graph_name(costs)}-x{models}"
+        return f"{self.instance_name(costs)}-x{models}"
 
     def _cost(
         self, costs: str, partial: PartialProfile[Spread], announce: Callable[[str], None]
     ) -> SpreadLog:
         if costs == "roofline":
-            return SpreadLog(Roofline())
+            return SpreadLog(Roofline(self._settings.rates))
         return SpreadLog(
             Measured(
                 self._device,

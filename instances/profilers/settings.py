@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.parameter_gradients import ParameterGradients
+from jettison.instances.profilers.device.rates import A100, DeviceRates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +22,9 @@ class ProfileSettings:
     threads
         Number of threads of PyTorch on the CPU, for the whole process.
     gradients
-        Treatment of parameter gradients, where a chain is measured.
+        Treatment of parameter gradients, where a chain is measured or modelled.
+    rates
+        Rates of the device of a roofline, where nothing is measured.
 
     Raises
     ------
@@ -34,6 +37,7 @@ class ProfileSettings:
     repeats: int = 7
     threads: int = 1
     gradients: ParameterGradients = ParameterGradients.NEW
+    rates: DeviceRates = A100
 
     def __post_init__(self) -> None:
         if self.threads < 1:

@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from jettison.instances.core.errors import InputError
 
-_WIDTHS = (16, 32, 64)
+_STEM = 16
+_GROUPS = 3
 _LAYERS_OF_BLOCK = 3
 _EXPANSION = 4
 
@@ -45,8 +46,8 @@ class PreactivationBlock(nn.Module):
         return self.path(active) + shortcut
 
 
-def preactivation_resnet(*, depth: int, classes: int = 10) -> nn.Sequential:
-    """Return a network of three groups of bottlenecks, of widths 16, 32 and 64, as a chain.
+def preactivation_resnet(*, depth: int, classes: int = 10, width: int = 16) -> nn.Sequential:
+    """Return a network of three groups of bottlenecks, each twice as wide as the last, as a chain.
 
     The chain of depth 1001 has 339 stages with the loss, as in the rotor paper: a convolution, 333
     blocks, the last normalisation, pooling, flattening and a linear layer.
@@ -57,24 +58,28 @@ def preactivation_resnet(*, depth: int, classes: int = 10) -> nn.Sequential:
         Layers with weights: 2 and 9 for each block of every group; at least 11.
     classes
         Number of logits.
+    width
+        Channels inside the blocks of the first group, of which their outputs have four times as
+        many; 16 in the paper, and 64 in the collection of networks that the rotor paper cites.
 
     Raises
     ------
     InputError
         If there is no network of this depth.
     """
-    blocks, rest = divmod(depth - 2, _LAYERS_OF_BLOCK * len(_WIDTHS))
+    blocks, rest = divmod(depth - 2, _LAYERS_OF_BLOCK * _GROUPS)
     if blocks < 1 or rest:
         raise InputError(f"{depth}", field="depth", expected="write 2 + 9 n, such as 164 or 1001")
-    channels = _WIDTHS[0]
+    channels = _STEM
     stages: OrderedDict[str, nn.Module] = OrderedDict(
         conv=nn.Conv2d(3, channels, 3, padding=1, bias=False)
     )
-    for group, width in enumerate(_WIDTHS, start=1):
+    for group in range(1, _GROUPS + 1):
+        inner = width * 2 ** (group - 1)
         for block in range(1, blocks + 1):
             stride = 2 if group > 1 and block == 1 else 1
-            stages[f"block{group}_{block}"] = PreactivationBlock(channels, width, stride)
-            channels = _EXPANSION * width
+            stages[f"block{group}_{block}"] = PreactivationBlock(channels, inner, stride)
+            channels = _EXPANSION * inner
     stages["norm"] = nn.Sequential(nn.BatchNorm2d(channels), nn.ReLU(inplace=True))
     stages["pool"] = nn.AdaptiveAvgPool2d(1)
     stages["flatten"] = nn.Flatten()

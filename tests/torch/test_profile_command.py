@@ -336,6 +336,11 @@ def test_a_terminal_sees_which_stage_runs(here: Path) -> None:
         (("own_models:with_input", "--threads", "0"), "threads: 0"),
         (("own_models:with_input", "--repeats", "0"), "repeat at least once"),
         (("own_models:with_input", "-o", "absent/own.json"), "the folder does not exist"),
+        (("own_models:with_input", "--rates", "v100"), "rates: v100 is given, and durations are"),
+        (
+            ("own_models:with_input", "--costs", "roofline", "--rates", "h900"),
+            "rates: 'h900'; write the name of a device, a100 or v100, or floating-point",
+        ),
     ],
 )
 @pytest.mark.usefixtures("here")
@@ -359,9 +364,41 @@ def test_a_device_that_is_not_there_is_refused(terminal: Terminal) -> None:
 
 
 @pytest.mark.parametrize(
+    ("rates", "name", "device"),
+    [
+        ((), "own_models-with_input-b5-8-roofline", "A100 40 GB, assumed rates"),
+        (
+            ("--rates", "v100"),
+            "own_models-with_input-b5-8-v100-roofline",
+            "V100 PCIe 16 GB, assumed rates",
+        ),
+        (
+            ("--rates", "1TFLOP/s,1GB/s,1us"),
+            "own_models-with_input-b5-8-own-roofline",
+            "a device, assumed rates",
+        ),
+    ],
+)
+def test_a_chain_of_a_roofline_is_written_at_once(
+    here: Path, terminal: Terminal, rates: tuple[str, ...], name: str, device: str
+) -> None:
+    words = ("profile", "own_models:with_input", *FAST, "--costs", "roofline", *rates)
+    code, _, err = terminal.run(*words)
+    assert code == 0, err
+    assert [path.name for path in here.glob("own_models-*")] == [f"{name}.json"]
+    known = chain_in(here / f"{name}.json").provenance
+    assert (known.source, known.device, known.batch) == ("modelled", device, 5)
+
+
+@pytest.mark.parametrize(
     ("kind", "options", "name"),
     [
         ("graph", (), "own_models-with_input-b5-8-cpu"),
+        (
+            "graph",
+            ("--costs", "roofline", "--rates", "V100"),
+            "own_models-with_input-b5-8-v100-roofline",
+        ),
         ("graph", ("--costs", "roofline"), "own_models-with_input-b5-8-roofline"),
         (
             "multi-model",

@@ -112,11 +112,16 @@ class JaxRun:
     ) -> Graph:
         """Return the graph of the step; `costs` is ``measured`` or ``roofline``."""
         if costs == "roofline":
-            found = program_graph(self.program)
-            provenance = replace(
-                found.provenance, device="A100 40 GB, assumed rates", device_kind="cuda"
+            rates = self._settings.rates
+            found = program_graph(
+                self.program,
+                flops_per_ns=rates.flops_per_ns,
+                bytes_per_ns=rates.bytes_per_ns,
+                launch_ns=rates.launch_ns,
             )
-            return replace(found, name=f"{self._stem}-roofline", provenance=provenance)
+            provenance = replace(found.provenance, device=rates.assumed_device, device_kind="cuda")
+            label = f"{rates.label}-" if rates.label else ""
+            return replace(found, name=f"{self._stem}-{label}roofline", provenance=provenance)
         with ExitStack() as after:
             after.callback(partial.flush)
             spreads = self._measured(OperationLog(partial), announce)

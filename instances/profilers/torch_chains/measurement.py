@@ -15,10 +15,14 @@ from jettison.instances.core.parameter_gradients import ParameterGradients
 from jettison.instances.core.provenance import Provenance, Scalar
 from jettison.instances.profilers.device.device_name import device_name, library_versions
 from jettison.instances.profilers.device.model_state import left_as_found
+from jettison.instances.profilers.torch_chains.chain_assembly import (
+    assemble_stages,
+    check_model,
+    dtype_name,
+)
 from jettison.instances.profilers.torch_chains.stage import (
     ChainStage,
     chain_stages,
-    check_sequential,
     with_inputs,
 )
 from jettison.instances.profilers.torch_chains.stage_measurement import (
@@ -27,7 +31,7 @@ from jettison.instances.profilers.torch_chains.stage_measurement import (
 )
 from jettison.instances.profilers.torch_chains.stage_memory import measure_memory, memory_meter
 from jettison.instances.profilers.torch_chains.stage_time import measure_time
-from jettison.instances.remat_chain.chain import Chain, Stage
+from jettison.instances.remat_chain.chain import Chain
 
 
 def measure_chain(
@@ -44,7 +48,8 @@ def measure_chain(
     log: MeasurementLog,
 ) -> Chain:
     """Measure a chain; `profile_chain` documents the arguments, sizes and errors."""
-    _check_arguments(model, sample_input, warmup, repeats)
+    check_model(model, sample_input)
+    _check_runs(warmup, repeats)
     device = sample_input.device
     _check_devices(model, device)
     modules = [model]
@@ -68,7 +73,7 @@ def measure_chain(
     return Chain(
         name=name,
         input_bytes=input_bytes,
-        stages=tuple(_assemble(stages, measured, input_bytes)),
+        stages=assemble_stages(stages, measured, input_bytes),
         backward_overhead_holds_gradient=False,
         provenance=Provenance(
             source="torch-profile",
@@ -81,7 +86,7 @@ def measure_chain(
             model_arguments=model_arguments,
             batch=int(sample_input.shape[0]) if sample_input.dim() else None,
             input_shape=tuple(int(extent) for extent in sample_input.shape),
-            dtype=_dtype_name(model, sample_input),
+            dtype=dtype_name(model, sample_input),
             warmup=warmup,
             repeats=repeats,
             parameter_gradients=str(gradients),
@@ -117,12 +122,6 @@ def _measure_stage(
     stage: ChainStage, stage_input: Tensor, warmup: int, repeats: int
 ) -> StageMeasurement:
     stage.first_forward(stage_input)
-    if stage.is_loss and not stage_input.requires_grad:
-        raise InputError(
-            "no gradient reaches the model's output",
-            field="model",
-            expected="train at least one parameter (requires_grad=True)",
-        )
     time = measure_time(stage, stage_input, warmup=warmup, repeats=repeats)
     # The meter slows down what runs inside it: it is closed while durations are measured.
     with memory_meter(stage_input.device) as meter:
@@ -130,53 +129,7 @@ def _measure_stage(
     return StageMeasurement(time, memory)
 
 
-def _assemble(
-    stages: tuple[ChainStage, ...],
-    measured: list[StageMeasurement],
-    input_bytes: int,
-) -> list[Stage]:
-    chain: list[Stage] = []
-    counted: set[int] = set()
-    gradient_bytes = input_bytes
-    for stage, known in zip(stages, measured, strict=True):
-        new = [parameter for parameter in stage.parameters if id(parameter) not in counted]
-        counted.update(id(parameter) for parameter in new)
-        chain.append(
-            Stage(
-                name=stage.name,
-                forward_ns=known.time.forward_ns[1],
-                backward_ns=known.time.backward_ns[1],
-                output_bytes=known.memory.output_bytes,
-                saved_bytes=known.memory.saved_bytes,
-                forward_overhead_bytes=known.memory.forward_overhead_bytes,
-                backward_overhead_bytes=known.memory.backward_overhead_bytes(gradient_bytes),
-                weight_bytes=sum(
-                    int(parameter.numel()) * int(parameter.element_size()) for parameter in new
-                ),
-            )
-        )
-        gradient_bytes = known.memory.output_bytes
-    return chain
-
-
-def _check_arguments(model: nn.Sequential, sample_input: object, warmup: int, repeats: int) -> None:
-    check_sequential(model)
-    if len(model) == 0:
-        raise InputError(
-            "the nn.Sequential is empty", field="model", expected="give at least one stage"
-        )
-    if not model.training:
-        raise InputError(
-            "the model is in evaluation mode",
-            field="model",
-            expected="call model.train() first: a training step is what is profiled",
-        )
-    if not isinstance(sample_input, torch.Tensor):
-        raise InputError(
-            f"a {type(sample_input).__name__} is not a tensor",
-            field="sample_input",
-            expected="give one batch as a tensor",
-        )
+def _check_runs(warmup: int, repeats: int) -> None:
     if warmup < 0 or repeats < 1:
         raise InputError(
             f"warmup={warmup} and repeats={repeats}",
@@ -199,9 +152,3 @@ def _check_devices(module: nn.Module, device: torch.device) -> None:
                 field="model",
                 expected=f'move it with model.to("{device}")',
             )
-
-
-def _dtype_name(model: nn.Sequential, sample_input: Tensor) -> str:
-    # Token ids are integers; what the model computes with is the type of its parameters.
-    first = next((p for p in model.parameters() if p.is_floating_point()), sample_input)
-    return str(first.dtype).removeprefix("torch.")

@@ -7,10 +7,24 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    UnsupportedFakeTensorException,
+    UnsupportedOperatorException,
+)
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.parameter_gradients import ParameterGradients
 from jettison.instances.profilers.torch_graphs.storages import storage_bytes
+
+# Errors of operators that do not run on fake tensors, which have no contents.
+NEEDS_CONTENTS = (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    UnsupportedFakeTensorException,
+    UnsupportedOperatorException,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +61,13 @@ class ChainStage:
         ------
         InputError
             If it cannot compute with an input of this shape and type, does not return one dense
-            tensor, or writes into its input.
+            tensor, writes into its input, or is the loss of a model that trains no parameter.
         """
         version = stage_input._version
         try:
             with torch.no_grad():
                 output = self.call(stage_input)
-        except torch.OutOfMemoryError:
+        except (torch.OutOfMemoryError, *NEEDS_CONTENTS):
             raise
         except (IndexError, RuntimeError, ValueError) as error:
             # Shapes that do not match raise any of the three, mostly a RuntimeError.
@@ -86,6 +100,12 @@ class ChainStage:
                 f"the loss has shape {tuple(output.shape)}",
                 field=self.name,
                 expected="return a scalar, for example the mean",
+            )
+        if self.is_loss and not stage_input.requires_grad:
+            raise InputError(
+                "no gradient reaches the model's output",
+                field="model",
+                expected="train at least one parameter (requires_grad=True)",
             )
 
     def forward(self, stage_input: Tensor) -> Tensor:

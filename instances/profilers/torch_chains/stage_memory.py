@@ -9,12 +9,13 @@ from torch import Tensor
 
 from jettison.instances.profilers.device.memory_cpu import CpuMemoryMeter
 from jettison.instances.profilers.device.memory_cuda import CudaMemoryMeter
+from jettison.instances.profilers.device.memory_fake import FakeMemoryMeter
 from jettison.instances.profilers.device.memory_window import MemoryWindow
 from jettison.instances.profilers.torch_chains.stage import ChainStage
 from jettison.instances.profilers.torch_chains.stage_gradients import StageGradients
 from jettison.instances.profilers.torch_graphs.storages import saved_storage_bytes, storage_bytes
 
-MemoryMeter = CpuMemoryMeter | CudaMemoryMeter
+MemoryMeter = CpuMemoryMeter | CudaMemoryMeter | FakeMemoryMeter
 
 
 def memory_meter(device: torch.device) -> MemoryMeter:

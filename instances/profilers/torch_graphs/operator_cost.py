@@ -8,7 +8,7 @@ convolutions; all others move bytes only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from statistics import median_low
 from typing import Any, Protocol
@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 from torch.utils.flop_counter import flop_registry
 
+from jettison.instances.profilers.device.rates import A100, DeviceRates
 from jettison.instances.profilers.device.timing import duration_ns
 from jettison.instances.profilers.torch_graphs.traced_step import TracedOperation
 
@@ -47,28 +48,43 @@ class OperatorCost(Protocol):
 class Roofline:
     """Durations from the rates of a device; by default those of an A100 in single precision."""
 
-    flops_per_ns: int = 15_500
-    bytes_per_ns: int = 1_555
-    launch_ns: int = 3_000
+    rates: DeviceRates = A100
     source: str = "torch-trace"
-    assumed_device: str = "A100 40 GB, assumed rates"
+
+    @property
+    def assumed_device(self) -> str:
+        """Name of the GPU whose rates are assumed."""
+        return self.rates.assumed_device
 
     @property
     def note(self) -> str:
         """Rates of the roofline, for the provenance."""
-        return (
-            f"no operation was measured: roofline of {self.flops_per_ns} floating-point operations "
-            f"and {self.bytes_per_ns} bytes per ns, and {self.launch_ns} ns for each launch"
-        )
+        return self.rates.note
 
     def spread_ns(self, operation: TracedOperation) -> Spread:
         """Return the roofline as minimum, median and maximum."""
-        given = [item for item in _leaves(operation) if isinstance(item, Tensor)]
-        made = [item for item in operation.results if item is not None]
-        moved = sum(_elements_bytes(tensor) for tensor in (*given, *made))
-        flops = _flops(operation)
-        busy_ns = max(-(-flops // self.flops_per_ns), -(-moved // self.bytes_per_ns))
-        return (busy_ns + self.launch_ns,) * 3
+        given = (operation.arguments, operation.options)
+        return (roofline_ns(self.rates, operation.target, *given, operation.results),) * 3
+
+
+def roofline_ns(
+    rates: DeviceRates,
+    target: Any,
+    arguments: tuple[Any, ...],
+    options: Mapping[str, Any],
+    results: tuple[Tensor | None, ...],
+) -> int:
+    """Return the duration of an operator at the rates of a device.
+
+    It reads each tensor that it is called with once, and writes each of its `results` once.
+    """
+    given = pytree.tree_leaves((arguments, dict(options)))
+    moved = [item for item in (*given, *results) if isinstance(item, Tensor)]
+    packet = getattr(target, "overloadpacket", None)
+    count = flop_registry.get(packet)
+    made = results[0] if len(results) == 1 else results
+    flops = 0 if count is None else int(count(*arguments, **options, out_val=made))
+    return rates.duration_ns(flops, sum(map(_elements_bytes, moved)))
 
 
 class Measured:
@@ -158,18 +174,3 @@ def _described(item: Any) -> str:
 
 def _elements_bytes(tensor: Tensor) -> int:
     return int(tensor.numel()) * int(tensor.element_size())
-
-
-def _flops(operation: TracedOperation) -> int:
-    packet = getattr(operation.target, "overloadpacket", None)
-    count = flop_registry.get(packet)
-    if count is None:
-        return 0
-    results = operation.results
-    return int(
-        count(
-            *operation.arguments,
-            **operation.options,
-            out_val=results[0] if len(results) == 1 else results,
-        )
-    )

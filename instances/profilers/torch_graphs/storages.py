@@ -16,7 +16,12 @@ def storage_bytes(tensors: Iterable[Tensor]) -> dict[int, int]:
     time, or an address could occur twice.
     """
     storages = (tensor.untyped_storage() for tensor in tensors)
-    return {int(storage.data_ptr()): int(storage.nbytes()) for storage in storages}
+    return {storage_address(storage): int(storage.nbytes()) for storage in storages}
+
+
+def storage_address(storage: torch.UntypedStorage) -> int:
+    """Return the address of a storage; of a fake one, which has no contents, that of its record."""
+    return int(storage._cdata if storage.device.type == "meta" else storage.data_ptr())
 
 
 class _Saved:

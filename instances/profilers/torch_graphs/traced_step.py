@@ -30,7 +30,7 @@ the selection holds is counted twice, though it is there once.
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -237,12 +237,12 @@ def is_random(node: fx.Node) -> bool:
     return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
 
 
-def mask_place(node: fx.Node) -> int | None:
+def mask_place(target: Any, arguments: Sequence[Any]) -> int | None:
     """Return the position of the argument that selects the results to compute, if there is one."""
-    schema = getattr(node.target, "_schema", None)
+    schema = getattr(target, "_schema", None)
     names = [argument.name for argument in schema.arguments] if schema is not None else []
     place = names.index(_MASK) if _MASK in names else None
-    return place if place is not None and place < len(node.args) else None
+    return place if place is not None and place < len(arguments) else None
 
 
 class _Reader:
@@ -316,7 +316,7 @@ class _Reader:
     ) -> TracedOperation:
         arguments, options = fx.node.map_arg((node.args, node.kwargs), _value)
         results = _results(node)
-        masked = mask_place(node)
+        masked = mask_place(node.target, node.args)
         if masked is not None:
             mask = [asked and place in part for place, asked in enumerate(arguments[masked])]
             arguments = (*arguments[:masked], mask, *arguments[masked + 1 :])
@@ -343,7 +343,7 @@ class _Reader:
     def _selected(self, operation: TracedOperation) -> tuple[int, ...]:
         """Return which results of an operation the backward pass reads; empty if it reads all."""
         node = operation.node
-        if operation.backward or operation.keep or mask_place(node) is not None:
+        if operation.backward or operation.keep or mask_place(node.target, node.args) is not None:
             return ()
         late = tuple(place for place in operation.stored if True in self._read[node, place])
         return late if len(late) < len(operation.stored) else ()
@@ -367,7 +367,7 @@ class _Reader:
     def _parts(self, node: fx.Node) -> list[tuple[str, tuple[int, ...]]]:
         """Return the parts of a node, each a name suffix with the results that it computes."""
         places = tuple(range(len(_results(node))))
-        if mask_place(node) is None:
+        if mask_place(node.target, node.args) is None:
             return [("", places)]
         made = tuple(place for place in places if _results(node)[place] is not None)
         weights = tuple(place for place in made if (node, place) in self._kept)
