@@ -29,7 +29,6 @@ import gzip
 import json
 import math
 import time
-from pathlib import Path
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -42,6 +41,7 @@ from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import compare_with
 from jettison.solvers.remat_chain.baselines import periodic_schedule
 from jettison.solvers.remat_chain.rotor import persistent_bracket
+from jettison.studies.checkout_folder import checkout_folder
 from jettison.studies.kept_rows import KeptRows
 from jettison.studies.paper_list import found_paper
 
@@ -64,14 +64,8 @@ KEPT = KeptRows.found("notebooks/_rows")
 GIB = 2**30
 V100_BYTES = int(15.75 * GIB)
 
-# The tests run this file from the root of the checkout, and the notebook runs beside it.
-recorded_in = next(
-    folder
-    for up in (Path.cwd(), *Path.cwd().parents)
-    for folder in (up / "notebooks" / "_recorded", up / "_recorded")
-    if folder.is_dir()
-)
-with gzip.open(recorded_in / "rotor_chains.jsonl.gz", "rt", encoding="utf-8") as stream:
+RECORDED = checkout_folder("notebooks/_recorded")
+with gzip.open(RECORDED / "rotor_chains.jsonl.gz", "rt", encoding="utf-8") as stream:
     common, *lines = map(json.loads, stream)
 LINES = {(line["network"], line["side"], line["batch"]): line for line in lines}
 
@@ -531,7 +525,7 @@ doubling
 # a step has made.
 
 # %%
-steps = pd.read_csv(recorded_in / "rotor_steps.csv")
+steps = pd.read_csv(RECORDED / "rotor_steps.csv")
 NETWORKS_RUN = list(dict.fromkeys(steps["network"]))
 figure = Figure(figsize=(12, 4), layout="constrained")
 places = list(figure.subplots(1, len(NETWORKS_RUN)))

@@ -14,7 +14,7 @@ import gzip
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, fields
+from dataclasses import fields
 from pathlib import Path
 
 import torch
@@ -28,6 +28,8 @@ from jettison.instances.zoo.workload import CrossEntropy
 
 RECORD = Path(__file__).parents[1] / "notebooks" / "_recorded" / "rotor_chains.jsonl.gz"
 
+# Of a stage; gradients are as large as outputs here.
+NUMBERS = [item.name for item in fields(Stage)[1:] if item.name != "output_gradient_bytes"]
 # Batches of each image size. The paper's are powers of two that it gives only for Figures 3 and 4.
 _BATCHES: dict[int, tuple[int, ...]] = {
     224: (1, 2, 4, 8, 16, 32),
@@ -74,7 +76,7 @@ def _images(batch: int, side: int) -> Tensor:
 
 def line_of(chain: Chain) -> dict[str, object]:
     """Return a chain as an object of JSON, in which each set of numbers is written once."""
-    numbers = [astuple(stage)[1:] for stage in chain]
+    numbers = [tuple(getattr(stage, name) for name in NUMBERS) for stage in chain]
     distinct = list(dict.fromkeys(numbers))
     place = {entry: number for number, entry in enumerate(distinct)}
     known = chain.provenance
@@ -102,7 +104,7 @@ def main() -> None:
         if not lines:
             lines.append(
                 {
-                    "fields": [item.name for item in fields(Stage)[1:]],
+                    "fields": NUMBERS,
                     "source": known.source,
                     "device": known.device,
                     "note": known.note,

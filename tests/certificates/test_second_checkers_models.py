@@ -54,6 +54,9 @@ def _given(problem: str, number: int, chance: random.Random) -> tuple[Any, dict[
             if number % 2:
                 chain = with_random_gradients(chance, chain, 6)
             return chain.to_json(), memory
+        case "remat-offload-chain":
+            chain = with_random_gradients(chance, random_chain(chance, chance.randint(1, 5)), 6)
+            return chain.to_json(), {**memory, "bytes_per_s": chance.randint(1, 9)}
         case "remat-graph":
             return tight(chance, chance.randint(5, 9)).instance.to_json(), memory
         case "weight-offload":
@@ -94,6 +97,8 @@ def _formulations(
     match problem:
         case "remat-chain":
             yield "chain-cut", {"stage": chance.randint(1, len(instance["stages"]))}
+        case "remat-offload-chain":
+            yield "memory-floor", {}
         case "remat-graph":
             yield "memory-floor", {}
             count = len(instance["nodes"])

@@ -23,7 +23,7 @@ function inUnits(chain, M, ticks, units, counts) {
   const size = (values) => values.map((value) => value * units);
   const time = (values) => values.map((value) => (counts ? value * ticks : 0n));
   const [a, s, of] = [chain.a, chain.s, chain.of].map(size), [f, b] = [chain.f, chain.b].map(time);
-  const waits = a.map((_, l) => min(a[l], chain.d[l] * units)); // e
+  const e = a.map((_, l) => min(a[l], chain.d[l] * units)); // what a part below waits with
   const back = s.map((_, l) => s[l] + (chain.d[l] + chain.g[l] + chain.ob[l]) * units); // M_B
   const save = s.map((_, l) => s[l] + of[l]); // S
   const until = [0n];
@@ -40,7 +40,7 @@ function inUnits(chain, M, ticks, units, counts) {
     }
     return found;
   });
-  return { N: chain.N, M: M * units, a, waits, s, f, b, back, save, runs,
+  return { N: chain.N, M: M * units, a, e, s, f, b, back, save, runs,
     U: (i, j) => until[j] - until[i - 1] };
 }
 
@@ -50,7 +50,7 @@ function followPofo(given, { memory_bytes: bytes, bytes_per_s: rate }, claim, li
     amount(claim.options, key, { least: 1n }));
   demand(ticks * NS_PER_S >= rate * units, "the link is slower than the one that is given");
   const counts = claim.time !== null;
-  const { N, M, a, waits, s, f, b, back, save, runs, U } = inUnits(given, bytes, ticks, units, counts);
+  const { N, M, a, e, s, f, b, back, save, runs, U } = inUnits(given, bytes, ticks, units, counts);
   const goal = counts ? (claim.time - 1n - given.t0) * ticks + 1n : 1n;
   const parts = new Map(), states = new Map();
 
@@ -83,7 +83,7 @@ function followPofo(given, { memory_bytes: bytes, bytes_per_s: rate }, claim, li
     return false;
   }
   function checkPart(i, j, m, D, cost) {
-    const h = m - back[i], free = m - waits[j], wait = above(D - h), d = D - wait, rest = cost - wait;
+    const h = m - back[i], free = m - e[j], wait = above(D - h), d = D - wait, rest = cost - wait;
     if (h < 0n) return;
     const hA = free - save[i];
     if (hA >= 0n) {

@@ -10,8 +10,9 @@ std::tuple<nb::bytes, std::int64_t, bool, std::int64_t, std::int64_t> prove_pofo
     const Vector<std::int64_t>& forward, const Vector<std::int64_t>& backward,
     const Vector<std::int64_t>& output, const Vector<std::int64_t>& gradient,
     const Vector<std::int64_t>& saved, const Vector<std::int64_t>& forward_overhead,
-    const Vector<std::int64_t>& backward_need, std::int64_t memory, std::int64_t slot, std::int64_t goal, bool link_counts,
-    std::int64_t most_points, std::int64_t most_bytes, std::optional<double> time_limit_s) {
+    const Vector<std::int64_t>& backward_need, std::int64_t memory, std::int64_t slot,
+    std::int64_t goal, bool link_counts, std::int64_t most_points, std::int64_t most_bytes,
+    std::optional<double> time_limit_s) {
     const std::size_t size = forward.size();
     if (size < 2 || size > 30000) throw std::invalid_argument("no stage, or too many");
     if (memory < 0 || slot < 1 || goal < 0 || goal >= never) {
