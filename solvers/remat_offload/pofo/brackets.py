@@ -182,12 +182,13 @@ class PofoBrackets:
         """Bound on the next grid; where nothing but the bound gets better, of one program alone."""
         params, limit_ns = self._params, self._limit_ns
         slots = self._problem.memory_bytes // slot_bytes
+        entries = slots * len(self._problem.instance)
         with self._said(f"the program with {slots} slots"):
             floor_ns = program.refine(
                 slot_bytes,
                 limit_ns,
                 backward_slot_bytes=slot_bytes * max(-(-slots // params.most_backward_slots), 1),
-                both_programs=slots <= params.most_units,
+                both_programs=slots <= params.most_units or entries <= params.most_entries_of_both,
                 clock=clock,
             )
         self.slots = slots

@@ -32,6 +32,9 @@ class PlanParams(Params):
     most_backward_slots
         Most slots of the memory of the backward phase, which rounds far less often than what is
         kept of the forward phase.
+    most_entries_of_both
+        Slots times stages up to which the bound on a grid has both its programs. On finer ones it
+        has the stronger one alone, and both close the gap where they are affordable.
     grid_growth
         Factor on the slots from one grid to the next.
     negligible_part
@@ -76,6 +79,7 @@ class PlanParams(Params):
     most_units: int = 1600
     most_slots: int = 52_000
     most_backward_slots: int = 1600
+    most_entries_of_both: int = 300_000
     grid_growth: int = 4
     negligible_part: int = 4096
     first_labels: int = 16
