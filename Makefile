@@ -114,6 +114,7 @@ sanitize:
 	  tests/remat_chain/test_revolve.py tests/remat_chain/test_subchain.py tests/remat_chain/test_drop_search.py tests/remat_chain/test_drop_grid.py \
 	  tests/remat_chain/test_least_chain_memory.py tests/remat_chain/test_cut_bound.py \
 	  tests/remat_chain/test_unrestricted.py tests/remat_offload/test_pofo_program.py tests/remat_offload/test_pofo_grids.py \
+	  tests/certificates/test_pofo_bellman.py \
 	  tests/remat_offload/test_kernel.py tests/remat_offload/test_cut_bound.py \
 	  tests/weight_offload/test_selection.py tests/weight_offload/test_scheduler.py \
 	  tests/weight_offload/test_local_search.py tests/weight_offload/test_state_sweep.py \

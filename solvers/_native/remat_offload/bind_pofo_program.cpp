@@ -1,4 +1,5 @@
 #include "core/binding.hpp"
+#include "remat_offload/chain_arrays.hpp"
 #include "remat_offload/pofo_program.hpp"
 
 namespace jettison::binding {
@@ -18,22 +19,11 @@ void make(OffloadProgram* place, const Vector<std::int64_t>& forward,
           const Vector<std::int64_t>& gradient, const Vector<std::int64_t>& saved,
           const Vector<std::int64_t>& forward_overhead, const Vector<std::int64_t>& backward_need,
           std::int64_t memory, bool recomputes, std::int64_t most_bytes) {
-    const std::size_t size = forward.size();
-    if (size < 2 || size > 30000) throw std::invalid_argument("no stage, or too many");
     if (memory < 1) throw std::invalid_argument("memory: less than one unit");
-    OffloadChain chain;
-    chain.stages = static_cast<std::int32_t>(size - 1);
-    chain.forward = copy_amounts(forward, size, "forward");
-    chain.backward = copy_amounts(backward, size, "backward");
-    chain.output = copy_amounts(output, size, "output");
-    chain.gradient = copy_amounts(gradient, size, "gradient");
-    chain.saved = copy_amounts(saved, size, "saved");
-    chain.forward_overhead = copy_amounts(forward_overhead, size, "forward_overhead");
-    chain.backward_need = copy_amounts(backward_need, size, "backward_need");
-    chain.memory = memory;
     new (place) OffloadProgram(
-        std::move(chain), recomputes ? Recomputation::allowed : Recomputation::forbidden,
-        most_bytes);
+        offload_chain(forward, backward, output, gradient, saved, forward_overhead, backward_need,
+                      memory),
+        recomputes ? Recomputation::allowed : Recomputation::forbidden, most_bytes);
 }
 
 std::optional<std::int64_t> refine(OffloadProgram& program, std::int64_t slot,

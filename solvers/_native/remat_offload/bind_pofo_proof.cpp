@@ -1,4 +1,5 @@
 #include "core/binding.hpp"
+#include "remat_offload/chain_arrays.hpp"
 #include "remat_offload/pofo_proof.hpp"
 
 namespace jettison::binding {
@@ -13,21 +14,11 @@ std::tuple<nb::bytes, std::int64_t, bool, std::int64_t, std::int64_t> prove_pofo
     const Vector<std::int64_t>& backward_need, std::int64_t memory, std::int64_t slot,
     std::int64_t goal, bool link_counts, std::int64_t most_points, std::int64_t most_bytes,
     std::optional<double> time_limit_s) {
-    const std::size_t size = forward.size();
-    if (size < 2 || size > 30000) throw std::invalid_argument("no stage, or too many");
     if (memory < 0 || slot < 1 || goal < 0 || goal >= never) {
         throw std::invalid_argument("memory, slot or goal: out of range");
     }
-    OffloadChain chain;
-    chain.stages = static_cast<std::int32_t>(size - 1);
-    chain.forward = copy_amounts(forward, size, "forward");
-    chain.backward = copy_amounts(backward, size, "backward");
-    chain.output = copy_amounts(output, size, "output");
-    chain.gradient = copy_amounts(gradient, size, "gradient");
-    chain.saved = copy_amounts(saved, size, "saved");
-    chain.forward_overhead = copy_amounts(forward_overhead, size, "forward_overhead");
-    chain.backward_need = copy_amounts(backward_need, size, "backward_need");
-    chain.memory = memory;
+    const OffloadChain chain = offload_chain(forward, backward, output, gradient, saved,
+                                             forward_overhead, backward_need, memory);
     OffloadProof proof;
     {
         nb::gil_scoped_release unlocked;
