@@ -28,7 +28,12 @@ def export(
     instance: InstanceName,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="OUT", help="Model file: .mps or .lp, or with .gz."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="OUT",
+            help="Model file: .mps or .lp, or with .gz; .nl too for a quadratic model.",
+        ),
     ],
     memory: MemoryOption = None,
     alpha: AlphaOption = None,
@@ -62,7 +67,7 @@ def export(
         ),
     ] = None,
 ) -> None:
-    """Write the integer program of a problem as MPS or LP.
+    """Write the integer program of a problem as MPS or LP, a quadratic one as NL too.
 
     remat-graph is written as Checkmate's ILP or another formulation; a chain is turned into its
     graph first. checkmate and residency are exact for staged schedules; restricted and
@@ -73,6 +78,9 @@ def export(
     whether a step without waiting exists; strengthened with valid inequalities.
     remat-sharding is written as KIWI's reduced problem, with strategies and recomputations as its
     only integers or in the paper's rows, or as KIWI's full problem, for a dozen operators or two.
+    kiwi-reduced-quadratic and kiwi-full-quadratic are both problems as the paper writes them, with
+    products of columns, for SCIP, Gurobi and others; .nl comes with the names of rows and columns
+    in .row and .col beside it.
     """
     kind = find_kind(problem)
     if kind.model_files is None:
@@ -106,10 +114,12 @@ def export(
     posed = make_problem(problem, instance, Resources(memory, alpha, bandwidth))
 
     from jettison.formulations.milp.export import write_model
+    from jettison.formulations.milp.quadratic_model import QuadraticModel
 
     model = files.build(posed, choice)
     write_model(model, output)
+    quadratic = f", {model.num_products} products" if isinstance(model, QuadraticModel) else ""
     sys.stderr.write(
         f"wrote {output}: {model.num_rows} rows, {model.num_columns} columns, "
-        f"{model.num_nonzeros} non-zeros\n"
+        f"{model.num_nonzeros} non-zeros{quadratic}\n"
     )

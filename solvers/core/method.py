@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -79,6 +80,9 @@ class Method(Generic[P_contra]):
     baselines
         Names of methods of the same problem, in the order of their cost, whose schedules it starts
         from (`baselines_first`): its own is no worse.
+    needs
+        Module of an optional dependency without which it raises a `MissingExtraError`; None for
+        none. Where that is not installed, comparisons of all methods leave the method out.
     """
 
     name: str
@@ -88,6 +92,12 @@ class Method(Generic[P_contra]):
     solve: Callable[[P_contra, SolveOptions], Outcome]
     solve_curve: Callable[[Sequence[P_contra], SolveOptions], list[Outcome]] | None = None
     baselines: tuple[str, ...] = ()
+    needs: str | None = None
+
+    @property
+    def can_run(self) -> bool:
+        """Whether the optional dependency that it needs is installed."""
+        return self.needs is None or importlib.util.find_spec(self.needs) is not None
 
     @property
     def function(self) -> Callable[..., Outcome]:

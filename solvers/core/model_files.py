@@ -10,6 +10,7 @@ from jettison.solvers.core.problem import Problem
 
 if TYPE_CHECKING:
     from jettison.formulations.milp.array_model import ArrayModel
+    from jettison.formulations.milp.quadratic_model import QuadraticModel
 
 P_contra = TypeVar("P_contra", bound=Problem, contravariant=True)
 
@@ -51,5 +52,5 @@ class ModelFiles(Generic[P_contra]):
     """
 
     formulations: tuple[str, ...]
-    build: Callable[[P_contra, ModelChoice], ArrayModel]
+    build: Callable[[P_contra, ModelChoice], ArrayModel | QuadraticModel]
     options: frozenset[str] = frozenset()

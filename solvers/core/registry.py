@@ -73,8 +73,8 @@ def registered(kind: ProblemKind[Any]) -> AbstractContextManager[None]:
 
 
 def methods_of(problem: str) -> Sequence[Method[Any]]:
-    """Return the methods of a problem, the default one first."""
-    return find_kind(problem).methods()
+    """Return the methods of a problem that can run here, the default one first."""
+    return [method for method in find_kind(problem).methods() if method.can_run]
 
 
 def find_method(problem: str, name: str | None) -> Method[Any]:
@@ -85,7 +85,7 @@ def find_method(problem: str, name: str | None) -> Method[Any]:
     InputError
         If the problem has no method of that name.
     """
-    candidates = methods_of(problem)
+    candidates = find_kind(problem).methods()
     if name is None:
         return candidates[0]
     for method in candidates:

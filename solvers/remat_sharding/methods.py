@@ -12,10 +12,17 @@ from jettison.solvers.remat_sharding.baselines import (
 )
 from jettison.solvers.remat_sharding.exact.method import solve_sharded_exact
 from jettison.solvers.remat_sharding.exact.search import SHARDED
+from jettison.solvers.remat_sharding.kiwi.by_scip import (
+    REDUCED_SCIP,
+    solve_kiwi_full_scip,
+    solve_kiwi_reduced_scip,
+)
 from jettison.solvers.remat_sharding.kiwi.full import FULL, solve_kiwi_full
 from jettison.solvers.remat_sharding.kiwi.reduced import solve_kiwi_reduced
 from jettison.solvers.remat_sharding.kiwi.search import KIWI
 from jettison.solvers.remat_sharding.strategies_of_computations import FIXED
+
+_BASELINES = ("alpa", "alpa-checkpoint-dots", "alpa-selective", "alpa-recompute-all")
 
 METHODS: tuple[Method[RematSharding], ...] = (
     Method(
@@ -24,12 +31,7 @@ METHODS: tuple[Method[RematSharding], ...] = (
         "KIWI, NeurIPS'23 workshop, equations (1) and (12) to (23)",
         "strategies and recomputation together; models of few cuts, more where plans exceed memory",
         solve=Tuned(solve_sharded_exact, SHARDED),
-        baselines=(
-            "alpa",
-            "alpa-checkpoint-dots",
-            "alpa-selective",
-            "alpa-recompute-all",
-        ),
+        baselines=_BASELINES,
     ),
     Method(
         "kiwi-reduced",
@@ -37,12 +39,7 @@ METHODS: tuple[Method[RematSharding], ...] = (
         "KIWI, Section 3.2; compact linearisation",
         "the best plan under KIWI's three simplifications; hundreds of operators",
         solve=Tuned(solve_kiwi_reduced, KIWI),
-        baselines=(
-            "alpa",
-            "alpa-checkpoint-dots",
-            "alpa-selective",
-            "alpa-recompute-all",
-        ),
+        baselines=_BASELINES,
     ),
     Method(
         "kiwi-full",
@@ -50,12 +47,25 @@ METHODS: tuple[Method[RematSharding], ...] = (
         "KIWI, Section 3.1 and Appendix 7.1",
         "Checkmate's stages with strategies in one ILP; about a dozen operators",
         solve=Tuned(solve_kiwi_full, FULL),
-        baselines=(
-            "alpa",
-            "alpa-checkpoint-dots",
-            "alpa-selective",
-            "alpa-recompute-all",
-        ),
+        baselines=_BASELINES,
+    ),
+    Method(
+        "kiwi-reduced-scip",
+        Promise.EXACT_REDUCED,
+        "KIWI, Section 3.2; the quadratic program by SCIP",
+        "the reduced problem as printed, products and all; some dozen operators; jettison[scip]",
+        solve=Tuned(solve_kiwi_reduced_scip, REDUCED_SCIP),
+        baselines=_BASELINES,
+        needs="pyscipopt",
+    ),
+    Method(
+        "kiwi-full-scip",
+        Promise.EXACT_STAGED,
+        "KIWI, Section 3.1 and Appendix 7.1; the quadratic program by SCIP",
+        "the full problem as printed, products and all; about ten operators; jettison[scip]",
+        solve=Tuned(solve_kiwi_full_scip, FULL),
+        baselines=_BASELINES,
+        needs="pyscipopt",
     ),
     Method(
         "alpa",

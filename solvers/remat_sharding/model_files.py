@@ -9,18 +9,21 @@ from jettison.solvers.core.model_files import ModelChoice, ModelFiles
 
 if TYPE_CHECKING:
     from jettison.formulations.milp.array_model import ArrayModel
+    from jettison.formulations.milp.quadratic_model import QuadraticModel
     from jettison.instances.remat_sharding.problem import RematSharding
 
 
 class ShardedFormulation(StrEnum):
-    """The formulations; products of columns are linearised in all of them."""
+    """The formulations; products of columns are linearised in all but those called quadratic."""
 
     KIWI_REDUCED = "kiwi-reduced"
     KIWI_REDUCED_PRINTED = "kiwi-reduced-printed"
+    KIWI_REDUCED_QUADRATIC = "kiwi-reduced-quadratic"
     KIWI_FULL = "kiwi-full"
+    KIWI_FULL_QUADRATIC = "kiwi-full-quadratic"
 
 
-def build_model(problem: RematSharding, choice: ModelChoice) -> ArrayModel:
+def build_model(problem: RematSharding, choice: ModelChoice) -> ArrayModel | QuadraticModel:
     """Build the model of a choice; formulations load when they are needed.
 
     Raises
@@ -39,12 +42,22 @@ def build_model(problem: RematSharding, choice: ModelChoice) -> ArrayModel:
             from jettison.formulations.remat_sharding.kiwi.reduced import KiwiReduced
 
             return from_pyomo(KiwiReduced(Linearised()).build(problem).concrete).model
+        case ShardedFormulation.KIWI_REDUCED_QUADRATIC:
+            from jettison.formulations.milp.quadratic_model import QuadraticModel
+            from jettison.formulations.remat_sharding.kiwi.reduced import KiwiReduced
+
+            return QuadraticModel(KiwiReduced().build(problem).concrete)
         case ShardedFormulation.KIWI_FULL:
             from jettison.formulations.milp.from_pyomo import from_pyomo
             from jettison.formulations.remat_sharding.kiwi.full import KiwiFull
             from jettison.formulations.remat_sharding.kiwi.products import Linearised
 
             return from_pyomo(KiwiFull(Linearised()).build(problem).concrete).model
+        case ShardedFormulation.KIWI_FULL_QUADRATIC:
+            from jettison.formulations.milp.quadratic_model import QuadraticModel
+            from jettison.formulations.remat_sharding.kiwi.full import KiwiFull
+
+            return QuadraticModel(KiwiFull().build(problem).concrete)
         case other:
             assert_never(other)
 

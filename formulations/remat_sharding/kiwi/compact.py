@@ -68,7 +68,6 @@ Size: :math:`O(n k + |E| k^2)` columns; the rows (memory) have :math:`O(n^2 k)` 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never
@@ -79,7 +78,10 @@ from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.builder import ArrayModelBuilder
 from jettison.formulations.milp.integer_scale import IntegerScale
 from jettison.formulations.remat_graph.checkmate import Peak, Time
-from jettison.formulations.remat_sharding.kiwi.columns import chosen_strategies, strategies_of_plan
+from jettison.formulations.remat_sharding.kiwi.reduced_points import (
+    point_of_reduced,
+    schedule_of_reduced,
+)
 from jettison.formulations.remat_sharding.strategy_columns import StrategyColumns
 from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
@@ -108,17 +110,11 @@ class KiwiReducedCompactModel:
 
     def schedule(self, values: Mapping[str, float]) -> ShardedSchedule:
         """Return the schedule of a point: its values by the names of columns."""
-        moments = ReducedRecomputation(self.sharded)
-        again = [i for i in moments.recomputable if values[f"m_{i}"] < 0.5]
-        return ShardedSchedule(chosen_strategies(self.sharded, values), moments.operations(again))
+        return schedule_of_reduced(self.sharded, values)
 
     def point(self, plan: ShardedSchedule) -> dict[str, float]:
         """Return the values of columns s and m for a plan of the reduced problem, by name."""
-        values = strategies_of_plan(self.sharded, plan.strategies)
-        times = Counter(plan.computations)
-        for i in ReducedRecomputation(self.sharded).recomputable:
-            values[f"m_{i}"] = float(times[i] == 1)
-        return values
+        return point_of_reduced(self.sharded, plan)
 
 
 @dataclass(frozen=True)

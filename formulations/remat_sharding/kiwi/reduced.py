@@ -91,10 +91,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jettison.formulations.remat_sharding.kiwi.columns import chosen_strategies
+from jettison.formulations.remat_sharding.kiwi.reduced_points import (
+    point_of_reduced,
+    schedule_of_reduced,
+)
 from jettison.formulations.remat_sharding.kiwi.rows import KiwiForm, KiwiModel, KiwiRows, PrintedRow
 from jettison.instances.remat_sharding.operator import Role
 from jettison.instances.remat_sharding.problem import RematSharding
+from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 from jettison.schedules.remat_sharding.reduced_recomputation import ReducedRecomputation
 from jettison.schedules.remat_sharding.schedule import ShardedSchedule
 
@@ -105,10 +109,11 @@ class KiwiReducedModel(KiwiModel):
 
     def schedule(self, values: Mapping[str, float]) -> ShardedSchedule:
         """Return the schedule of a point: its values by the names of columns, ``s_0_1`` say."""
-        moments = ReducedRecomputation(self.sharded)
-        # A column that no row needs is not in the model that is solved.
-        again = [i for i in moments.recomputable if values.get(f"m_{i}", 1) < 0.5]
-        return ShardedSchedule(chosen_strategies(self.sharded, values), moments.operations(again))
+        return schedule_of_reduced(self.sharded, values)
+
+    def point(self, plan: ShardedSchedule) -> dict[str, float]:
+        """Return the values of columns s and m for a plan of the reduced problem, by name."""
+        return point_of_reduced(self.sharded, plan)
 
 
 @dataclass(frozen=True)
@@ -132,6 +137,11 @@ class KiwiReduced(KiwiForm):
             If a backward operator comes before one that is not.
         """
         return _Writer(self, problem).model()
+
+    def estimated_columns(self, sharded: ShardedGraph) -> int:
+        """Return about how many columns the model has, most of which are F; :math:`O(n)`."""
+        backward = sum(item.role is Role.BACKWARD for item in sharded.operators)
+        return 3 * len(sharded) * (len(sharded) - backward - len(sharded.parameters))
 
 
 class _Writer(KiwiRows):

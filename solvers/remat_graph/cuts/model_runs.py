@@ -28,16 +28,20 @@ from jettison.solvers.milp.solution import ModelSolution, Progress
 from jettison.solvers.remat_graph.cuts.bounds import ModelBounds
 
 
-class RecomputationModel(Protocol):
+class SizedModel(Protocol):
+    """Model of sizes in memory."""
+
+    @property
+    def memory_scale(self) -> IntegerScale:
+        """The unit of its sizes."""
+
+
+class RecomputationModel(SizedModel, Protocol):
     """Model whose objective is the time of recomputations."""
 
     @property
     def model(self) -> ArrayModel:
         """The model."""
-
-    @property
-    def memory_scale(self) -> IntegerScale:
-        """The unit of its sizes."""
 
     @property
     def time_scale(self) -> IntegerScale:
@@ -258,7 +262,7 @@ class GraphModelRuns:
 
 def without_a_point(
     memory_bytes: int,
-    built: RecomputationModel,
+    built: SizedModel,
     valid_for: ScheduleClass,
     formulation: Mapping[str, object] | None = None,
 ) -> Infeasibility:

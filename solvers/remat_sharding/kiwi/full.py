@@ -23,7 +23,7 @@ from jettison.solvers.core.status import Termination
 from jettison.solvers.core.work import moves_of_a_limit, share_of_moves
 from jettison.solvers.milp.highs_of_a_method import highs_options
 from jettison.solvers.remat_sharding.fastest_plan import fastest_sharding
-from jettison.solvers.remat_sharding.kiwi.search import KiwiParams, KiwiSearch
+from jettison.solvers.remat_sharding.kiwi.search import KiwiParams, KiwiSearch, M, run_highs
 from jettison.solvers.remat_sharding.memory_floor import settled_by_the_fastest, too_little_memory
 
 
@@ -56,6 +56,15 @@ def solve_kiwi_full(
 
     Models of too many products (`KiwiFull.estimated_products`) are declined with a note.
     """
+    return find_full(
+        problem, options, params, replace(KIWI_FULL, build=partial(_build, params=params))
+    )
+
+
+def find_full(
+    problem: RematSharding, options: SolveOptions, params: KiwiFullParams, search: KiwiSearch[M]
+) -> Outcome:
+    """Search by a form of the full model, unless the fastest plan or sizes settle the matter."""
     clock = Clock(options.time_limit_s)
     refused = too_little_memory(problem)
     if refused is not None:
@@ -79,7 +88,6 @@ def solve_kiwi_full(
         return replace(known, termination=Termination.MEMORY_LIMIT, note=note)
     if fastest.termination is Termination.INTERRUPTED or not clock.left_s:
         return known
-    search = replace(KIWI_FULL, build=partial(_build, params=params))
     found = search.run_after_baselines(problem, options, clock, params)
     return replace(found, bounds=(*known.bounds, *found.bounds))
 
@@ -95,4 +103,4 @@ def _build(
     return built, from_pyomo(built.concrete).model
 
 
-KIWI_FULL = KiwiSearch("kiwi-full", ScheduleClass.STAGED, _build)
+KIWI_FULL = KiwiSearch("kiwi-full", ScheduleClass.STAGED, _build, run_highs)

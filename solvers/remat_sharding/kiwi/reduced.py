@@ -29,7 +29,7 @@ from jettison.solvers.core.work import moves_of_a_limit, share_of_moves
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_of_a_method import highs_options
 from jettison.solvers.remat_sharding.fastest_plan import fastest_sharding
-from jettison.solvers.remat_sharding.kiwi.search import KIWI, KiwiParams, KiwiSearch
+from jettison.solvers.remat_sharding.kiwi.search import KIWI, KiwiParams, KiwiSearch, run_highs
 from jettison.solvers.remat_sharding.memory_floor import settled_by_the_fastest, too_little_memory
 
 
@@ -46,7 +46,8 @@ def solve_kiwi_reduced(
         pairs leave no choice. A graph in which a forward operator comes after a backward one has no
         reduced problem; the note says so.
     """
-    return _find(problem, options, params, partial(KIWI_REDUCED.run_after_baselines, params=params))
+    run = partial(KIWI_REDUCED.run_after_baselines, params=params)
+    return find_by(problem, options, params, run)
 
 
 def find_reduced(
@@ -57,15 +58,16 @@ def find_reduced(
 ) -> Outcome:
     """Solve the reduced problem from a known plan, if that is one of its plans."""
     start = KIWI_REDUCED.of_the_class(problem, known)
-    return _find(problem, options, params, partial(KIWI_REDUCED.run, known=start))
+    return find_by(problem, options, params, partial(KIWI_REDUCED.run, known=start))
 
 
-def _find(
+def find_by(
     problem: RematSharding,
     options: SolveOptions,
     params: KiwiParams,
     run: Callable[[RematSharding, SolveOptions, Clock], Outcome],
 ) -> Outcome:
+    """Run a search by a form of the reduced model, unless the fastest plan or sizes settle it."""
     clock = Clock(options.time_limit_s)
     refused = too_little_memory(problem)
     if refused is not None:
@@ -97,7 +99,7 @@ def _build(problem: RematSharding, clock: Clock) -> tuple[KiwiReducedCompactMode
     return built, built.model
 
 
-KIWI_REDUCED = KiwiSearch("kiwi-reduced", ScheduleClass.KIWI_REDUCED, _build)
+KIWI_REDUCED = KiwiSearch("kiwi-reduced", ScheduleClass.KIWI_REDUCED, _build, run_highs)
 
 
 def _with_least_memory(

@@ -1,4 +1,4 @@
-"""Search by one of KIWI's models: solved by HiGHS, decoded, replayed, and bounded.
+"""Search by one of KIWI's models: solved by an engine, decoded, replayed, and bounded.
 
 A point may violate rows and integrality by a tolerance, 1e-9 here, in a model whose largest value
 counts 1024, and sizes that span more than eight orders of magnitude are rounded down. The schedule
@@ -6,8 +6,8 @@ can then be some bytes above the limit. In that case the model is solved again f
 time by more than twice as much less, until the replay accepts the schedule. The bound remains that
 of the first model: tolerance makes it weaker, not wrong.
 
-Baselines whose plans belong to the model's class come first (`baselines_first`): HiGHS starts from
-the fastest of these plans, which is the answer if HiGHS finds no faster one.
+Baselines whose plans belong to the model's class come first (`baselines_first`): the engine, HiGHS
+or SCIP, starts from the fastest of these plans, which is the answer if it finds no faster one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -59,6 +59,29 @@ class KiwiParams(BaselineParams):
 KIWI = KiwiParams()
 
 
+class WrittenModel(Protocol):
+    """Model in the form that an engine reads: columns in an order, with names, and its sizes."""
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows."""
+
+    @property
+    def num_columns(self) -> int:
+        """The number of columns."""
+
+    @property
+    def num_nonzeros(self) -> int:
+        """The number of coefficients in the rows."""
+
+
+M = TypeVar("M", bound=WrittenModel)
+
+
 class KiwiModel(Protocol):
     """Built model whose objective is the time of the whole step."""
 
@@ -78,11 +101,11 @@ class KiwiModel(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class BuiltKiwi:
-    """Model as it was built, with the array model for HiGHS."""
+class BuiltKiwi(Generic[M]):
+    """Model as it was built, and in the form that the engine reads."""
 
     built: KiwiModel
-    model: ArrayModel
+    model: M
 
     @property
     def memory_scale(self) -> IntegerScale:
@@ -100,8 +123,45 @@ class BuiltKiwi:
         return np.array([point.get(name, math.nan) for name in self.model.column_names])
 
 
+@dataclass(frozen=True, eq=False)
+class EngineRun(Generic[M]):
+    """Run of an engine on one model.
+
+    Attributes
+    ----------
+    model
+        The model.
+    valid_for
+        The class of schedules that its bound holds for.
+    incumbent, bounds
+        The bound of the run goes to `bounds`; the run ends where the incumbent is settled.
+    options, clock, budget
+        Of the method.
+    start
+        A point to start from, NaN where unknown.
+    offer
+        Called with each better point.
+    """
+
+    model: BuiltKiwi[M]
+    valid_for: ScheduleClass
+    incumbent: Incumbent[ShardedSchedule]
+    bounds: ModelBounds
+    options: SolveOptions
+    clock: Clock
+    budget: Budget
+    start: Floats | None
+    offer: Callable[[Floats], None]
+
+
+def run_highs(run: EngineRun[ArrayModel]) -> ModelSolution:
+    """Solve a linear model by HiGHS."""
+    runs = GraphModelRuns(run.incumbent, run.bounds, run.options, run.clock, run.budget)
+    return runs.solve(run.model, run.valid_for, run.start, run.offer)
+
+
 @dataclass(frozen=True)
-class KiwiSearch:
+class KiwiSearch(Generic[M]):
     """Search by one formulation.
 
     Attributes
@@ -111,13 +171,16 @@ class KiwiSearch:
     valid_for
         The class of schedules of the model's points.
     build
-        Returns the model of a problem, as built and as an array model; raises `TimeoutError` when
-        the time is up.
+        Returns the model of a problem, as built and as the engine reads it; raises `TimeoutError`
+        when the time is up.
+    engine
+        Solves it, and raises the bound.
     """
 
     method: str
     valid_for: ScheduleClass
-    build: Callable[[RematSharding, Clock], tuple[KiwiModel, ArrayModel]]
+    build: Callable[[RematSharding, Clock], tuple[KiwiModel, M]]
+    engine: Callable[[EngineRun[M]], ModelSolution]
 
     def run_after_baselines(
         self, problem: RematSharding, options: SolveOptions, clock: Clock, params: KiwiParams
@@ -166,7 +229,7 @@ class KiwiSearch:
         return rounds.outcome(ending.termination)
 
 
-class KiwiRounds(Rounds[BuiltKiwi]):
+class KiwiRounds(Rounds[BuiltKiwi[M]]):
     """Rounds of one model, with less memory if its plan exceeds the limit by tolerance.
 
     Parameters
@@ -186,7 +249,7 @@ class KiwiRounds(Rounds[BuiltKiwi]):
 
     def __init__(
         self,
-        search: KiwiSearch,
+        search: KiwiSearch[M],
         problem: RematSharding,
         options: SolveOptions,
         clock: Clock,
@@ -218,22 +281,21 @@ class KiwiRounds(Rounds[BuiltKiwi]):
             return outcome
         return left_open(outcome)
 
-    def build(self) -> BuiltKiwi:
+    def build(self) -> BuiltKiwi[M]:
         """Return the model, for less memory by more than the excess of the last plan."""
         less_bytes = self._problem.memory_bytes - self._margin_bytes
         problem = RematSharding(self._problem.instance, less_bytes)
         return BuiltKiwi(*self._search.build(with_sizes_that_matter(problem), self._clock))
 
-    def relax(self, model: BuiltKiwi) -> None:
-        """Do nothing: HiGHS starts from the relaxation anyway."""
+    def relax(self, model: BuiltKiwi[M]) -> None:
+        """Do nothing: engines start from the relaxation anyway."""
 
-    def solve(self, model: BuiltKiwi) -> ModelSolution:
+    def solve(self, model: BuiltKiwi[M]) -> ModelSolution:
         """Solve the model from the best plan; only the first model bounds the problem."""
         is_first = not self._margin_bytes
         options = self._options if is_first else self._options.quiet()
         incumbent = self.incumbent if is_first else self._incumbent(options)
         bounds = ModelBounds(incumbent, 0, self._search.method, self._search.valid_for, proved_ns)
-        runs = GraphModelRuns(incumbent, bounds, options, self._clock, self._budget)
         plan = self.incumbent.schedule if is_first else None
         start = None if plan is None else model.start(plan)
 
@@ -241,7 +303,19 @@ class KiwiRounds(Rounds[BuiltKiwi]):
             self._over_bytes = self._offered(model, values)
 
         self._over_bytes = None
-        solution = runs.solve(model, self._search.valid_for, start, offer)
+        solution = self._search.engine(
+            EngineRun(
+                model,
+                self._search.valid_for,
+                incumbent,
+                bounds,
+                options,
+                self._clock,
+                self._budget,
+                start,
+                offer,
+            )
+        )
         if solution.values is not None:
             offer(solution.values)
         if is_first:
@@ -253,7 +327,7 @@ class KiwiRounds(Rounds[BuiltKiwi]):
             }
         return solution
 
-    def refine(self, model: BuiltKiwi, solution: ModelSolution) -> bool:
+    def refine(self, model: BuiltKiwi[M], solution: ModelSolution) -> bool:
         """Tell whether the plan of the best point exceeds the memory, so that less is tried."""
         self._note = None if self.incumbent.schedule is not None else _NONE_FOUND
         if not self._over_bytes:
@@ -264,13 +338,13 @@ class KiwiRounds(Rounds[BuiltKiwi]):
         less_bytes = self._problem.memory_bytes - self._margin_bytes
         return less_bytes >= self._problem.instance.least_peak_bound_bytes
 
-    def no_point(self, model: BuiltKiwi) -> Termination:
+    def no_point(self, model: BuiltKiwi[M]) -> Termination:
         """Record that no plan of the class fits, unless one is known or memory was lowered."""
         if self._margin_bytes:
             return Termination.COMPLETED
         self._note = None
         if self.incumbent.schedule is not None:
-            self._note = "HiGHS calls a model infeasible that has a point"
+            self._note = "the solver calls a model infeasible that has a point"
             return Termination.ERROR
         self._infeasibility = without_a_point(
             self._problem.memory_bytes, model, self._search.valid_for
@@ -281,7 +355,7 @@ class KiwiRounds(Rounds[BuiltKiwi]):
         """End the rounds as the last run ended."""
         return solution.termination
 
-    def _offered(self, model: BuiltKiwi, values: Floats) -> int:
+    def _offered(self, model: BuiltKiwi[M], values: Floats) -> int:
         """Offer the plan of a point; return by how much it exceeds the memory."""
         names = model.model.column_names
         plan = model.built.schedule(dict(zip(names, values.tolist(), strict=True)))
