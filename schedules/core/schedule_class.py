@@ -29,6 +29,11 @@ class ScheduleClass(StrEnum):
     ``kiwi-reduced``
         On sharded graphs: staged, and what is computed again, and when values are freed, follows
         KIWI's three simplifications (`ReducedRecomputation`).
+    ``kiwi-elementwise``
+        On sharded graphs: each forward operator is recomputed at most once, right before the first
+        backward operator that needs it, and of two neighbours that are recomputed neither is a
+        product of matrices (`ElementwiseRecomputation`); values are freed at any time. Those of
+        KIWI's reduced problem are among them, and all of them are staged.
     ``in-order``
         On graphs: first computations follow the order of the instance, and nodes are recomputed as
         often, and in whatever order, as inputs allow. Staged schedules are among them.
@@ -44,6 +49,7 @@ class ScheduleClass(StrEnum):
     POFO = "pofo"
     STAGED = "staged"
     KIWI_REDUCED = "kiwi-reduced"
+    KIWI_ELEMENTWISE = "kiwi-elementwise"
     IN_ORDER = "in-order"
     ALL = "all schedules"
 
@@ -52,9 +58,12 @@ class ScheduleClass(StrEnum):
         return self in {ScheduleClass.ALL, other} or other in _WITHIN.get(self, frozenset())
 
 
+_REDUCED = frozenset({ScheduleClass.KIWI_REDUCED})
+_STAGED = _REDUCED | {ScheduleClass.KIWI_ELEMENTWISE}
 _WITHIN = {
     ScheduleClass.PERSISTENT_WITH_DROPS: frozenset({ScheduleClass.PERSISTENT}),
     ScheduleClass.TABLE_1: frozenset({ScheduleClass.PERSISTENT}),
-    ScheduleClass.STAGED: frozenset({ScheduleClass.KIWI_REDUCED}),
-    ScheduleClass.IN_ORDER: frozenset({ScheduleClass.STAGED, ScheduleClass.KIWI_REDUCED}),
+    ScheduleClass.KIWI_ELEMENTWISE: _REDUCED,
+    ScheduleClass.STAGED: _STAGED,
+    ScheduleClass.IN_ORDER: _STAGED | {ScheduleClass.STAGED},
 }

@@ -17,6 +17,7 @@ from jettison.schedules.remat_graph.schedule import (
     GraphOperationKind,
     GraphSchedule,
 )
+from jettison.schedules.remat_sharding.elementwise_recomputation import is_elementwise
 from jettison.schedules.remat_sharding.reduced_recomputation import is_reduced
 
 
@@ -96,6 +97,8 @@ class ShardedSchedule:
         schedule_class = found.schedule_class
         if not violations and is_reduced(sharded, self.operations):
             schedule_class = ScheduleClass.KIWI_REDUCED
+        elif not violations and is_elementwise(sharded, self.computations):
+            schedule_class = ScheduleClass.KIWI_ELEMENTWISE
         return replace(found, violations=violations, schedule_class=schedule_class)
 
     def _repeated(self, sharded: ShardedGraph) -> list[Violation]:

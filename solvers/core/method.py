@@ -30,6 +30,9 @@ class Promise(StrEnum):
     EXACT_REDUCED = "exact-kiwi-reduced"
     """The best plan of KIWI's reduced problem."""
 
+    EXACT_ELEMENTWISE = "exact-kiwi-elementwise"
+    """The best plan in which elementwise operators may be recomputed together."""
+
     BRACKET = "bracket"
     """A schedule, and a bound that need not meet it."""
 

@@ -10,11 +10,12 @@ computation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable
 
 from jettison.instances.remat_sharding.operator import Operator, Role
 from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
+from jettison.schedules.remat_sharding.elementwise_recomputation import PRODUCTS, recomputing
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Outcome, SolveOptions
@@ -26,8 +27,6 @@ from jettison.solvers.remat_sharding.strategies_of_computations import (
     strategies_of_computations,
 )
 
-# Names of products of matrices in JAX and in the generators; convolutions are products too.
-_PRODUCTS = ("dot_general", "dot", "conv_general_dilated")
 _ATTENTION = "attention"
 
 
@@ -66,25 +65,6 @@ def solve_selective_alpa(
     return _solve(problem, options, params, _inside_attention)
 
 
-def recomputing(sharded: ShardedGraph, dropped: Set[int]) -> tuple[int, ...]:
-    """Return the computations, in order, with given values dropped; :math:`O(n + |E|)`."""
-    sequence: list[int] = []
-    again: set[int] = set()
-    for i, operator in enumerate(sharded.operators):
-        if operator.role is Role.BACKWARD:
-            needed: set[int] = set()
-            waiting = list(sharded.inputs[i])
-            while waiting:
-                j = waiting.pop()
-                if j in dropped and j not in again and j not in needed:
-                    needed.add(j)
-                    waiting.extend(sharded.inputs[j])
-            sequence.extend(sorted(needed))
-            again |= needed
-        sequence.append(i)
-    return tuple(sequence)
-
-
 def _solve(
     problem: RematSharding,
     options: SolveOptions,
@@ -114,9 +94,9 @@ def _forward(sharded: ShardedGraph) -> frozenset[int]:
 
 def all_but_products(sharded: ShardedGraph) -> frozenset[int] | str:
     """Return the forward operators that are no products, or a note if no name is a product's."""
-    if not _those(sharded, lambda operator: operator.operation in _PRODUCTS):
+    if not _those(sharded, lambda operator: operator.operation in PRODUCTS):
         return "no forward operator is called a product of matrices"
-    return _those(sharded, lambda operator: operator.operation not in _PRODUCTS)
+    return _those(sharded, lambda operator: operator.operation not in PRODUCTS)
 
 
 def _inside_attention(sharded: ShardedGraph) -> frozenset[int] | str:

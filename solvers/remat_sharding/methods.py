@@ -17,6 +17,7 @@ from jettison.solvers.remat_sharding.kiwi.by_scip import (
     solve_kiwi_full_scip,
     solve_kiwi_reduced_scip,
 )
+from jettison.solvers.remat_sharding.kiwi.elementwise import ELEMENTWISE, solve_kiwi_elementwise
 from jettison.solvers.remat_sharding.kiwi.full import FULL, solve_kiwi_full
 from jettison.solvers.remat_sharding.kiwi.reduced import solve_kiwi_reduced
 from jettison.solvers.remat_sharding.kiwi.search import KIWI
@@ -40,6 +41,14 @@ METHODS: tuple[Method[RematSharding], ...] = (
         "the best plan under KIWI's three simplifications; hundreds of operators",
         solve=Tuned(solve_kiwi_reduced, KIWI),
         baselines=_BASELINES,
+    ),
+    Method(
+        "kiwi-elementwise",
+        Promise.EXACT_ELEMENTWISE,
+        "ours, after KIWI, Section 3.2, and JAX's checkpoint policies",
+        "the reduced problem with elementwise operators recomputed together",
+        solve=Tuned(solve_kiwi_elementwise, ELEMENTWISE),
+        baselines=(*_BASELINES, "kiwi-reduced"),
     ),
     Method(
         "kiwi-full",

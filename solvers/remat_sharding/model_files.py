@@ -19,6 +19,7 @@ class ShardedFormulation(StrEnum):
     KIWI_REDUCED = "kiwi-reduced"
     KIWI_REDUCED_PRINTED = "kiwi-reduced-printed"
     KIWI_REDUCED_QUADRATIC = "kiwi-reduced-quadratic"
+    KIWI_ELEMENTWISE = "kiwi-elementwise"
     KIWI_FULL = "kiwi-full"
     KIWI_FULL_QUADRATIC = "kiwi-full-quadratic"
 
@@ -47,6 +48,14 @@ def build_model(problem: RematSharding, choice: ModelChoice) -> ArrayModel | Qua
             from jettison.formulations.remat_sharding.kiwi.reduced import KiwiReduced
 
             return QuadraticModel(KiwiReduced().build(problem).concrete)
+        case ShardedFormulation.KIWI_ELEMENTWISE:
+            from jettison.formulations.remat_sharding.kiwi.elementwise import (
+                KiwiElementwise,
+                every_moment,
+            )
+
+            looked_at = every_moment(problem.instance)
+            return KiwiElementwise(looked_at).build(problem).model
         case ShardedFormulation.KIWI_FULL:
             from jettison.formulations.milp.from_pyomo import from_pyomo
             from jettison.formulations.remat_sharding.kiwi.full import KiwiFull

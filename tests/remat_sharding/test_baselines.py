@@ -8,9 +8,9 @@ import pytest
 
 from jettison import InputError, RematSharding, ShardedGraph
 from jettison.remat_sharding import Operator, Role, ShardedSchedule
+from jettison.schedules.remat_sharding.elementwise_recomputation import recomputing
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import solve_with
-from jettison.solvers.remat_sharding.baselines import recomputing
 from tests.remat_sharding.samples import training_steps
 from tests.remat_sharding.tiny_sharded import TWO_LAYERS, strategies_of
 

@@ -78,11 +78,11 @@ from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.builder import ArrayModelBuilder
 from jettison.formulations.milp.integer_scale import IntegerScale
 from jettison.formulations.remat_graph.checkmate import Peak, Time
+from jettison.formulations.remat_sharding.kiwi.recomputation_columns import RecomputationColumns
 from jettison.formulations.remat_sharding.kiwi.reduced_points import (
     point_of_reduced,
     schedule_of_reduced,
 )
-from jettison.formulations.remat_sharding.strategy_columns import StrategyColumns
 from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
 from jettison.schedules.remat_sharding.reduced_recomputation import ReducedRecomputation
@@ -139,7 +139,6 @@ class KiwiReducedCompact:
             If a backward operator comes before one that is not.
         """
         writer = _Writer(problem)
-        writer.add_recomputation()
         writer.add_waiting()
         model = writer.model(self.objective, problem.memory_bytes)
         return KiwiReducedCompactModel(
@@ -155,64 +154,11 @@ class _Writer:
         self.moments = ReducedRecomputation(sharded)
         self.Z = self.moments.again_at
         self.builder = ArrayModelBuilder("kiwi_reduced_compact")
-        count = len(sharded)
-        self.rows = StrategyColumns(
-            self.builder,
-            sharded,
-            [2 if i in self.Z else 1 for i in range(count)],
-            readings=[1] * count,
-        )
-        self.rows.write()
-        self.m: dict[int, int] = {}
-        self.w: dict[tuple[int, int], int] = {}
+        self.again = RecomputationColumns(self.builder, sharded, self.Z)
+        self.again.forbid_both((j, i) for i in self.Z for j in sharded.inputs[i] if j in self.Z)
+        self.rows, self.m, self.w = self.again.rows, self.again.m, self.again.w
         self.g: dict[tuple[int, int, int], int] = {}
         self.waits: dict[int, list[int]] = {}
-
-    def _at_most(self, name: str, column: int, other: int) -> None:
-        self.builder.add_row(name, [column, other], [1.0, -1.0], upper=0)
-
-    def add_recomputation(self) -> None:
-        builder = self.builder
-        for i in self.Z:
-            self.m[i] = builder.add_column(f"m_{i}", upper=1, integer=True)
-            for k in self._places(i):
-                self.w[i, k] = builder.add_column(f"w_{i}_{k}", upper=1, cost=-self.rows.cost(i, k))
-            stored = [self.w[i, k] for k in self._places(i)]
-            coefficients = [*(1.0 for _ in stored), -1.0]
-            builder.add_row(f"stored_{i}", [*stored, self.m[i]], coefficients, lower=0, upper=0)
-            for k in self._places(i):
-                self._at_most(f"least_{i}_{k}", self.w[i, k], self.rows.of(i)[k])
-        for j, i in sorted(self.sharded.tables):
-            if i in self.Z:
-                self._reshard_again(j, i)
-        for i in self.Z:
-            for j in self.sharded.inputs[i]:
-                if j in self.Z:
-                    builder.add_row(f"inputs_{j}_{i}", [self.m[j], self.m[i]], [1, 1], lower=1)
-
-    def _places(self, i: int) -> range:
-        return range(len(self.sharded.operators[i].strategies))
-
-    def _reshard_again(self, j: int, i: int) -> None:
-        table = self.sharded.tables[j, i]
-        pair = self.rows.e.get((self.sharded.leader[j], self.sharded.leader[i]))
-        if pair is None or not any(cost for row in table for cost in row):
-            return
-        for place, readers in enumerate(pair.columns):
-            b = readers[0]
-            columns = [self.w[i, k] for k in readers] + [self.rows.of(i)[k] for k in readers]
-            coefficients = [1.0] * len(readers) + [-1.0] * len(readers)
-            for values, of_row in zip(pair.rows, pair.e, strict=True):
-                a, column = values[0], of_row[place]
-                cost_ns = table[a][b]
-                if cost_ns:
-                    cost = self.rows.time_scale.to_model(cost_ns)
-                    again = self.builder.add_column(f"f_{j}_{i}_{a}_{b}", upper=1, cost=cost)
-                    self._at_most(f"fewer_{j}_{i}_{a}_{b}", again, column)
-                    column = again
-                columns.append(column)
-                coefficients.append(1.0)
-            self.builder.add_row(f"again_{j}_{i}_{b}", columns, coefficients, lower=0)
 
     def add_waiting(self) -> None:
         for i, users in enumerate(self.sharded.users):
@@ -220,14 +166,14 @@ class _Writer:
             late = [j for j in users if j in self.Z and self.Z[j] > live]
             self.waits[i] = sorted({self.Z[j] for j in late})
             for q in self.waits[i]:
-                for k in self._places(i):
+                for k in self.again.places(i):
                     self.g[i, q, k] = self.builder.add_column(f"g_{i}_{q}_{k}", upper=1)
-                columns = [self.g[i, q, k] for k in self._places(i)]
+                columns = [self.g[i, q, k] for k in self.again.places(i)]
                 for j in (j for j in late if self.Z[j] >= q):
                     ones = [1.0] * (len(columns) + 1)
                     self.builder.add_row(f"waits_{i}_{q}_{j}", [*columns, self.m[j]], ones, lower=1)
-                for k in self._places(i):
-                    self._at_most(f"there_{i}_{q}_{k}", self.g[i, q, k], self.rows.of(i)[k])
+                for k in self.again.places(i):
+                    self.again.at_most(f"there_{i}_{q}_{k}", self.g[i, q, k], self.rows.of(i)[k])
 
     def model(self, objective: Time | Peak, memory_bytes: int) -> ArrayModel:
         """Add the memory rows, and return the model."""

@@ -67,7 +67,10 @@ def find_by(
     params: KiwiParams,
     run: Callable[[RematSharding, SolveOptions, Clock], Outcome],
 ) -> Outcome:
-    """Run a search by a form of the reduced model, unless the fastest plan or sizes settle it."""
+    """Run a search by a form of the reduced model, unless the fastest plan or sizes settle it.
+
+    Where no plan of the reduced problem fits, the least memory in which one does is looked for.
+    """
     clock = Clock(options.time_limit_s)
     refused = too_little_memory(problem)
     if refused is not None:
@@ -88,8 +91,9 @@ def find_by(
     if fastest.termination is Termination.INTERRUPTED or not clock.left_s:
         return known
     found = run(problem, options, clock)
-    if found.infeasibility is not None:
-        found = _with_least_memory(found, found.infeasibility, problem, options, clock)
+    proof = found.infeasibility
+    if proof is not None and proof.valid_for is ScheduleClass.KIWI_REDUCED:
+        found = _with_least_memory(found, proof, problem, options, clock)
     return replace(found, bounds=(*known.bounds, *found.bounds))
 
 

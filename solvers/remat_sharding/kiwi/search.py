@@ -204,6 +204,10 @@ class KiwiSearch(Generic[M]):
         is_point = found.valid and found.schedule_class is not None
         return plan if is_point and self.valid_for.covers(found.schedule_class) else None
 
+    def rounds(self, problem: RematSharding, options: SolveOptions, clock: Clock) -> KiwiRounds[M]:
+        """Return the rounds of a run."""
+        return KiwiRounds(self, problem, options, clock)
+
     def run(
         self,
         problem: RematSharding,
@@ -220,7 +224,7 @@ class KiwiSearch(Generic[M]):
         known
             A plan of the class that fits, to start from.
         """
-        rounds = KiwiRounds(self, problem, options, clock)
+        rounds = self.rounds(problem, options, clock)
         with Ending() as ending:
             rounds.incumbent.begin_from(options.start, ShardedSchedule, self.valid_for)
             if known is not None:
@@ -283,9 +287,14 @@ class KiwiRounds(Rounds[BuiltKiwi[M]]):
 
     def build(self) -> BuiltKiwi[M]:
         """Return the model, for less memory by more than the excess of the last plan."""
+        problem = with_sizes_that_matter(self.problem_with_margin)
+        return BuiltKiwi(*self._search.build(problem, self._clock))
+
+    @property
+    def problem_with_margin(self) -> RematSharding:
+        """The problem, with less memory where a plan exceeded it by the solver's tolerance."""
         less_bytes = self._problem.memory_bytes - self._margin_bytes
-        problem = RematSharding(self._problem.instance, less_bytes)
-        return BuiltKiwi(*self._search.build(with_sizes_that_matter(problem), self._clock))
+        return RematSharding(self._problem.instance, less_bytes)
 
     def relax(self, model: BuiltKiwi[M]) -> None:
         """Do nothing: engines start from the relaxation anyway."""

@@ -1,0 +1,163 @@
+"""kiwi-elementwise: the reduced problem with elementwise operators that are recomputed together.
+
+Not in the paper. KIWI's reduced problem recomputes no two neighbours, so that checkpoint_dots,
+which recomputes all between two products of matrices, can be faster. Here neighbours that are no
+products may both be recomputed (`formulations.remat_sharding.kiwi.elementwise`). HiGHS solves the
+model with rows of memory for the forward pass, and for those backward computations at which the
+plans of earlier models exceed the memory: most never bind. The first plan that fits is the best
+one, and each model bounds the class. kiwi-reduced and the other baselines come first, so that the
+answer is no slower than theirs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from jettison.formulations.milp.array_model import ArrayModel, Floats
+from jettison.formulations.remat_sharding.kiwi.elementwise import (
+    KiwiElementwise,
+    KiwiElementwiseModel,
+    Moment,
+    moments_of,
+)
+from jettison.instances.remat_sharding.problem import RematSharding
+from jettison.schedules.core.schedule_class import ScheduleClass
+from jettison.schedules.remat_graph.schedule import GraphOperationKind
+from jettison.schedules.remat_sharding.schedule import ShardedSchedule
+from jettison.solvers.core.clock import Clock
+from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.milp.solution import ModelSolution
+from jettison.solvers.remat_graph.cuts.stage_excess import worst_of_neighbours
+from jettison.solvers.remat_sharding.kiwi.reduced import find_by
+from jettison.solvers.remat_sharding.kiwi.search import (
+    BuiltKiwi,
+    KiwiParams,
+    KiwiRounds,
+    KiwiSearch,
+    run_highs,
+)
+from jettison.solvers.remat_sharding.sizes_that_matter import with_sizes_that_matter
+
+
+@dataclass(frozen=True, kw_only=True)
+class KiwiElementwiseParams(KiwiParams):
+    """Parameters of kiwi-elementwise.
+
+    Attributes
+    ----------
+    new_rows
+        Most rows of memory that a round adds.
+    reach
+        Computations so close to one that exceeds the memory more get no row as well.
+    """
+
+    new_rows: int = 6
+    reach: int = 2
+
+
+ELEMENTWISE = KiwiElementwiseParams()
+
+
+def solve_kiwi_elementwise(
+    problem: RematSharding, options: SolveOptions, params: KiwiElementwiseParams = ELEMENTWISE
+) -> Outcome:
+    """Find the fastest plan that recomputes single operators, or elementwise ones together.
+
+    Returns
+    -------
+    Outcome
+        Bounds for all schedules (the fastest sharding) and for plans of this class. A graph in
+        which a forward operator comes after a backward one has no such plans; the note says so.
+    """
+    search = ElementwiseSearch(
+        "kiwi-elementwise", ScheduleClass.KIWI_ELEMENTWISE, _build, run_highs, params
+    )
+    return find_by(problem, options, params, partial(search.run_after_baselines, params=params))
+
+
+@dataclass(frozen=True)
+class ElementwiseSearch(KiwiSearch[ArrayModel]):
+    """Search whose models get rows of memory where plans exceed it.
+
+    Attributes
+    ----------
+    params
+        How many of them, and where.
+    """
+
+    params: KiwiElementwiseParams = ELEMENTWISE
+
+    def rounds(
+        self, problem: RematSharding, options: SolveOptions, clock: Clock
+    ) -> ElementwiseRounds:
+        """Return the rounds of a run."""
+        return ElementwiseRounds(self, problem, options, clock, self.params)
+
+
+class ElementwiseRounds(KiwiRounds[ArrayModel]):
+    """Rounds in which the model gets rows of memory, until its plan fits."""
+
+    def __init__(
+        self,
+        search: KiwiSearch[ArrayModel],
+        problem: RematSharding,
+        options: SolveOptions,
+        clock: Clock,
+        params: KiwiElementwiseParams,
+    ) -> None:
+        super().__init__(search, problem, options, clock)
+        self._params = params
+        self._looked_at: frozenset[Moment] = frozenset()
+        self._above: dict[Moment, int] = {}
+
+    def build(self) -> BuiltKiwi[ArrayModel]:
+        """Return the model with the rows that were asked for so far."""
+        self._clock.require_time()
+        problem = with_sizes_that_matter(self.problem_with_margin)
+        built = KiwiElementwise(self._looked_at).build(problem)
+        return BuiltKiwi(built, built.model)
+
+    def refine(self, model: BuiltKiwi[ArrayModel], solution: ModelSolution) -> bool:
+        """Ask for rows where the plan of the best point exceeds the memory.
+
+        Where it does although they are there, that is a solver's tolerance.
+        """
+        above = {
+            place: size
+            for place, (moment, size) in enumerate(self._above.items())
+            if size and moment not in self._looked_at
+        }
+        if solution.values is None or not above:
+            return super().refine(model, solution)
+        moments = list(self._above)
+        worst = worst_of_neighbours(above, self._params.reach)[: self._params.new_rows]
+        self._looked_at = self._looked_at.union(moments[place] for place in worst)
+        return True
+
+    def _offered(self, model: BuiltKiwi[ArrayModel], values: Floats) -> int:
+        over_bytes = super()._offered(model, values)
+        names = model.model.column_names
+        plan = model.built.schedule(dict(zip(names, values.tolist(), strict=True)))
+        self._above = self._excess(plan)
+        return over_bytes
+
+    def _excess(self, plan: ShardedSchedule) -> dict[Moment, int]:
+        """Return by how much each computation of a plan exceeds the memory, or 0, in order."""
+        steps = plan.replay(self._problem.instance).steps
+        during_bytes = [
+            step.during_bytes
+            for operation, step in zip(plan.operations, steps, strict=True)
+            if operation.kind is GraphOperationKind.COMPUTE
+        ]
+        limit = self._problem.memory_bytes
+        return {
+            moment: max(0, size - limit)
+            for moment, size in zip(moments_of(plan.computations), during_bytes, strict=True)
+        }
+
+
+def _build(problem: RematSharding, clock: Clock) -> tuple[KiwiElementwiseModel, ArrayModel]:
+    clock.require_time()
+    built = KiwiElementwise().build(problem)
+    return built, built.model
