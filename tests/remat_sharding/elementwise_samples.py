@@ -26,7 +26,9 @@ def _problem(chance: random.Random) -> RematSharding:
             read = {i - 1} if chance.random() < 0.9 else set()
             read |= {chance.randrange(i) for _ in range(chance.random() < 0.3)}
             kind = chance.choice(("dot", "add", "exp", "max", "mul"))
-            operators.append(_operator(chance, f"f{i}", Role.FORWARD, kind, _names(operators, read)))
+            operators.append(
+                _operator(chance, f"f{i}", Role.FORWARD, kind, _names(operators, read))
+            )
         for i in range(backward):
             read = {len(operators) - 1} if chance.random() < 0.8 else set()
             read |= {chance.randint(1, forward) for _ in range(chance.choice((1, 1, 2)))}

@@ -81,7 +81,8 @@ where :math:`x_{i,k}(\tau)`, what of :math:`i` is in memory at :math:`\tau`, is 
 :math:`live_i = |V|`. Rows are named ``inputs_j_i``, ``needed_i``, ``behind_t_i_k``,
 ``back_t_i_j``, ``away_t_i``, ``waits_t_i_j`` and ``waits_t_j_i_u``, ``there_...`` likewise,
 ``memory_t`` and ``memory_t_i``. At a :math:`\tau` before the backward operators :math:`N` does
-not depend on :math:`t`, and columns :math:`g` are shared; their names have the first such :math:`\tau`.
+not depend on :math:`t`, and columns :math:`g` are shared; their names have the first such
+:math:`\tau`.
 
 Why it is exact: let :math:`s` and :math:`m` be binary. (back) and (away) leave :math:`N_i(t)` one
 value where they hold for the users of :math:`i` and :math:`m_i = 0`: what is back is wanted by a

@@ -33,9 +33,9 @@ def best_elementwise_plan(sharded: ShardedGraph, memory_bytes: int) -> Plan | No
 
 
 def recomputable_sets(sharded: ShardedGraph) -> Iterator[frozenset[int]]:
-    """Yield the sets all of which is needed, and in which only operators that are no products touch.
+    """Yield the sets all of which is needed, and in which a product touches nothing.
 
-    Where nothing is a product, nothing touches.
+    Where nothing is a product, nothing touches at all.
     """
     shape = shape_of(sharded)
     forward = [i for i, role in enumerate(shape.roles) if role is Role.FORWARD]
