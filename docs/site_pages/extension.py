@@ -15,6 +15,7 @@ from . import (
     benchmark_page,
     command_pages,
     formulation_pages,
+    kiwi_pictures,
     local_mathjax,
     name_links,
     notebook_pages,
@@ -34,6 +35,7 @@ def write_pages(app: Sphinx) -> None:
     folder = Path(app.srcdir) / "generated"
     shutil.rmtree(folder, ignore_errors=True)
     start_picture.write(folder)
+    kiwi_pictures.write(folder)
     formulation_pages.write(ROOT, folder / "formulations")
     problem_pages.write(ROOT, folder / "problems")
     command_pages.write(folder / "commands")
