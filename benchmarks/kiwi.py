@@ -5,6 +5,7 @@ run on one thread, HiGHS in its child process included; they differ from run to 
 been replayed. Name sections to run only those.
 
     .venv/bin/python benchmarks/kiwi.py literal perceptrons reduced
+    .venv/bin/python benchmarks/kiwi.py quadratic       # needs jettison[scip]
     .venv/bin/python benchmarks/kiwi.py transformers    # minutes
 """
 
@@ -12,14 +13,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from statistics import median
 
 from cpu_clock import cpu_seconds
 
 from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.from_pyomo import from_pyomo
+from jettison.formulations.milp.quadratic_model import QuadraticModel
 from jettison.formulations.remat_sharding.kiwi.compact import KiwiReducedCompact
 from jettison.formulations.remat_sharding.kiwi.products import Linearised
 from jettison.formulations.remat_sharding.kiwi.reduced import KiwiReduced
+from jettison.instances.catalog import load
 from jettison.instances.generators.perceptron_program import perceptron
 from jettison.instances.remat_sharding.chosen_strategies import with_strategies
 from jettison.instances.remat_sharding.problem import RematSharding
@@ -32,9 +36,12 @@ from jettison.solvers.core.result import Result
 from jettison.solvers.core.solve import solve_with
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
+from jettison.solvers.milp.scip import solve_quadratic
+from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.remat_sharding.fastest_plan import with_fastest
 
 LITERAL_LIMIT_S = 30.0
+RUNS = 3
 LAYERS = (4, 8, 20)
 MESH = (1, 4)
 
@@ -65,25 +72,29 @@ def relative(sharded: ShardedGraph, time_ns: int | None) -> str:
 
 
 def solved(
-    sharded: ShardedGraph, percent: int, method: str, limit_s: float
+    sharded: ShardedGraph, percent: int, method: str, limit_s: float, gap: float = 0.0
 ) -> tuple[Result, float]:
     """Return what a method finds, and its seconds."""
     started = cpu_seconds()
-    options = SolveOptions(time_limit_s=limit_s, gap=0.0)
+    options = SolveOptions(time_limit_s=limit_s, gap=gap)
     result = solve_with(RematSharding(sharded, f"{percent}%"), method, options)
     return result, cpu_seconds() - started
 
 
 def show(
-    sharded: ShardedGraph, percents: Iterable[int], methods: Iterable[str], limit_s: float
+    sharded: ShardedGraph,
+    percents: Iterable[int],
+    methods: Iterable[str],
+    limit_s: float,
+    gap: float = 0.0,
 ) -> None:
     """Print a line for each memory and method."""
     print(f"{sharded.name}, {len(sharded)} operators; {limit_s:g} s at most")
     for percent in percents:
         for method in methods:
-            result, seconds = solved(sharded, percent, method, limit_s)
+            result, seconds = solved(sharded, percent, method, limit_s, gap)
             print(
-                f"  {percent:3} %  {method:12} {relative(sharded, result.time_ns):>8}"
+                f"  {percent:3} %  {method:20} {relative(sharded, result.time_ns):>8}"
                 f"  bound {relative(sharded, result.lower_bound_ns):>8}"
                 f"  {seconds:6.2f} s  {result.status}",
                 flush=True,
@@ -121,6 +132,40 @@ def literal() -> None:
             )
 
 
+def quadratic() -> None:
+    """Solve the reduced problem of mlp-26 as it is printed, by SCIP, and linearised, by HiGHS."""
+    sharded = load("mlp-26")
+    assert isinstance(sharded, ShardedGraph)
+    print(f"{sharded.name}, {len(sharded)} operators; medians of {RUNS} runs, models built before")
+    for percent in (80, 60, 40, 20):
+        problem = RematSharding(sharded, f"{percent}%")
+        products = QuadraticModel(KiwiReduced().build(problem).concrete)
+        compact = KiwiReducedCompact().build(problem).model
+        runs: list[tuple[str, Callable[[], ModelSolution]]] = [
+            ("SCIP, quadratic", lambda model=products: solve_quadratic(model)),
+            ("HiGHS, compact", lambda model=compact: solve_model(model, HighsOptions(gap=0))),
+        ]
+        for name, run in runs:
+            seconds, objectives = [], []
+            for _ in range(RUNS):
+                started = cpu_seconds()
+                objectives.append(run().objective)
+                seconds.append(cpu_seconds() - started)
+            print(
+                f"  {percent:3} %  {name:16} {median(seconds):6.2f} s  {objectives[0]:.3f}",
+                flush=True,
+            )
+
+
+def elementwise() -> None:
+    """Let elementwise operators be recomputed together, on an encoder over slow links."""
+    sharded = with_fastest(
+        on_v100_mesh(named_program("encoder-4l"), MESH, 10, "encoder-4l over links 10 times slower")
+    )
+    methods = ("alpa-checkpoint-dots", "kiwi-reduced", "kiwi-elementwise")
+    show(sharded, (70, 60, 50), methods, 60, gap=1e-3)
+
+
 def perceptrons() -> None:
     """Solve both problems on the perceptrons."""
     for sharded in perceptron_steps():
@@ -140,7 +185,8 @@ def reduced() -> None:
 
 
 SECTIONS: dict[str, Callable[[], None]] = {
-    section.__name__: section for section in (literal, perceptrons, reduced, transformers)
+    section.__name__: section
+    for section in (literal, quadratic, perceptrons, reduced, elementwise, transformers)
 }
 
 

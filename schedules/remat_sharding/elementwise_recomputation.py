@@ -65,9 +65,7 @@ class ElementwiseRecomputation:
     @cached_property
     def elementwise(self) -> frozenset[int]:
         """The forward operators that are no products; none where no name is a product's."""
-        forward = {
-            i for i, item in enumerate(self._sharded.operators) if item.role is Role.FORWARD
-        }
+        forward = {i for i, item in enumerate(self._sharded.operators) if item.role is Role.FORWARD}
         products = {i for i in forward if self._sharded.operators[i].operation in PRODUCTS}
         return frozenset(forward - products if products else ())
 
