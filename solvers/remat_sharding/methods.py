@@ -48,7 +48,7 @@ METHODS: tuple[Method[RematSharding], ...] = (
         "ours, after KIWI, Section 3.2, and JAX's checkpoint policies",
         "the reduced problem with elementwise operators recomputed together",
         solve=Tuned(solve_kiwi_elementwise, ELEMENTWISE),
-        baselines=(*_BASELINES, "kiwi-reduced"),
+        baselines=_BASELINES,
     ),
     Method(
         "kiwi-full",

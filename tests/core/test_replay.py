@@ -135,7 +135,12 @@ def test_a_class_covers_itself_and_the_classes_within_it(
     wide: ScheduleClass, narrow: ScheduleClass
 ) -> None:
     within = wide is narrow or wide is ScheduleClass.ALL
-    nested = [ScheduleClass.IN_ORDER, ScheduleClass.STAGED, ScheduleClass.KIWI_REDUCED]
+    nested = [
+        ScheduleClass.IN_ORDER,
+        ScheduleClass.STAGED,
+        ScheduleClass.KIWI_ELEMENTWISE,
+        ScheduleClass.KIWI_REDUCED,
+    ]
     # Neither of the two that hold the persistent schedules of a chain holds the other.
     of_chains = product(
         [ScheduleClass.TABLE_1, ScheduleClass.PERSISTENT_WITH_DROPS], [ScheduleClass.PERSISTENT]

@@ -5,13 +5,13 @@ which recomputes all between two products of matrices, can be faster. Here neigh
 products may both be recomputed (`formulations.remat_sharding.kiwi.elementwise`). HiGHS solves the
 model with rows of memory for the forward pass, and for those backward computations at which the
 plans of earlier models exceed the memory: most never bind. The first plan that fits is the best
-one, and each model bounds the class. kiwi-reduced and the other baselines come first, so that the
-answer is no slower than theirs.
+one, and each model bounds the class. The baselines and the reduced problem come first, so that the
+answer is no slower than what they find in their share of the time.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from jettison.formulations.milp.array_model import ArrayModel, Floats
@@ -27,14 +27,17 @@ from jettison.schedules.remat_graph.schedule import GraphOperationKind
 from jettison.schedules.remat_sharding.schedule import ShardedSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Outcome, SolveOptions
+from jettison.solvers.core.status import Termination
+from jettison.solvers.core.work import moves_of_a_limit, share_of_moves
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.remat_graph.cuts.stage_excess import worst_of_neighbours
-from jettison.solvers.remat_sharding.kiwi.reduced import find_by
+from jettison.solvers.remat_sharding.kiwi.reduced import KIWI_REDUCED, find_by
 from jettison.solvers.remat_sharding.kiwi.search import (
     BuiltKiwi,
     KiwiParams,
     KiwiRounds,
     KiwiSearch,
+    faster,
     run_highs,
 )
 from jettison.solvers.remat_sharding.sizes_that_matter import with_sizes_that_matter
@@ -46,12 +49,15 @@ class KiwiElementwiseParams(KiwiParams):
 
     Attributes
     ----------
+    share_of_the_reduced
+        Share of the time, or of the work of a usual machine in it, for the reduced problem.
     new_rows
         Most rows of memory that a round adds.
     reach
         Computations so close to one that exceeds the memory more get no row as well.
     """
 
+    share_of_the_reduced: float = 0.3
     new_rows: int = 6
     reach: int = 2
 
@@ -70,10 +76,31 @@ def solve_kiwi_elementwise(
         Bounds for all schedules (the fastest sharding) and for plans of this class. A graph in
         which a forward operator comes after a backward one has no such plans; the note says so.
     """
+    return find_by(problem, options, params, partial(_run, params=params))
+
+
+def _run(
+    problem: RematSharding, options: SolveOptions, clock: Clock, params: KiwiElementwiseParams
+) -> Outcome:
+    """Search from the best plan of the baselines and of the reduced problem."""
     search = ElementwiseSearch(
         "kiwi-elementwise", ScheduleClass.KIWI_ELEMENTWISE, _build, run_highs, params
     )
-    return find_by(problem, options, params, partial(search.run_after_baselines, params=params))
+    known = search.best_of_baselines(problem, options, clock, params)
+    share = params.share_of_the_reduced
+    limited = replace(
+        options.quiet(),
+        time_limit_s=None if options.time_limit_s is None else share * options.time_limit_s,
+        most_moves=share_of_moves(moves_of_a_limit(options), share),
+    )
+    reduced = KIWI_REDUCED.run(
+        problem, limited, clock.share(share), KIWI_REDUCED.of_the_class(problem, known)
+    )
+    if isinstance(reduced.schedule, ShardedSchedule):
+        known = faster(problem, known, reduced.schedule)
+    if reduced.termination is Termination.INTERRUPTED:
+        return Outcome(termination=reduced.termination, schedule=known)
+    return search.run(problem, options, clock, known)
 
 
 @dataclass(frozen=True)

@@ -186,13 +186,26 @@ class KiwiSearch(Generic[M]):
         self, problem: RematSharding, options: SolveOptions, clock: Clock, params: KiwiParams
     ) -> Outcome:
         """Run the search from the best of the baselines."""
+        known = self.best_of_baselines(problem, options, clock, params)
+        return self.run(problem, options, clock, known)
+
+    def best_of_baselines(
+        self, problem: RematSharding, options: SolveOptions, clock: Clock, params: KiwiParams
+    ) -> ShardedSchedule | None:
+        """Return the fastest plan of the baselines that is a point of the model; None if none is.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            On Ctrl-C.
+        """
         known: ShardedSchedule | None = None
         for plan in schedules_of_baselines(
             problem, self.method, options, clock, params, counts_work=True
         ):
             assert isinstance(plan, ShardedSchedule)
-            known = _faster(problem, known, self.of_the_class(problem, plan))
-        return self.run(problem, options, clock, known)
+            known = faster(problem, known, self.of_the_class(problem, plan))
+        return known
 
     def of_the_class(
         self, problem: RematSharding, plan: ShardedSchedule | None
@@ -380,7 +393,7 @@ class KiwiRounds(Rounds[BuiltKiwi[M]]):
         )
 
 
-def _faster(
+def faster(
     problem: RematSharding, plan: ShardedSchedule | None, other: ShardedSchedule | None
 ) -> ShardedSchedule | None:
     """Return the faster one of two plans that fit; the first one if they are equally fast."""
