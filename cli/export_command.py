@@ -77,7 +77,8 @@ def export(
     exact MILP over events: for the least period up to that of l2l, or without-idle as the question
     whether a step without waiting exists; strengthened with valid inequalities.
     remat-sharding is written as KIWI's reduced problem, with strategies and recomputations as its
-    only integers or in the paper's rows, or as KIWI's full problem, for a dozen operators or two.
+    only integers or in the paper's rows, as kiwi-elementwise, with all of its rows of memory, or as
+    KIWI's full problem, for a dozen operators or two.
     kiwi-reduced-quadratic and kiwi-full-quadratic are both problems as the paper writes them, with
     products of columns, for SCIP, Gurobi and others; .nl comes with the names of rows and columns
     in .row and .col beside it.

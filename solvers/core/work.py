@@ -117,6 +117,35 @@ class WorkShare:
         return moves
 
 
+class ShareOfABudget:
+    """Limit on the work of each run of HiGHS by a share, and on that of all runs by a budget.
+
+    Parameters
+    ----------
+    budget, share
+        Both count all work.
+    """
+
+    def __init__(self, budget: Budget, share: WorkShare) -> None:
+        self._budget = budget
+        self._share = share
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the budget is."""
+        return self._budget.left_moves <= 0
+
+    def limit(self, columns: int) -> int:
+        """Return the most work of a run on a model of so many columns, as HiGHS's is counted."""
+        whole, share = self._budget.limit(columns), self._share.limit(columns)
+        return share if whole is None else min(whole, share)
+
+    def add(self, work: int, columns: int) -> int:
+        """Count work of HiGHS on a model of so many columns; return how many moves that is."""
+        self._share.add(work, columns)
+        return self._budget.add(work, columns)
+
+
 class WorkClock(Clock):
     """Clock that is over when the time is, or a share of the work is done.
 

@@ -21,6 +21,7 @@ from jettison.schedules.remat_sharding.elementwise_recomputation import (
 )
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import compare_with, solve_with
+from jettison.solvers.core.status import Termination
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.remat_sharding.fastest_plan import with_fastest
 from tests.remat_sharding.elementwise_samples import elementwise_steps
@@ -245,6 +246,13 @@ def test_an_encoder_recomputes_elementwise_operators_and_is_faster() -> None:
     assert result.time_ns < bound.time_ns
     assert dots.time_ns is not None
     assert result.time_ns < dots.time_ns
+
+
+def test_a_limit_on_work_ends_the_rounds() -> None:
+    problem = RematSharding(with_fastest(encoder()), "70%")
+    options = SolveOptions(time_limit_s=60, gap=0, most_moves=1_000)
+    result = solve_with(problem, "kiwi-elementwise", options)
+    assert result.termination is Termination.WORK_LIMIT
 
 
 def test_a_time_limit_ends_with_what_is_known() -> None:

@@ -17,7 +17,7 @@ from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.core.outcome import Infeasibility, SolveOptions
 from jettison.solvers.core.search import Incumbent
 from jettison.solvers.core.status import Termination
-from jettison.solvers.core.work import Budget, WorkShare
+from jettison.solvers.core.work import Budget, ShareOfABudget, WorkShare
 from jettison.solvers.milp.exact_dual_bound import exact_dual_bound
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_in_time import CHILD, solve_in_time
@@ -88,7 +88,7 @@ class GraphModelRuns:
         bounds: ModelBounds,
         options: SolveOptions,
         clock: Clock,
-        share: WorkShare | Budget,
+        share: WorkShare | Budget | ShareOfABudget,
         beside: Callable[[int], None] = lambda moves: None,
         columns_for_a_child: int = CHILD.columns_for_a_child,
     ) -> None:

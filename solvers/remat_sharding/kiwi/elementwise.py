@@ -4,9 +4,11 @@ Not in the paper. KIWI's reduced problem recomputes no two neighbours, so that c
 which recomputes all between two products of matrices, can be faster. Here neighbours that are no
 products may both be recomputed (`formulations.remat_sharding.kiwi.elementwise`). HiGHS solves the
 model with rows of memory for the forward pass, and for those backward computations at which the
-plans of earlier models exceed the memory: most never bind. The first plan that fits is the best
-one, and each model bounds the class. The baselines and the reduced problem come first, so that the
-answer is no slower than what they find in their share of the time.
+plans of earlier models exceed the memory: most never bind. A plan that exceeds it gets the fastest
+strategies with which its computations fit. The first plan of a solved model that fits is the best
+one, and each model bounds the class; one that is not solved in its share of the work gets the rows
+that its point lacks, or else more work. The baselines and the reduced problem come first, so that
+the answer is no slower than what they find in their share of the time.
 """
 
 from __future__ import annotations
@@ -28,7 +30,14 @@ from jettison.schedules.remat_sharding.schedule import ShardedSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
-from jettison.solvers.core.work import moves_of_a_limit, share_of_moves
+from jettison.solvers.core.work import (
+    Budget,
+    ShareOfABudget,
+    ShareParams,
+    WorkShare,
+    moves_of_a_limit,
+    share_of_moves,
+)
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.remat_graph.cuts.stage_excess import worst_of_neighbours
 from jettison.solvers.remat_sharding.kiwi.reduced import KIWI_REDUCED, find_by
@@ -41,10 +50,11 @@ from jettison.solvers.remat_sharding.kiwi.search import (
     run_highs,
 )
 from jettison.solvers.remat_sharding.sizes_that_matter import with_sizes_that_matter
+from jettison.solvers.remat_sharding.strategies_of_computations import strategies_of_computations
 
 
 @dataclass(frozen=True, kw_only=True)
-class KiwiElementwiseParams(KiwiParams):
+class KiwiElementwiseParams(ShareParams, KiwiParams):
     """Parameters of kiwi-elementwise.
 
     Attributes
@@ -58,6 +68,8 @@ class KiwiElementwiseParams(KiwiParams):
     """
 
     share_of_the_reduced: float = 0.3
+    least_moves: int = 2_000_000
+    times_all: int = 1
     new_rows: int = 6
     reach: int = 2
 
@@ -135,6 +147,11 @@ class ElementwiseRounds(KiwiRounds[ArrayModel]):
     ) -> None:
         super().__init__(search, problem, options, clock)
         self._params = params
+        self._share = ShareOfABudget(
+            Budget(options.most_moves), WorkShare(params.least_moves, params.times_all)
+        )
+        self._budget = self._share
+        self._computed: set[tuple[int, ...]] = set()
         self._looked_at: frozenset[Moment] = frozenset()
         self._above: dict[Moment, int] = {}
 
@@ -155,12 +172,31 @@ class ElementwiseRounds(KiwiRounds[ArrayModel]):
             for place, (moment, size) in enumerate(self._above.items())
             if size and moment not in self._looked_at
         }
+        self.tries_again = not self._share.is_spent
         if solution.values is None or not above:
             return super().refine(model, solution)
+        if self._share.is_spent:
+            self._note_the_search()
+            return False
         moments = list(self._above)
         worst = worst_of_neighbours(above, self._params.reach)[: self._params.new_rows]
         self._looked_at = self._looked_at.union(moments[place] for place in worst)
+        self._offer_other_strategies(model, solution)
+        self._note_the_search()
         return True
+
+    def _offer_other_strategies(
+        self, model: BuiltKiwi[ArrayModel], solution: ModelSolution
+    ) -> None:
+        """Offer the fastest plan that fits with the computations of a point; each once."""
+        computations = model.built.schedule(solution.by_name(model.model)).computations
+        if computations in self._computed:
+            return
+        self._computed.add(computations)
+        options = replace(self._options.quiet(), most_moves=self._params.least_moves)
+        found = strategies_of_computations(self._problem, computations, options, self._clock)
+        if found.plan is not None:
+            self.incumbent.offer(found.plan)
 
     def _offered(self, model: BuiltKiwi[ArrayModel], values: Floats) -> int:
         over_bytes = super()._offered(model, values)

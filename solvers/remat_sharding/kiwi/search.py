@@ -30,7 +30,7 @@ from jettison.solvers.core.ending import Ending
 from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
 from jettison.solvers.core.search import Incumbent, Rounds, search_in_rounds
 from jettison.solvers.core.status import Termination
-from jettison.solvers.core.work import Budget
+from jettison.solvers.core.work import Budget, ShareOfABudget
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.milp.tolerance import left_open
 from jettison.solvers.remat_graph.cuts.bounds import ModelBounds
@@ -149,7 +149,7 @@ class EngineRun(Generic[M]):
     bounds: ModelBounds
     options: SolveOptions
     clock: Clock
-    budget: Budget
+    budget: Budget | ShareOfABudget
     start: Floats | None
     offer: Callable[[Floats], None]
 
@@ -276,7 +276,7 @@ class KiwiRounds(Rounds[BuiltKiwi[M]]):
         self._options = options
         self._clock = clock
         self.incumbent = self._incumbent(options)
-        self._budget = Budget(options.most_moves)
+        self._budget: Budget | ShareOfABudget = Budget(options.most_moves)
         self._margin_bytes = 0
         # Excess of the plan of the last model's best point; None where it has none.
         self._over_bytes: int | None = None
@@ -351,7 +351,7 @@ class KiwiRounds(Rounds[BuiltKiwi[M]]):
 
     def refine(self, model: BuiltKiwi[M], solution: ModelSolution) -> bool:
         """Tell whether the plan of the best point exceeds the memory, so that less is tried."""
-        self._note = None if self.incumbent.schedule is not None else _NONE_FOUND
+        self._note_the_search()
         if not self._over_bytes:
             return False
         self._margin_bytes = 2 * self._margin_bytes + self._over_bytes
@@ -359,6 +359,9 @@ class KiwiRounds(Rounds[BuiltKiwi[M]]):
             self._note = "what the solver found is over the limit by less than its tolerance"
         less_bytes = self._problem.memory_bytes - self._margin_bytes
         return less_bytes >= self._problem.instance.least_peak_bound_bytes
+
+    def _note_the_search(self) -> None:
+        self._note = None if self.incumbent.schedule is not None else _NONE_FOUND
 
     def no_point(self, model: BuiltKiwi[M]) -> Termination:
         """Record that no plan of the class fits, unless one is known or memory was lowered."""
