@@ -55,9 +55,10 @@ def test_too_little_memory_is_proved_with_the_operator_named(with_graph: Termina
         # dot, act, top are 2, 3, 4, and loss and grad 5 and 6; act follows dot.
         ("", ("one_2:", "stored_3:", "inputs_3_4:", "memory_6:")),
         ("--formulation kiwi-reduced-printed", ("eq21_2:", "eq31_3:")),
+        ("--formulation kiwi-elementwise", ("stored_3:", "memory_2:", "memory_6_3:")),
         ("--formulation kiwi-full", ("eq21_2:", "eq13_6_2:")),
     ],
-    ids=["compact", "printed", "full"],
+    ids=["compact", "printed", "elementwise", "full"],
 )
 def test_export_writes_a_model_with_the_optimum_of_its_problem(
     terminal: Terminal, words: str, rows: tuple[str, ...]
@@ -86,6 +87,35 @@ def test_export_writes_a_model_with_the_optimum_of_its_problem(
         highs.run()
         # Times of at most 1024 ns are counted as they are.
         assert highs.getInfo().objective_function_value == pytest.approx(plan.time_ns)
+
+
+@pytest.mark.parametrize("formulation", ["kiwi-reduced-quadratic", "kiwi-full-quadratic"])
+@pytest.mark.parametrize("file", ["model.lp", "model.mps", "model.nl"])
+def test_export_writes_a_quadratic_model_with_the_optimum_of_its_problem(
+    terminal: Terminal, formulation: str, file: str
+) -> None:
+    pyscipopt = pytest.importorskip("pyscipopt", reason="SCIP reads the files back")
+    save(LAYERS, terminal.folder / "layers.json")
+    path = terminal.folder / file
+    words = f"export remat-sharding layers.json --memory 15B --formulation {formulation} -o {path}"
+    status, _, error = terminal.run(words)
+    assert status == 0, error
+    assert "products" in error
+    plan = best_staged_plan(LAYERS, 15)
+    assert plan is not None
+    scip = pyscipopt.Model()
+    scip.hideOutput()
+    scip.readProblem(str(path))
+    scip.setParam("limits/gap", 0)
+    scip.optimize()
+    assert scip.getStatus() == "optimal"
+    # Times of at most 1024 ns are counted as they are.
+    assert scip.getObjVal() == pytest.approx(plan.time_ns)
+
+
+def test_a_linear_model_is_no_nl_file(with_graph: Terminal) -> None:
+    words = "export remat-sharding two.json --memory 20B --formulation kiwi-reduced -o model.nl"
+    assert "end it in .mps, .lp, .mps.gz, .lp.gz" in with_graph.error(words)
 
 
 def test_a_formulation_of_another_problem_is_bad_input(with_graph: Terminal) -> None:
