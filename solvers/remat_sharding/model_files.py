@@ -49,10 +49,8 @@ def build_model(problem: RematSharding, choice: ModelChoice) -> ArrayModel | Qua
 
             return QuadraticModel(KiwiReduced().build(problem).concrete)
         case ShardedFormulation.KIWI_ELEMENTWISE:
-            from jettison.formulations.remat_sharding.kiwi.elementwise import (
-                KiwiElementwise,
-                every_moment,
-            )
+            from jettison.formulations.remat_sharding.kiwi.counted_moments import every_moment
+            from jettison.formulations.remat_sharding.kiwi.elementwise import KiwiElementwise
 
             looked_at = every_moment(problem.instance)
             return KiwiElementwise(looked_at).build(problem).model

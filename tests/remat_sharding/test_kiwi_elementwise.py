@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from jettison import InputError, RematSharding, ScheduleClass, ShardedGraph
-from jettison.formulations.remat_sharding.kiwi.elementwise import (
-    KiwiElementwise,
+from jettison.formulations.remat_sharding.kiwi.counted_moments import (
     Moment,
     every_moment,
     moments_of,
 )
+from jettison.formulations.remat_sharding.kiwi.elementwise import KiwiElementwise
 from jettison.remat_sharding import Operator, Role, ShardedSchedule, Strategy
 from jettison.schedules.remat_sharding.elementwise_recomputation import (
     ElementwiseRecomputation,

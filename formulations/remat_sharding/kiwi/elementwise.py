@@ -110,7 +110,7 @@ Size: :math:`O(n k + |E| k^2)` columns, and :math:`O(n k)` for each backward :ma
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -119,6 +119,7 @@ from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.builder import ArrayModelBuilder
 from jettison.formulations.milp.integer_scale import IntegerScale
 from jettison.formulations.remat_sharding.kiwi.columns import chosen_strategies, strategies_of_plan
+from jettison.formulations.remat_sharding.kiwi.counted_moments import Moment
 from jettison.formulations.remat_sharding.kiwi.recomputation_columns import RecomputationColumns
 from jettison.instances.remat_sharding.operator import Role
 from jettison.instances.remat_sharding.problem import RematSharding
@@ -128,13 +129,6 @@ from jettison.schedules.remat_sharding.elementwise_recomputation import (
     recomputing,
 )
 from jettison.schedules.remat_sharding.schedule import ShardedSchedule
-
-
-class Moment(NamedTuple):
-    """A computation: the first one of `t`, or a repeated one of `again` right before `t`."""
-
-    t: int
-    again: int | None = None
 
 
 @dataclass(frozen=True)
@@ -174,23 +168,6 @@ class KiwiElementwiseModel:
         for i in ElementwiseRecomputation(self.sharded).recomputable:
             values[f"m_{i}"] = float(times[i] == 1)
         return values
-
-
-def moments_of(computations: Sequence[int]) -> list[Moment]:
-    """Return the moment of each computation of a plan."""
-    found: list[Moment] = []
-    t = 0
-    for i in computations:
-        found.append(Moment(t) if i == t else Moment(t, i))
-        t += i == t
-    return found
-
-
-def every_moment(sharded: ShardedGraph) -> frozenset[Moment]:
-    """Return all moments at which something may be computed; :math:`O(n^2)` of them."""
-    again = ElementwiseRecomputation(sharded).recomputable
-    backward = [i for i, item in enumerate(sharded.operators) if item.role is Role.BACKWARD]
-    return frozenset(Moment(t, i) for t in backward for i in (None, *again))
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,10 @@ from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
 from jettison.solvers.milp.scip import ScipOptions, require_scip, solve_quadratic
 from jettison.solvers.milp.solution import ModelSolution, Progress
+from jettison.solvers.remat_sharding.kiwi.engine import EngineRun
 from jettison.solvers.remat_sharding.kiwi.full import FULL, KiwiFullParams, find_full
 from jettison.solvers.remat_sharding.kiwi.reduced import find_by
-from jettison.solvers.remat_sharding.kiwi.search import EngineRun, KiwiParams, KiwiSearch
+from jettison.solvers.remat_sharding.kiwi.search import KiwiParams, KiwiSearch
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,11 +17,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from jettison.formulations.milp.array_model import ArrayModel, Floats
+from jettison.formulations.remat_sharding.kiwi.counted_moments import Moment, moments_of
 from jettison.formulations.remat_sharding.kiwi.elementwise import (
     KiwiElementwise,
     KiwiElementwiseModel,
-    Moment,
-    moments_of,
 )
 from jettison.instances.remat_sharding.problem import RematSharding
 from jettison.schedules.core.schedule_class import ScheduleClass
@@ -40,14 +39,13 @@ from jettison.solvers.core.work import (
 )
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.remat_graph.cuts.stage_excess import worst_of_neighbours
+from jettison.solvers.remat_sharding.kiwi.engine import BuiltKiwi, run_highs
 from jettison.solvers.remat_sharding.kiwi.reduced import KIWI_REDUCED, find_by
 from jettison.solvers.remat_sharding.kiwi.search import (
-    BuiltKiwi,
     KiwiParams,
     KiwiRounds,
     KiwiSearch,
     faster,
-    run_highs,
 )
 from jettison.solvers.remat_sharding.sizes_that_matter import with_sizes_that_matter
 from jettison.solvers.remat_sharding.strategies_of_computations import strategies_of_computations

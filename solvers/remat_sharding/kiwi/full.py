@@ -23,7 +23,8 @@ from jettison.solvers.core.status import Termination
 from jettison.solvers.core.work import moves_of_a_limit, share_of_moves
 from jettison.solvers.milp.highs_of_a_method import highs_options
 from jettison.solvers.remat_sharding.fastest_plan import fastest_sharding
-from jettison.solvers.remat_sharding.kiwi.search import KiwiParams, KiwiSearch, M, run_highs
+from jettison.solvers.remat_sharding.kiwi.engine import M, run_highs
+from jettison.solvers.remat_sharding.kiwi.search import KiwiParams, KiwiSearch
 from jettison.solvers.remat_sharding.memory_floor import settled_by_the_fastest, too_little_memory
 
 

@@ -29,7 +29,8 @@ from jettison.solvers.core.work import moves_of_a_limit, share_of_moves
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_of_a_method import highs_options
 from jettison.solvers.remat_sharding.fastest_plan import fastest_sharding
-from jettison.solvers.remat_sharding.kiwi.search import KIWI, KiwiParams, KiwiSearch, run_highs
+from jettison.solvers.remat_sharding.kiwi.engine import run_highs
+from jettison.solvers.remat_sharding.kiwi.search import KIWI, KiwiParams, KiwiSearch
 from jettison.solvers.remat_sharding.memory_floor import settled_by_the_fastest, too_little_memory
 
 
