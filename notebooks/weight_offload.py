@@ -45,7 +45,7 @@ import jettison as jt
 from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.from_pulp import from_pulp
 from jettison.formulations.weight_offload.aggregated import Aggregated, Layers
-from jettison.formulations.weight_offload.paper import Cut, WeightOffloadMilp
+from jettison.formulations.weight_offload.paper import IMPLIED_CUTS, Cut, WeightOffloadMilp
 from jettison.instances.generators.published_transformers import PUBLISHED_ROWS, PublishedRow
 from jettison.schedules.core.picture_style import (
     BLACK,
@@ -63,7 +63,8 @@ from jettison.solvers.core.solve import solve_with
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions, LinearAlgorithm
 from jettison.solvers.weight_offload.bounds.any_model import relaxed_bound_ns, solve_relaxation
-from jettison.solvers.weight_offload.greedy.selection import select_choices
+from jettison.solvers.weight_offload.greedy.selection import Absence, Choice, select_choices
+from jettison.solvers.weight_offload.rounding import rounded_selections
 from jettison.solvers.weight_offload.scheduler import Discount, WeightScheduler
 from jettison.studies.kept_rows import KeptRows
 from jettison.studies.paper_list import found_paper
@@ -213,8 +214,8 @@ plot_cycle(shown.replay, title="gpt2-38-b64-table1: greedy")
 # %%
 ILPS = {
     "paper-milp": WeightOffloadMilp(),
-    # (6c), the fourth kind of rows, is left out of models of this size.
-    "paper-milp-strengthened": WeightOffloadMilp(cuts=frozenset(Cut) - {Cut.COPIED}),
+    # (6c) is left out of models of this size; (8c), below, is no part of either.
+    "paper-milp-strengthened": WeightOffloadMilp(cuts=frozenset(Cut) - {Cut.COPIED} - IMPLIED_CUTS),
 }
 # HiGHS stops after so much work, counted in iterations, and not after a time.
 ILP_WORK = 30_000
@@ -745,46 +746,64 @@ def best_bound_ns(name: str, mib_per_ms: float) -> int:
     return found(name, mib_per_ms)["bound"]
 
 
-def with_implied_limits(model: ArrayModel) -> ArrayModel:
-    """Return the model with limits that its rows imply, which an exact bound needs.
-
-    By (7) and (8) no more is uploaded or deleted of a layer than it has, and so no more than twice
-    as much is prefetched in one interval. Multipliers that are off by a rounding prove nothing of
-    columns without limits.
-    """
-    kinds = [name.split("_") for name in model.column_names]
-    sizes = {
-        words[1]: upper
-        for words, upper in zip(kinds, model.column_upper, strict=True)
-        if words[0] == "m"
-    }
-    limits = [
-        2 * sizes[words[1]] if words[0] in {"O", "P", "D", "o", "d"} else math.inf
-        for words in kinds
-    ]
-    return replace(model, column_upper=np.minimum(model.column_upper, limits))
-
-
 @KEPT.rows("weight_offload_relaxations", again_s=3.0, about=["relaxed"])
 def relaxed_row(name: str, mib_per_ms: float, model_name: str) -> dict[str, int]:
     """Return what the relaxation of an ILP proves in exact arithmetic."""
     built = ILPS[model_name].build(problem_of(name, mib_per_ms))
-    model = with_implied_limits(from_pulp(built.problem).model)
+    model = from_pulp(built.problem).model
     relaxation = solve_relaxation(model, OPTIONS, Clock(None), LinearAlgorithm.INTERIOR)
     return {"relaxed": relaxed_bound_ns(model, built.scale, relaxation)}
 
 
-def ilp_bracket_ns(name: str, mib_per_ms: float) -> tuple[int, int | None]:
-    """Return what is proved of the optimum of the paper's ILP, and the best point that was found.
+def with_selection(model: ArrayModel, selection: Iterable[Choice]) -> ArrayModel:
+    """Return the linear program that is left of an ILP once it is chosen what is absent when."""
+    words = {Absence.AFTER_BACKWARD: "gone0", Absence.AFTER_FORWARD: "gone1"}
+    chosen = {f"{words[choice.absence]}_{choice.layer}" for choice in selection}
+    chosen |= {f"upload_{name.split('_')[1]}" for name in chosen}
+    values = np.array([float(name in chosen) for name in model.column_names])
+    lower = np.where(model.integer, values, model.column_lower)
+    upper = np.where(model.integer, values, model.column_upper)
+    return replace(model.relaxed(), column_lower=lower, column_upper=upper)
 
-    Where HiGHS takes too long for the program itself there is its relaxation, or the base time only.
-    """
-    if mib_per_ms == 0.5 and name not in SOLVED_AT_HALF:
-        return relaxed_row(name, mib_per_ms, "paper-milp")["relaxed"], None
-    if (name, mib_per_ms) in NOT_SOLVED:
-        return CHAINS[name].base_time_ns, None
-    found = ilp_row(name, mib_per_ms)
-    return found["bound"], found["point"]
+
+def absences(model: ArrayModel, values: np.ndarray, word: str, layers: int) -> np.ndarray:
+    """Return by layer how much of it is absent in a gap, at a point of an ILP's relaxation."""
+    found = dict(zip(model.column_names, values, strict=True))
+    return np.array([found.get(f"{word}_{layer}", 0.0) for layer in range(1, layers + 1)])
+
+
+@KEPT.rows("weight_offload_brackets", again_s=3.0, about=["bound", "point"])
+def bracket_row(name: str, mib_per_ms: float, model_name: str) -> dict[str, int | str]:
+    """Return a bracket of an ILP's optimum: from its relaxation with (8c), rounded, and HiGHS."""
+    problem = problem_of(name, mib_per_ms)
+    milp = ILPS[model_name]
+    built = replace(milp, cuts=milp.cuts | IMPLIED_CUTS).build(problem)
+    model = from_pulp(built.problem).model
+    relaxation = solve_relaxation(model, OPTIONS, Clock(None), LinearAlgorithm.INTERIOR)
+    bound_ns = relaxed_bound_ns(model, built.scale, relaxation)
+    parts = [
+        absences(model, relaxation.values, word, len(CHAINS[name])) for word in ("gone0", "gone1")
+    ]
+    points = [
+        solve_model(with_selection(model, selection))
+        for selection in set(rounded_selections(problem, *parts))
+    ]
+    best = min(points, key=lambda point: point.objective)
+    point_ns, ended, nodes = built.scale.time_ns(best.objective), "rounded", 0
+    if not is_settled(bound_ns, point_ns) and not name.startswith("bert-144"):
+        options = HighsOptions(
+            gap=0,
+            threads=1,
+            feasibility_tolerance=1e-9,
+            work_limit=ILP_WORK,
+            start=best.values,
+        )
+        solution = solve_model(model, options)
+        ended, nodes = str(solution.termination), solution.nodes
+        bound_ns = max(bound_ns, built.scale.time_from_solver_ns(solution.dual_bound))
+        if solution.objective is not None:
+            point_ns = min(point_ns, built.scale.time_ns(solution.objective))
+    return {"ended": ended, "nodes": nodes, "point": point_ns, "bound": bound_ns}
 
 
 def is_settled(bound_ns: int, point_ns: int | None) -> bool:
