@@ -144,15 +144,14 @@ def test_with_transfers_at_once_the_bracket_has_the_time_that_the_plans_leave() 
         yield from refine(brackets, options, clock)
 
     with (
-        patch("jettison.solvers.remat_offload.pofo.method.offer_seeds", lambda *_: iter(())),
+        patch("jettison.solvers.remat_offload.pofo.method.offer_seeds"),
         patch.object(ProgramSearch, "plans", lambda *_: iter(())),
         patch.object(ProgramSearch, "is_closed", False),
         patch.object(PofoBrackets, "refine", first_time_out),
     ):
         found = solve_with(problem, "pofo", SolveOptions(gap=0, time_limit_s=20), FEW_CHANGES)
-    # All but the share of the cut bound, for either program, and then the whole.
-    assert left_s[0] <= 14
-    assert left_s[1] <= 14 < left_s[2]
+    # All but the share of the cut bound, and then the whole.
+    assert left_s[0] <= 14 < left_s[1]
     assert any(bound.method == "pofo" for bound in found.bounds)
 
 
@@ -255,9 +254,8 @@ def test_where_a_program_ends_with_the_time_that_is_a_limit_and_no_error() -> No
 def test_no_part_has_more_time_than_is_left_of_the_whole() -> None:
     given: list[float | None] = []
 
-    def late(*_: object) -> Iterator[None]:
+    def late(*_: object) -> None:
         time.sleep(1.6)
-        yield
 
     def asked(problem: RematOffloadChain, options: SolveOptions, params: Params) -> Outcome:
         given.append(options.time_limit_s)
@@ -267,7 +265,7 @@ def test_no_part_has_more_time_than_is_left_of_the_whole() -> None:
     with (
         patch("jettison.solvers.remat_offload.pofo.method.offer_seeds", late),
         patch("jettison.solvers.remat_offload.pofo.method.bound_offload_cut", asked),
-        patch.object(ProgramSearch, "first", lambda _: iter(())),
+        patch.object(ProgramSearch, "first", lambda *_: iter(())),
     ):
         solve_with(problem, "pofo", SolveOptions(gap=0, time_limit_s=2))
     # Three tenths of the whole would be .6.

@@ -10,17 +10,17 @@ for all schedules.
 Searches come one after the other, and share out work, never seconds: the time limit ends them
 wherever they are, and only the cut bound has a share of it.
 
-1. The baselines, the cheap ones first, each to its end (`seeds`).
-2. The program without recomputation on its first grids, unless its floor rules it out.
-3. The program, as far as it is cheap (`phases`): on most chains, until its bracket is closed.
-4. The cut bound.
-5. With transfers at once, plans for other resources from finer and finer grids.
-6. What the program has left to do, with recomputation and without.
-7. With transfers at once, changes of the best schedule.
+1. The baselines, the cheap ones first, each to its end (`seeds`). They have a second at least: a
+   limit below that is exceeded by no more than they take.
+2. The program, as far as it is cheap (`phases`): on most chains, until its bracket is closed.
+3. The cut bound.
+4. With transfers at once, plans for other resources from finer and finer grids.
+5. What the program has left to do, with recomputation and without.
+6. With transfers at once, changes of the best schedule.
 
-So the answer is no slower than that of any baseline that ends within the time that the baselines
-before it leave; of `offload-only` that is promised for its greedy choice and its first grids, while
-its other plans come with 5 and 6.
+So the answer is no slower than that of any baseline, as long as all baselines together end within
+the limit or a second. Of `offload-only` the first part is among them, until its floor rules it out;
+where that stays open, its other plans come in turn with those of the program, in 4 and 5.
 """
 
 from __future__ import annotations
@@ -65,17 +65,16 @@ def solve_pofo(
     incumbent = OffloadIncumbent(problem, options, clock)
     incumbent.begin_from(options.start, OffloadSchedule, ScheduleClass.ALL)
     cuts = Outcome(termination=Termination.COMPLETED)
-    program = ProgramSearch(
-        incumbent, Recomputation.ALLOWED, options, clock, params, params.share_of_cuts
-    )
+    program = ProgramSearch(incumbent, Recomputation.ALLOWED, options, clock, params)
     moving = ProgramSearch(
         incumbent,
         Recomputation.FORBIDDEN,
         options,
         clock,
         replace(params, most_labels_of_first=params.labels_of_floors),
-        params.share_of_cuts,
     )
+    limit_s = options.time_limit_s
+    of_seeds = Clock(None if limit_s is None else max(limit_s, params.least_s_of_baselines))
 
     def bound() -> Iterator[None]:
         nonlocal cuts
@@ -84,9 +83,9 @@ def solve_pofo(
         yield
 
     def offers() -> Iterator[None]:
-        yield from offer_seeds(incumbent, options, clock)
-        yield from moving.first()
-        yield from program.first()
+        offer_seeds(incumbent, options, moving, of_seeds)
+        yield
+        yield from program.first(clock.share(1 - params.share_of_cuts))
         yield from bound()
         for slots in program.levels():
             yield from moving.plans(slots)
@@ -133,7 +132,7 @@ def solve_offload_only(
 
     def offers() -> Iterator[None]:
         yield from offer_greedy(incumbent)
-        yield from program.first()
+        yield from program.first(clock)
         for slots in program.levels():
             yield from program.plans(slots)
         yield from program.rest()

@@ -108,12 +108,15 @@ class PofoParams(PlanParams, OffloadCutParams):
     ----------
     share_of_cuts
         Share of the time for the cut bound.
+    least_s_of_baselines
+        Least time for all baselines together, whatever the limit.
     idle_changes
         Changes of the best schedule for each stage that are tried, with transfers at once, since
         the last one that made it faster.
     """
 
     share_of_cuts: float = 0.3
+    least_s_of_baselines: float = 1.0
     idle_changes: int = 200
 
 

@@ -23,33 +23,33 @@ from jettison.solvers.remat_offload.pofo.params import PlanParams
 from jettison.solvers.remat_offload.pofo.program import Recomputation
 
 
-class ReservedClock(Clock):
-    """Clock that keeps a share of the time for what comes later, until it is released."""
+class LaterClock(Clock):
+    """Clock that another one takes the place of, for a search that pauses and goes on.
 
-    def __init__(self, whole: Clock, share: float) -> None:
+    Attributes
+    ----------
+    clock
+        The clock that counts now.
+    """
+
+    def __init__(self, clock: Clock) -> None:
         super().__init__(None)
-        self._whole = whole
-        left_s = whole.left_s
-        self._reserved_s = 0.0 if math.isinf(left_s) else share * left_s
-
-    def release(self) -> None:
-        """Have all that is left from now on."""
-        self._reserved_s = 0.0
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since the clock of the whole search was made."""
-        return self._whole.seconds
+        self.clock = clock
 
     @property
     def left_s(self) -> float:
-        """Seconds until the limit, without those that are kept."""
-        return max(0.0, self._whole.left_s - self._reserved_s)
+        """Seconds until the limit that counts now."""
+        return self.clock.left_s
 
     def require_time(self) -> None:
-        """Raise `TimeoutError` if no time is left."""
-        if not self.left_s:
-            raise TimeoutError
+        """Raise an exception if no time is left.
+
+        Raises
+        ------
+        TimeoutError
+            If there is none.
+        """
+        self.clock.require_time()
 
 
 class ProgramSearch:
@@ -63,8 +63,6 @@ class ProgramSearch:
         Whether values may be computed again.
     options, clock, params
         Of the method.
-    reserved
-        Share of the time that the first part leaves to others.
 
     Attributes
     ----------
@@ -79,7 +77,6 @@ class ProgramSearch:
         options: SolveOptions,
         clock: Clock,
         params: PlanParams,
-        reserved: float = 0.0,
     ) -> None:
         problem = incumbent.problem
         self._incumbent = incumbent
@@ -87,7 +84,7 @@ class ProgramSearch:
         self._options = options
         self._clock = clock
         self._params = params
-        self._until = ReservedClock(clock, reserved)
+        self._until = LaterClock(clock)
         self.brackets = PofoBrackets(problem, recomputation, params, lambda: incumbent.time_ns)
         self._steps: Iterator[PofoBracket] | None = None
         self._stopped: MemoryError | None = None
@@ -106,8 +103,9 @@ class ProgramSearch:
         base_ns = self._incumbent.problem.instance.base_time_ns
         return self._options.is_close_enough(time_ns, math.ceil(floor_ns), base_ns)
 
-    def first(self) -> Iterator[None]:
-        """Offer the plans of the brackets that take little work, or end with the time for them."""
+    def first(self, until: Clock) -> Iterator[None]:
+        """Offer the plans of the brackets that take little work, or end with a part of the time."""
+        self._until.clock = until
         try:
             for _ in self._refine():
                 yield
@@ -115,12 +113,10 @@ class ProgramSearch:
                     return
         except TimeoutError:
             self._steps = None
-            if not self._clock.left_s:
-                raise
 
     def rest(self) -> Iterator[None]:
         """Offer the plans of all other brackets."""
-        self._until.release()
+        self._until.clock = self._clock
         if not self.is_closed:
             yield from self._refine()
 
@@ -137,7 +133,7 @@ class ProgramSearch:
 
     def plans(self, slots: int) -> Iterator[None]:
         """Offer plans for other resources from one grid, timed with transfers at once."""
-        self._until.release()
+        self._until.clock = self._clock
         if not self._is_at_once or self.is_closed:
             return
         plans = partial(self.brackets.plan, slots=slots, clock=self._clock)

@@ -1,9 +1,10 @@
 """Schedules of the baselines, from which `pofo` starts.
 
-All of them are offered to one incumbent, the cheap ones first, and each runs to its end: no clock
-is a part of what they find, unless the time of the whole search is over. What cannot be faster than
-the best so far is left out, so that together they take little longer than the dearest alone.
-Transfers alone, without recomputation, come last (`phases`): only the first grids of their program.
+All of them are offered to one incumbent, the cheap ones first, and each runs to its end, a fraction
+of a second on most chains: no clock is a part of what they find, unless their time is over, which
+is at least a second (`PofoParams`). What cannot be faster than the best so far is left out. Of
+transfers alone, without recomputation, there are the greedy choice and the first grids of the
+program.
 """
 
 from __future__ import annotations
@@ -22,45 +23,66 @@ from jettison.solvers.remat_offload.baselines import solve_rotor_alone
 from jettison.solvers.remat_offload.incumbent import OffloadIncumbent
 from jettison.solvers.remat_offload.offload_everything import offload_everything
 from jettison.solvers.remat_offload.opportunist import offer_opportunist
+from jettison.solvers.remat_offload.pofo.phases import ProgramSearch
 
 
-def offer_seeds(incumbent: OffloadIncumbent, options: SolveOptions, clock: Clock) -> Iterator[None]:
-    """Offer the schedules of all baselines but those of the program without recomputation.
+def offer_seeds(
+    incumbent: OffloadIncumbent, options: SolveOptions, moving: ProgramSearch, clock: Clock
+) -> None:
+    """Offer the schedules of all baselines, or of as many as the time of `clock` is enough for.
+
+    Parameters
+    ----------
+    incumbent
+        Takes them.
+    options
+        Of the method.
+    moving
+        The search without recomputation, of which the first part is asked.
+    clock
+        The time for all of them.
 
     Raises
     ------
-    TimeoutError
-        If the time is over.
     KeyboardInterrupt
         On Ctrl-C, after the schedule that a baseline had by then.
     """
-    problem = incumbent.problem
-    chain = problem.instance
+    chain = incumbent.problem.instance
     # Offloading everything fits: so there is a schedule where no plan fits, and on Ctrl-C.
     incumbent.offer(offload_everything(chain))
-    if chain.store_all_peak_bytes <= problem.memory_bytes:
+    if chain.store_all_peak_bytes <= incumbent.problem.memory_bytes:
         incumbent.offer(OffloadSchedule(store_all_schedule(chain).operations))
-    yield
     with Ending() as ending:
-        offer_opportunist(incumbent, _left_s(clock))
+        for _ in _others(incumbent, options, moving, clock):
+            if incumbent.is_optimal:
+                break
+            clock.require_time()
     pass_interrupt_on(ending.termination)
-    yield
-    alone = solve_rotor_alone(problem, replace(options.quiet(), time_limit_s=_left_s(clock)))
-    if isinstance(alone.schedule, OffloadSchedule):
-        incumbent.offer(alone.schedule)
-    pass_interrupt_on(alone.termination)
-    yield
-    yield from offer_greedy(incumbent)
-    with Ending() as ending:
-        yield from offer_capped_sequences(incumbent, options, clock)
-    pass_interrupt_on(ending.termination)
-    yield
 
 
 def offer_greedy(incumbent: OffloadIncumbent) -> Iterator[None]:
     """Offer GREEDY, that is capper without recomputation: rounding may hide it from the program."""
     offer_capped(incumbent, store_all_schedule(incumbent.problem.instance))
     yield
+
+
+def _others(
+    incumbent: OffloadIncumbent, options: SolveOptions, moving: ProgramSearch, clock: Clock
+) -> Iterator[None]:
+    yield
+    with Ending() as ending:
+        offer_opportunist(incumbent, _left_s(clock))
+    pass_interrupt_on(ending.termination)
+    yield
+    asked = replace(options.quiet(), time_limit_s=_left_s(clock))
+    alone = solve_rotor_alone(incumbent.problem, asked)
+    if isinstance(alone.schedule, OffloadSchedule):
+        incumbent.offer(alone.schedule)
+    pass_interrupt_on(alone.termination)
+    yield
+    yield from offer_greedy(incumbent)
+    yield from moving.first(clock)
+    yield from offer_capped_sequences(incumbent, options, clock)
 
 
 def _left_s(clock: Clock) -> float | None:
