@@ -134,10 +134,13 @@ class ProgramSearch:
     def plans(self, slots: int) -> Iterator[None]:
         """Offer plans for other resources from one grid, timed with transfers at once."""
         self._until.clock = self._clock
-        if not self._is_at_once or self.is_closed:
+        if not self._is_at_once or self.is_closed or self._stopped is not None:
             return
         plans = partial(self.brackets.plan, slots=slots, clock=self._clock)
-        yield from offer_plans(self._incumbent, plans, slots, self._params)
+        try:
+            yield from offer_plans(self._incumbent, plans, slots, self._params)
+        except MemoryError as error:
+            self._stopped = error
 
     def levels(self) -> Iterator[int]:
         """Yield the numbers of slots of the grids of plans for other resources.
