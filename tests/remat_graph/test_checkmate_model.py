@@ -13,7 +13,8 @@ import jettison.formulations.remat_graph.checkmate as module
 from jettison import Graph, RematGraph
 from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.from_pulp import from_pulp
-from jettison.formulations.remat_graph.checkmate import Aggregated, Checkmate, Disaggregated, Peak
+from jettison.formulations.remat_graph.checkmate import Checkmate, Peak
+from jettison.formulations.remat_graph.checkmate_writer import Aggregated, Disaggregated
 from jettison.remat_graph import GraphSchedule, Node
 from jettison.solvers.core.status import Answer
 from jettison.solvers.milp.highs import solve_model

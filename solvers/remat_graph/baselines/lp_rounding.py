@@ -94,7 +94,7 @@ def solve_lp_rounding(
         return solve_store_all(problem, options)
     limit_s = options.time_limit_s
     for_writing_s = None if limit_s is None else limit_s * params.share_of_writing
-    refused = declined(problem, replace(options, time_limit_s=for_writing_s), params)
+    refused = declined(problem, replace(options, time_limit_s=for_writing_s), params, Checkmate())
     if refused is not None:
         return refused
     relaxations = _Relaxations(problem, options, params)
