@@ -23,7 +23,7 @@ from jettison.cli import (
     solve_command,
 )
 from jettison.cli.compare import command as compare_command
-from jettison.cli.compare import largest_batch as largest_batch_command
+from jettison.cli.compare import largest_batch_command
 from jettison.cli.compare import throughput as throughput_command
 from jettison.cli.generate import command as generate_command
 from jettison.cli.generate import fused_models as generate_models

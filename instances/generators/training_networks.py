@@ -1,8 +1,9 @@
 """Training steps of well-known networks, from the shapes of their layers.
 
 Sources: VGG (Simonyan and Zisserman 2015), ResNet (He et al. 2016), MobileNet (Howard et al. 2017),
-U-Net (Ronneberger et al. 2015), the encoder of BERT (Devlin et al. 2019). A convolution stands for
-itself, its normalisation and its activation; attention is four operations.
+U-Net (Ronneberger et al. 2015), FCN-8 (Long et al. 2015), SegNet (Badrinarayanan et al. 2017), the
+encoder of BERT (Devlin et al. 2019). A convolution stands for itself, its normalisation and its
+activation; attention is four operations.
 """
 
 from __future__ import annotations
@@ -118,6 +119,58 @@ def u_net(batch: int = 8) -> Graph:
     return step.graph()
 
 
+def fcn8(batch: int = 8) -> Graph:
+    """Return FCN-8 for 21 classes, on VGG-16 and images of 416 x 608 pixels."""
+    step = TrainingStep("fcn-8", batch)
+    x = step.add("image", (), (3, 416, 608), 0)
+    pooled = []
+    for level, count in enumerate((2, 2, 3, 3, 3)):
+        for k in range(count):
+            x = step.convolution(f"conv{level}_{k}", x, min(512, 64 << level))
+        x = step.pool(f"pool{level}", x)
+        pooled.append(x)
+    x = step.convolution("wide0", x, 4096, size=7)
+    x = step.convolution("wide1", x, 4096, size=1)
+    x = step.convolution("score4", x, 21, size=1)
+    for level in (3, 2):
+        x = _upsampled(step, f"up{level}", x, 2)
+        score = step.convolution(f"score{level}", pooled[level], 21, size=1)
+        x = step.add(f"sum{level}", (x, score), step.shapes[x], prod(step.shapes[x]))
+    _upsampled(step, "classes", x, 8)
+    return step.graph()
+
+
+def segnet(batch: int = 8) -> Graph:
+    """Return SegNet for 21 classes on images of 416 x 608 pixels; unpooling reads the pooling."""
+    step = TrainingStep("segnet", batch)
+    x = step.add("image", (), (3, 416, 608), 0)
+    before = []
+    widths = (64, 128, 256, 512, 512)
+    counts = (2, 2, 3, 3, 3)
+    for level, (width, count) in enumerate(zip(widths, counts, strict=True)):
+        for k in range(count):
+            x = step.convolution(f"down{level}_{k}", x, width)
+        before.append(x)
+        x = step.pool(f"pool{level}", x)
+    for level in reversed(range(5)):
+        shape = step.shapes[before[level]]
+        # Where the maxima were is known from what was pooled.
+        x = step.add(f"unpool{level}", (x, before[level]), shape, prod(shape))
+        below = widths[max(level - 1, 0)]
+        for k in reversed(range(counts[level])):
+            last = level == 0 and k == 0
+            channels = 21 if last else widths[level] if k else below
+            x = step.convolution(f"up{level}_{k}", x, channels)
+    return step.graph()
+
+
+def _upsampled(step: TrainingStep, name: str, source: str, factor: int) -> str:
+    """Add a transposed convolution of windows twice as wide as its stride."""
+    channels, height, width = step.shapes[source]
+    shape = (channels, factor * height, factor * width)
+    return step.add(name, (source,), shape, 2 * 4 * channels * prod(shape))
+
+
 def encoder(batch: int = 8, layers: int = 6, tokens: int = 512, hidden: int = 768) -> Graph:
     """Return an encoder with 12 heads."""
     step = TrainingStep(f"encoder-{layers}", batch)
@@ -144,6 +197,8 @@ NETWORKS: dict[str, Callable[[int], Graph]] = {
     "resnet-18": resnet18,
     "resnet-50": resnet50,
     "u-net": u_net,
+    "fcn-8": fcn8,
+    "segnet": segnet,
     "encoder-2": lambda batch: encoder(batch, 2),
     "encoder-6": encoder,
     "encoder-12": lambda batch: encoder(batch, 12),
