@@ -1,9 +1,9 @@
 """Training steps of well-known networks, from the shapes of their layers.
 
-Sources: VGG (Simonyan and Zisserman 2015), ResNet (He et al. 2016), MobileNet (Howard et al. 2017),
-U-Net (Ronneberger et al. 2015), FCN-8 (Long et al. 2015), SegNet (Badrinarayanan et al. 2017), the
-encoder of BERT (Devlin et al. 2019). A convolution stands for itself, its normalisation and its
-activation; attention is four operations.
+Sources: VGG (Simonyan and Zisserman 2015), ResNet (He et al. 2016), DenseNet (Huang et al. 2017),
+MobileNet (Howard et al. 2017), U-Net (Ronneberger et al. 2015), FCN-8 (Long et al. 2015), SegNet
+(Badrinarayanan et al. 2017), the encoder of BERT (Devlin et al. 2019). A convolution stands for
+itself, its normalisation and its activation; attention is four operations.
 """
 
 from __future__ import annotations
@@ -96,6 +96,29 @@ def resnet50(batch: int = 32) -> Graph:
     return step.graph()
 
 
+def densenet161(batch: int = 32) -> Graph:
+    """Return DenseNet-161 on images of 224 x 224 pixels; each layer reads a concatenation."""
+    growth = 48
+    step = TrainingStep("densenet-161", batch)
+    image = step.add("image", (), (3, 224, 224), 0)
+    x = step.convolution("stem", image, 2 * growth, size=7, stride=2)
+    x = step.pool("pool", x)
+    for block, count in enumerate((6, 12, 36, 24)):
+        if block:
+            x = step.convolution(f"transition{block}", x, step.shapes[x][0] // 2, size=1)
+            x = step.pool(f"pool{block}", x)
+        for k in range(count):
+            name = f"layer{block}_{k}"
+            inner = step.convolution(f"{name}_1", x, 4 * growth, size=1)
+            inner = step.convolution(f"{name}_2", inner, growth)
+            channels, *area = step.shapes[x]
+            shape = (channels + growth, *area)
+            x = step.add(f"{name}_joined", (x, inner), shape, prod(shape))
+    x = step.pool("mean", x, stride=7)
+    step.dense("classes", x, 1000)
+    return step.graph()
+
+
 def u_net(batch: int = 8) -> Graph:
     """Return a U-Net with four levels on images of 416 x 608 pixels."""
     step = TrainingStep("u-net", batch)
@@ -116,6 +139,30 @@ def u_net(batch: int = 8) -> Graph:
         for k in (1, 2):
             x = step.convolution(f"up{level}_{k}", x, shape[0])
     step.convolution("classes", x, 2, size=1)
+    return step.graph()
+
+
+def vgg_u_net(batch: int = 8) -> Graph:
+    """Return a U-Net whose way down is VGG-16's, and whose classes have half the resolution."""
+    step = TrainingStep("u-net-vgg", batch)
+    x = step.add("image", (), (3, 416, 608), 0)
+    pooled = []
+    for level, count in enumerate((2, 2, 3, 3)):
+        for k in range(count):
+            x = step.convolution(f"down{level}_{k}", x, 64 << level)
+        x = step.pool(f"pool{level}", x)
+        pooled.append(x)
+    x = step.convolution("middle", x, 512)
+    for level in (2, 1, 0):
+        channels, height, width = step.shapes[x]
+        x = step.add(
+            f"up{level}", (x,), (channels, 2 * height, 2 * width), 4 * prod(step.shapes[x])
+        )
+        beside = step.shapes[pooled[level]]
+        shape = (channels + beside[0], *beside[1:])
+        x = step.add(f"joined{level}", (pooled[level], x), shape, prod(shape))
+        x = step.convolution(f"up{level}_conv", x, 64 << level)
+    step.convolution("classes", x, 21)
     return step.graph()
 
 
@@ -196,7 +243,9 @@ NETWORKS: dict[str, Callable[[int], Graph]] = {
     "mobilenet": mobilenet,
     "resnet-18": resnet18,
     "resnet-50": resnet50,
+    "densenet-161": densenet161,
     "u-net": u_net,
+    "u-net-vgg": vgg_u_net,
     "fcn-8": fcn8,
     "segnet": segnet,
     "encoder-2": lambda batch: encoder(batch, 2),
