@@ -42,8 +42,10 @@ from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
+from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_of_a_method import WrittenModelParams, highs_options
+from jettison.solvers.milp.highs_options import HighsOptions
 from jettison.solvers.remat_graph.baselines.checkpoints import schedule_of_checkpoints
 from jettison.solvers.remat_graph.baselines.plans import fastest_that_fits, in_turn
 from jettison.solvers.remat_graph.baselines.simple import solve_store_all
@@ -201,11 +203,26 @@ class _Relaxations:
             self.termination = solution.termination
         if solution.values is None:
             return None
-        values = solution.by_name(model)
-        return tuple(
-            {i: share for i in range(t) if (share := values[f"S_{t}_{i}"]) > 0}
-            for t in range(len(graph))
-        )
+        return _stored(graph, solution.by_name(model))
+
+
+def relaxed_shares(problem: RematGraph) -> Shares:
+    """Return what the relaxation for the memory of a problem stores, stage by stage.
+
+    Raises
+    ------
+    SolverError
+        If it has no solution.
+    """
+    model = from_pulp(Checkmate().build(problem).problem).model.relaxed()
+    return _stored(problem.instance, solve_model(model, HighsOptions()).by_name(model))
+
+
+def _stored(graph: Graph, values: Mapping[str, float]) -> Shares:
+    return tuple(
+        {i: share for i in range(t) if (share := values[f"S_{t}_{i}"]) > 0}
+        for t in range(len(graph))
+    )
 
 
 def round_by_thresholds(

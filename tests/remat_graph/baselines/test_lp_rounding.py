@@ -11,9 +11,10 @@ from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import solve_with
-from jettison.solvers.core.status import Termination
+from jettison.solvers.core.status import SolverError, Termination
 from jettison.solvers.remat_graph.baselines.lp_rounding import (
     LpRoundingParams,
+    relaxed_shares,
     round_by_draws,
     round_by_thresholds,
     solve_lp_rounding,
@@ -84,6 +85,15 @@ def test_an_allowance_is_memory_that_the_relaxation_does_without() -> None:
 def test_a_wrong_list_is_named(field: str, value: str | int) -> None:
     with pytest.raises(InputError, match=field):
         LpRoundingParams().with_values({field: value})
+
+
+def test_the_shares_of_a_relaxation_are_of_earlier_nodes_and_at_most_whole() -> None:
+    shares = relaxed_shares(RematGraph(SKIP, 7))
+    assert len(shares) == 4
+    for stage, stored in enumerate(shares):
+        assert all(node < stage and 0 < share <= 1 + 1e-9 for node, share in stored.items())
+    with pytest.raises(SolverError):
+        relaxed_shares(RematGraph(SKIP, 6))
 
 
 def test_nothing_to_try_is_refused() -> None:
