@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Annotated
@@ -23,6 +24,7 @@ from jettison.solvers.core.registry import find_method
 from jettison.studies.largest_batch import BatchTrial, LargestBatch, largest_batch
 
 _PROBLEM = RematGraph.problem
+_PASSES = re.compile(r"[0-9]{1,6}(\.[0-9]{1,9}|/[1-9][0-9]{0,5})?", re.ASCII)
 
 
 @with_groups
@@ -90,14 +92,13 @@ def _network(name: str) -> Callable[[int], Graph]:
 
 
 def _passes(text: str) -> Fraction:
-    expected = "write a number from 0 on, such as 1 or 0.5"
-    try:
-        passes = Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise InputError(f"{text[:40]!r}", field="extra_passes", expected=expected) from None
-    if passes < 0:
-        raise InputError(f"{text[:40]!r}", field="extra_passes", expected=expected)
-    return passes
+    if not _PASSES.fullmatch(text):
+        raise InputError(
+            f"{text[:40]!r}",
+            field="extra_passes",
+            expected="write a number from 0 on, such as 1, 0.5 or 1/3",
+        )
+    return Fraction(text)
 
 
 def _document(found: LargestBatch) -> dict[str, object]:

@@ -195,6 +195,8 @@ def test_the_command_finds_the_largest_batch_of_a_network(terminal: Terminal) ->
         ("vgg-11 --memory 1GiB --most 0", "most"),
         ("vgg-11 --memory 1GiB --extra-passes=-1", "extra_passes"),
         ("vgg-11 --memory 1GiB --extra-passes many", "extra_passes"),
+        ("vgg-11 --memory 1GiB --extra-passes 1e99999999", "extra_passes"),
+        ("vgg-11 --memory 1GiB --extra-passes 1/0", "extra_passes"),
         ("vgg-11 --memory 1GiB --method rotor", "method"),
     ],
 )
