@@ -1,21 +1,22 @@
 r"""Checkmate's rematerialization ILP before its partition into frontier-advancing stages.
 
-A step of a graph of :math:`n` nodes in :math:`n` stages, each of which computes some nodes, in the
-order of the graph. Nothing says which: stage :math:`t` need not compute node :math:`t`, and a node
-may be computed for the first time in any stage. This is the program of Checkmate (MLSys 2020),
-Section 4.3; with the stages of its Section 4.6 it is `jettison.formulations.remat_graph.checkmate`,
-whose symbols these are. It has twice the columns, far more symmetric points, and a relaxation that
-is next to nothing: that is what the stages are for.
+A step of a graph of :math:`n` nodes in :math:`n` rounds, each of which computes some nodes, in the
+order of the graph. Nothing says which: round :math:`t` need not compute node :math:`t`, and a node
+may be computed for the first time in any round. This is the program of Checkmate (MLSys 2020),
+Section 4.3, which calls rounds stages; with the stages of its Section 4.6 it is
+`jettison.formulations.remat_graph.checkmate`, whose symbols these are. It has twice the columns,
+far more symmetric points, and a relaxation that is next to nothing: that is what the stages are
+for.
 
 Columns
 -------
 ================================= =========================================================
-:math:`R_{t,i}`, ``R_t_i``        stage :math:`t` computes :math:`i`
-:math:`S_{t,i}`, ``S_t_i``        :math:`i` is in memory when stage :math:`t` begins;
+:math:`R_{t,i}`, ``R_t_i``        round :math:`t` computes :math:`i`
+:math:`S_{t,i}`, ``S_t_i``        :math:`i` is in memory when round :math:`t` begins;
                                   :math:`S_{n,i}`, for :math:`i \in K`: when the last one ends
-:math:`F_{t,i,k}`, ``FREE_t_i_k`` stage :math:`t` frees :math:`i \in \mathrm{in}(k) \cup \{k\}`
+:math:`F_{t,i,k}`, ``FREE_t_i_k`` round :math:`t` frees :math:`i \in \mathrm{in}(k) \cup \{k\}`
                                   after it has computed :math:`k < n-1`
-:math:`U_{t,k}`, ``U_t_k``        bytes of values in memory while stage :math:`t` computes
+:math:`U_{t,k}`, ``U_t_k``        bytes of values in memory while round :math:`t` computes
                                   :math:`k`, the output of :math:`k` included
 ================================= =========================================================
 
@@ -26,7 +27,7 @@ count the reasons not to free :math:`i`, with :math:`S_{n,i} = 0` where :math:`i
 
 Model
 -----
-Stages :math:`t` and nodes :math:`i, j, k` are counted from 0 to :math:`n-1`:
+Rounds :math:`t` and nodes :math:`i, j, k` are counted from 0 to :math:`n-1`:
 
 .. math::
     \text{(objective)} \quad & \min \sum_t \sum_i C_i R_{t,i} \\
@@ -65,14 +66,14 @@ A row is named after its label and its indices, as there.
 The equations in print (Checkmate, Section 4): (objective) is (1a), (dependency) is (1b),
 (checkpoint) is (1c), (empty) is (1d), (terminal) is (1e), the columns are (1f), (start) is (2),
 (step) is (3) with (4), the rows about :math:`F` are (7b) and (7c), which linearise (5) by way of
-(6). Its stages, counted from 1, are ours from 0.
+(6). Its stages, counted from 1, are our rounds from 0.
 
 What the model means
 --------------------
-Its points are the schedules whose computations are at most :math:`n` runs, each in the order of the
-graph. Staged schedules are among them, and so its optimum is a lower bound on theirs; of schedules
-in another order it has those with few enough runs. (terminal) asks for every node that nobody
-reads, where the paper has one last node, and the nodes before these follow.
+Its points are the schedules whose computations are at most :math:`n` rounds, each in the order of
+the graph. Staged schedules are among them, and so its optimum is a lower bound on theirs; of
+schedules in another order it has those with few enough rounds. (terminal) asks for every node that
+nobody reads, where the paper has one last node, and the nodes before these follow.
 
 The results of an operator without a value come directly after it: such operators are never stored
 (:math:`S_{t,o} = 0`).

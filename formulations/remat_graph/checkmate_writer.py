@@ -1,4 +1,4 @@
-"""Writer of what Checkmate's programs share, with stages of their own or without.
+"""Writer of what Checkmate's programs share, with stages or in rounds.
 
 The rows (dependency), (keep), all rows about the columns FREE, and those about memory are the same
 in `jettison.formulations.remat_graph.checkmate` and in

@@ -20,7 +20,7 @@ from jettison.solvers.remat_graph.least_memory import LEAST_MEMORY, LeastMemoryP
 def solve_checkmate_unpartitioned(
     problem: RematGraph, options: SolveOptions, params: LeastMemoryParams = LEAST_MEMORY
 ) -> Outcome:
-    """Find the fastest schedule of at most as many runs in order as nodes, with a bound.
+    """Find the fastest schedule of at most as many rounds in order as nodes, with a bound.
 
     The bound holds for staged schedules. Where no point exists, no staged schedule fits. Large
     models are declined, as `solve_checkmate` declines them.

@@ -27,7 +27,7 @@ from jettison.solvers.milp.highs_options import HighsOptions
 from tests.drawing.graphs import tight_remat_graphs
 from tests.remat_graph.oracles.brute_force import (
     least_staged_time_ns,
-    least_time_in_runs_ns,
+    least_time_in_rounds_ns,
     least_time_ns,
 )
 from tests.tiny import DIAMOND, LADDER, ONLY_OUT_OF_ORDER, SKIP
@@ -156,7 +156,7 @@ def test_without_free_computed_the_optimum_is_too_low() -> None:
 @settings(max_examples=40, deadline=None)
 def test_its_optimum_is_that_of_the_brute_force(problem: RematGraph) -> None:
     graph, memory_bytes = problem.instance, problem.memory_bytes
-    best_ns = least_time_in_runs_ns(graph, memory_bytes, len(graph))
+    best_ns = least_time_in_rounds_ns(graph, memory_bytes, len(graph))
     for form in (Disaggregated(), Aggregated()):
         built = UnpartitionedCheckmate(form).build(problem)
         model = from_pulp(built.problem).model
@@ -175,14 +175,14 @@ def test_its_optimum_is_that_of_the_brute_force(problem: RematGraph) -> None:
 
 @given(tight_remat_graphs(max_nodes=5))
 @settings(max_examples=60, deadline=None)
-def test_runs_lie_between_all_schedules_and_staged_ones(problem: RematGraph) -> None:
+def test_rounds_lie_between_all_schedules_and_staged_ones(problem: RematGraph) -> None:
     graph, memory_bytes = problem.instance, problem.memory_bytes
     infinite = float("inf")
     times = [
         infinite if time_ns is None else time_ns
         for time_ns in (
             least_time_ns(graph, memory_bytes),
-            least_time_in_runs_ns(graph, memory_bytes, len(graph)),
+            least_time_in_rounds_ns(graph, memory_bytes, len(graph)),
             least_staged_time_ns(graph, memory_bytes),
         )
     ]
@@ -195,7 +195,7 @@ def test_a_schedule_in_another_order_is_found_where_no_staged_one_fits() -> None
     result = solve_with(problem, "checkmate-unpartitioned", SolveOptions(time_limit_s=None, gap=0))
     # See tests/remat_graph/oracles/test_brute_force.py.
     assert result.time_ns == 35
-    # The program's bound says nothing of schedules in more runs, and so not of all of them.
+    # The program's bound says nothing of schedules in more rounds, and so not of all of them.
     staged = [bound for bound in result.bounds if bound.valid_for is ScheduleClass.STAGED]
     assert [bound.time_ns for bound in staged] == [35]
     assert result.status != "optimal"

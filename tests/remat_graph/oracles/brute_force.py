@@ -69,18 +69,18 @@ def least_in_order_time_ns(graph: Graph, memory_bytes: int) -> int | None:
     return _least_time(graph, memory_bytes, State(frozenset(), 0), _in_order_moves)
 
 
-def least_time_in_runs_ns(graph: Graph, memory_bytes: int, runs: int) -> int | None:
-    """Least time of a schedule whose computations are at most so many runs in order of the graph.
+def least_time_in_rounds_ns(graph: Graph, memory_bytes: int, rounds: int) -> int | None:
+    """Least time of a schedule whose computations are so many rounds at most, each in order.
 
-    The number of the run and the last node in it are part of the state.
+    The number of the round and the last node in it are part of the state.
     """
 
     def moves(graph: Graph, state: State) -> Iterator[Move]:
-        computed, run, previous = state.progress  # type: ignore[misc]
+        computed, current, previous = state.progress  # type: ignore[misc]
         yield from _frees(graph, state)
         for i in range(len(graph)):
-            place = run if i > previous else run + 1
-            if place < runs:
+            place = current if i > previous else current + 1
+            if place < rounds:
                 yield from _compute(graph, state, i, (computed | {i}, place, i))
 
     return _least_time(graph, memory_bytes, State(frozenset(), (frozenset(), 0, -1)), moves)
@@ -136,7 +136,7 @@ def _dijkstra(
 def _finished(graph: Graph, state: State) -> bool:
     everything = frozenset(range(len(graph)))
     progress = state.progress
-    # In runs, what has been computed is the first part of the progress.
+    # In rounds, what has been computed is the first part of the progress.
     if isinstance(progress, tuple) and isinstance(progress[0], frozenset):
         progress = progress[0]
     kept = {i for i, node in enumerate(graph.nodes) if node.keep}
