@@ -35,6 +35,7 @@
 
 # %%
 # %matplotlib inline
+import math
 import os
 import time
 from fractions import Fraction
@@ -809,11 +810,12 @@ table2.set_index("network").T
 # %% [markdown]
 # The denominator is the lower bound that `exact` proves, for schedules in the order of the graph: no
 # ratio here is too small. In brackets, in how many budgets the strategy has anything. U-Net's AP
-# square root and the greedy rules of MobileNet and VGG16 are within 0.03 of what is printed. Where ours are
-# smaller, our rules are better: greedy ones try every segment size, and revolve every number of
-# snapshots (7.07 is printed for MobileNet). Graphs differ as well, which the last section settles for
-# AP square root on the authors' own. Rounding with one threshold has a schedule in few budgets; all
-# that is tried together has one in most, near the optimum.
+# square root and the greedy rules of MobileNet and VGG16 are within 0.03 of what is printed. Where
+# ours are smaller, our rules are better: greedy ones try every segment size, and revolve every number
+# of snapshots (7.07 is printed for MobileNet). Graphs differ as well, which the last section settles
+# for AP square root on the authors' own. Rounding with the paper's settings has a schedule in 12 of
+# 27 budgets, at 1.000 to 1.101 times the optimum on average; all that is tried together has one in
+# 23, at 1.012 at most.
 #
 # ## Figure 8: deterministic and randomised rounding
 #
@@ -1295,6 +1297,19 @@ of_u_net = overheads[overheads["graph"] == "u-net"]
 over_by_dtr = overheads["dtr"] / overheads["exact"]
 hard = (overheads["graph"] == "resnet-18") & (overheads["memory"] == 70)
 gap_of = gaps.set_index("program")["gap"]
+cells = table2.set_index("network")
+
+
+def ratio_of(label: str, method: str) -> float:
+    """Return a ratio of the table."""
+    return float(cells.loc[label, method].partition(" ")[0])
+
+
+def budgets_of(method: str) -> list[int]:
+    """Return in how many budgets of each network rounding has a schedule."""
+    return [int(cells.loc[label, method].partition("(")[2].split()[0]) for label in ROUNDED]
+
+
 CLAIMS = {
     "what is saved, not the parameters, fills the memory.": bool((networks["ratio"] > 4).all()),
     "The gaps come out here to their last digit": gap_of["without stages, as printed"] == 21.56
@@ -1306,7 +1321,7 @@ CLAIMS = {
         figure5["status"].str.startswith("optimal").all()
     ),
     "nothing is cheaper than the optimum in any budget": bool(
-        (figure5[list(FIXED_RULES)].min(axis=1) >= figure5["exact"]).all()
+        (figure5[list(FIXED_RULES)].min(axis=1).fillna(math.inf) >= figure5["exact"]).all()
     ),
     "All of our largest batches are proved, for all schedules: the next one is impossible": bool(
         (figure6["exact"] == figure6["at_most"]).all() and (figure6["for"] == "all schedules").all()
@@ -1321,6 +1336,25 @@ CLAIMS = {
         figure6["over_best_rule"].max(),
     ]
     == [1.31, 2.69, 1.33],
+    "the greedy rules of MobileNet and VGG16 are within 0.03 of what is printed.": all(
+        abs(ratio_of(label, method) - float(PRINTED[label][PRINTED_OF.index(method)])) < 0.03
+        for label, method in (
+            ("U-Net", "ap-chen-sqrt"),
+            ("MobileNet", "ap-chen-greedy"),
+            ("VGG16", "ap-chen-greedy"),
+        )
+    ),
+    "has a schedule in 12 of 27 budgets, at 1.000 to 1.101 times the optimum on average": (
+        sum(budgets_of("rounding, the paper's")),
+        min(ratio_of(label, "rounding, the paper's") for label in ROUNDED),
+        max(ratio_of(label, "rounding, the paper's") for label in ROUNDED),
+    )
+    == (12, 1.0, 1.101),
+    "all that is tried together has one in 23, at 1.012 at most.": (
+        sum(budgets_of("rounding, all tried")),
+        max(ratio_of(label, "rounding, all tried") for label in ROUNDED),
+    )
+    == (23, 1.012),
     "Nor is one here.": bool(
         (naive["schedules"] == 0).all() and (naive["roundings"] == 50_000).all()
     ),
