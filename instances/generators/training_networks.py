@@ -33,11 +33,7 @@ def vgg(batch: int = 32, depth: int = 16) -> Graph:
         19: (2, 2, 4, 4, 4),
     }[depth]
     step = TrainingStep(f"vgg-{depth}", batch)
-    x = step.add("image", (), (3, 224, 224), 0)
-    for level, count in enumerate(repeats):
-        for k in range(count):
-            x = step.convolution(f"conv{level}_{k}", x, min(512, 64 << level))
-        x = step.pool(f"pool{level}", x)
+    x = _vgg_levels(step, step.add("image", (), (3, 224, 224), 0), repeats)[-1]
     for k, width in enumerate((4096, 4096, 1000)):
         x = step.dense(f"dense{k}", x, width)
     return step.graph()
@@ -145,14 +141,8 @@ def u_net(batch: int = 8) -> Graph:
 def vgg_u_net(batch: int = 8) -> Graph:
     """Return a U-Net whose way down is VGG-16's, and whose classes have half the resolution."""
     step = TrainingStep("u-net-vgg", batch)
-    x = step.add("image", (), (3, 416, 608), 0)
-    pooled = []
-    for level, count in enumerate((2, 2, 3, 3)):
-        for k in range(count):
-            x = step.convolution(f"down{level}_{k}", x, 64 << level)
-        x = step.pool(f"pool{level}", x)
-        pooled.append(x)
-    x = step.convolution("middle", x, 512)
+    pooled = _vgg_levels(step, step.add("image", (), (3, 416, 608), 0), (2, 2, 3, 3))
+    x = step.convolution("middle", pooled[-1], 512)
     for level in (2, 1, 0):
         channels, height, width = step.shapes[x]
         x = step.add(
@@ -169,14 +159,8 @@ def vgg_u_net(batch: int = 8) -> Graph:
 def fcn8(batch: int = 8) -> Graph:
     """Return FCN-8 for 21 classes, on VGG-16 and images of 416 x 608 pixels."""
     step = TrainingStep("fcn-8", batch)
-    x = step.add("image", (), (3, 416, 608), 0)
-    pooled = []
-    for level, count in enumerate((2, 2, 3, 3, 3)):
-        for k in range(count):
-            x = step.convolution(f"conv{level}_{k}", x, min(512, 64 << level))
-        x = step.pool(f"pool{level}", x)
-        pooled.append(x)
-    x = step.convolution("wide0", x, 4096, size=7)
+    pooled = _vgg_levels(step, step.add("image", (), (3, 416, 608), 0), (2, 2, 3, 3, 3))
+    x = step.convolution("wide0", pooled[-1], 4096, size=7)
     x = step.convolution("wide1", x, 4096, size=1)
     x = step.convolution("score4", x, 21, size=1)
     for level in (3, 2):
@@ -190,25 +174,31 @@ def fcn8(batch: int = 8) -> Graph:
 def segnet(batch: int = 8) -> Graph:
     """Return SegNet for 21 classes on images of 416 x 608 pixels; unpooling reads the pooling."""
     step = TrainingStep("segnet", batch)
-    x = step.add("image", (), (3, 416, 608), 0)
-    before = []
     widths = (64, 128, 256, 512, 512)
     counts = (2, 2, 3, 3, 3)
-    for level, (width, count) in enumerate(zip(widths, counts, strict=True)):
-        for k in range(count):
-            x = step.convolution(f"down{level}_{k}", x, width)
-        before.append(x)
-        x = step.pool(f"pool{level}", x)
+    x = _vgg_levels(step, step.add("image", (), (3, 416, 608), 0), counts)[-1]
     for level in reversed(range(5)):
-        shape = step.shapes[before[level]]
         # Where the maxima were is known from what was pooled.
-        x = step.add(f"unpool{level}", (x, before[level]), shape, prod(shape))
+        before = f"conv{level}_{counts[level] - 1}"
+        shape = step.shapes[before]
+        x = step.add(f"unpool{level}", (x, before), shape, prod(shape))
         below = widths[max(level - 1, 0)]
         for k in reversed(range(counts[level])):
             last = level == 0 and k == 0
             channels = 21 if last else widths[level] if k else below
             x = step.convolution(f"up{level}_{k}", x, channels)
     return step.graph()
+
+
+def _vgg_levels(step: TrainingStep, source: str, counts: tuple[int, ...]) -> list[str]:
+    """Add VGG's levels of so many convolutions and a pooling each; return the poolings."""
+    pooled = []
+    for level, count in enumerate(counts):
+        for k in range(count):
+            source = step.convolution(f"conv{level}_{k}", source, min(512, 64 << level))
+        source = step.pool(f"pool{level}", source)
+        pooled.append(source)
+    return pooled
 
 
 def _upsampled(step: TrainingStep, name: str, source: str, factor: int) -> str:

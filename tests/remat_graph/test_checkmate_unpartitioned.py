@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
-
-import numpy as np
 import pytest
 from hypothesis import given, settings
 
@@ -25,6 +21,7 @@ from jettison.solvers.core.status import Answer, Termination
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
 from tests.drawing.graphs import tight_remat_graphs
+from tests.remat_graph.model_rows import labels_of, row, stated_labels, without_rows
 from tests.remat_graph.oracles.brute_force import (
     least_staged_time_ns,
     least_time_in_rounds_ns,
@@ -53,33 +50,19 @@ def optimum_ns(model: ArrayModel, graph: Graph) -> int | None:
     return UnpartitionedCheckmate().build(RematGraph(graph, 0)).time_ns(solution.objective)
 
 
-def without_rows(model: ArrayModel, label: str) -> ArrayModel:
-    """The model after somebody forgot the rows of one label."""
-    forgotten = np.array([name.startswith(label) for name in model.row_names])
-    assert forgotten.any()
-    return replace(
-        model,
-        row_lower=np.where(forgotten, -np.inf, model.row_lower),
-        row_upper=np.where(forgotten, np.inf, model.row_upper),
-    )
-
-
 @FORMS
 def test_rows_have_the_labels_of_the_docstring_in_its_order(
     form: Disaggregated | Aggregated,
 ) -> None:
-    assert module.__doc__ is not None
-    found = re.findall(r"\\text\{\(([a-z\\_]+)\)\}", module.__doc__)
-    labels = [text.replace("\\", "") for text in found]
+    labels = stated_labels(module.__doc__)
     others = (
         {"free_if", "free_only_if"}
         if form == Disaggregated()
         else {"free_computed", "free_stored", "free_used"}
     )
     model = build(LADDER, 20, form)
-    labelled = [re.sub(r"(_[0-9]+)+$", "", name) for name in model.row_names]
     assert labels[0] == "objective"
-    assert list(dict.fromkeys(labelled)) == [text for text in labels[1:] if text not in others]
+    assert labels_of(model) == [text for text in labels[1:] if text not in others]
 
 
 def test_the_rows_of_two_nodes_are_those_on_paper() -> None:
@@ -115,13 +98,7 @@ def test_the_rows_of_two_nodes_are_those_on_paper() -> None:
         "memory_1_0": ({"U_1_0": 1, "R_1_0": 2}, -infinity, 13),
         "memory_1_1": ({"U_1_1": 1}, -infinity, 13),
     }
-    found = {}
-    for place, name in enumerate(model.row_names):
-        entries = slice(model.indptr[place], model.indptr[place + 1])
-        names = [model.column_names[j] for j in model.indices[entries]]
-        limits = float(model.row_lower[place]), float(model.row_upper[place])
-        found[name] = (dict(zip(names, model.data[entries].tolist(), strict=True)), *limits)
-    assert found == expected
+    assert {name: row(model, name) for name in model.row_names} == expected
     costs = dict(zip(model.column_names, model.objective.tolist(), strict=True))
     assert {name: cost for name, cost in costs.items() if cost} == {
         "R_0_0": 3,
@@ -138,7 +115,7 @@ def test_without_its_first_rows_the_optimum_is_too_low(form: Disaggregated | Agg
     assert optimum_ns(model, SKIP) == 7
     # Whatever is in memory at first need not be computed; nor what nobody asks for.
     assert optimum_ns(without_rows(model, "empty"), SKIP) == 1
-    assert optimum_ns(without_rows(model, "terminal_"), SKIP) == 0
+    assert optimum_ns(without_rows(model, "terminal"), SKIP) == 0
 
 
 def test_without_free_computed_the_optimum_is_too_low() -> None:
