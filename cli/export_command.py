@@ -49,7 +49,8 @@ def export(
         str | None,
         typer.Option(
             metavar="FORM",
-            help="For checkmate: how the rows of FREE are written, disaggregated or aggregated.",
+            help="For checkmate and checkmate-unpartitioned: how the rows of FREE are written, "
+            "disaggregated or aggregated.",
         ),
     ] = None,
     cut: Annotated[
@@ -70,9 +71,9 @@ def export(
     """Write the integer program of a problem as MPS or LP, a quadratic one as NL too.
 
     remat-graph is written as Checkmate's ILP or another formulation; a chain is turned into its
-    graph first. checkmate and residency are exact for staged schedules; restricted and
-    retention-intervals forbid some of them; frontier, cut-closure, windowed-frontier and single-cut
-    are relaxations.
+    graph first. checkmate and residency are exact for staged schedules; checkmate-unpartitioned
+    allows other orders as well; restricted and retention-intervals forbid some staged schedules;
+    frontier, cut-closure, windowed-frontier and single-cut are relaxations.
     weight-offload is written as the MILP that bounds its time, in its corrected form, or as the
     exact MILP over events: for the least period up to that of l2l, or without-idle as the question
     whether a step without waiting exists; strengthened with valid inequalities.

@@ -23,6 +23,7 @@ from jettison.cli import (
     solve_command,
 )
 from jettison.cli.compare import command as compare_command
+from jettison.cli.compare import largest_batch_command
 from jettison.cli.compare import throughput as throughput_command
 from jettison.cli.generate import command as generate_command
 from jettison.cli.generate import fused_models as generate_models
@@ -81,6 +82,7 @@ app.command("solve")(solve_command.solve)
 app.command("bound")(bound_command.bound)
 app.command("compare")(compare_command.compare)
 app.command("throughput")(throughput_command.throughput)
+app.command("largest-batch")(largest_batch_command.largest_batch_command)
 app.command("show")(show_command.show)
 app.add_typer(list_command.app, name="list")
 app.add_typer(import_command.app, name="import")

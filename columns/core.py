@@ -7,14 +7,17 @@ from jettison.instances.core.provenance import Provenance
 from jettison.schedules.core.replay import Replay, Transfer, Violation
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.studies.batch_series import BatchSeries, BatchThroughput, solve_batches
+from jettison.studies.largest_batch import BatchTrial, LargestBatch, largest_batch
 
 __all__ = [
     "BatchSeries",
     "BatchThroughput",
+    "BatchTrial",
     "CertificateError",
     "FullDuplex",
     "InputError",
     "JettisonError",
+    "LargestBatch",
     "Link",
     "MissingExtraError",
     "Provenance",
@@ -23,5 +26,6 @@ __all__ = [
     "SharedTotal",
     "Transfer",
     "Violation",
+    "largest_batch",
     "solve_batches",
 ]

@@ -94,14 +94,16 @@ Corrections of the print
   :math:`B` is rounded down and never up, and divided by a power of two (`IntegerScale`).
 
 Size: :math:`n (n + |E|) / 2` columns :math:`F` dominate; `Checkmate.estimated_coefficients`.
+
+Without the stages, (frontier) and the triangles, it is
+`jettison.formulations.remat_graph.checkmate_unpartitioned`.
 """
 
 # The symbols of the model are the names of the code.
-# ruff: noqa: N806, SIM300
+# ruff: noqa: N806
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
@@ -109,6 +111,12 @@ import lazy_loader as lazy
 
 from jettison.formulations.milp.integer_scale import IntegerScale
 from jettison.formulations.milp.watched_writing import Watch, unwatched, watched_problem
+from jettison.formulations.remat_graph.checkmate_writer import (
+    Aggregated,
+    CheckmateModel,
+    CheckmateWriter,
+    Disaggregated,
+)
 from jettison.formulations.remat_graph.recomputation import AnyNode, Recomputation
 from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.remat_graph.problem import RematGraph
@@ -117,16 +125,6 @@ if TYPE_CHECKING:
     import pulp
 else:
     pulp = lazy.load("pulp")
-
-
-@dataclass(frozen=True, slots=True)
-class Disaggregated:
-    """Form with one row for each reason not to free a value: more rows, a better relaxation."""
-
-
-@dataclass(frozen=True, slots=True)
-class Aggregated:
-    """Form with all reasons not to free a value in one row, as Checkmate writes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,45 +143,6 @@ class Peak:
     """
 
     at_least_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class CheckmateModel:
-    """Built Checkmate model, with the translation of its points to computations.
-
-    Attributes
-    ----------
-    graph
-        The instance.
-    problem
-        The PuLP problem.
-    memory_scale
-        Scale of the column B and the columns U.
-    time_scale
-        Scale of the objective of `Time`.
-    """
-
-    graph: Graph
-    problem: pulp.LpProblem
-    memory_scale: IntegerScale
-    time_scale: IntegerScale
-
-    def computations(self, values: Mapping[str, float]) -> tuple[int, ...]:
-        """Return the nodes that a point of the model computes, stage by stage, in order.
-
-        Parameters
-        ----------
-        values
-            Value of each column by its name. Only the columns R are read: what is freed and when
-            follows from them, and a schedule that frees as early as it can needs no more memory
-            than the point says.
-        """
-        return tuple(
-            node
-            for stage in range(len(self.graph))
-            for node in range(stage + 1)
-            if values[f"R_{stage}_{node}"] > 0.5
-        )
 
 
 @dataclass(frozen=True)
@@ -223,41 +182,29 @@ class Checkmate:
         return total
 
 
-class _Writer:
+class _Writer(CheckmateWriter):
     """Writer of the columns and rows, in the order of the docstring."""
 
     def __init__(self, options: Checkmate, problem: RematGraph, watch: Watch) -> None:
         graph = problem.instance
-        self.options = options
-        self.graph = graph
-        self.count = len(graph)
-        sizes = [size for node in graph.nodes for size in (node.output_bytes, node.workspace_bytes)]
-        self.memory_scale = IntegerScale.of(sizes)
         # The last node is never recomputed.
-        self.time_scale = IntegerScale.of(node.duration_ns for node in graph.nodes[:-1])
-        self.outputs = [self.memory_scale.to_model(node.output_bytes) for node in graph.nodes]
-        self.pulp = watched_problem("checkmate", watch)
+        time_scale = IntegerScale.of(node.duration_ns for node in graph.nodes[:-1])
+        super().__init__(graph, options.form, time_scale, watched_problem("checkmate", watch))
+        self.options = options
         self._add_columns(problem)
 
     def model(self) -> CheckmateModel:
         self._add_objective()
         self._add_stages()
-        match self.options.form:
-            case Disaggregated():
-                self._add_free_disaggregated()
-            case Aggregated():
-                self._add_free_aggregated()
-            case other:
-                assert_never(other)
-        self._add_memory()
-        return CheckmateModel(self.graph, self.pulp, self.memory_scale, self.time_scale)
+        self.add_free_and_memory()
+        return self.built(constant_ns=self.graph.base_time_ns)
 
     def _add_columns(self, problem: RematGraph) -> None:
         stages = range(self.count)
         kept = [i for i, node in enumerate(self.graph.nodes) if node.keep]
-        self.R = {(t, i): self._binary(f"R_{t}_{i}") for t in stages for i in range(t + 1)}
-        self.S = {(t, i): self._binary(f"S_{t}_{i}") for t in stages for i in range(t)}
-        self.S |= {(self.count, i): self._binary(f"S_{self.count}_{i}") for i in kept}
+        self.R = {(t, i): self.binary(f"R_{t}_{i}") for t in stages for i in range(t + 1)}
+        self.S = {(t, i): self.binary(f"S_{t}_{i}") for t in stages for i in range(t)}
+        self.S |= {(self.count, i): self.binary(f"S_{self.count}_{i}") for i in kept}
         for (t, i), R in self.R.items():
             is_in_a_run = self.graph.comes_in_a_run(t)
             if i < t and (is_in_a_run or not self.options.recomputation.permits(self.graph, t, i)):
@@ -265,16 +212,7 @@ class _Writer:
         for (t, i), S in self.S.items():
             if i in self.graph.results_after and t not in self.graph.results_after[i]:
                 S.upBound = 0
-        kind = pulp.LpBinary if self.options.form == Aggregated() else pulp.LpContinuous
-        self.FREE = {
-            (t, i, k): self.pulp.add_variable(f"FREE_{t}_{i}_{k}", 0, 1, kind)
-            for t in stages
-            for k in range(t)
-            for i in self._freed_after(k)
-        }
-        self.U = {
-            (t, k): self.pulp.add_variable(f"U_{t}_{k}", 0) for t in stages for k in range(t + 1)
-        }
+        self.add_free_and_memory_columns()
         limit = self.memory_scale.to_model(problem.memory_bytes)
         match self.options.objective:
             case Time():
@@ -284,15 +222,6 @@ class _Writer:
                 self.B = self.pulp.add_variable("B", least, limit)
             case other:
                 assert_never(other)
-
-    def _binary(self, name: str) -> pulp.LpVariable:
-        return self.pulp.add_variable(name, cat=pulp.LpBinary)
-
-    def _freed_after(self, node: int) -> tuple[int, ...]:
-        return (*self.graph.inputs[node], node)
-
-    def _later_users(self, t: int, i: int, k: int) -> list[int]:
-        return [j for j in self.graph.users[i] if k < j <= t]
 
     def _add_objective(self) -> None:
         if isinstance(self.options.objective, Peak):
@@ -305,53 +234,8 @@ class _Writer:
         R, S = self.R, self.S
         for t in range(self.count):
             self.pulp += R[t, t] == 1, f"frontier_{t}"
-        for t, j in R:
-            for i in self.graph.inputs[j]:
-                self.pulp += R[t, j] <= R[t, i] + S[t, i], f"dependency_{t}_{j}_{i}"
+        self.add_dependencies()
         for t, i in S:
             before = R[t - 1, i] + S.get((t - 1, i), 0)
             self.pulp += S[t, i] <= before, f"checkpoint_{t}_{i}"
-        for t, i in S:
-            if t == self.count:
-                self.pulp += S[t, i] == 1, f"keep_{i}"
-
-    def _add_free_disaggregated(self) -> None:
-        R, S = self.R, self.S
-        for (t, i, k), FREE in self.FREE.items():
-            self.pulp += FREE <= R[t, k], f"free_computed_{t}_{i}_{k}"
-        for (t, i, k), FREE in self.FREE.items():
-            if (t + 1, i) in S:
-                self.pulp += FREE <= 1 - S[t + 1, i], f"free_stored_{t}_{i}_{k}"
-        for (t, i, k), FREE in self.FREE.items():
-            for j in self._later_users(t, i, k):
-                self.pulp += FREE <= 1 - R[t, j], f"free_used_{t}_{i}_{k}_{j}"
-
-    def _add_free_aggregated(self) -> None:
-        for (t, i, k), FREE in self.FREE.items():
-            h, _ = self._reasons_to_stay(t, i, k)
-            self.pulp += 1 - FREE <= h, f"free_if_{t}_{i}_{k}"
-        for (t, i, k), FREE in self.FREE.items():
-            h, kappa = self._reasons_to_stay(t, i, k)
-            self.pulp += h <= kappa * (1 - FREE), f"free_only_if_{t}_{i}_{k}"
-
-    def _reasons_to_stay(self, t: int, i: int, k: int) -> tuple[pulp.LpAffineExpression, int]:
-        """Return h and the number of its terms."""
-        terms = [1 - self.R[t, k]]
-        if (t + 1, i) in self.S:
-            terms.append(self.S[t + 1, i])
-        terms.extend(self.R[t, j] for j in self._later_users(t, i, k))
-        return pulp.lpSum(terms), len(terms)
-
-    def _add_memory(self) -> None:
-        R, S, FREE, U, M = self.R, self.S, self.FREE, self.U, self.outputs
-        for t in range(self.count):
-            stored = pulp.lpSum(M[i] * S[t, i] for i in range(t))
-            self.pulp += U[t, 0] == stored + M[0] * R[t, 0], f"start_{t}"
-        for t, k in R:
-            if k < t:
-                freed = pulp.lpSum(M[i] * FREE[t, i, k] for i in self._freed_after(k))
-                after = U[t, k] + M[k + 1] * R[t, k + 1] - freed
-                self.pulp += U[t, k + 1] == after, f"step_{t}_{k}"
-        W = [self.memory_scale.to_model(node.workspace_bytes) for node in self.graph.nodes]
-        for t, k in R:
-            self.pulp += U[t, k] + W[k] * R[t, k] <= self.B, f"memory_{t}_{k}"
+        self.add_kept()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from jettison.formulations.milp.array_model import ArrayModel, Floats
 from jettison.formulations.milp.builder import ArrayModelBuilder
-from jettison.formulations.weight_offload.least_layers import Covers
+from jettison.formulations.weight_offload.least_layers import Blocks, Covers
 from jettison.formulations.weight_offload.scale import WeightOffloadScale
 
 Integers = NDArray[np.int64]
@@ -76,9 +75,8 @@ class InventoryWriter:
         self.excess_bytes = cycle.excess_bytes(scale.problem.memory_bytes)
         self.sizes = cycle.weight_bytes
         self.weighs = np.array(self.sizes) > 0
-        sizes = Counter(size for size in self.sizes if size)
-        self.block_bytes = max(sizes, key=lambda size: (sizes[size], size))
-        self.is_block = np.array([size == self.block_bytes for size in self.sizes])
+        self.blocks = Blocks(self.sizes)
+        self.is_block = np.array([size == self.blocks.block_bytes for size in self.sizes])
         self.is_whole = layers is Layers.WHOLE
         self.classes = [np.ones(self.L, dtype=bool)]
         if self.is_whole:
@@ -305,18 +303,17 @@ class InventoryWriter:
         terms: Terms = [(number[here], 1.0)]
         if self.whole is not None:
             terms += [(columns[binding], -1.0) for columns in self.whole]
-        block = self.block_bytes
-        least = np.array([-(-self.excess_bytes[k] // block) for k in binding], dtype=float)
-        others = [i for i, size in enumerate(self.sizes) if size and size != block]
+        excess = [self.excess_bytes[k] for k in binding]
+        least = np.array([self.blocks.least(size) for size in excess], dtype=float)
+        others = self.blocks.others
         if len(others) == 1:
             [other] = others
-            without = [-(-(self.excess_bytes[k] - self.sizes[other]) // block) for k in binding]
-            worth = np.where(here == other, 0.0, least - np.array(without, dtype=float))
+            each = np.array([self.blocks.worth(other, size) for size in excess], dtype=float)
+            worth = np.where(here == other, 0.0, each)
             terms.append((np.where(here < other, self.y0[other], self.y1[other]), worth))
         elif others:
-            counts = np.array(
-                [0 if size == block else -(-size // block) for size in self.sizes], dtype=float
-            )
+            counts = np.zeros(self.L)
+            counts[others] = [self.blocks.worth(other, 0) for other in others]
             terms.append((self._count_columns("R", counts)[here], 1.0))
         self._rows("blocks", binding, terms, lower=least)
 

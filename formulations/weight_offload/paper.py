@@ -28,7 +28,11 @@ Columns
 ============================ ===================================================================
 
 The last four but :math:`z` are binary, the others at least 0. :math:`m` is at most
-:math:`|w_i|`. The columns :math:`d` exist for (6c) only.
+:math:`|w_i|`. The columns :math:`d` exist for (6c) only. Upper limits of the other columns follow
+from the rows, and are written down because a dual bound in exact arithmetic needs them
+(`exact_dual_bound`): :math:`O, o \le |w_i|` by (7), as all of :math:`O` is at least 0;
+:math:`D, d \le |w_i|` by (8) likewise; and :math:`P_{i,k} = m_{i,k+1} - m_{i,k} + D_{i,k} \le 2
+|w_i|`.
 
 Model
 -----
@@ -64,13 +68,23 @@ inequalities that are no part of the paper:
     \text{(7'), first} \quad & o_{i,f_i} \ge |w_i| D^0_i && \forall i \\
     \text{deleted} \quad & d_{i,k+1} = d_{i,k} + D_{i,k},\; d_{i,b_i} = d_{i,f_i} = 0
         && \forall i,\; k + 1 \notin \{b_i, f_i\} \\
-    \text{(6c), copied} \quad & d_{i,k+1} \le o_{i,k+1} && \forall i, k
+    \text{(6c), copied} \quad & d_{i,k+1} \le o_{i,k+1} && \forall i, k \\
+    \text{(8c), blocks} \quad & \sum_{i \ne l} \nu_{k,i} g_i \ge \varepsilon_k
+        && \forall k,\; E_k > 0 \\
+    \text{(8c), cover} \quad & \sum_{i \ne l} g_i \ge \rho_k && \forall k,\; E_k > 0
+
+with :math:`E_k = \sum_i |w_i| + e_k - M`, what has to be absent when operation :math:`k` of layer
+:math:`l` starts, :math:`g_i = D^0_i` for :math:`i > l` and :math:`D^1_i` for :math:`i < l`. Blocks
+are the layers of the most frequent size; :math:`\varepsilon_k` of them are :math:`E_k` large,
+:math:`\nu_{k,i}` of those is what layer :math:`i` replaces (`Blocks`), and :math:`\rho_k` is the
+least number of layers but :math:`l` that are :math:`E_k` large together (`Covers`); (cover) is left
+out where it is (blocks), with layers of one size.
 
 A row is named after the word behind its number and its indices: ``out_k``, ``in_k``, ``both_k``
 (where both directions of the link share a total :math:`\tau`), ``apart_i``,
 ``stock_i_k``, ``sent_i_k``, ``memory_k``, ``backward_i``, ``cycle_i``, ``forward_i``,
 ``kept_i_k``, ``whole_i``, ``late_i``, ``early_i``, ``turn_i``, ``after_i``, ``first_i``,
-``deleted_i_k``, ``copied_i_k``.
+``deleted_i_k``, ``copied_i_k``, ``blocks_k``, ``cover_k``.
 
 Every schedule is a point
 -------------------------
@@ -133,6 +147,7 @@ from typing import TYPE_CHECKING
 import lazy_loader as lazy
 
 from jettison.formulations.milp.watched_writing import Watch, unwatched, watched_problem
+from jettison.formulations.weight_offload.least_layers import Blocks, Covers
 from jettison.formulations.weight_offload.scale import WeightOffloadScale
 from jettison.instances.weight_offload.problem import WeightOffload
 
@@ -165,6 +180,11 @@ class Cut(StrEnum):
     AFTER = "3b"
     FIRST = "7'"
     COPIED = "6c"
+    WHOLE = "8c"
+
+
+# What the paper's own program implies: with it the optimum is that of the paper's program.
+IMPLIED_CUTS = frozenset({Cut.WHOLE})
 
 
 @dataclass(frozen=True)
@@ -205,7 +225,7 @@ class WeightOffloadMilp:
     def estimated_coefficients(self, problem: WeightOffload) -> int:
         """Return about how many coefficients the model without fixed columns has."""
         layers = sum(1 for size in problem.cycle.weight_bytes if size)
-        per_place = 19 if Cut.COPIED in self.cuts else 14
+        per_place = 14 + 5 * (Cut.COPIED in self.cuts) + 2 * (Cut.WHOLE in self.cuts)
         return per_place * layers * len(problem.cycle)
 
 
@@ -240,7 +260,7 @@ class _Writer:
         if PrintedRow.LEAVING in self.options.printed:
             least = self.w
         self.O = self._inventory("O")
-        self.P = self._inventory("P")
+        self.P = self._inventory("P", 2)
         self.D = self._inventory("D")
         self.m = {
             (i, k): self.pulp.add_variable(f"m_{i}_{k}", least[i], self.w[i])
@@ -254,9 +274,9 @@ class _Writer:
         self.gone0 = self._binaries("gone0")
         self.z = [self.pulp.add_variable(f"idle_{k}", 0) for k in range(self.count)]
 
-    def _inventory(self, name: str) -> dict[tuple[int, int], pulp.LpVariable]:
+    def _inventory(self, name: str, times: int = 1) -> dict[tuple[int, int], pulp.LpVariable]:
         return {
-            (i, k): self.pulp.add_variable(f"{name}_{i}_{k}", 0)
+            (i, k): self.pulp.add_variable(f"{name}_{i}_{k}", 0, times * self.w[i])
             for i in self.layers
             for k in range(self.count)
         }
@@ -351,6 +371,8 @@ class _Writer:
                 self.pulp += self.o[i, f] >= self.w[i] * self.gone0[i], f"first_{i}"
         if Cut.COPIED in cuts:
             self._add_copied()
+        if Cut.WHOLE in cuts:
+            self._add_whole_layers()
 
     def _add_copied(self) -> None:
         for i, k, after in self._places():
@@ -361,3 +383,26 @@ class _Writer:
         for i, k, _ in self._places():
             if k not in {self._b(i), self._f(i)}:
                 self.pulp += self.d[i, k] <= self.o[i, k], f"copied_{i}_{k}"
+
+    def _add_whole_layers(self) -> None:
+        sizes = self.cycle.weight_bytes
+        if not any(sizes):
+            return
+        blocks, covers = Blocks(sizes), Covers(sizes)
+        excess = self.cycle.excess_bytes(self.scale.problem.memory_bytes)
+        binding = [k for k in range(self.count) if excess[k] > 0]
+        for k in binding:
+            gone = self._gone_at(k)
+            worth = {i: blocks.worth(i - 1, excess[k]) for i in gone if i - 1 in blocks.others}
+            counted = pulp.lpSum(
+                worth.get(i, 1) * column for i, column in gone.items() if worth.get(i, 1)
+            )
+            self.pulp += counted >= blocks.least(excess[k]), f"blocks_{k}"
+        for k in binding if blocks.others else ():
+            least = covers.least_number(self.cycle.operations[k].layer - 1, excess[k])
+            self.pulp += pulp.lpSum(self._gone_at(k).values()) >= least, f"cover_{k}"
+
+    def _gone_at(self, k: int) -> dict[int, pulp.LpVariable]:
+        """Return by layer whether it is absent in the gap in which operation `k` is."""
+        layer = self.cycle.operations[k].layer
+        return {i: (self.gone0 if i > layer else self.gone1)[i] for i in self.layers if i != layer}

@@ -24,12 +24,15 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
 from jettison.formulations.milp.array_model import ArrayModel, Floats
 from jettison.formulations.milp.from_pulp import from_pulp
-from jettison.formulations.remat_graph.checkmate import Checkmate, CheckmateModel
+from jettison.formulations.milp.watched_writing import Watch
+from jettison.formulations.remat_graph.checkmate import Checkmate
+from jettison.formulations.remat_graph.checkmate_writer import CheckmateModel
 from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.remat_graph.problem import RematGraph
 from jettison.schedules.core.any_schedule import Schedule
@@ -55,6 +58,16 @@ from jettison.solvers.remat_graph.memory_floor import memory_for_everything, too
 CHECKMATE_LP = WrittenModelParams()
 
 
+class Program(Protocol):
+    """Program whose points are schedules of a step, all staged ones among them."""
+
+    def build(self, problem: RematGraph, watch: Watch) -> CheckmateModel:
+        """Build the model; `watch` may end that."""
+
+    def estimated_coefficients(self, graph: Graph) -> int:
+        """Return how many coefficients the model has, at most."""
+
+
 def solve_checkmate(
     problem: RematGraph, options: SolveOptions, params: LeastMemoryParams = LEAST_MEMORY
 ) -> Outcome:
@@ -66,12 +79,24 @@ def solve_checkmate(
 
     HiGHS begins from a staged start, unless the model is solved again for less memory.
     """
+    return solve_program(problem, options, params, Checkmate(), "checkmate")
+
+
+def solve_program(
+    problem: RematGraph,
+    options: SolveOptions,
+    params: LeastMemoryParams,
+    program: Program,
+    method: str,
+) -> Outcome:
+    """Find the fastest schedule that a program knows, with its bound; as `solve_checkmate`."""
     clock = Clock(options.time_limit_s)
-    too_large = declined(problem, options, params)
+    too_large = declined(problem, options, params, program)
     refused = too_little_memory(problem)
     if refused is not None:
         return with_least_staged_memory(refused, problem, options, clock, params)
-    return memory_for_everything(problem) or too_large or _search(problem, options, clock, params)
+    settled = memory_for_everything(problem) or too_large
+    return settled or _Search(problem, options, clock, program, method).outcome(params)
 
 
 def bound_checkmate_lp(
@@ -82,17 +107,20 @@ def bound_checkmate_lp(
     Declines the models that `solve_checkmate` declines.
     """
     clock = Clock(options.time_limit_s)
+    program = Checkmate()
     if problem.memory_bytes >= problem.instance.store_all_peak_bytes:
         # Storing everything is a point of the relaxation, and none has a negative objective.
-        bound = replace(_bound(problem, "checkmate-lp", extra_ns=0), evidence=Evidence.EXACT)
+        bound = replace(
+            _bound("checkmate-lp", problem.instance.base_time_ns), evidence=Evidence.EXACT
+        )
         return Outcome(termination=Termination.COMPLETED, bounds=(bound,))
-    settled = too_little_memory(problem) or declined(problem, options, params)
+    settled = too_little_memory(problem) or declined(problem, options, params, program)
     if settled is not None:
         return settled
     try:
-        built, model = _written(problem, clock)
+        built, model = _written(problem, clock, program)
     except TimeoutError:
-        return _unwritten(problem)
+        return _unwritten(problem, program)
     solution = solve_in_time(model.relaxed(), highs_options(options, clock, gap=0))
     outcome = Outcome(termination=solution.termination, work=_work(model, solution))
     if solution.answer is Answer.INFEASIBLE:
@@ -110,15 +138,15 @@ def bound_checkmate_lp(
         )
     if solution.dual_bound is None:
         return replace(outcome, note="the linear relaxation was not solved to the end")
-    extra_ns = built.time_scale.bound_from_model(solution.dual_bound)
-    return replace(outcome, bounds=(_bound(problem, "checkmate-lp", extra_ns),))
+    bound = _bound("checkmate-lp", built.bound_ns(solution.dual_bound))
+    return replace(outcome, bounds=(bound,))
 
 
 def declined(
-    problem: RematGraph, options: SolveOptions, params: WrittenModelParams
+    problem: RematGraph, options: SolveOptions, params: WrittenModelParams, program: Program
 ) -> Outcome | None:
     """Return a refusal if the model is too large for this machine's memory or the time limit."""
-    coefficients = Checkmate().estimated_coefficients(problem.instance)
+    coefficients = program.estimated_coefficients(problem.instance)
     size = f"Checkmate's model of this graph has about {coefficients:,} coefficients"
     most = params.most_coefficients
     if coefficients > most:
@@ -136,7 +164,9 @@ def declined(
     return None
 
 
-def _written(problem: RematGraph, clock: Clock) -> tuple[CheckmateModel, ArrayModel]:
+def _written(
+    problem: RematGraph, clock: Clock, program: Program
+) -> tuple[CheckmateModel, ArrayModel]:
     """Build the model.
 
     Raises
@@ -144,12 +174,12 @@ def _written(problem: RematGraph, clock: Clock) -> tuple[CheckmateModel, ArrayMo
     TimeoutError
         When the time is up.
     """
-    built = Checkmate().build(problem, clock.require_time)
+    built = program.build(problem, clock.require_time)
     return built, from_pulp(built.problem, clock.require_time).model
 
 
-def _unwritten(problem: RematGraph) -> Outcome:
-    coefficients = Checkmate().estimated_coefficients(problem.instance)
+def _unwritten(problem: RematGraph, program: Program) -> Outcome:
+    coefficients = program.estimated_coefficients(problem.instance)
     return Outcome(
         termination=Termination.TIME_LIMIT,
         note=f"Checkmate's model of this graph has about {coefficients:,} coefficients, and the "
@@ -173,86 +203,93 @@ class _Solved:
         return GraphSchedule.from_computations(self.built.graph, computations)
 
 
-def _search(
-    problem: RematGraph, options: SolveOptions, clock: Clock, params: LeastMemoryParams
-) -> Outcome:
-    try:
-        first = last = _solved(problem, options, clock)
-    except TimeoutError:
-        return _unwritten(problem)
-    work = _work(first.model, first.solution)
-    if first.solution.answer is Answer.INFEASIBLE:
-        return replace(_infeasible(problem, first.built, options, clock, params), work=work)
-    schedule = first.schedule()
-    margin_bytes = 0
-    while schedule is not None:
-        peak_bytes = schedule.replay(problem.instance).peak_bytes
-        if peak_bytes <= problem.memory_bytes:
-            break
-        schedule = None
-        margin_bytes = 2 * margin_bytes + peak_bytes - problem.memory_bytes
-        less_bytes = problem.memory_bytes - margin_bytes
-        interrupted = last.solution.termination is Termination.INTERRUPTED
-        if less_bytes >= problem.instance.least_peak_bound_bytes and not interrupted:
-            # Bounds of a model with less memory do not hold for the problem and are dropped.
-            unseen = options.quiet()
-            try:
-                last = _solved(RematGraph(problem.instance, less_bytes), unseen, clock)
-            except TimeoutError:
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Search for the best schedule of a program's model, under the name of a method."""
+
+    problem: RematGraph
+    options: SolveOptions
+    clock: Clock
+    program: Program
+    method: str
+
+    def outcome(self, params: LeastMemoryParams) -> Outcome:
+        problem, options, clock = self.problem, self.options, self.clock
+        try:
+            first = last = self._solved(problem, options)
+        except TimeoutError:
+            return _unwritten(problem, self.program)
+        work = _work(first.model, first.solution)
+        if first.solution.answer is Answer.INFEASIBLE:
+            return replace(_infeasible(problem, first.built, options, clock, params), work=work)
+        schedule = first.schedule()
+        margin_bytes = 0
+        while schedule is not None:
+            peak_bytes = schedule.replay(problem.instance).peak_bytes
+            if peak_bytes <= problem.memory_bytes:
                 break
-            schedule = last.schedule()
+            schedule = None
+            margin_bytes = 2 * margin_bytes + peak_bytes - problem.memory_bytes
+            less_bytes = problem.memory_bytes - margin_bytes
+            interrupted = last.solution.termination is Termination.INTERRUPTED
+            if less_bytes >= problem.instance.least_peak_bound_bytes and not interrupted:
+                # Bounds of a model with less memory do not hold for the problem and are dropped.
+                less = RematGraph(problem.instance, less_bytes)
+                try:
+                    last = self._solved(less, options.quiet())
+                except TimeoutError:
+                    break
+                schedule = last.schedule()
 
-    outcome = Outcome(termination=last.solution.termination, schedule=schedule, work=work)
-    if schedule is None:
-        note = "no schedule was found before the end of the search"
-        if margin_bytes:
-            note = "what the solver found is over the limit by less than its tolerance"
-        outcome = left_open(replace(outcome, note=note))
-    if first.solution.dual_bound is None:
-        return outcome
-    extra_ns = first.built.time_scale.bound_from_model(first.solution.dual_bound)
-    bound = _bound(problem, "checkmate", extra_ns)
-    outcome = replace(outcome, bounds=(bound,))
-    if schedule is None:
-        return outcome
-    time_ns = schedule.replay(problem.instance).time_ns
-    if time_ns <= bound.time_ns:
-        return replace(outcome, termination=Termination.COMPLETED)
-    if options.is_close_enough(time_ns, bound.time_ns, problem.instance.base_time_ns):
-        return replace(outcome, termination=Termination.GAP_REACHED)
-    return left_open(outcome)
+        outcome = Outcome(termination=last.solution.termination, schedule=schedule, work=work)
+        if schedule is None:
+            note = "no schedule was found before the end of the search"
+            if margin_bytes:
+                note = "what the solver found is over the limit by less than its tolerance"
+            outcome = left_open(replace(outcome, note=note))
+        if first.solution.dual_bound is None:
+            return outcome
+        bound = _bound(self.method, first.built.bound_ns(first.solution.dual_bound))
+        outcome = replace(outcome, bounds=(bound,))
+        if schedule is None:
+            return outcome
+        time_ns = schedule.replay(problem.instance).time_ns
+        if time_ns <= bound.time_ns:
+            return replace(outcome, termination=Termination.COMPLETED)
+        if options.is_close_enough(time_ns, bound.time_ns, problem.instance.base_time_ns):
+            return replace(outcome, termination=Termination.GAP_REACHED)
+        return left_open(outcome)
 
+    def _solved(self, problem: RematGraph, options: SolveOptions) -> _Solved:
+        """Solve the model for this memory, to the gap between times that was asked for."""
+        built, model = _written(problem, self.clock, self.program)
+        base_ns = problem.instance.base_time_ns
+        stop = threading.Event()
+        close_enough = False
 
-def _solved(problem: RematGraph, options: SolveOptions, clock: Clock) -> _Solved:
-    """Solve the model for this memory, to the gap between times that was asked for."""
-    built, model = _written(problem, clock)
-    base_ns = problem.instance.base_time_ns
-    stop = threading.Event()
-    close_enough = False
+        def watch(progress: ModelProgress) -> None:
+            nonlocal close_enough
+            time_ns = bound_ns = None
+            if progress.objective is not None:
+                time_ns = built.time_ns(progress.objective)
+            if progress.dual_bound is not None:
+                bound_ns = built.bound_ns(progress.dual_bound)
+            if options.on_progress is not None:
+                options.on_progress(Progress(self.clock.seconds, time_ns, bound_ns))
+            if time_ns is not None and bound_ns is not None:
+                close_enough = options.is_close_enough(time_ns, bound_ns, base_ns)
+            if close_enough:
+                stop.set()
 
-    def watch(progress: ModelProgress) -> None:
-        nonlocal close_enough
-        time_ns = bound_ns = None
-        if progress.objective is not None:
-            time_ns = base_ns + built.time_scale.from_model(progress.objective)
-        if progress.dual_bound is not None:
-            bound_ns = base_ns + built.time_scale.bound_from_model(progress.dual_bound)
-        if options.on_progress is not None:
-            options.on_progress(Progress(clock.seconds, time_ns, bound_ns))
-        if time_ns is not None and bound_ns is not None:
-            close_enough = options.is_close_enough(time_ns, bound_ns, base_ns)
-        if close_enough:
-            stop.set()
-
-    # HiGHS measures the gap in its floating-point objective, `watch` in whole times.
-    highs = replace(
-        highs_options(options, clock, options.gap),
-        start=_start_point(problem.instance, model, options.start),
-    )
-    solution = solve_in_time(model, highs, watch, stop=stop)
-    if close_enough and solution.termination is Termination.INTERRUPTED:
-        solution = replace(solution, termination=Termination.GAP_REACHED)
-    return _Solved(built, model, solution)
+        # HiGHS measures the gap in its floating-point objective, `watch` in whole times.
+        highs = replace(
+            highs_options(options, self.clock, options.gap),
+            start=_start_point(problem.instance, model, options.start),
+        )
+        solution = solve_in_time(model, highs, watch, stop=stop)
+        if close_enough and solution.termination is Termination.INTERRUPTED:
+            solution = replace(solution, termination=Termination.GAP_REACHED)
+        return _Solved(built, model, solution)
 
 
 def _start_point(graph: Graph, model: ArrayModel, start: Schedule | None) -> Floats | None:
@@ -299,9 +336,9 @@ def _next_peak_bytes(built: CheckmateModel, problem: RematGraph) -> int:
     return (problem.memory_bytes // unit + 1) * unit
 
 
-def _bound(problem: RematGraph, method: str, extra_ns: int) -> Bound:
+def _bound(method: str, time_ns: int) -> Bound:
     return Bound(
-        time_ns=problem.instance.base_time_ns + extra_ns,
+        time_ns=time_ns,
         valid_for=ScheduleClass.STAGED,
         evidence=Evidence.SOLVER,
         method=method,

@@ -16,7 +16,8 @@ from typing import ClassVar
 
 from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.from_pulp import from_pulp
-from jettison.formulations.remat_graph.checkmate import Checkmate, CheckmateModel, Peak
+from jettison.formulations.remat_graph.checkmate import Checkmate, Peak
+from jettison.formulations.remat_graph.checkmate_writer import CheckmateModel
 from jettison.instances.core.units import format_bytes
 from jettison.instances.remat_graph.graph import Graph
 from jettison.instances.remat_graph.problem import RematGraph

@@ -21,6 +21,7 @@ from jettison.solvers.remat_graph.checkmate import (
     bound_checkmate_lp,
     solve_checkmate,
 )
+from jettison.solvers.remat_graph.checkmate_unpartitioned import solve_checkmate_unpartitioned
 from jettison.solvers.remat_graph.cuts.bound_method import bound_graph_cuts
 from jettison.solvers.remat_graph.cuts.exact_method import solve_graph_exact
 from jettison.solvers.remat_graph.cuts.params import EXACT
@@ -43,6 +44,13 @@ METHODS: tuple[Method[RematGraph], ...] = (
         "Checkmate, MLSys 2020; KIWI, Appendix 7.1",
         "the rematerialization ILP, solved by HiGHS, decoded, pruned and replayed",
         solve=Tuned(solve_checkmate, LEAST_MEMORY),
+    ),
+    Method(
+        "checkmate-unpartitioned",
+        Promise.BRACKET,
+        "Checkmate, MLSys 2020, Section 4.3",
+        "the same program without stages, for first computations in any order; tiny graphs only",
+        solve=Tuned(solve_checkmate_unpartitioned, LEAST_MEMORY),
     ),
     Method(
         "checkmate-lp",

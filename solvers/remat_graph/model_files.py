@@ -13,12 +13,14 @@ from jettison.solvers.core.model_files import ModelChoice, ModelFiles
 
 if TYPE_CHECKING:
     from jettison.formulations.milp.array_model import ArrayModel
+    from jettison.formulations.remat_graph.checkmate_writer import Aggregated, Disaggregated
 
 
 class GraphFormulation(StrEnum):
     """The formulations, by the names of their modules, and of the presets of windows."""
 
     CHECKMATE = "checkmate"
+    CHECKMATE_UNPARTITIONED = "checkmate-unpartitioned"
     RESIDENCY = "residency"
     RESTRICTED = "restricted"
     FRONTIER = "frontier"
@@ -70,15 +72,17 @@ def build_model(problem: RematGraph, choice: ModelChoice) -> ArrayModel:
     match formulation:
         case GraphFormulation.CHECKMATE:
             from jettison.formulations.milp.from_pulp import from_pulp
-            from jettison.formulations.remat_graph.checkmate import (
-                Aggregated,
-                Checkmate,
-                Disaggregated,
+            from jettison.formulations.remat_graph.checkmate import Checkmate
+
+            return from_pulp(Checkmate(form=_rows(form)).build(problem).problem).model
+        case GraphFormulation.CHECKMATE_UNPARTITIONED:
+            from jettison.formulations.milp.from_pulp import from_pulp
+            from jettison.formulations.remat_graph.checkmate_unpartitioned import (
+                UnpartitionedCheckmate,
             )
 
-            is_aggregated = form is CheckmateForm.AGGREGATED
-            rows = Aggregated() if is_aggregated else Disaggregated()
-            return from_pulp(Checkmate(form=rows).build(problem).problem).model
+            unpartitioned = UnpartitionedCheckmate(form=_rows(form))
+            return from_pulp(unpartitioned.build(problem).problem).model
         case GraphFormulation.RESIDENCY:
             return presets.Residency().build(problem).model
         case GraphFormulation.RESTRICTED:
@@ -117,6 +121,12 @@ def _form(name: str) -> CheckmateForm:
             f"{name!r}", field="form", expected=f"choose one of {', '.join(CheckmateForm)}"
         )
     return CheckmateForm(name)
+
+
+def _rows(form: CheckmateForm) -> Aggregated | Disaggregated:
+    from jettison.formulations.remat_graph.checkmate_writer import Aggregated, Disaggregated
+
+    return Aggregated() if form is CheckmateForm.AGGREGATED else Disaggregated()
 
 
 def _position(graph: Graph, name: str) -> int:

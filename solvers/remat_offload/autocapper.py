@@ -29,7 +29,7 @@ from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.remat_chain.baselines import store_all_schedule
-from jettison.solvers.remat_chain.least_memory import least_persistent_memory
+from jettison.solvers.remat_chain.least_memory import duration_ns, least_persistent_memory
 from jettison.solvers.remat_chain.rotor import ROTOR, most_slots, persistent_curve
 from jettison.solvers.remat_chain.rotor_exact import ExactSearchParams
 from jettison.solvers.remat_offload.baselines import solve_rotor_alone
@@ -142,17 +142,32 @@ def offer_autocapper(
         On Ctrl-C.
     """
     problem = incumbent.problem
-    chain = problem.instance
     most_s = None if math.isinf(clock.left_s) else max(clock.left_s * params.share_of_rotor, 1e-3)
     alone = solve_rotor_alone(problem, replace(options.quiet(), time_limit_s=most_s), params)
     if isinstance(alone.schedule, OffloadSchedule):
         incumbent.offer(alone.schedule)
     pass_interrupt_on(alone.termination)
     yield
+    yield from offer_capped_sequences(incumbent, options, clock, params)
+
+
+def offer_capped_sequences(
+    incumbent: OffloadIncumbent,
+    options: SolveOptions,
+    clock: Clock,
+    params: AutocapperParams = AUTOCAPPER,
+) -> Iterator[None]:
+    """Offer what capper makes of the 40 sequences of rotor; errors as for `offer_autocapper`.
+
+    A sequence that computes for longer than the best schedule takes is left out.
+    """
+    problem = incumbent.problem
+    chain = problem.instance
     seen: set[ChainSchedule] = set()
     memories = capper_memories(chain, problem.memory_bytes, params.memories)
     for computations in _rotor_sequences(chain, memories[::-1], clock, options.threads, params):
-        if computations not in seen:
+        least_ns = duration_ns(computations, chain)
+        if computations not in seen and (incumbent.time_ns is None or least_ns < incumbent.time_ns):
             seen.add(computations)
             offer_capped(incumbent, computations)
         yield

@@ -85,25 +85,43 @@ def solve_opportunist(
     problem: RematOffloadChain, options: SolveOptions, params: SearchGridParams = SEARCH_GRID
 ) -> Outcome:
     """Return opportunist's schedule, if it finds one that fits."""
-    chain, link, memory_bytes = problem.instance, problem.link, problem.memory_bytes
     incumbent = OffloadIncumbent(problem, options, Clock(options.time_limit_s))
-    plan = None
     with Ending() as ending:
-        plan = opportunist_plan(chain, link, memory_bytes, options.time_limit_s, params)
+        offer_opportunist(incumbent, options.time_limit_s, params)
     if not ending.termination.is_regular:
         return Outcome(termination=ending.termination)
-    if plan is not None:
-        lifetimes = TensorLifetimes(chain, plan.computations)
-        gaps = [lifetimes.gap_at_turn(tensor) for tensor in plan.offloaded]
-        execution = execute_gaps(lifetimes, gaps, link, memory_bytes)
-        if execution is not None:
-            incumbent.offer(execution.schedule)
-        incumbent.offer_fluid(plan)
     return Outcome(
         termination=Termination.COMPLETED,
         schedule=incumbent.schedule,
         note=None if incumbent.schedule else "opportunist's sequence does not fit in this memory",
     )
+
+
+def offer_opportunist(
+    incumbent: OffloadIncumbent,
+    time_limit_s: float | None,
+    params: SearchGridParams = SEARCH_GRID,
+) -> None:
+    """Offer opportunist's plan, executed at once and, where transfers are fluid, as it is.
+
+    Raises
+    ------
+    TimeoutError
+        If the time is over.
+    MemoryError
+        If the table of a group does not fit in memory.
+    """
+    problem = incumbent.problem
+    chain, link, memory_bytes = problem.instance, problem.link, problem.memory_bytes
+    plan = opportunist_plan(chain, link, memory_bytes, time_limit_s, params)
+    if plan is None:
+        return
+    lifetimes = TensorLifetimes(chain, plan.computations)
+    gaps = [lifetimes.gap_at_turn(tensor) for tensor in plan.offloaded]
+    execution = execute_gaps(lifetimes, gaps, link, memory_bytes)
+    if execution is not None:
+        incumbent.offer(execution.schedule)
+    incumbent.offer_fluid(plan)
 
 
 def _forward(

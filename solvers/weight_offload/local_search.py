@@ -26,7 +26,8 @@ from jettison.solvers.core.baselines_first import BaselineParams, schedules_of_b
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import Outcome, SolveOptions
 from jettison.solvers.core.status import Termination
-from jettison.solvers.weight_offload.bounds.aggregated import RelaxationParams, relaxed_fluid_ns
+from jettison.solvers.weight_offload.bounds.aggregated import relaxed_fluid_ns
+from jettison.solvers.weight_offload.bounds.any_model import RelaxationParams
 from jettison.solvers.weight_offload.exact.restarts import StartParams, steps_from_new_starts
 from jettison.solvers.weight_offload.greedy.selection import Choice, select_choices
 from jettison.solvers.weight_offload.incumbent import run_within_kernels

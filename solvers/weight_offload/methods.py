@@ -85,7 +85,7 @@ METHODS: tuple[Method[WeightOffload], ...] = (
     Method(
         "paper-milp-strengthened",
         Promise.BOUND,
-        "the paper on weight offloading, Section 6, and four kinds of rows that it has not",
+        "the paper on weight offloading, Section 6, and rows that it has not",
         "the paper's MILP with valid inequalities; proves more, takes longer",
         solve=Tuned(bound_paper_milp_strengthened, MILP),
     ),

@@ -248,6 +248,7 @@ def test_export_writes_the_integer_program(terminal: Terminal) -> None:
     ("words", "rows"),
     [
         # f0 to f4 are nodes 0 to 4, b4 to b0 nodes 5 to 9.
+        ("checkmate-unpartitioned --form aggregated", ("empty", "terminal_9", "free_if_0_0_1")),
         ("residency", ("memory_3", "again_3_1_0", "slot_6_0")),
         ("restricted", ("memory_3", "again_5_1_0", "slot_6_0")),
         ("frontier", ("memory_3", "again_3_1_0")),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 
@@ -13,12 +11,14 @@ import jettison.formulations.remat_graph.checkmate as module
 from jettison import Graph, RematGraph
 from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.from_pulp import from_pulp
-from jettison.formulations.remat_graph.checkmate import Aggregated, Checkmate, Disaggregated, Peak
+from jettison.formulations.remat_graph.checkmate import Checkmate, Peak
+from jettison.formulations.remat_graph.checkmate_writer import Aggregated, Disaggregated
 from jettison.remat_graph import GraphSchedule, Node
 from jettison.solvers.core.status import Answer
 from jettison.solvers.milp.highs import solve_model
 from jettison.solvers.milp.highs_options import HighsOptions
 from tests.drawing.graphs import tight_remat_graphs
+from tests.remat_graph.model_rows import label_of, labels_of, row, stated_labels, without_rows
 from tests.tiny import DIAMOND, LADDER, ONE_NODE
 
 FORMS = pytest.mark.parametrize("form", [Disaggregated(), Aggregated()], ids=repr)
@@ -52,36 +52,11 @@ def optimum_ns(model: ArrayModel, graph: Graph) -> int | None:
     return scale.from_model(solution.objective)
 
 
-def without_rows(model: ArrayModel, label: str) -> ArrayModel:
-    """The model after somebody forgot the rows of one label."""
-    forgotten = np.array([name.startswith(f"{label}_") for name in model.row_names])
-    assert forgotten.any()
-    return replace(
-        model,
-        row_lower=np.where(forgotten, -np.inf, model.row_lower),
-        row_upper=np.where(forgotten, np.inf, model.row_upper),
-    )
-
-
-def row(model: ArrayModel, name: str) -> tuple[dict[str, float], float, float]:
-    i = model.row_names.index(name)
-    entries = slice(model.indptr[i], model.indptr[i + 1])
-    names = [model.column_names[j] for j in model.indices[entries]]
-    coefficients = dict(zip(names, model.data[entries].tolist(), strict=True))
-    return coefficients, float(model.row_lower[i]), float(model.row_upper[i])
-
-
-def label(row_name: str) -> str:
-    return re.sub(r"(_[0-9]+)+$", "", row_name)
-
-
 @FORMS
 def test_rows_have_the_labels_of_the_docstring_in_its_order(
     form: Disaggregated | Aggregated,
 ) -> None:
-    assert module.__doc__ is not None
-    found = re.findall(r"\\text\{\(([a-z\\_]+)\)\}", module.__doc__)
-    labels = [text.replace("\\", "") for text in found]
+    labels = stated_labels(module.__doc__)
     assert labels[0] == "objective"
     others = (
         {"free_if", "free_only_if"}
@@ -91,12 +66,12 @@ def test_rows_have_the_labels_of_the_docstring_in_its_order(
     assert others < set(labels)
     expected = [text for text in labels[1:] if text not in others]
     model = build(LADDER, 20, Checkmate(form))
-    assert list(dict.fromkeys(map(label, model.row_names))) == expected
+    assert labels_of(model) == expected
 
 
 def test_columns_have_the_names_of_the_docstring() -> None:
     model = build(LADDER, 20, Checkmate(objective=Peak()))
-    assert {label(name) for name in model.column_names} == {"R", "S", "FREE", "U", "B"}
+    assert {label_of(name) for name in model.column_names} == {"R", "S", "FREE", "U", "B"}
 
 
 def test_the_model_of_two_nodes_is_the_one_on_paper() -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from jettison import RematGraph
 from jettison.formulations.milp.from_pulp import from_pulp
-from jettison.formulations.remat_graph.checkmate import Aggregated, Checkmate, Disaggregated
+from jettison.formulations.remat_graph.checkmate import Checkmate
+from jettison.formulations.remat_graph.checkmate_writer import Aggregated, Disaggregated
 from jettison.formulations.remat_graph.windows.presets import Frontier, Residency, SingleCut
 from jettison.instances.core.errors import InputError
 from jettison.instances.remat_graph.graph import Graph, Node

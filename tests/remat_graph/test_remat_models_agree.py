@@ -23,7 +23,8 @@ from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.from_pulp import from_pulp
 from jettison.formulations.milp.integer_scale import IntegerScale
 from jettison.formulations.remat_graph import retention_intervals
-from jettison.formulations.remat_graph.checkmate import Aggregated, Checkmate, Disaggregated
+from jettison.formulations.remat_graph.checkmate import Checkmate
+from jettison.formulations.remat_graph.checkmate_writer import Aggregated, Disaggregated
 from jettison.formulations.remat_graph.recomputation import (
     AnyNode,
     ForwardNodes,

@@ -20,6 +20,7 @@ from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_offload.least_memory import least_memory_with_offloading
 from jettison.solvers.remat_offload.pofo.bracket import PofoBracket, pofo_exact
 from jettison.solvers.remat_offload.pofo.brackets import PofoBrackets
+from jettison.solvers.remat_offload.pofo.phases import ProgramSearch
 from jettison.solvers.remat_offload.pofo.program import PofoProgram, Recomputation
 from tests.drawing.chains import chain_of, random_chain
 from tests.remat_offload.oracles.brute_force import fastest
@@ -27,6 +28,7 @@ from tests.remat_offload.oracles.samples import offload_samples
 from tests.tiny import UNEVEN
 
 EXACT = SolveOptions(gap=0, time_limit_s=30)
+FEW_CHANGES = {"idle_changes": 1}
 LONG = random_chain(random.Random(3), 40, largest_output_bytes=20)
 LITTLE = (least_memory_with_offloading(LONG) + LONG.store_all_peak_bytes) // 2
 
@@ -67,8 +69,9 @@ def test_the_replay_of_a_plan_takes_the_time_that_the_program_says() -> None:
         found = _solve(chain, memory_bytes, rate, Transfers.FLUID)
         assert found.time_ns is not None
         assert Fraction(found.time_ns - 1) < bracket.plan_ns
+        # A baseline that is not bound to POFO's assumptions may be faster.
         compared += found.time_ns >= bracket.plan_ns
-    assert compared > 30
+    assert compared > 20
 
 
 def test_at_once_is_bracketed_by_the_bounds_and_by_every_heuristic() -> None:
@@ -81,8 +84,7 @@ def test_at_once_is_bracketed_by_the_bounds_and_by_every_heuristic() -> None:
         problem = RematOffloadChain(chain, memory_bytes, 10**9)
         found = solve_with(problem, "pofo", EXACT)
         assert found.time_ns is not None
-        cut = next(bound for bound in found.bounds if bound.method == "cut-bound")
-        assert cut.time_ns <= found.time_ns
+        assert all(bound.time_ns <= found.time_ns for bound in found.bounds)
         capped = solve(problem, "autocapper")
         if capped.time_ns is not None:
             assert found.time_ns <= capped.time_ns
@@ -129,28 +131,27 @@ def test_within_a_short_limit_and_without_good_plans_it_is_no_slower_than_rotor(
 
 def test_with_transfers_at_once_the_bracket_has_the_time_that_the_plans_leave() -> None:
     problem = RematOffloadChain(LONG, LITTLE, 10**9, Transfers.AT_ONCE)
-    asked: list[float | None] = []
+    left_s: list[float] = []
     refine = PofoBrackets.refine
 
     def first_time_out(
         brackets: PofoBrackets, options: SolveOptions, clock: Clock
     ) -> Iterator[PofoBracket]:
-        asked.append(options.time_limit_s)
-        if len(asked) == 1:
+        left_s.append(clock.left_s)
+        if len(left_s) == 1:
             brackets.why_open = "the time ended"
             raise TimeoutError
         yield from refine(brackets, options, clock)
 
     with (
-        patch(
-            "jettison.solvers.remat_offload.pofo.method.schedules_of_baselines", lambda *_, **__: ()
-        ),
+        patch("jettison.solvers.remat_offload.pofo.method.offer_seeds"),
+        patch.object(ProgramSearch, "plans", lambda *_: iter(())),
+        patch.object(ProgramSearch, "is_closed", False),
         patch.object(PofoBrackets, "refine", first_time_out),
-        patch.object(PofoBrackets, "plan", lambda *_, **__: None),
     ):
-        found = solve_with(problem, "pofo", SolveOptions(gap=0, time_limit_s=20))
-    # A share, and then the whole.
-    assert asked == [6.0, 20]
+        found = solve_with(problem, "pofo", SolveOptions(gap=0, time_limit_s=20), FEW_CHANGES)
+    # All but the share of the cut bound, and then the whole.
+    assert left_s[0] <= 14 < left_s[1]
     assert any(bound.method == "pofo" for bound in found.bounds)
 
 
@@ -166,7 +167,7 @@ def test_where_no_plan_fits_everything_is_moved() -> None:
 @pytest.mark.parametrize("transfers", Transfers)
 def test_an_interrupt_keeps_the_best_so_far(transfers: Transfers) -> None:
     with patch.object(PofoProgram, "refine", side_effect=KeyboardInterrupt):
-        found = _solve(UNEVEN, UNEVEN.store_all_peak_bytes - 1, 10**9, transfers)
+        found = _solve(LONG, LITTLE, 10**9, transfers)
     assert found.termination is Termination.INTERRUPTED
     assert found.schedule is not None
 
@@ -253,21 +254,18 @@ def test_where_a_program_ends_with_the_time_that_is_a_limit_and_no_error() -> No
 def test_no_part_has_more_time_than_is_left_of_the_whole() -> None:
     given: list[float | None] = []
 
-    def late(problem: RematOffloadChain, options: SolveOptions, params: Params) -> Outcome:
+    def late(*_: object) -> None:
         time.sleep(1.6)
-        return Outcome(termination=Termination.COMPLETED)
 
-    def asked(_: PofoBrackets, options: SolveOptions, clock: Clock) -> Iterator[PofoBracket]:
+    def asked(problem: RematOffloadChain, options: SolveOptions, params: Params) -> Outcome:
         given.append(options.time_limit_s)
-        yield from ()
+        return Outcome(termination=Termination.COMPLETED)
 
     problem = RematOffloadChain(LONG, LITTLE, 10**8, Transfers.AT_ONCE)
     with (
-        patch("jettison.solvers.remat_offload.pofo.method.bound_offload_cut", late),
-        patch(
-            "jettison.solvers.remat_offload.pofo.method.schedules_of_baselines", lambda *_, **__: ()
-        ),
-        patch.object(PofoBrackets, "refine", asked),
+        patch("jettison.solvers.remat_offload.pofo.method.offer_seeds", late),
+        patch("jettison.solvers.remat_offload.pofo.method.bound_offload_cut", asked),
+        patch.object(ProgramSearch, "first", lambda *_: iter(())),
     ):
         solve_with(problem, "pofo", SolveOptions(gap=0, time_limit_s=2))
     # Three tenths of the whole would be .6.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from jettison import RematOffloadChain, Result, solve
 from jettison.schedules.remat_chain.contents import Tensor, TensorKind
 from jettison.schedules.remat_offload.plan import OffloadPlan
@@ -10,6 +12,7 @@ from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_chain.baselines import store_all_schedule
 from jettison.solvers.remat_offload.incumbent import OffloadIncumbent
 from jettison.solvers.remat_offload.pofo.at_once import offer_plans, plan_resources
+from jettison.solvers.remat_offload.pofo.bracket import PofoBracket
 from tests.drawing.chains import chain_of
 from tests.remat_offload.sequences import sequence
 
@@ -29,10 +32,15 @@ class Source:
     def __init__(self, plan: OffloadPlan | None) -> None:
         self.plan = plan
         self.asked: list[tuple[int, int]] = []
+        self.limits: list[Fraction | None] = []
 
-    def __call__(self, memory_bytes: int, bytes_per_s: int) -> OffloadPlan | None:
+    def __call__(
+        self, memory_bytes: int, bytes_per_s: int, limit_ns: Fraction | None
+    ) -> PofoBracket:
         self.asked.append((memory_bytes, bytes_per_s))
-        return self.plan
+        self.limits.append(limit_ns)
+        plan_ns = None if self.plan is None else Fraction(CHAIN.base_time_ns + 4)
+        return PofoBracket(plan=self.plan, plan_ns=plan_ns)
 
 
 def _result(source: Source, problem: RematOffloadChain = PROBLEM) -> Result:
@@ -49,7 +57,25 @@ def test_plans_are_asked_for_with_less_memory_and_on_slower_links() -> None:
     # Where saving everything fits, the first plan is the last.
     source = Source(OffloadPlan(store_all_schedule(CHAIN), ()))
     assert _result(source, problem).status == "optimal"
-    assert source.asked == [(50, 75)]
+    assert source.asked == [(42, 100)]
+
+
+def test_a_plan_is_a_limit_in_more_memory_and_on_slower_links() -> None:
+    problem = RematOffloadChain(CHAIN, 50, "1GB/s")
+    source = Source(PLAN)
+    incumbent = OffloadIncumbent(problem)
+    list(offer_plans(incumbent, source))
+    # Links from fast to slow, and memory from little to much.
+    rates = [rate for _, rate in source.asked]
+    assert rates == sorted(rates, reverse=True)
+    assert source.asked[:2] == [(42, 10**9), (43, 10**9)]
+    assert source.limits[:2] == [None, CHAIN.base_time_ns + 4]
+    # The first on a slower link: what was found on the faster one. Three bytes come back in 4 ns
+    # there, beside three backward operations of 1 ns, so that the last one waits for 1 ns.
+    slower = source.asked.index((42, 750_000_000))
+    assert source.limits[slower] == CHAIN.base_time_ns + 1
+    # One plan was handed out, and it is offered once, in two timings.
+    assert incumbent.offered == 2
 
 
 def test_without_plans_there_is_a_note() -> None:
@@ -84,11 +110,11 @@ def test_a_plan_that_needs_more_memory_than_there_is_is_left_out() -> None:
 def test_a_source_that_is_out_of_time_ends_the_search_with_the_best_so_far() -> None:
     asked = []
 
-    def plans(memory_bytes: int, bytes_per_s: int) -> OffloadPlan | None:
+    def plans(memory_bytes: int, bytes_per_s: int, limit_ns: Fraction | None) -> PofoBracket:
         asked.append(memory_bytes)
         if len(asked) == 2:
             raise TimeoutError
-        return PLAN
+        return PofoBracket(plan=PLAN, plan_ns=Fraction(CHAIN.base_time_ns))
 
     incumbent = OffloadIncumbent(PROBLEM)
     outcome = incumbent.search(offer_plans(incumbent, plans), "nothing")

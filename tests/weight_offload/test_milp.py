@@ -13,6 +13,7 @@ from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.from_pulp import from_pulp
 from jettison.formulations.weight_offload import paper as weight_offload_milp
 from jettison.formulations.weight_offload.paper import (
+    IMPLIED_CUTS,
     Cut,
     PrintedRow,
     WeightOffloadMilp,
@@ -95,8 +96,8 @@ def test_all_labels_of_the_docstring_are_rows_and_columns_of_the_model() -> None
     assert document is not None
     named = document[document.index("A row is named") : document.index("Every schedule is")]
     words = re.findall(r"``([a-z]+)_[ik]", named)
-    assert len(words) == 19
-    shared = WeightOffload(EQUAL_LAYERS, 40, "1GB/s:half-duplex")
+    assert len(words) == 21
+    shared = WeightOffload(EQUAL_LAYERS, 30, "1GB/s:half-duplex")
     _, model = built(shared, WeightOffloadMilp(cuts=ALL_CUTS))
     in_order = dict.fromkeys(name.split("_")[0] for name in model.row_names)
     assert list(in_order) == words
@@ -227,3 +228,41 @@ def test_the_name_of_a_file_says_whether_it_has_rows_that_the_paper_has_not(
     _, model = built(problem, WeightOffloadMilp(cuts=cuts))
     assert written.row_names == model.row_names
     assert any(row.startswith("turn_") for row in written.row_names) == bool(cuts)
+
+
+def test_counting_whole_layers_leaves_the_optimum_of_the_papers_program_as_it_is() -> None:
+    # (8c) may cut off fractions only, or what it proves would not be of the paper's program.
+    chance = random.Random(8)
+    raised = 0
+    for number in range(40):
+        problem = replace(sample(chance, 4), bandwidth=30_000_000 * (1 + number % 3))
+        _, papers = built(problem, WeightOffloadMilp())
+        _, counted = built(problem, WeightOffloadMilp(cuts=IMPLIED_CUTS))
+        optimum = solve_model(papers, EXACT).objective
+        assert optimum is not None
+        assert solve_model(counted, EXACT).objective == pytest.approx(optimum, abs=1e-5), number
+        plain, stronger = (
+            solve_model(model.relaxed(), EXACT).objective for model in (papers, counted)
+        )
+        assert plain is not None
+        assert stronger is not None
+        assert plain - 1e-6 <= stronger <= optimum + 1e-6, number
+        raised += stronger > plain + 1e-6
+    assert raised >= 10
+
+
+def test_columns_without_a_limit_of_their_own_have_the_one_that_the_rows_imply() -> None:
+    problem = sample(random.Random(5), 3)
+    _, model = built(problem, WeightOffloadMilp())
+    free = [
+        not name.startswith(("m_", "idle_")) and not model.integer[j]
+        for j, name in enumerate(model.column_names)
+    ]
+    assert any(free)
+    assert np.isfinite(model.column_upper[free]).all()
+    without = replace(model, column_upper=np.where(free, np.inf, model.column_upper))
+    for j in np.flatnonzero(free)[:: max(1, sum(free) // 20)]:
+        most = replace(without, objective=-np.eye(model.num_columns)[j])
+        objective = solve_model(most, EXACT).objective
+        assert objective is not None
+        assert -objective <= model.column_upper[j] + 1e-6, model.column_names[j]

@@ -82,18 +82,34 @@ protected:
     // Computes the curve of one state and stores it.
     const std::int64_t* make(std::int32_t i, std::int32_t j, std::int64_t av) {
         if (++states_ % 1024 == 0) context_.poll();
-        if (depth_ == scratch_.size()) scratch_.emplace_back();
-        Scratch& scratch = scratch_[depth_++];
+        if (depth_ == scratch_.size()) scratch_.emplace_back(context_.budget);
+        Scratch& scratch = scratch_[depth_];
+        const Deeper deeper(depth_);
         compute(scratch, i, j, av);
-        --depth_;
-        return store_.add(table().simplified(scratch.best.view(), scratch.other, av));
+        const CurveView made = table().simplified(scratch.best.view(), scratch.other, av);
+        scratch.claim.count(scratch.best, scratch.other, scratch.found);
+        return store_.add(made);
     }
 
     std::int64_t states() const { return states_; }
 
 private:
     struct Scratch {
+        explicit Scratch(Budget& budget) : claim(budget) {}
         Curve best, other, found;
+        ScratchClaim claim;
+    };
+
+    // One level of the recursion more, until it is left, by an exception too.
+    class Deeper {
+    public:
+        explicit Deeper(std::size_t& depth) : depth_(depth) { ++depth_; }
+        Deeper(const Deeper&) = delete;
+        Deeper& operator=(const Deeper&) = delete;
+        ~Deeper() { --depth_; }
+
+    private:
+        std::size_t& depth_;
     };
 
     // Bounds on the choices `ck k` that need none of their curves.
@@ -221,8 +237,11 @@ public:
     GridBackward(const OffloadContext& context, const RotorTable& rotor)
         : Base(context),
           rotor_(rotor),
-          claim_(context.budget),
-          curves_(at(context.chain.stages) * at(context.chain.stages + 1) / 2) {}
+          claim_(context.budget) {
+        const std::size_t cells = at(context.chain.stages) * at(context.chain.stages + 1) / 2;
+        claim_.take(cells * sizeof(curves_[0]));
+        curves_.resize(cells);
+    }
 
     CurveView curve(std::int32_t i, std::int32_t j, std::int64_t av) {
         if (av < 0) return {};

@@ -53,7 +53,8 @@ public:
           limit_(limit),
           store_(context.budget),
           offload_caps_(context),
-          prefetch_caps_(context) {
+          prefetch_caps_(context),
+          scratch_(context.budget) {
         if (programs != LinkPrograms::prefetch) offload_.emplace(context);
         if (programs != LinkPrograms::offload) prefetch_.emplace(context);
         for (std::int32_t i = context.chain.stages; i >= 1; --i) {
@@ -154,6 +155,7 @@ private:
         skipped_ = false;
         make();
         keep_least(CurveStore::view(above), state.limit);
+        scratch_.count(best_, next_, found_, one_, other_);
         place = store_.add(best_.view());
     }
 
@@ -337,6 +339,7 @@ private:
     StateTable<std::int64_t> offload_caps_;
     StateTable<std::int64_t> prefetch_caps_;
     Curve best_, next_, found_, one_, other_;
+    ScratchClaim scratch_;
     bool skipped_ = false;
 };
 

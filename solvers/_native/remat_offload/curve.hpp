@@ -66,6 +66,8 @@ class Curve {
 public:
     CurveView view() const { return {base_, breaks_.data(), breaks_.size()}; }
     bool is_finite() const { return base_ < never; }
+    // What it takes in memory, for all curves that it has been.
+    std::size_t bytes() const { return breaks_.capacity() * sizeof(std::int64_t); }
 
     void start(std::int64_t base, std::int64_t limit) {
         base_ = base;

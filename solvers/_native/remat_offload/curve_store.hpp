@@ -10,6 +10,24 @@
 
 namespace jettison {
 
+// Memory of curves that are made anew again and again: counted where they have grown.
+class ScratchClaim {
+public:
+    explicit ScratchClaim(Budget& budget) : claim_(budget) {}
+
+    template <typename... Curves>
+    void count(const Curves&... curves) {
+        const std::size_t bytes = (curves.bytes() + ...);
+        if (bytes <= bytes_) return;
+        claim_.take(bytes - bytes_);
+        bytes_ = bytes;
+    }
+
+private:
+    Claim claim_;
+    std::size_t bytes_ = 0;
+};
+
 class CurveStore {
 public:
     explicit CurveStore(Budget& budget) : claim_(budget) {}

@@ -52,6 +52,11 @@ public:
         }
     }
 
+    // What the tables of a chain take.
+    static std::size_t bytes(const OffloadChain& chain) {
+        return 3 * at(chain.stages + 1) * at(chain.stages + 1) * sizeof(std::int64_t);
+    }
+
     // Ticks of F^i..F^j; none for j = i - 1.
     std::int64_t time(std::int32_t i, std::int32_t j) const {
         return prefix_[at(j)] - prefix_[at(i - 1)];

@@ -155,7 +155,10 @@ struct OffloadProgram::Level {
 
 OffloadProgram::OffloadProgram(OffloadChain chain, Recomputation recomputation,
                                std::int64_t most_bytes)
-    : budget_(most_bytes), chain_(std::move(chain)), runs_(chain_), recomputation_(recomputation) {}
+    : budget_(most_bytes),
+      chain_(std::move(chain)),
+      runs_((budget_.take(ForwardRuns::bytes(chain_)), chain_)),
+      recomputation_(recomputation) {}
 
 OffloadProgram::~OffloadProgram() = default;
 

@@ -18,7 +18,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -34,6 +36,37 @@ struct Label {
     std::int32_t parent;      // among the expanded labels; -1 at the start
     std::int32_t first, last; // the part that led here: stages, last = 0 for `all`
     bool offloaded;           // its input
+};
+
+// Labels whose memory is counted, that of both copies while it grows included.
+class Labels {
+public:
+    explicit Labels(Budget& budget) : claim_(budget) {}
+
+    std::vector<Label>& items() { return items_; }
+    const Label& operator[](std::int32_t k) const { return items_[at(k)]; }
+    std::size_t size() const { return items_.size(); }
+
+    void add(const Label& label) {
+        if (items_.size() == items_.capacity()) {
+            const std::size_t before = items_.capacity();
+            const std::size_t capacity = std::max<std::size_t>(2 * before, 16);
+            claim_.take(capacity * sizeof(Label));
+            items_.reserve(capacity);
+            claim_.give(before * sizeof(Label));
+        }
+        items_.push_back(label);
+    }
+
+    void free() {
+        const std::size_t before = items_.capacity();
+        std::vector<Label>().swap(items_);
+        claim_.give(before * sizeof(Label));
+    }
+
+private:
+    Claim claim_;
+    std::vector<Label> items_;
 };
 
 // One part of the forward phase.
@@ -56,7 +89,11 @@ class OffloadSearch {
 public:
     OffloadSearch(const OffloadContext& context, Recomputation recomputation, Table& table,
                   const OffloadBound& bound)
-        : context_(context), recomputation_(recomputation), table_(table), bound_(bound) {}
+        : context_(context),
+          recomputation_(recomputation),
+          table_(table),
+          bound_(bound),
+          expanded_(context.budget) {}
 
     // Only completions faster than `limit` count; at most `most` labels are kept per stage.
     SearchResult run(std::int64_t limit, std::size_t most) {
@@ -64,21 +101,22 @@ public:
         limit_ = limit;
         most_ = most;
         result_ = {};
-        Claim claim(context_.budget);
-        expanded_.clear();
-        pending_.assign(at(n + 1) * 2, {});
+        expanded_.free();
+        pending_.clear();
+        for (std::int32_t k = 0; k < 2 * n; ++k) pending_.emplace_back(context_.budget);
         best_.time = never;
         add(1, 0, {0, 0, 0, 0, 0, 0, -1, 0, 0, false});
         for (std::int32_t i = 1; i <= n; ++i) {
             for (std::int32_t x = 0; x <= 1; ++x) {
-                std::vector<Label> labels = without_dominated(std::move(pending_[place(i, x)]));
-                keep_most(labels, most_);
-                claim.take(labels.size() * sizeof(Label));
-                for (const Label& label : labels) {
+                Labels& labels = pending_[place(i, x)];
+                drop_dominated(labels.items());
+                keep_most(labels.items(), most_);
+                for (const Label& label : labels.items()) {
                     if (++result_.labels % 64 == 0) context_.poll();
-                    expanded_.push_back(label);
+                    expanded_.add(label);
                     expand(i, x, label);
                 }
+                labels.free();
             }
         }
         result_.time = best_.time;
@@ -149,9 +187,9 @@ private:
         if (rest >= never) return;
         label.bound = label.time + rest;
         if (label.bound >= limit_) return;
-        std::vector<Label>& labels = pending_[place(i, x)];
-        if (labels.size() >= 8 * most_) keep_most(labels, 4 * most_);
-        labels.push_back(label);
+        Labels& labels = pending_[place(i, x)];
+        if (labels.size() >= 8 * most_) keep_most(labels.items(), 4 * most_);
+        labels.add(label);
     }
 
     void complete(const Label& label, std::int32_t parent, std::int32_t i, std::int64_t time) {
@@ -179,23 +217,26 @@ private:
         labels.erase(middle, labels.end());
     }
 
-    std::vector<Label> without_dominated(std::vector<Label> labels) const {
+    void drop_dominated(std::vector<Label>& labels) const {
+        // The sort has a buffer of its own.
+        Claim buffer(context_.budget);
+        buffer.take((labels.size() + 1) / 2 * sizeof(Label));
         std::stable_sort(labels.begin(), labels.end(), [](const Label& one, const Label& other) {
             return std::pair(one.time, one.moved) < std::pair(other.time, other.moved);
         });
-        std::vector<Label> kept;
+        auto kept = labels.begin();
         for (const Label& label : labels) {
             const bool dominated =
-                std::any_of(kept.begin(), kept.end(), [&label](const Label& other) {
+                std::any_of(labels.begin(), kept, [&label](const Label& other) {
                     const std::int64_t behind = other.time + positive(other.df - label.df) +
                                                 positive(other.db - label.db);
                     return other.a <= label.a &&
                            (behind < label.time ||
                             (behind == label.time && other.moved <= label.moved));
                 });
-            if (!dominated) kept.push_back(label);
+            if (!dominated) *kept++ = label;
         }
-        return kept;
+        labels.erase(kept, labels.end());
     }
 
     std::vector<Part> path() const {
@@ -204,7 +245,7 @@ private:
         for (;;) {
             const bool is_start = label.parent < 0;
             if (is_start) break;
-            const Label& before = expanded_[at(label.parent)];
+            const Label& before = expanded_[label.parent];
             const bool saved = before.parent >= 0 && before.last == 0;
             parts.push_back({label.first, label.last, saved, label.offloaded});
             label = before;
@@ -221,8 +262,8 @@ private:
     std::size_t most_ = 1;
     SearchResult result_;
     Label best_{};
-    std::vector<Label> expanded_;
-    std::vector<std::vector<Label>> pending_;
+    Labels expanded_;
+    std::deque<Labels> pending_;
 };
 
 }  // namespace jettison

@@ -11,16 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import groupby
 
+from jettison.instances.core.link import Link, Transfers
 from jettison.instances.remat_offload.problem import RematOffloadChain
 from jettison.schedules.remat_offload.plan import OffloadPlan
 from jettison.solvers.remat_offload.executor import execute_gaps
 from jettison.solvers.remat_offload.incumbent import OffloadIncumbent
 from jettison.solvers.remat_offload.pofo.at_once_timing import time_at_once
+from jettison.solvers.remat_offload.pofo.bracket import PofoBracket
+from jettison.solvers.remat_offload.pofo.fluid_schedule import fluid_schedule
 from jettison.solvers.remat_offload.pofo.params import PLANS, PlanParams
 from jettison.solvers.remat_offload.tensor_lifetimes import TensorLifetimes
 
-PlanSource = Callable[[int, int], OffloadPlan | None]
+PlanSource = Callable[[int, int, Fraction | None], PofoBracket]
 
 
 def offer_plans(
@@ -29,23 +33,45 @@ def offer_plans(
     slots: int = PLANS.first_slots_of_plans,
     params: PlanParams = PLANS,
 ) -> Iterator[None]:
-    """Offer the plans for a little less memory and for slower links.
+    """Offer the plans for a little less memory and for slower links, each plan once.
+
+    A plan fits in more memory as well, so that its time is a limit there, and none is searched for
+    that is not faster. On a slower link so is the time that the plans before have there.
 
     Parameters
     ----------
     incumbent
         The incumbent of a problem with transfers at once.
     plans
-        Returns the plan for a memory in bytes and a bandwidth in bytes per second, or None.
-        It may raise `TimeoutError` or `MemoryError`, which end the search.
+        Returns the plan, with its time, for a memory in bytes and a bandwidth in bytes per second,
+        if one is faster than a limit in nanoseconds. It may raise `TimeoutError` or `MemoryError`,
+        which end the search.
     slots
         Number of slots into which the memory is divided.
     params
         How much less memory, and which links.
     """
-    for memory_bytes, bytes_per_s in plan_resources(incumbent.problem, slots, params):
-        offer_at_once(incumbent, plans(memory_bytes, bytes_per_s))
-        yield
+    chain = incumbent.problem.instance
+    found: dict[int, list[OffloadPlan]] = {}
+    offered: set[OffloadPlan] = set()
+    asked = sorted(plan_resources(incumbent.problem, slots, params), key=lambda pair: -pair[1])
+    for bytes_per_s, pairs in groupby(asked, key=lambda pair: pair[1]):
+        limit_ns: Fraction | None = None
+        for memory_bytes, _ in sorted(pairs):
+            for plan in found.get(memory_bytes, ()):
+                again = fluid_schedule(chain, plan).replay(
+                    chain, Link(bytes_per_s), Transfers.FLUID, memory_bytes
+                )
+                if again.valid and (limit_ns is None or again.time_ns < limit_ns):
+                    limit_ns = Fraction(again.time_ns)
+            best = plans(memory_bytes, bytes_per_s, limit_ns)
+            if best.plan is not None:
+                limit_ns = best.plan_ns
+                found.setdefault(memory_bytes, []).append(best.plan)
+                if best.plan not in offered:
+                    offered.add(best.plan)
+                    offer_at_once(incumbent, best.plan)
+            yield
 
 
 def offer_at_once(incumbent: OffloadIncumbent, plan: OffloadPlan | None) -> None:

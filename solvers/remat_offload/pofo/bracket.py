@@ -135,13 +135,14 @@ def pofo_exact(
     recomputation: Recomputation = Recomputation.ALLOWED,
     most_labels: int = PLANS.most_labels,
     most_bytes: int = PLANS.most_table_bytes,
+    limit_ns: Fraction | None = None,
     time_limit_s: float | None = None,
 ) -> PofoBracket:
     """Solve POFO exactly, with curves at all memory sizes that are reached; for short chains.
 
     Parameters and errors are those of `pofo_bracket`; the slots are those of the bound on what a
     label leads to, and change the work only. The bracket is closed unless `most_labels` is too
-    small, or the numbers need more than 60 bits.
+    small, or the numbers need more than 60 bits; with `limit_ns`, only what is faster counts.
 
     Notes
     -----
@@ -151,7 +152,30 @@ def pofo_exact(
         chain, memory_bytes, bytes_per_s, recomputation=recomputation, most_bytes=most_bytes
     )
     clock = Clock(time_limit_s)
-    return _with_plan(program, memory_bytes, slots, Rounding.NONE, most_labels, clock)
+    return _with_plan(program, memory_bytes, slots, Rounding.NONE, most_labels, clock, limit_ns)
+
+
+def pofo_plan(
+    chain: Chain,
+    memory_bytes: int,
+    bytes_per_s: int,
+    slots: int,
+    *,
+    recomputation: Recomputation = Recomputation.ALLOWED,
+    most_labels: int = PLANS.labels_of_plans,
+    most_bytes: int = PLANS.most_table_bytes,
+    limit_ns: Fraction | None = None,
+    time_limit_s: float | None = None,
+) -> PofoBracket:
+    """Find a plan that is faster than a limit, without a search for a floor.
+
+    Parameters and errors are those of `pofo_bracket`.
+    """
+    program = PofoProgram(
+        chain, memory_bytes, bytes_per_s, recomputation=recomputation, most_bytes=most_bytes
+    )
+    clock = Clock(time_limit_s)
+    return _with_plan(program, memory_bytes, slots, Rounding.UP, most_labels, clock, limit_ns)
 
 
 def _with_plan(
@@ -161,19 +185,21 @@ def _with_plan(
     rounding: Rounding,
     most_labels: int,
     clock: Clock,
+    limit_ns: Fraction | None = None,
 ) -> PofoBracket:
     """Bound on one grid, then search for a plan with few labels, and with many that beat it."""
     for field, number in (("slots", slots), ("most_labels", most_labels)):
         if number < 1:
             raise InputError(f"{number}", field=field, expected="write at least 1")
     bracket = PofoBracket().raised(
-        program.refine(-(-memory_bytes // slots) or 1, clock=clock), None
+        program.refine(-(-memory_bytes // slots) or 1, limit_ns, clock=clock), limit_ns
     )
-    if bracket.floor_ns is None:
+    if bracket.floor_ns is None or bracket.floor_ns == limit_ns:
         return bracket
     for labels in (min(PLANS.first_labels, most_labels), most_labels):
-        limit_ns = bracket.plan_ns
-        bracket = bracket.with_search(
-            program.search(rounding, labels, limit_ns, clock=clock), limit_ns
-        )
+        found = program.search(rounding, labels, limit_ns, clock=clock)
+        bracket = bracket.with_search(found, limit_ns)
+        limit_ns = bracket.plan_ns or limit_ns
+        if found.is_complete:
+            break
     return bracket

@@ -20,10 +20,9 @@ from fractions import Fraction
 
 from jettison.instances.remat_chain.chain import Chain
 from jettison.instances.remat_offload.problem import RematOffloadChain
-from jettison.schedules.remat_offload.plan import OffloadPlan
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.outcome import SolveOptions
-from jettison.solvers.remat_offload.pofo.bracket import PofoBracket, pofo_bracket, pofo_exact
+from jettison.solvers.remat_offload.pofo.bracket import PofoBracket, pofo_exact, pofo_plan
 from jettison.solvers.remat_offload.pofo.params import PLANS, PlanParams
 from jettison.solvers.remat_offload.pofo.program import (
     PofoFound,
@@ -58,6 +57,8 @@ class PofoBrackets:
         Slots of the finest grid of plans for other resources; 0 before the first.
     why_open
         Why no tighter bracket was tried, where the last one is open; None before the end.
+    is_dear
+        Whether the next step takes so much work that other searches come before it.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class PofoBrackets:
         self.best = PofoBracket()
         self.slots = self.most_slots = 0
         self.why_open: str | None = None
+        self.is_dear = False
 
     @property
     def is_short(self) -> bool:
@@ -105,9 +107,15 @@ class PofoBrackets:
                 return
 
     def plan(
-        self, memory_bytes: int, bytes_per_s: int, *, slots: int, clock: Clock
-    ) -> OffloadPlan | None:
-        """Return the plan for other resources, on one grid."""
+        self,
+        memory_bytes: int,
+        bytes_per_s: int,
+        limit_ns: Fraction | None = None,
+        *,
+        slots: int,
+        clock: Clock,
+    ) -> PofoBracket:
+        """Return the plan for other resources, on one grid, if one is faster than the limit."""
         self.most_slots = max(self.most_slots, slots)
         params, chain = self._params, self._problem.instance
         limit_s = None if math.isinf(clock.left_s) else clock.left_s
@@ -120,9 +128,10 @@ class PofoBrackets:
                 recomputation=self._recomputation,
                 most_labels=params.exact_labels,
                 most_bytes=params.most_table_bytes,
+                limit_ns=limit_ns,
                 time_limit_s=limit_s,
-            ).plan
-        return pofo_bracket(
+            )
+        return pofo_plan(
             chain,
             memory_bytes,
             bytes_per_s,
@@ -130,8 +139,9 @@ class PofoBrackets:
             recomputation=self._recomputation,
             most_labels=params.labels_of_plans,
             most_bytes=params.most_table_bytes,
+            limit_ns=limit_ns,
             time_limit_s=limit_s,
-        ).plan
+        )
 
     def _steps(self, program: PofoProgram, clock: Clock) -> Iterator[None]:
         """Do one step after the other, each with the best schedule so far as its limit."""
@@ -158,6 +168,9 @@ class PofoBrackets:
                     # Labels are what is left, and then a bound that may end in time after all.
                     yield from self._with_more_labels(program, clock)
                     started_s = clock.seconds
+            entries = memory_bytes // sizes[0] * len(self._problem.instance)
+            if slots and entries > params.most_entries_of_first:
+                yield from self._before_a_dear_step()
             try:
                 self._bound(program, sizes[0], clock)
             except MemoryError:
@@ -233,6 +246,8 @@ class PofoBrackets:
         params = self._params
         labels = params.exact_labels if self.is_short else params.labels_of_plans
         while True:
+            if labels > params.most_labels_of_first:
+                yield from self._before_a_dear_step()
             with self._said(f"the search with {self.slots} slots and {labels:,} labels a stage"):
                 complete = True
                 for rounding in () if self.is_short else (Rounding.UP, Rounding.DOWN):
@@ -245,6 +260,11 @@ class PofoBrackets:
                 break
             labels = min(params.more_labels * labels, params.most_labels)
         self.why_open = f"no more than {self.slots} slots and {labels:,} labels a stage are tried"
+
+    def _before_a_dear_step(self) -> Iterator[None]:
+        """Yield before a step to which others may be preferred."""
+        self.is_dear = True
+        yield
 
     def _search(
         self, program: PofoProgram, rounding: Rounding, labels: int, clock: Clock

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jettison.solvers.core.baselines_first import BaselineParams
 from jettison.solvers.core.params import Params
 from jettison.solvers.remat_offload.cut_bound.cuts import OffloadCutParams
 
@@ -56,11 +55,11 @@ class PlanParams(Params):
         Least and largest factor by which the time is taken to grow from one grid to the next.
     most_table_bytes
         Limit on the memory of the tables of one bracket.
-    share_of_bracket
-        Share of the time for the bracket of the fluid model, with transfers at once.
-    share_of_fluid
-        Share of the remaining time for the brackets of a short chain, with fluid transfers; the
-        baselines come after them, and have what is left.
+    most_entries_of_first
+        Slots times stages of the grids of a bracket that come before all other searches but the
+        baselines.
+    most_labels_of_first
+        Labels for each stage of the searches that do.
     less_memory_percent
         Part of the memory by which that of a plan is reduced at most, with transfers at once.
     slower_links
@@ -92,8 +91,8 @@ class PlanParams(Params):
     least_growth: float = 2.0
     most_growth: float = 8.0
     most_table_bytes: int = 2**31
-    share_of_bracket: float = 0.3
-    share_of_fluid: float = 0.7
+    most_entries_of_first: int = 110_000
+    most_labels_of_first: int = 20_000
     less_memory_percent: int = 16
     slower_links: int = 2
     first_slots_of_plans: int = 50
@@ -102,20 +101,23 @@ class PlanParams(Params):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PofoParams(PlanParams, OffloadCutParams, BaselineParams):
+class PofoParams(PlanParams, OffloadCutParams):
     """Parameters of pofo: those of its plans, and of the cut bound beside them.
 
     Attributes
     ----------
     share_of_cuts
         Share of the time for the cut bound.
-    short_limit_s
-        Time limit up to which the baselines come before the exact solution of a short chain, and
-        rotor, which comes first of them, may take all of the time.
+    least_s_of_baselines
+        Least time for all baselines together, whatever the limit.
+    idle_changes
+        Changes of the best schedule for each stage that are tried, with transfers at once, since
+        the last one that made it faster.
     """
 
     share_of_cuts: float = 0.3
-    short_limit_s: float = 1.0
+    least_s_of_baselines: float = 1.0
+    idle_changes: int = 200
 
 
 PLANS = PlanParams()

@@ -12,34 +12,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jettison.formulations.weight_offload.aggregated import Aggregated, AggregatedModel, Layers
+from jettison.formulations.weight_offload.aggregated import Aggregated, Layers
 from jettison.instances.weight_offload.problem import WeightOffload
 from jettison.solvers.core.clock import Clock
 from jettison.solvers.core.ending import pass_interrupt_on
 from jettison.solvers.core.outcome import Outcome, SolveOptions
-from jettison.solvers.core.params import Params
-from jettison.solvers.milp.highs_options import LinearAlgorithm
 from jettison.solvers.weight_offload.bounds.any_model import (
+    RelaxationParams,
+    algorithm_for,
     bound_by_model,
     relaxed_bound_ns,
     settled_without_model,
     solve_relaxation,
 )
 from jettison.solvers.weight_offload.exact.without_waiting import WithoutWaitingParams
-
-
-@dataclass(frozen=True, kw_only=True)
-class RelaxationParams(Params):
-    """Parameters of the relaxation of AGG and AGGINT.
-
-    Attributes
-    ----------
-    most_rows_for_simplex
-        Rows up to which the simplex method solves it. Above, the interior point method is faster:
-        3 s in place of 12 at 1000 layers.
-    """
-
-    most_rows_for_simplex: int = 5_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +69,7 @@ def relaxed_fluid_ns(
     if not problem.cycle.total_weight_bytes:
         return problem.instance.base_time_ns
     built = Aggregated(Layers.FLUID).build(problem)
-    relaxation = solve_relaxation(built.model, options, clock, _algorithm(built, params))
+    relaxation = solve_relaxation(built.model, options, clock, algorithm_for(built.model, params))
     pass_interrupt_on(relaxation.termination)
     return relaxed_bound_ns(built.model, built.scale, relaxation)
 
@@ -97,10 +83,5 @@ def _bounded(
     if settled is not None:
         return settled
     built = Aggregated(layers).build(problem)
-    algorithm = _algorithm(built, params)
+    algorithm = algorithm_for(built.model, params)
     return bound_by_model(built.model, built.scale, method, options, clock, algorithm)
-
-
-def _algorithm(built: AggregatedModel, params: RelaxationParams) -> LinearAlgorithm:
-    is_large = built.model.num_rows > params.most_rows_for_simplex
-    return LinearAlgorithm.INTERIOR if is_large else LinearAlgorithm.CHOOSE

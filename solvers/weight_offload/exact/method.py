@@ -70,8 +70,8 @@ moment at which the downlink has to begin on what is needed afterwards.
 at an operation everything that is resident at the end or was used since is in memory, or has been
 prefetched since; and all layers of which the host has the newest copy at the end have been uploaded
 since their backward. That gives for every operation the least time from its start to the end, its
-*tail*. What is estimated at an operation plus its tail is a bound on the period. Labels of many
-beginnings use the smallest of their tails, so few similar ones are swept together.
+*tail*. What is estimated at an operation plus its tail is a bound on the period. A label of many
+beginnings uses the smallest of the tails of those that it still has.
 
 *What is useless in the period.* A layer whose backward comes next, and that could not be back in
 time if it left, stays. Whether the host has its copy does not matter, so two statuses are one; and

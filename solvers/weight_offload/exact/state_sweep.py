@@ -28,11 +28,11 @@ class SweepParams(Params):
     Attributes
     ----------
     beginnings_at_once
-        Beginnings that one sweep starts from, at most; each label has a set of them, and bounds on
-        what follows it are those of all of them.
+        Beginnings that one sweep starts from, at most; each label has a set of them, on which the
+        bounds on what follows it depend.
     """
 
-    beginnings_at_once: int = 64
+    beginnings_at_once: int = 256
 
 
 SWEEP = SweepParams()

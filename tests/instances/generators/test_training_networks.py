@@ -30,6 +30,7 @@ def test_the_backward_pass_mirrors_the_forward_pass(name: str) -> None:
         ("resnet-18", 1.8e9),
         ("resnet-50", 4.1e9),
         ("mobilenet", 0.57e9),
+        ("densenet-161", 7.8e9),
     ],
 )
 def test_the_operations_are_those_of_the_network(name: str, multiplications: float) -> None:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
+
 from jettison.formulations.remat_graph.checkmate import Checkmate
+from jettison.instances.core.errors import InputError
 from jettison.instances.generators.layered_graph import LayeredGraphs, Passes
 from jettison.instances.remat_graph.problem import RematGraph
+from jettison.schedules.remat_graph.schedule import GraphSchedule
 from jettison.solvers.core.outcome import SolveOptions
 from jettison.solvers.core.solve import solve_with
-from jettison.solvers.core.status import Termination
+from jettison.solvers.core.status import SolverError, Termination
 from jettison.solvers.remat_graph.baselines.lp_rounding import (
+    LpRoundingParams,
+    relaxed_shares,
     round_by_draws,
     round_by_thresholds,
     solve_lp_rounding,
@@ -22,6 +28,78 @@ def test_a_threshold_stores_what_is_above_it() -> None:
     shares = ({}, {0: 1.0}, {0: 0.5, 1: 1.0}, {0: 0.5, 2: 1.0})
     found = [schedule.computations for schedule in round_by_thresholds(SKIP, shares)]
     assert found == [(0, 1, 2, 3), (0, 1, 2, 0, 3)]
+
+
+def test_one_threshold_is_a_setting() -> None:
+    shares = ({}, {0: 1.0}, {0: 0.5, 1: 1.0}, {0: 0.5, 2: 1.0})
+    for thresholds, computed in (
+        ("0.5", (0, 1, 2, 0, 3)),
+        ("0.499", (0, 1, 2, 3)),
+        ("0", (0, 1, 2, 3)),
+    ):
+        chosen = LpRoundingParams(thresholds=thresholds).threshold_list
+        (schedule,) = round_by_thresholds(SKIP, shares, chosen)
+        assert schedule.computations == computed
+
+
+def test_the_paper_s_settings_solve_one_relaxation_and_round_it_once() -> None:
+    graph = LayeredGraphs(nodes=20, passes=Passes.TRAINING).draw(1)
+    problem = RematGraph(graph, "85%")
+    params = LpRoundingParams(thresholds="0.5", draws=0, allowances="0.1")
+    outcome = solve_lp_rounding(problem, SolveOptions(time_limit_s=None), params)
+    assert (outcome.work["relaxations"], outcome.work["plans"]) == (1, 1)
+    every = solve_lp_rounding(problem, SolveOptions(time_limit_s=None))
+    assert every.work["relaxations"] > 1
+    assert isinstance(outcome.schedule, GraphSchedule)
+    assert isinstance(every.schedule, GraphSchedule)
+    once = outcome.schedule.replay(graph, problem.memory_bytes)
+    best = every.schedule.replay(graph, problem.memory_bytes)
+    assert once.valid
+    # Here the paper's one rounding fits, and is worse than the best of many.
+    assert best.time_ns < once.time_ns
+
+
+def test_an_allowance_is_memory_that_the_relaxation_does_without() -> None:
+    # In 7 of 8 bytes the relaxation has a solution; the largest operation takes 7.
+    params = LpRoundingParams(allowances="0.2")
+    outcome = solve_lp_rounding(RematGraph(SKIP, 7), SolveOptions(), params)
+    assert outcome.note == "the linear relaxation has no solution in this memory"
+    assert solve_lp_rounding(RematGraph(SKIP, 7), SolveOptions()).schedule is not None
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("thresholds", "1"),
+        ("thresholds", "0.5;0.6"),
+        ("thresholds", "0.6,0.5"),
+        ("thresholds", "0.5,0.5"),
+        ("thresholds", "-0.1"),
+        ("thresholds", "nan"),
+        ("thresholds", "0.5,"),
+        ("allowances", ""),
+        ("allowances", "100%"),
+        ("draws", -1),
+    ],
+)
+def test_a_wrong_list_is_named(field: str, value: str | int) -> None:
+    with pytest.raises(InputError, match=field):
+        LpRoundingParams().with_values({field: value})
+
+
+def test_the_shares_of_a_relaxation_are_of_earlier_nodes_and_at_most_whole() -> None:
+    shares = relaxed_shares(RematGraph(SKIP, 7))
+    assert len(shares) == 4
+    for stage, stored in enumerate(shares):
+        assert all(node < stage and 0 < share <= 1 + 1e-9 for node, share in stored.items())
+    with pytest.raises(SolverError):
+        relaxed_shares(RematGraph(SKIP, 6))
+
+
+def test_nothing_to_try_is_refused() -> None:
+    with pytest.raises(InputError, match="neither a threshold nor a draw"):
+        LpRoundingParams(thresholds="", draws=0)
+    assert LpRoundingParams(thresholds="").threshold_list == ()
 
 
 def test_what_the_relaxation_stores_wholly_or_not_at_all_is_not_left_to_chance() -> None:

@@ -69,6 +69,23 @@ def least_in_order_time_ns(graph: Graph, memory_bytes: int) -> int | None:
     return _least_time(graph, memory_bytes, State(frozenset(), 0), _in_order_moves)
 
 
+def least_time_in_rounds_ns(graph: Graph, memory_bytes: int, rounds: int) -> int | None:
+    """Least time of a schedule whose computations are so many rounds at most, each in order.
+
+    The number of the round and the last node in it are part of the state.
+    """
+
+    def moves(graph: Graph, state: State) -> Iterator[Move]:
+        computed, current, previous = state.progress  # type: ignore[misc]
+        yield from _frees(graph, state)
+        for i in range(len(graph)):
+            place = current if i > previous else current + 1
+            if place < rounds:
+                yield from _compute(graph, state, i, (computed | {i}, place, i))
+
+    return _least_time(graph, memory_bytes, State(frozenset(), (frozenset(), 0, -1)), moves)
+
+
 def least_memory_bytes(graph: Graph) -> int:
     """Least memory in which a schedule exists."""
     return _least_memory(graph, State(frozenset(), frozenset()), _moves)
@@ -117,9 +134,13 @@ def _dijkstra(
 
 
 def _finished(graph: Graph, state: State) -> bool:
-    everything = (frozenset(range(len(graph))), len(graph), (len(graph), -1))
+    everything = frozenset(range(len(graph)))
+    progress = state.progress
+    # In rounds, what has been computed is the first part of the progress.
+    if isinstance(progress, tuple) and isinstance(progress[0], frozenset):
+        progress = progress[0]
     kept = {i for i, node in enumerate(graph.nodes) if node.keep}
-    return state.progress in everything and kept <= state.resident
+    return progress in (everything, len(graph), (len(graph), -1)) and kept <= state.resident
 
 
 def _moves(graph: Graph, state: State) -> Iterator[Move]:
