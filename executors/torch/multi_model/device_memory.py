@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from jettison.instances.core.units import exact_bytes
 from jettison.instances.profilers.torch_graphs.held_storages import HeldStorages
 from jettison.instances.profilers.torch_graphs.operator_calls import Tensors
 from jettison.torch.errors import ExecutionError
-from jettison.torch.multi_model.streams import Event, Lane, Streams
+from jettison.torch.multi_model.streams import Begin, Event
 
 
 class Slot:
@@ -35,6 +36,7 @@ class Slot:
 class _Return:
     """Memory that returns when some events have been reached, and what lets it go."""
 
+    number: int
     size_bytes: int
     events: tuple[Event, ...]
     let_go: Callable[[], None]
@@ -49,42 +51,32 @@ class DeviceMemory:
     ----------
     limit_bytes
         The limit.
-    streams
-        Streams whose events return memory.
+    taken_bytes
+        What is resident.
     held
         The account of storages.
     """
 
-    def __init__(self, limit_bytes: int, streams: Streams, held: HeldStorages) -> None:
+    def __init__(self, limit_bytes: int, taken_bytes: int, held: HeldStorages) -> None:
         self._limit_bytes = limit_bytes
-        self._streams = streams
+        self._lock = threading.RLock()
         self._returns: deque[_Return] = deque()
+        self._issued = 0
+        self._taken_bytes = taken_bytes
         self.held = held
-        self.taken_bytes = 0
 
-    def take(self, size_bytes: int, lane: Lane, name: str) -> list[Event]:
-        """Take memory for an operation; return what it has to wait for on its stream.
+    def taking(self, size_bytes: int, name: str) -> Begin:
+        """Return what takes memory for an operation when it begins.
 
-        Raises
-        ------
-        ExecutionError
-            If there is not so much, even when all has returned that was given up.
+        It waits for memory that was given up before the operation was issued. If that is not
+        enough, it raises an `ExecutionError`; the replay of the schedule would have said so.
         """
-        self.collect()
-        awaited: list[Event] = []
-        # An operation without memory never waits.
-        while size_bytes and self._returns and self.taken_bytes + size_bytes > self._limit_bytes:
-            first = self._returns.popleft()
-            self._streams.await_start(lane, first.events)
-            awaited += first.events
-            self._end(first)
-        if size_bytes and self.taken_bytes + size_bytes > self._limit_bytes:
-            raise ExecutionError(
-                f"{name} needs {exact_bytes(size_bytes)}, and "
-                f"{exact_bytes(self.taken_bytes)} of {exact_bytes(self._limit_bytes)} are taken"
-            )
-        self.taken_bytes += size_bytes
-        return awaited
+        issued = self._issued
+
+        def begin(wait: Callable[[Iterable[Event]], None]) -> None:
+            self._take(size_bytes, issued, wait, name)
+
+        return begin
 
     def give_back(
         self,
@@ -93,18 +85,50 @@ class DeviceMemory:
         let_go: Callable[[], None] = lambda: None,
     ) -> None:
         """Return memory once some events have been reached."""
-        self._returns.append(_Return(size_bytes, tuple(events), let_go))
+        with self._lock:
+            self._returns.append(_Return(self._issued, size_bytes, tuple(events), let_go))
+            self._issued += 1
 
     def collect(self) -> None:
-        """Return what can be returned by now."""
-        waiting = self._returns
-        self._returns = deque()
-        for item in waiting:
-            if all(event.is_done() for event in item.events):
-                self._end(item)
-            else:
-                self._returns.append(item)
+        """Return all that can be returned by now."""
+        self._collect(self._issued)
+
+    def _collect(self, issued: int) -> None:
+        """Return what can be returned by now, of what was given up before something was issued."""
+        with self._lock:
+            waiting = []
+            while self._returns and self._returns[0].number < issued:
+                item = self._returns.popleft()
+                if all(event.is_done() for event in item.events):
+                    self._end(item)
+                else:
+                    waiting.append(item)
+            self._returns.extendleft(reversed(waiting))
+
+    def _take(
+        self,
+        size_bytes: int,
+        issued: int,
+        wait: Callable[[Iterable[Event]], None],
+        name: str,
+    ) -> None:
+        self._collect(issued)
+        # An operation without memory never waits.
+        while size_bytes and self._taken_bytes + size_bytes > self._limit_bytes:
+            with self._lock:
+                if not self._returns or self._returns[0].number >= issued:
+                    raise ExecutionError(
+                        f"{name} needs {exact_bytes(size_bytes)}, and "
+                        f"{exact_bytes(self._taken_bytes)} of "
+                        f"{exact_bytes(self._limit_bytes)} are taken"
+                    )
+                first = self._returns.popleft()
+            wait(first.events)
+            self._end(first)
+        with self._lock:
+            self._taken_bytes += size_bytes
 
     def _end(self, item: _Return) -> None:
         item.let_go()
-        self.taken_bytes -= item.size_bytes
+        with self._lock:
+            self._taken_bytes -= item.size_bytes

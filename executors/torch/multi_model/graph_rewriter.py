@@ -34,10 +34,12 @@ class MergedNode:
         Position of the operator, or of the one that makes the feature map, in the program.
     chain
         Operators that it runs: itself, those of a recomputation in order, or none.
+    reads
+        Values that these read, made by other operators.
     waits
         Values that have to be in memory before it starts, where copies may bring them.
-    fills
-        Values that it makes or brings.
+    idle
+        Feature maps that are idle in memory from its end on, and may leave.
     ends
         Values that nothing of the pass needs after it.
     taken_bytes, returned_bytes
@@ -51,8 +53,9 @@ class MergedNode:
     name: str
     value: int
     chain: tuple[int, ...]
+    reads: tuple[int, ...]
     waits: tuple[int, ...]
-    fills: tuple[int, ...]
+    idle: tuple[int, ...]
     ends: tuple[int, ...]
     taken_bytes: int
     returned_bytes: int
@@ -155,17 +158,19 @@ class _SubArrayNodes:
         array = self._array
         work = array.forward[position]
         before_bytes = array.forward[position - 1].active_bytes if position else 0
-        left_bytes = sum(
-            tensor.size_bytes for tensor in array.tensors if tensor.last_forward == position
-        )
+        left = [
+            place for place, tensor in enumerate(array.tensors) if tensor.last_forward == position
+        ]
+        left_bytes = sum(array.tensors[place].size_bytes for place in left)
         return MergedNode(
             action=MultiModelAction.FORWARD,
             array=self._number,
             name=work.name,
             value=position,
             chain=(position,),
+            reads=self._graph.inputs[position],
             waits=(),
-            fills=(position,),
+            idle=tuple(self._maps[place] for place in left),
             ends=tuple(self._ends[position]),
             taken_bytes=work.peak_bytes - before_bytes,
             returned_bytes=work.peak_bytes - work.active_bytes - left_bytes,
@@ -188,8 +193,9 @@ class _SubArrayNodes:
             name=work.name,
             value=value,
             chain=(value,),
+            reads=self._graph.inputs[value],
             waits=tuple(self._maps[place] for place in arriving),
-            fills=(value,),
+            idle=(),
             ends=tuple(self._ends[value]),
             taken_bytes=work.peak_bytes - before.active_bytes - arriving_bytes,
             returned_bytes=work.peak_bytes - work.active_bytes,
@@ -214,9 +220,14 @@ class _SubArrayNodes:
             name=tensor.name,
             value=value,
             chain=chain,
+            reads=self._read_by(chain),
             waits=waits,
-            fills=(value,) if is_made else (),
+            idle=(value,) if is_made else (),
             ends=(),
             taken_bytes=taken_bytes,
             returned_bytes=returned_bytes,
         )
+
+    def _read_by(self, chain: Sequence[int]) -> tuple[int, ...]:
+        read = {above for place in chain for above in self._graph.inputs[place]}
+        return tuple(sorted(read - set(chain)))

@@ -8,7 +8,7 @@ operations begin in the order in which the replay lets them begin, and memory is
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 
@@ -20,7 +20,7 @@ from jettison.instances.remat_graph.graph import Graph
 from jettison.schedules.multi_model.operation import MultiModelAction
 from jettison.torch.multi_model.device_memory import DeviceMemory, Slot
 from jettison.torch.multi_model.graph_rewriter import MergedNode, MergedRound
-from jettison.torch.multi_model.streams import Event, Lane, Streams, Work, busy_ns
+from jettison.torch.multi_model.streams import Begin, Event, Lane, Streams, Work, busy_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ class SubArrayRun:
         self.program = program
         self.tensors = tensors
         self.graph: Graph = unmeasured_graph(program)
-        # By the operator that makes it: where a value is, when it is complete, who reads it last,
-        # and when its copy is on the host.
+        # By the operator that makes it: where a value is, and of an idle feature map when it can be
+        # read, who reads it last, and when its copy is on the host.
         self.slots: dict[int, Slot] = {}
         self.kept: dict[int, Slot] = {}
         self.ready: dict[int, Event] = {}
@@ -69,13 +69,6 @@ class SubArrayRun:
     def host_bytes(self) -> int:
         """Size of the buffers on the host."""
         return sum(value.size_bytes for value in self.host.values())
-
-
-@dataclass(slots=True)
-class _Issued:
-    """Events of what was issued in a round."""
-
-    events: dict[Lane, list[Event]] = field(default_factory=lambda: {lane: [] for lane in Lane})
 
 
 class ScheduleInterpreter:
@@ -102,11 +95,11 @@ class ScheduleInterpreter:
         self._streams = streams
         self._memory = memory
         self._device = device
-        self._issued = _Issued()
+        self._issued: dict[Lane, list[Event]] = {lane: [] for lane in Lane}
 
     def run(self, nodes: MergedRound) -> RoundTimes:
         """Run the nodes of a round, and wait until all have ended."""
-        self._issued = _Issued()
+        self._issued = {lane: [] for lane in Lane}
         self._streams.drain()
         begin_ns = self._streams.now_ns()
         for node in nodes:
@@ -122,7 +115,7 @@ class ScheduleInterpreter:
         self._streams.drain()
         end_ns = self._streams.now_ns()
         self._memory.collect()
-        events = self._issued.events
+        events = self._issued
         return RoundTimes(
             time_ns=end_ns - begin_ns,
             compute_ns=busy_ns(events[Lane.COMPUTE]),
@@ -133,14 +126,10 @@ class ScheduleInterpreter:
     def _compute(self, node: MergedNode) -> None:
         run, memory = self._runs[node.array], self._memory
         after = [run.ready[value] for value in node.waits if value in run.ready]
-        self._streams.await_start(Lane.COMPUTE, after)
-        after += memory.take(node.taken_bytes, Lane.COMPUTE, node.name)
-        again = set(node.chain)
+        begin = memory.taking(node.taken_bytes, node.name)
         sources = {
             above: run.kept[above] if above in run.kept else run.slots[above]
-            for position in node.chain
-            for above in run.graph.inputs[position]
-            if above not in again
+            for above in node.reads
         }
         target = Slot(memory.held)
         if run.graph.nodes[node.value].keep:
@@ -155,10 +144,10 @@ class ScheduleInterpreter:
             for slot in ending:
                 slot.empty()
 
-        event = self._submit(Lane.COMPUTE, work, after)
+        event = self._submit(Lane.COMPUTE, work, after, begin)
         memory.give_back(node.returned_bytes, (event,))
-        run.ready.update(dict.fromkeys(node.fills, event))
-        run.used.update(dict.fromkeys((*node.fills, *node.waits), event))
+        run.ready.update(dict.fromkeys(node.idle, event))
+        run.used.update(dict.fromkeys((*node.idle, *node.waits), event))
 
     def _run_chain(
         self, run: SubArrayRun, chain: Sequence[int], sources: Mapping[int, Slot], target: Slot
@@ -205,9 +194,7 @@ class ScheduleInterpreter:
 
     def _swap_in(self, node: MergedNode) -> None:
         run, streams = self._runs[node.array], self._streams
-        after = [run.hosted[node.value]]
-        streams.await_start(Lane.FROM_HOST, after)
-        after += self._memory.take(node.taken_bytes, Lane.FROM_HOST, node.name)
+        begin = self._memory.taking(node.taken_bytes, node.name)
         slot = run.slots[node.value] = Slot(self._memory.held)
 
         def work() -> None:
@@ -216,7 +203,7 @@ class ScheduleInterpreter:
             host.copy_in(slot.tensors)
             streams.uses(Lane.COMPUTE, slot.tensors.values())
 
-        event = self._submit(Lane.FROM_HOST, work, after)
+        event = self._submit(Lane.FROM_HOST, work, [run.hosted[node.value]], begin)
         run.ready[node.value] = run.used[node.value] = event
 
     def _remove(self, node: MergedNode) -> None:
@@ -224,7 +211,9 @@ class ScheduleInterpreter:
         slot = run.slots.pop(node.value)
         self._memory.give_back(node.returned_bytes, (run.used[node.value],), slot.empty)
 
-    def _submit(self, lane: Lane, work: Work, after: Sequence[Event]) -> Event:
-        event = self._streams.submit(lane, work, after)
-        self._issued.events[lane].append(event)
+    def _submit(
+        self, lane: Lane, work: Work, after: Sequence[Event], begin: Begin | None = None
+    ) -> Event:
+        event = self._streams.submit(lane, work, after, begin)
+        self._issued[lane].append(event)
         return event

@@ -10,14 +10,17 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 Work = Callable[[], None]
+# Called with what makes a stream wait for events.
+Begin = Callable[[Callable[[Iterable["Event"]], None]], None]
 
 
 class Lane(Enum):
@@ -47,11 +50,14 @@ class Streams(Protocol):
     def __exit__(self, *reason: object) -> None:
         """End all streams; what they have not begun is left out."""
 
-    def submit(self, lane: Lane, work: Work, after: Iterable[Event]) -> Event:
-        """Put work into a stream, to be done when the events have been reached."""
+    def submit(
+        self, lane: Lane, work: Work, after: Iterable[Event], begin: Begin | None = None
+    ) -> Event:
+        """Put work into a stream, to be done when the events have been reached.
 
-    def await_start(self, lane: Lane, after: Iterable[Event]) -> None:
-        """Wait until work put into a stream now would begin, if memory is taken only then."""
+        `begin` runs just before it, and may make the stream wait for more; over all streams these
+        run in the order in which they were submitted.
+        """
 
     def uses(self, lane: Lane, tensors: Iterable[Tensor]) -> None:
         """Say that a stream uses tensors that are of another one."""
@@ -82,17 +88,30 @@ class _ThreadEvent:
         return self.begin_ns, self.end_ns
 
 
+@dataclass(slots=True)
+class _Item:
+    """Work in the queue of a thread; it begins after `turn`, and sets `begun`."""
+
+    work: Work
+    after: tuple[Event, ...]
+    begin: Begin | None
+    turn: threading.Event | None
+    begun: threading.Event
+    event: _ThreadEvent
+
+
 class ThreadStreams:
     """Streams on a CPU: a thread for each.
 
-    What fails in a thread is raised by the next call from outside; nothing else is begun then.
+    What fails in a thread is raised when the streams are drained; nothing else is begun then.
     """
 
     def __init__(self) -> None:
-        self._queues: dict[Lane, queue.SimpleQueue[Any]] = {
+        self._queues: dict[Lane, queue.SimpleQueue[_Item | None]] = {
             lane: queue.SimpleQueue() for lane in Lane
         }
         self._last: dict[Lane, _ThreadEvent] = {}
+        self._turn: threading.Event | None = None
         self._failure: BaseException | None = None
         self._is_ending = False
         # New threads of Python do not have the setting of the one that starts them.
@@ -119,55 +138,66 @@ class ThreadStreams:
         for thread in self._threads:
             thread.join()
 
-    def submit(self, lane: Lane, work: Work, after: Iterable[Event]) -> Event:
+    def submit(
+        self, lane: Lane, work: Work, after: Iterable[Event], begin: Begin | None = None
+    ) -> Event:
         """Put work into the queue of a thread."""
-        event = _ThreadEvent()
-        self._last[lane] = event
-        self._queues[lane].put((work, tuple(after), event))
-        return event
-
-    def await_start(self, lane: Lane, after: Iterable[Event]) -> None:
-        """Wait until the thread has nothing to do and the events have been reached."""
-        for event in (*after, *([self._last[lane]] if lane in self._last else [])):
-            assert isinstance(event, _ThreadEvent)
-            event.done.wait()
-        self._raise()
+        item = _Item(work, tuple(after), begin, self._turn, threading.Event(), _ThreadEvent())
+        if begin is not None:
+            self._turn = item.begun
+        self._last[lane] = item.event
+        self._queues[lane].put(item)
+        return item.event
 
     def uses(self, lane: Lane, tensors: Iterable[Tensor]) -> None:
         """Do nothing: what a thread holds is not freed."""
 
     def drain(self) -> None:
         """Wait until all threads have nothing to do."""
-        for event in self._last.values():
-            event.done.wait()
-        self._raise()
+        _wait(self._last.values())
+        if self._failure is not None:
+            raise self._failure
 
     def now_ns(self) -> int:
         """Return the time."""
         return time.perf_counter_ns()
 
-    def _raise(self) -> None:
-        if self._failure is not None:
-            raise self._failure
-
     def _serve(self, lane: Lane, threads: int) -> None:
         torch.set_num_threads(threads)
         with torch.no_grad():
             while (item := self._queues[lane].get()) is not None:
-                work, after, event = item
-                for other in after:
-                    other.done.wait()
-                event.begin_ns = time.perf_counter_ns()
-                if self._failure is None and not self._is_ending:
-                    try:
-                        work()
-                    except BaseException as error:  # noqa: BLE001
-                        # It is raised where the streams are used.
-                        self._failure = error
-                event.end_ns = time.perf_counter_ns()
+                self._do(item)
                 # Nothing that the work held stays alive here until the next work comes.
-                del work, item
-                event.done.set()
+                del item
+
+    def _do(self, item: _Item) -> None:
+        # All events are reached, even those of what is left out, so that no thread waits for ever.
+        _wait(item.after)
+        try:
+            if item.begin is not None:
+                if item.turn is not None:
+                    item.turn.wait()
+                if self._goes_on():
+                    item.begin(_wait)
+            item.begun.set()
+            item.event.begin_ns = time.perf_counter_ns()
+            if self._goes_on():
+                item.work()
+        except BaseException as error:  # noqa: BLE001
+            # It is raised where the streams are used.
+            self._failure = self._failure or error
+        item.event.end_ns = time.perf_counter_ns()
+        item.begun.set()
+        item.event.done.set()
+
+    def _goes_on(self) -> bool:
+        return self._failure is None and not self._is_ending
+
+
+def _wait(events: Iterable[Event]) -> None:
+    for event in events:
+        assert isinstance(event, _ThreadEvent)
+        event.done.wait()
 
 
 class _CudaEvent:
@@ -215,21 +245,26 @@ class CudaStreams:
     def __exit__(self, *reason: object) -> None:
         self.drain()
 
-    def submit(self, lane: Lane, work: Work, after: Iterable[Event]) -> Event:
+    def submit(
+        self, lane: Lane, work: Work, after: Iterable[Event], begin: Begin | None = None
+    ) -> Event:
         """Launch work that begins when the events have been reached."""
         stream = self._streams[lane]
         event = _CudaEvent(self._origin)
-        with torch.cuda.stream(stream), torch.no_grad():
-            for other in after:
+
+        def wait(events: Iterable[Event]) -> None:
+            for other in events:
                 assert isinstance(other, _CudaEvent)
                 stream.wait_event(other.end)
+
+        wait(after)
+        if begin is not None:
+            begin(wait)
+        with torch.cuda.stream(stream), torch.no_grad():
             event.begin.record(stream)
             work()
             event.end.record(stream)
         return event
-
-    def await_start(self, lane: Lane, after: Iterable[Event]) -> None:
-        """Do nothing: the stream waits."""
 
     def uses(self, lane: Lane, tensors: Iterable[Tensor]) -> None:
         """Keep the memory of tensors until the stream has passed their end."""

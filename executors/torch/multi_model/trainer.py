@@ -250,8 +250,7 @@ class _UnitTraining:
         )
         times: list[list[RoundTimes]] = []
         with streams_of(self._device) as streams, torch.no_grad():
-            memory = DeviceMemory(self._trainer.problem.memory_bytes, streams, held)
-            memory.taken_bytes = taken_bytes
+            memory = DeviceMemory(self._trainer.problem.memory_bytes, taken_bytes, held)
             interpreter = ScheduleInterpreter(self._runs, streams, memory, self._device)
             if len(self._runs) == 1:
                 for step in range(len(self._batches)):
