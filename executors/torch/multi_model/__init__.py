@@ -15,6 +15,7 @@ trainings of their own.
 from jettison.instances.profilers.torch_graphs.fused_optimizers import SGD, Adam
 from jettison.torch.multi_model.graph_rewriter import MergedNode, MergedUnit, rewrite
 from jettison.torch.multi_model.model_array import ModelArray, profile_models
+from jettison.torch.multi_model.separate_training import SeparateTraining, train_separately
 from jettison.torch.multi_model.trainer import MultiModelTrainer, TrainingReport
 
 __all__ = [
@@ -24,7 +25,9 @@ __all__ = [
     "MergedUnit",
     "ModelArray",
     "MultiModelTrainer",
+    "SeparateTraining",
     "TrainingReport",
     "profile_models",
     "rewrite",
+    "train_separately",
 ]

@@ -181,9 +181,7 @@ class _SubArrayNodes:
         work = array.backward[position]
         before = array.backward[position - 1] if position else array.forward[-1]
         arriving = [
-            place
-            for place, tensor in enumerate(array.tensors)
-            if tensor.first_backward == position
+            place for place, tensor in enumerate(array.tensors) if tensor.first_backward == position
         ]
         arriving_bytes = sum(array.tensors[place].size_bytes for place in arriving)
         value = len(array.forward) + position

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from torch import Tensor, nn
 
@@ -22,7 +23,7 @@ from jettison.instances.profilers.torch_graphs.swapped_profiles import (
 )
 from jettison.torch.step_program import Loss, LossStep
 
-Batch = Tensor | Sequence[Tensor]
+Batch: TypeAlias = "Tensor | Sequence[Tensor]"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -139,9 +140,7 @@ def profile_models(
             f"{len(models)} models", field="models", expected=f"give 1 to {LARGEST_MODELS}"
         )
     _check_alike(models)
-    of_each = (
-        tuple(optimizers) if isinstance(optimizers, Sequence) else (optimizers,) * len(models)
-    )
+    of_each = tuple(optimizers) if isinstance(optimizers, Sequence) else (optimizers,) * len(models)
     if len(of_each) != len(models):
         raise InputError(
             f"{len(of_each)} optimizers for {len(models)} models",
@@ -212,7 +211,11 @@ def _modules(model: nn.Module) -> dict[str, str]:
 
 
 def _amount_bytes(memory: str | int) -> int:
-    return parse_bytes(memory) if isinstance(memory, str) else checked_amount(memory, "memory", "bytes")
+    return (
+        parse_bytes(memory)
+        if isinstance(memory, str)
+        else checked_amount(memory, "memory", "bytes")
+    )
 
 
 def _tensors(model: nn.Module) -> dict[str, str]:

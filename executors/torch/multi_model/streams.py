@@ -47,7 +47,12 @@ class Streams(Protocol):
     def __enter__(self) -> Streams:
         """Begin."""
 
-    def __exit__(self, *reason: object) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         """End all streams; what they have not begun is left out."""
 
     def submit(
@@ -183,7 +188,7 @@ class ThreadStreams:
             item.event.begin_ns = time.perf_counter_ns()
             if self._goes_on():
                 item.work()
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:
             # It is raised where the streams are used.
             self._failure = self._failure or error
         item.event.end_ns = time.perf_counter_ns()
@@ -242,7 +247,12 @@ class CudaStreams:
             self._streams[lane].wait_stream(self._streams[Lane.COMPUTE])
         return self
 
-    def __exit__(self, *reason: object) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.drain()
 
     def submit(
@@ -281,7 +291,8 @@ class CudaStreams:
         now = torch.cuda.Event(enable_timing=True)
         now.record(self._streams[Lane.COMPUTE])
         now.synchronize()
-        return round(self._origin.elapsed_time(now) * 1e6)
+        milliseconds: float = self._origin.elapsed_time(now)
+        return round(milliseconds * 1e6)
 
 
 def busy_ns(events: Sequence[Event]) -> int:

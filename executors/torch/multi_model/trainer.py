@@ -260,8 +260,7 @@ class _UnitTraining:
             else:
                 self._begin(0, 0)
                 opening = interpreter.run(self._merged.opening)
-                for step in range(len(self._batches)):
-                    times.append(self._iterate(interpreter, step))
+                times += [self._iterate(interpreter, step) for step in range(len(self._batches))]
                 # Its opening and closing rounds are those of one iteration.
                 times[-1].append(opening)
             for span, run in zip(self._spans, self._runs, strict=True):

@@ -277,9 +277,7 @@ class FusedProgram:
             parameters=parameters,
             inputs=batches,
             states={
-                name: {
-                    state: torch.zeros_like(parameters[name]) for state in self.optimizer.states
-                }
+                name: {state: torch.zeros_like(parameters[name]) for state in self.optimizer.states}
                 for name in trained
             },
             coefficients={

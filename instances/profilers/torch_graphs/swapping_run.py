@@ -275,5 +275,3 @@ def least_profiling_bytes(program: FusedProgram) -> int:
 def larger_ns(times: SwapTimes) -> int:
     """Return the time of a copy in the slower direction."""
     return max(times.out_ns, times.back_ns)
-
-
