@@ -204,7 +204,7 @@ def _drawn_passes(
         return MultiModelOperation(action, number, position)
 
     maps = array.tensors
-    ways = [draw.choice("keep swap again".split()) for _ in maps]
+    ways = [draw.choice(["keep", "swap", "again"]) for _ in maps]
     for place, tensor in enumerate(maps):
         # A source that is gone by then would have to come back first.
         if any(maps[source].last_backward < tensor.first_backward for source in tensor.sources):
@@ -440,7 +440,7 @@ def test_a_schedule_of_other_models_or_of_more_memory_is_refused() -> None:
     made = case("perceptron", "sgd", 3, (1, 2))
     schedule = MultiModelSchedule((_alone(made.array.instance.sub_array(1)),) * 3)
     other = jt.MultiModelTraining(case("perceptron", "sgd", 4, (2,)).array.instance, 2**30)
-    with pytest.raises(InputError, match="problem: the instance .* is not that of these models"):
+    with pytest.raises(InputError, match=r"problem: the instance .* is not that of these models"):
         executor.MultiModelTrainer(made.array, other, schedule)
     with pytest.raises(InputError, match="problem: 2 of 3 models"):
         executor.MultiModelTrainer(made.array, replace(made.problem(2**30), models=2), schedule)
