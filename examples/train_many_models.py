@@ -11,9 +11,8 @@ from collections import Counter
 import torch
 from torch import Tensor, nn
 
-import jettison as jt
 from jettison.instances.core.units import format_bytes, format_ns
-from jettison.torch.multi_model import SGD, MultiModelTrainer, profile_models, train_separately
+from jettison.torch.multi_model import SGD, optimal_trainer, profile_models, train_separately
 
 MODELS, STEPS = 4, 5
 WIDTH, CLASSES, BATCH = 64, 10, 512
@@ -37,7 +36,6 @@ def main() -> None:
     """Train by a schedule and one by one, and print what came of it."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    # In double precision equal is equal, whatever the order of sums elsewhere.
     torch.set_default_dtype(torch.float64)
     models = [nn.Sequential(Block(), Block(), nn.Linear(WIDTH, CLASSES)) for _ in range(MODELS)]
     batches = [
@@ -59,16 +57,13 @@ def main() -> None:
         # Pairs of two models; four are measured so that there is something to take 60 % of.
         sizes=(2, 4),
     )
-    problem = jt.MultiModelTraining(array.instance, memory="60%")
-    result = jt.solve(problem, "mu-two")
-    schedule = result.schedule
-    assert isinstance(schedule, jt.multi_model.MultiModelSchedule)
-    trainer = MultiModelTrainer(array, problem, schedule)
+    trainer = optimal_trainer(array, memory="60%", method="mu-two")
     report = trainer.train(batches)
+    units = trainer.schedule.units
 
     operations = Counter(
         operation.action.name.lower()
-        for unit in schedule.units
+        for unit in units
         for operations in unit.rounds
         for operation in operations
     )
@@ -78,7 +73,7 @@ def main() -> None:
         ).differences(models[place], report.losses[:, place].tolist())
         for place in range(MODELS)
     )
-    print(f"sub-arrays {[unit.sizes for unit in schedule.units]}, operations {dict(operations)}")
+    print(f"sub-arrays {[unit.sizes for unit in units]}, operations {dict(operations)}")
     print(f"losses of the last step: {[round(loss, 4) for loss in report.losses[-1].tolist()]}")
     print(
         f"peak: {format_bytes(report.peak_bytes)} of {format_bytes(report.limit_bytes)}, "

@@ -448,6 +448,17 @@ def test_a_schedule_of_other_models_or_of_more_memory_is_refused() -> None:
         executor.MultiModelTrainer(made.array, made.problem(1024), schedule)
 
 
+def test_memory_that_is_too_little_is_refused_with_the_least_that_would_do() -> None:
+    made = case("perceptron", "sgd", 3, (1, 2))
+    with pytest.raises(
+        InputError, match=r"memory: mu-two found no schedule .* at least (\d+)"
+    ) as no:
+        executor.optimal_trainer(made.array, memory=20_000, method="mu-two")
+    least = int(str(no.value).split("at least ")[1].split()[0])
+    trainer = executor.optimal_trainer(made.array, memory=least, method="exact")
+    assert trainer.train(made.batches[:1]).peak_bytes <= least
+
+
 def test_the_demonstration_says_that_all_is_equal(capsys: pytest.CaptureFixture[str]) -> None:
     from jettison.torch.multi_model.__main__ import main
 

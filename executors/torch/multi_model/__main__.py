@@ -15,16 +15,12 @@ import torch
 
 from jettison.instances.core.errors import InputError
 from jettison.instances.core.units import exact_bytes, format_bytes, format_ns
-from jettison.instances.multi_model.problem import MultiModelTraining
 from jettison.instances.profilers.torch_graphs.fused_optimizers import Adam
 from jettison.instances.zoo.catalogue import build
 from jettison.instances.zoo.workload import CrossEntropy
-from jettison.schedules.multi_model.schedule import MultiModelSchedule
-from jettison.solvers.core.solve import solve
 from jettison.torch.multi_model.model_array import profile_models
+from jettison.torch.multi_model.optimal_trainer import optimal_trainer
 from jettison.torch.multi_model.separate_training import train_separately
-from jettison.torch.multi_model.trainer import MultiModelTrainer
-from jettison.torch.no_schedule import no_schedule_error
 
 _NETWORK = {"hidden": 64, "heads": 4, "vocabulary": 200}
 
@@ -90,11 +86,8 @@ def _demonstrate(options: argparse.Namespace) -> int:
         optimizers=optimizers,
         sizes=sorted({size, options.models - size, options.models} - {0}),
     )
-    problem = MultiModelTraining(array.instance, options.memory)
-    result = solve(problem, options.method)
-    if not isinstance(result.schedule, MultiModelSchedule):
-        raise no_schedule_error(problem, result)
-    report = MultiModelTrainer(array, problem, result.schedule).train(batches)
+    trainer = optimal_trainer(array, memory=options.memory, method=options.method)
+    report = trainer.train(batches)
     differing = [
         f"model {place}: {name}"
         for place, model in enumerate(models)
@@ -104,12 +97,12 @@ def _demonstrate(options: argparse.Namespace) -> int:
     ]
     actions = Counter(
         operation.action.name.lower()
-        for unit in result.schedule.units
+        for unit in trainer.schedule.units
         for operations in unit.rounds
         for operation in operations
     )
     rows = [
-        ("units", "; ".join("+".join(map(str, unit.sizes)) for unit in result.schedule.units)),
+        ("units", "; ".join("+".join(map(str, unit.sizes)) for unit in trainer.schedule.units)),
         ("operations", ", ".join(f"{count} {name}" for name, count in sorted(actions.items()))),
         ("peak", f"{exact_bytes(report.peak_bytes)} of {exact_bytes(report.limit_bytes)}"),
         ("predicted peak", exact_bytes(report.predicted_peak_bytes)),

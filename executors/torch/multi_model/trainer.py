@@ -67,7 +67,7 @@ class TrainingReport:
 
 @dataclass(frozen=True, slots=True)
 class _UnitReport:
-    """What was measured while one unit was trained."""
+    """Measurements of the training of one unit."""
 
     losses: list[Tensor]
     peak_bytes: int
