@@ -35,11 +35,14 @@ class Block(nn.Module):
 def main() -> None:
     """Train by a schedule and one by one, and print what came of it."""
     torch.manual_seed(0)
-    torch.set_num_threads(1)
-    torch.set_default_dtype(torch.float64)
-    models = [nn.Sequential(Block(), Block(), nn.Linear(WIDTH, CLASSES)) for _ in range(MODELS)]
+    models = [
+        nn.Sequential(Block(), Block(), nn.Linear(WIDTH, CLASSES)).double() for _ in range(MODELS)
+    ]
     batches = [
-        [(torch.randn(BATCH, WIDTH), torch.randint(CLASSES, (BATCH,))) for _ in range(MODELS)]
+        [
+            (torch.randn(BATCH, WIDTH, dtype=torch.float64), torch.randint(CLASSES, (BATCH,)))
+            for _ in range(MODELS)
+        ]
         for _ in range(STEPS)
     ]
     before = [copy.deepcopy(model) for model in models]

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
+from importlib import util
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -236,6 +238,18 @@ def _drawn_passes(
     return forward, backward
 
 
+def least_memory(problem: Any, schedule: MultiModelSchedule) -> int:
+    """Return the least memory in which the replay accepts a schedule."""
+    least, enough = 0, schedule.replay(problem).peak_bytes
+    while least < enough:
+        tried = (least + enough) // 2
+        if schedule.replay(replace(problem, memory=tried)).valid:
+            enough = tried
+        else:
+            least = tried + 1
+    return enough
+
+
 @pytest.mark.parametrize(
     ("network", "optimizer"),
     [
@@ -251,9 +265,10 @@ def test_every_bit_is_that_of_separate_trainings(network: str, optimizer: str) -
     done: Counter[MultiModelAction] = Counter()
     for seed in range(3):
         schedule = drawn_schedule(made.array.instance, 2, seed)
-        # Everything has room: this is about what is computed.
-        report = made.train(made.problem(2**30), schedule)
+        memory = least_memory(made.problem(2**30), schedule)
+        report = made.train(made.problem(memory), schedule)
         assert made.differences(report) == [], seed
+        assert report.peak_bytes <= memory
         for operations in schedule.units[0].rounds:
             done.update(operation.action for operation in operations)
     assert min(done[action] for action in MultiModelAction) > 0
@@ -457,6 +472,17 @@ def test_memory_that_is_too_little_is_refused_with_the_least_that_would_do() -> 
     least = int(str(no.value).split("at least ")[1].split()[0])
     trainer = executor.optimal_trainer(made.array, memory=least, method="exact")
     assert trainer.train(made.batches[:1]).peak_bytes <= least
+
+
+def test_the_example_says_that_all_is_equal(capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(__file__).parents[2] / "examples/train_many_models.py"
+    spec = util.spec_from_file_location("train_many_models", path)
+    assert spec is not None
+    assert spec.loader is not None
+    example = util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    example.main()
+    assert "equal to four separate trainings: True" in capsys.readouterr().out
 
 
 def test_the_demonstration_says_that_all_is_equal(capsys: pytest.CaptureFixture[str]) -> None:
