@@ -33,7 +33,9 @@ class FusedStep(nn.Module):
         self._buffer_names = list(buffers)
         # A name with a dot would be that of a module inside.
         for place, tensor in enumerate(parameters.values()):
-            self.register_parameter(f"p{place}", nn.Parameter(tensor.detach()))
+            self.register_parameter(
+                f"p{place}", nn.Parameter(tensor.detach(), tensor.requires_grad)
+            )
         for place, tensor in enumerate(buffers.values()):
             self.register_buffer(f"b{place}", tensor)
         # In a list, for it is no part of this module: it only says what to compute.

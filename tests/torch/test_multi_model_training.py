@@ -73,6 +73,26 @@ class Product(nn.Module):
         return x @ self.weight + self.bias
 
 
+class Odd(nn.Module):
+    """A single number, a frozen, an unused and a single-precision parameter, and a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.randn(()))
+        self.frozen = nn.Parameter(torch.randn(8, 8), requires_grad=False)
+        self.unused = nn.Parameter(torch.randn(3))
+        self.inner, self.last = nn.Linear(8, 8), nn.Linear(8, 4)
+        self.register_buffer("place", torch.randn(8))
+
+    def double(self) -> Odd:
+        super().double()
+        self.last.float()
+        return self
+
+    def forward(self, x: Any) -> Any:
+        return self.last(torch.tanh(self.inner(x @ self.frozen + self.place) * self.scale).float())
+
+
 def labelled(*shape: int, classes: int = 4) -> tuple[Any, Any]:
     return torch.randn(*shape, dtype=torch.float64), torch.randint(classes, shape[:1])
 
@@ -99,6 +119,7 @@ NETWORKS: dict[str, Network] = {
         ),
         lambda: labelled(4, 3, 8, 8),
     ),
+    "odd": (Odd, lambda: labelled(6, 8)),
     "product": (
         lambda: nn.Sequential(Product(8, 32), nn.Tanh(), Product(32, 4)),
         lambda: (torch.randn(16, 8).double(), torch.randn(16, 4).double()),
@@ -258,6 +279,7 @@ def least_memory(problem: Any, schedule: MultiModelSchedule) -> int:
         ("attention", "adam"),
         ("convolution", "sgd"),
         ("convolution", "sgd with decay"),
+        ("odd", "adam"),
     ],
 )
 def test_every_bit_is_that_of_separate_trainings(network: str, optimizer: str) -> None:
@@ -434,6 +456,8 @@ def test_wrong_numbers_of_things_are_refused() -> None:
         profile(models, batch, optimizers=[SGD(), Adam()])
     with pytest.raises(InputError, match=r"optimizers\[1\].lr: -1"):
         profile(models, batch, optimizers=[SGD(), SGD(lr=-1)])
+    with pytest.raises(InputError, match=r"loss: the loss of a model has the shape \(3, 2\)"):
+        profile(models, batch, loss=torch.square)
     with pytest.raises(InputError, match=r"sizes: \[3\]; write numbers from 1 to 2"):
         profile(models, batch, sizes=[3])
     made = case("perceptron", "sgd", 3, (1, 2))

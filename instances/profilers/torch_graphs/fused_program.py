@@ -150,7 +150,8 @@ class FusedProgram:
         Raises
         ------
         InputError
-            If the step cannot be fused or traced, draws random numbers, or writes to buffers.
+            If the step cannot be fused or traced, draws random numbers, writes to buffers, or its
+            loss is no scalar.
         """
         optimizer = fused_optimizer(hyperparameters, like=like)
         fused = FusedStep(steps)
@@ -340,6 +341,13 @@ def _gradient(
 
 
 def _check_repeatable(traced: TracedStep, fused: FusedStep) -> None:
+    losses = tuple(traced.loss.args[0].meta["val"].shape)
+    if losses != (fused.models,):
+        raise InputError(
+            f"the loss of a model has the shape {losses[1:]}",
+            field="loss",
+            expected="return a scalar: a mean or a sum",
+        )
     drawn = next((item for item in traced.operations if is_random(item.node)), None)
     if drawn is not None:
         raise InputError(
