@@ -148,6 +148,19 @@ def test_sizes_are_those_of_the_profile_that_runs_nothing() -> None:
     assert made.instance.static_bytes[0] == plain.static_bytes[of_two] + more
 
 
+def test_what_is_held_beside_each_operator_is_what_the_instance_says() -> None:
+    made = measured(None)
+    array = made.instance.sub_array(2)
+    held = made.profiles[2].held_bytes
+    for work in (*array.forward, *array.backward):
+        if work.name.startswith("update."):
+            # No value of a pass is left: what is resident is all that there is.
+            assert held[work.name] == array.static_bytes
+        else:
+            # Every idle feature map is on the host.
+            assert held[work.name] == array.static_bytes + work.peak_bytes, work.name
+
+
 def test_every_copy_is_timed_and_given_to_the_schedulers() -> None:
     made = measured(None)
     profile = made.profiles[2]

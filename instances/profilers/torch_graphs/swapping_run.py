@@ -51,25 +51,30 @@ class SwappedProfile:
         Minimum, median and maximum of the durations of each operator.
     swaps
         Copies of each feature map, by the operator that makes it.
+    held_bytes
+        What was held when each operator ended, its operands, results and what nothing reads
+        included, by distinct storages; temporaries of an optimizer's step are gone by then.
     peak_bytes
-        Most that was held at a time, by distinct storages.
+        Most that was held at a time.
     evictions
         Copies and removals of values that had to make room, in one iteration.
     """
 
     spreads: Mapping[str, Spread]
     swaps: Mapping[str, SwapTimes]
+    held_bytes: Mapping[str, int]
     peak_bytes: int
     evictions: int
 
 
 @dataclass(slots=True)
-class _Times:
-    """Durations that were measured, by operator."""
+class _Measured:
+    """Durations that were measured, and what was held the last time, by operator."""
 
     run_ns: dict[int, list[int]] = field(default_factory=dict)
     out_ns: dict[int, list[int]] = field(default_factory=dict)
     back_ns: dict[int, list[int]] = field(default_factory=dict)
+    held_bytes: dict[int, int] = field(default_factory=dict)
 
 
 class SwappingRun:
@@ -124,7 +129,7 @@ class SwappingRun:
         self._host: dict[int, HostValue] = {}
         self._held = HeldStorages()
         self._evictions = 0
-        self._times = _Times()
+        self._measured = _Measured()
         self._step = 0
 
     def measure(self, *, warmup: int = 1, repeats: int = 3) -> SwappedProfile:
@@ -132,21 +137,22 @@ class SwappingRun:
         self._held.hold(self._tensors.all())
         for iteration in range(warmup + repeats):
             if iteration == warmup:
-                self._times = _Times()
+                self._measured = _Measured()
             self._evictions = 0
             with torch.no_grad():
                 self._iterate()
-        times = self._times
+        measured = self._measured
         names = [node.name for node in self._graph.nodes]
         return SwappedProfile(
             spreads={
                 names[place]: (min(found), median_low(found), max(found))
-                for place, found in times.run_ns.items()
+                for place, found in measured.run_ns.items()
             },
             swaps={
-                names[place]: SwapTimes(median_low(found), median_low(times.back_ns[place]))
-                for place, found in times.out_ns.items()
+                names[place]: SwapTimes(median_low(found), median_low(measured.back_ns[place]))
+                for place, found in measured.out_ns.items()
             },
+            held_bytes={names[place]: found for place, found in measured.held_bytes.items()},
             peak_bytes=self._held.peak_bytes,
             evictions=self._evictions,
         )
@@ -182,10 +188,11 @@ class SwappingRun:
         made, unread, duration = self._timed(place, frame)
         if made:
             (self._kept if self._graph.nodes[place].keep else self._values)[place] = made
-        self._held.hold((*made.values(), *unread))
+        self._held.hold(unread)
+        self._held.hold(made.values())
+        self._measured.held_bytes[place] = self._held.held_bytes
         self._held.release(unread)
-        # Two holders of one storage count once; each holds what it has until it is dropped.
-        self._times.run_ns.setdefault(place, []).append(duration)
+        self._measured.run_ns.setdefault(place, []).append(duration)
 
     def _timed(self, place: int, frame: Tensors) -> tuple[Tensors, tuple[Tensor, ...], int]:
         program = self._program
@@ -228,7 +235,7 @@ class SwappingRun:
             host = self._host.setdefault(place, HostValue(value))
             duration = duration_ns(lambda: host.copy_out(value), self._device)
             if place in self._uses.last_forward:
-                self._times.out_ns.setdefault(place, []).append(duration)
+                self._measured.out_ns.setdefault(place, []).append(duration)
             self._hosted.add(place)
         if place in self._values:
             self._drop(place)
@@ -238,7 +245,7 @@ class SwappingRun:
         self._held.hold(value.values())
         duration = duration_ns(lambda: self._host[place].copy_in(value), self._device)
         if place in self._uses.last_forward:
-            self._times.back_ns.setdefault(place, []).append(duration)
+            self._measured.back_ns.setdefault(place, []).append(duration)
         self._values[place] = value
 
     def _drop(self, place: int) -> None:
