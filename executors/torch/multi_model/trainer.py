@@ -167,8 +167,9 @@ class MultiModelTrainer:
         reports = []
         first = 0
         for unit in self.schedule.units:
-            reports.append(_UnitTraining(self, unit, first, batches).run())
-            first += sum(unit.sizes)
+            training = _UnitTraining(self, unit, first, batches)
+            reports.append(training.run())
+            first += training.models
         self._steps_done += len(batches)
         limit_bytes = self.problem.memory_bytes
         peak_bytes = max(report.peak_bytes for report in reports)
@@ -211,13 +212,14 @@ class _UnitTraining:
         self._batches = batches
         # Models of each sub-array: the first one, and how many.
         self._spans: list[tuple[int, int]] = []
-        for size in unit.sizes:
-            self._spans.append((first, size))
-            first += size
+        arrays = [trainer.problem.sub_array(size) for size in unit.sizes]
+        for array in arrays:
+            self._spans.append((first, array.models))
+            first += array.models
+        self.models = sum(array.models for array in arrays)
+        self._static_bytes = sum(array.static_bytes for array in arrays)
         self._merged: MergedUnit = rewrite(
-            unit,
-            [trainer.problem.sub_array(size) for size in unit.sizes],
-            [self._array.programs[size] for size in unit.sizes],
+            unit, arrays, [self._array.programs[array.models] for array in arrays]
         )
         self._optimizers: list[FusedOptimizer] = [
             self._array.optimizer(*span) for span in self._spans
@@ -245,12 +247,9 @@ class _UnitTraining:
         held = HeldStorages()
         for run in self._runs:
             held.hold(run.tensors.all())
-        taken_bytes = sum(
-            self._trainer.problem.sub_array(size).static_bytes for _, size in self._spans
-        )
         times: list[list[RoundTimes]] = []
         with streams_of(self._device) as streams, torch.no_grad():
-            memory = DeviceMemory(self._trainer.problem.memory_bytes, taken_bytes, held)
+            memory = DeviceMemory(self._trainer.problem.memory_bytes, self._static_bytes, held)
             interpreter = ScheduleInterpreter(self._runs, streams, memory, self._device)
             if len(self._runs) == 1:
                 for step in range(len(self._batches)):
