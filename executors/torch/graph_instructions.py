@@ -9,6 +9,12 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, fx
 
+from jettison.instances.profilers.torch_graphs.graph_calls import (
+    Call,
+    Registers,
+    TraceRegisters,
+    View,
+)
 from jettison.instances.profilers.torch_graphs.traced_step import (
     Source,
     TracedOperation,
@@ -17,7 +23,6 @@ from jettison.instances.profilers.torch_graphs.traced_step import (
     mask_place,
 )
 from jettison.schedules.remat_graph.schedule import GraphOperationKind, GraphSchedule
-from jettison.torch.graph_calls import Call, Registers, TraceRegisters, View
 
 
 @dataclass(frozen=True, slots=True)

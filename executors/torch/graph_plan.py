@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from jettison.instances.core.errors import InputError
+from jettison.instances.profilers.torch_graphs.graph_calls import TraceRegisters, View
 from jettison.instances.profilers.torch_graphs.traced_step import (
     Source,
     TracedOperation,
@@ -16,7 +17,6 @@ from jettison.instances.profilers.torch_graphs.traced_step import (
     source_of,
 )
 from jettison.schedules.remat_graph.schedule import GraphSchedule
-from jettison.torch.graph_calls import TraceRegisters, View
 from jettison.torch.graph_instructions import Delivery, Instruction, InstructionList
 
 

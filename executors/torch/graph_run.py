@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, fx, nn
 
 from jettison.instances.profilers.device.autocast_state import AutocastState
+from jettison.instances.profilers.torch_graphs.graph_calls import Registers
 from jettison.torch.errors import ExecutionError
-from jettison.torch.graph_calls import Registers
 from jettison.torch.graph_instructions import Delivery, Instruction
 from jettison.torch.graph_plan import GraphPlan
 from jettison.torch.step_conditions import UnchangedTensors

@@ -42,6 +42,7 @@ from jettison.instances.core.provenance import Provenance
 from jettison.instances.multi_model.feature_map import FeatureMap
 from jettison.instances.multi_model.fused_operator import FusedOperator
 from jettison.instances.multi_model.instance import MultiModel
+from jettison.instances.multi_model.step_uses import StepUses
 from jettison.instances.remat_graph.graph import Graph, Node
 
 
@@ -95,7 +96,7 @@ def fused_profile(
         )
     for size, other in pairwise(sizes):
         _check_same_shape(graphs[size], graphs[other], f"graphs[{other}]")
-    uses = _Uses.of(graphs[sizes[0]])
+    uses = StepUses.of(graphs[sizes[0]])
     columns = [_passes(graphs[size], uses) for size in sizes]
     repeats = [
         [_recomputation(graphs[size], uses, position) for position in uses.feature_maps]
@@ -140,64 +141,6 @@ def fused_profile(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Uses:
-    """Uses of the values of a step; nodes are given by position.
-
-    Attributes
-    ----------
-    first_backward_node
-        The number of forward nodes.
-    last
-        For each node the last one that reads its value, itself if none does.
-    feature_maps
-        Ascending.
-    last_forward, first_backward
-        For each feature map the last forward node that reads it, itself if none does, and the
-        first backward one.
-    """
-
-    first_backward_node: int
-    last: tuple[int, ...]
-    feature_maps: tuple[int, ...]
-    last_forward: Mapping[int, int]
-    first_backward: Mapping[int, int]
-
-    @classmethod
-    def of(cls, graph: Graph) -> _Uses:
-        backward = [node.backward for node in graph.nodes]
-        turn = backward.index(True) if True in backward else len(backward)
-        if turn in {0, len(backward)}:
-            raise InputError(
-                f"the {'backward' if turn else 'forward'} pass is empty",
-                field="graphs",
-                expected="give the graph of a training step, its backward nodes marked",
-            )
-        if not all(backward[turn:]):
-            late = backward.index(False, turn)
-            raise InputError(
-                f"{graph.nodes[late].name!r} comes after {graph.nodes[turn].name!r}",
-                field=f"graphs: nodes[{late}]",
-                expected="list the forward nodes first",
-            )
-        last = tuple(users[-1] if users else place for place, users in enumerate(graph.users))
-        found = tuple(
-            place for place in range(turn) if last[place] >= turn and not graph.nodes[place].keep
-        )
-        return cls(
-            first_backward_node=turn,
-            last=last,
-            feature_maps=found,
-            last_forward={
-                place: max([user for user in graph.users[place] if user < turn], default=place)
-                for place in found
-            },
-            first_backward={
-                place: min(user for user in graph.users[place] if user >= turn) for place in found
-            },
-        )
-
-
 def _check_same_shape(graph: Graph, other: Graph, where: str) -> None:
     def shape(node: Node) -> tuple[object, ...]:
         return node.name, frozenset(node.inputs), node.backward, node.keep
@@ -210,7 +153,7 @@ def _check_same_shape(graph: Graph, other: Graph, where: str) -> None:
         )
 
 
-def _passes(graph: Graph, uses: _Uses) -> tuple[list[int], list[int]]:
+def _passes(graph: Graph, uses: StepUses) -> tuple[list[int], list[int]]:
     """Return the peak and the active memory of the pass at each node."""
     bytes_of = [0 if node.keep else node.output_bytes for node in graph.nodes]
     arrives = [0] * len(graph)
@@ -239,18 +182,9 @@ class _Recomputation:
     extra_bytes: int
 
 
-def _recomputation(graph: Graph, uses: _Uses, result: int) -> _Recomputation:
-    sources: set[int] = set()
-    again = {result}
-    waiting = [result]
-    while waiting:
-        for above in graph.inputs[waiting.pop()]:
-            if above in uses.last_forward:
-                sources.add(above)
-            elif above not in again and not graph.nodes[above].keep:
-                again.add(above)
-                waiting.append(above)
-    order = sorted(again)
+def _recomputation(graph: Graph, uses: StepUses, result: int) -> _Recomputation:
+    sources, order = uses.recomputation(graph, result)
+    again = set(order)
     last_read = {above: place for place in order for above in graph.inputs[place]}
     stored = peak = 0
     for place in order:
@@ -262,7 +196,7 @@ def _recomputation(graph: Graph, uses: _Uses, result: int) -> _Recomputation:
             if above in again and last_read[above] == place
         )
     return _Recomputation(
-        sources=tuple(sorted(sources)),
+        sources=sources,
         duration_ns=sum(graph.nodes[place].duration_ns for place in order),
         extra_bytes=peak - graph.nodes[result].output_bytes,
     )

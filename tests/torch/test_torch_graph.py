@@ -156,7 +156,7 @@ def test_the_peak_of_fused_models_is_that_of_the_real_step(
     name: str, arguments: dict[str, Any]
 ) -> None:
     workload = build(name, batch=4, input_size=16, **arguments)
-    fused = FusedStep(TrainingStep(workload.model, workload.loss), 2)
+    fused = FusedStep([TrainingStep(workload.model, workload.loss)] * 2)
     batches = torch.stack([workload.sample_input] * 2)
     graph = trace(fused, batches, loss=lambda loss: loss)
     with CpuMemoryMeter() as meter, meter.window() as step:

@@ -85,7 +85,7 @@ def profile_multi_model(
     graphs: dict[int, Graph] = {}
     static_bytes: dict[int, int] = {}
     for size in range(1, models + 1):
-        fused = FusedStep(step, size)
+        fused = FusedStep([step] * size)
         batches = torch.stack([sample_input] * size)
         graphs[size] = assemble_graph(
             fused, batches, cost, name=f"{name} {size}", provenance=provenance

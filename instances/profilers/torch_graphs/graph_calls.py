@@ -12,8 +12,9 @@ from torch import Tensor, fx
 
 from jettison.instances.profilers.torch_graphs.traced_step import Source, TracedStep, source_of
 
-# Tensors, and lists of them where a view has several results; None in a register that is free.
-Registers = list[Any]
+# Tensors, and lists of them where a view has several results; None in a register that is free. A
+# dictionary has only the registers that one operation reads.
+Registers = list[Any] | dict[int, Any]
 _Fill = Callable[[Registers], Any]
 
 

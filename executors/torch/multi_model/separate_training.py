@@ -1,0 +1,107 @@
+"""Training of one model by itself, with which training by a schedule is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from jettison.instances.profilers.torch_graphs.fused_optimizers import SGD, Hyperparameters
+from jettison.torch.multi_model.model_array import Batch, as_inputs
+from jettison.torch.step_program import Loss, LossStep
+
+
+@dataclass(frozen=True, slots=True)
+class SeparateTraining:
+    """Result of training one model by itself.
+
+    Attributes
+    ----------
+    losses
+        Loss of each step.
+    parameters, gradients
+        By name, after the last step.
+    """
+
+    losses: tuple[float, ...]
+    parameters: dict[str, Tensor]
+    gradients: dict[str, Tensor]
+
+    def differences(self, model: nn.Module, losses: Sequence[float]) -> list[str]:
+        """Return what of a trained model and its losses differs from this, in any bit."""
+        found = [] if tuple(losses) == self.losses else ["losses"]
+        for name, parameter in model.named_parameters():
+            if not torch.equal(parameter, self.parameters[name]):
+                found.append(name)
+            gradient = self.gradients.get(name)
+            if (gradient is None) is not (parameter.grad is None) or (
+                gradient is not None and not torch.equal(parameter.grad, gradient)
+            ):
+                found.append(f"gradient of {name}")
+        return found
+
+
+def train_separately(
+    model: nn.Module, loss: Loss | None, batches: Sequence[Batch], optimizer: Hyperparameters
+) -> SeparateTraining:
+    """Train a copy of a model by itself, by autograd and ``torch.optim``.
+
+    Nothing here is shared with what runs schedules, but the kernels are: the model is mapped over a
+    stack of one. For PyTorch has other kernels for stacked operands, a product of stacked matrices
+    and a sum in place of ``addmm``, say, which may round the last bit otherwise.
+
+    Parameters
+    ----------
+    model, loss
+        The model, which stays as it is, and its loss.
+    batches
+        A batch for each step, with the further arguments of the loss if it has some.
+    optimizer
+        Its hyperparameters.
+    """
+    step = LossStep(model, loss)
+    stack = {
+        name: item.detach()[None].clone().requires_grad_(item.requires_grad)
+        for name, item in step.named_parameters()
+    }
+    buffers = {name: item[None] for name, item in step.named_buffers()}
+    trained = _optimizer([item for item in stack.values() if item.requires_grad], optimizer)
+
+    def one(parameters: dict[str, Tensor], held: dict[str, Tensor], *inputs: Tensor) -> Any:
+        return torch.func.functional_call(step, {**parameters, **held}, inputs)
+
+    losses = []
+    for batch in batches:
+        trained.zero_grad()
+        inputs = (item[None] for item in as_inputs(batch))
+        with sdpa_kernel(SDPBackend.MATH):
+            found = torch.func.vmap(one)(stack, buffers, *inputs).sum()
+        found.backward()
+        trained.step()
+        losses.append(float(found.detach()))
+    parameters = {name.removeprefix("model."): item for name, item in stack.items()}
+    return SeparateTraining(
+        losses=tuple(losses),
+        parameters={name: item.detach()[0] for name, item in parameters.items()},
+        gradients={
+            name: item.grad[0] for name, item in parameters.items() if item.grad is not None
+        },
+    )
+
+
+def _optimizer(parameters: Sequence[Tensor], kind: Hyperparameters) -> torch.optim.Optimizer:
+    if isinstance(kind, SGD):
+        return torch.optim.SGD(
+            parameters, lr=kind.lr, momentum=kind.momentum, weight_decay=kind.weight_decay
+        )
+    return torch.optim.Adam(
+        parameters,
+        lr=kind.lr,
+        betas=(kind.beta1, kind.beta2),
+        eps=kind.eps,
+        weight_decay=kind.weight_decay,
+    )

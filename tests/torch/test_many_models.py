@@ -1,0 +1,227 @@
+"""Training of many models by schedules: equal to separate trainings, and within memory."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from contextlib import nullcontext
+from importlib import util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import jettison as jt
+from jettison.schedules.multi_model.operation import MultiModelAction
+from jettison.schedules.multi_model.schedule import MultiModelSchedule
+from tests.many_models import case, drawn_schedule, least_memory, one_after_the_other, squares
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed (jettison[torch])")
+executor: Any = pytest.importorskip("jettison.torch.multi_model", exc_type=ImportError)
+
+pytestmark = pytest.mark.torch
+
+
+@pytest.fixture(autouse=True)
+def _one_thread_for_the_profile(_one_thread: None) -> None:
+    """Profile on one thread as well, though the first test that needs it does it."""
+
+
+@pytest.mark.parametrize(
+    ("network", "optimizer"),
+    [
+        ("perceptron", "sgd"),
+        ("perceptron", "adam"),
+        ("attention", "adam"),
+        ("convolution", "sgd"),
+        ("convolution", "sgd with decay"),
+        ("odd", "adam"),
+    ],
+)
+def test_every_bit_is_that_of_separate_trainings(network: str, optimizer: str) -> None:
+    made = case(network, optimizer, 4, (2,))
+    done: Counter[MultiModelAction] = Counter()
+    for seed in range(3):
+        schedule = drawn_schedule(made.array.instance, 2, seed)
+        memory = least_memory(made.problem(2**30), schedule)
+        report = made.train(made.problem(memory), schedule)
+        assert made.differences(report) == [], seed
+        assert report.peak_bytes <= memory
+        for operations in schedule.units[0].rounds:
+            done.update(operation.action for operation in operations)
+    assert min(done[action] for action in MultiModelAction) > 0
+
+
+class LaunchedStream:
+    """Stream of a GPU as its caller sees it: nothing is known to have ended until it is drained."""
+
+    def __init__(self, device: Any = None) -> None:
+        self.launched: list[LaunchedEvent] = []
+
+    def wait_event(self, event: LaunchedEvent) -> None:
+        # It was recorded before something waits for it, or it would mean nothing.
+        assert event.is_recorded
+
+    def wait_stream(self, other: LaunchedStream) -> None:
+        pass
+
+    def synchronize(self) -> None:
+        for event in self.launched:
+            event.has_ended = True
+        self.launched.clear()
+
+
+class LaunchedEvent:
+    def __init__(self, *, enable_timing: bool) -> None:
+        assert enable_timing
+        self.is_recorded = self.has_ended = False
+
+    def record(self, stream: LaunchedStream) -> None:
+        self.is_recorded = True
+        stream.launched.append(self)
+
+    def query(self) -> bool:
+        return self.has_ended
+
+    def synchronize(self) -> None:
+        self.has_ended = True
+
+    def elapsed_time(self, end: LaunchedEvent) -> float:
+        assert end.has_ended
+        return 1.0
+
+
+def test_streams_that_only_launch_compute_the_same_in_the_same_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The streams of a GPU on a CPU: work is done when it is launched, and known to be later."""
+    from jettison.torch.multi_model import trainer
+    from jettison.torch.multi_model.streams import CudaStreams
+
+    computing = LaunchedStream()
+    monkeypatch.setattr(torch.cuda, "Stream", LaunchedStream)
+    monkeypatch.setattr(torch.cuda, "Event", LaunchedEvent)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: computing)
+    monkeypatch.setattr(torch.cuda, "stream", nullcontext)
+    # Tensors of a CPU cannot be recorded on a stream.
+    monkeypatch.setattr(CudaStreams, "uses", lambda streams, lane, tensors: None)
+    monkeypatch.setattr(trainer, "streams_of", CudaStreams)
+    made = case("convolution", "sgd", 4, (2,))
+    for seed in range(3):
+        schedule = drawn_schedule(made.array.instance, 2, seed)
+        memory = least_memory(made.problem(2**30), schedule)
+        report = made.train(made.problem(memory), schedule)
+        assert made.differences(report) == [], seed
+        assert report.peak_bytes <= memory
+
+
+def test_where_the_kernels_are_those_of_one_model_so_is_every_bit_of_plain_training() -> None:
+    made = case("product", "sgd", 4, (2,))
+    report = made.train(made.problem(2**30), drawn_schedule(made.array.instance, 2, 1))
+    for place, (model, old) in enumerate(zip(made.models, made.before, strict=True)):
+        plain = copy.deepcopy(old)
+        kind = made.optimizers[place]
+        optimizer = torch.optim.SGD(plain.parameters(), lr=kind.lr, momentum=kind.momentum)
+        for step, batches in enumerate(made.batches):
+            batch, wanted = batches[place]
+            optimizer.zero_grad()
+            loss = squares(plain(batch), wanted)
+            loss.backward()
+            optimizer.step()
+            assert float(loss.detach()) == float(report.losses[step, place])
+        for mine, its in zip(model.parameters(), plain.parameters(), strict=True):
+            assert torch.equal(mine, its)
+            assert torch.equal(mine.grad, its.grad)
+
+
+def test_mu_two_holds_the_limit_where_fusing_all_models_cannot() -> None:
+    made = case("convolution", "sgd", 4, (2, 4))
+    everything = made.problem()
+    problem = made.problem("60%")
+    result = jt.solve(problem, "mu-two")
+    assert isinstance(result.schedule, MultiModelSchedule)
+    report = made.train(problem, result.schedule)
+    assert made.differences(report) == []
+    assert report.limit_bytes == problem.memory_bytes < everything.memory_bytes
+    assert report.predicted_peak_bytes == result.peak_bytes
+    assert report.peak_bytes <= report.limit_bytes
+    assert report.predicted_time_ns == result.time_ns
+    assert 0 <= report.stall_ns <= report.time_ns
+
+
+@pytest.mark.parametrize("method", ["hfta", "recompute-only"])
+def test_without_copies_the_peak_is_that_of_the_replay(method: str) -> None:
+    made = case("convolution", "sgd", 4, (2, 4))
+    problem = made.problem("100%" if method == "hfta" else "90%")
+    result = jt.solve(problem, method)
+    report = made.train(problem, result.schedule)
+    assert made.differences(report) == []
+    # Memory that copies hold depends on the time they take; without any it does not.
+    assert report.peak_bytes == report.predicted_peak_bytes == result.peak_bytes
+    assert report.host_bytes == 0
+
+
+def test_models_of_two_units_are_trained_one_unit_after_the_other() -> None:
+    made = case("perceptron", "sgd", 3, (1, 2))
+    problem = made.problem(2**30)
+    single = one_after_the_other(made.array.instance.sub_array(1))
+    pair = one_after_the_other(made.array.instance.sub_array(2))
+    for units in ((single, pair), (pair, single), (single, single, single)):
+        report = made.train(problem, MultiModelSchedule(units))
+        assert made.differences(report) == []
+        assert report.peak_bytes == report.predicted_peak_bytes
+
+
+def test_training_goes_on_where_it_stopped() -> None:
+    made = case("perceptron", "adam", 4, (2,))
+    problem, schedule = made.problem(2**30), drawn_schedule(made.array.instance, 2, 5)
+    at_once = made.train(problem, schedule).losses
+    for model, old in zip(made.models, made.before, strict=True):
+        model.load_state_dict(old.state_dict())
+    trainer = executor.MultiModelTrainer(made.array, problem, schedule)
+    parts = [trainer.train(made.batches[:1]).losses, trainer.train(made.batches[1:]).losses]
+    assert torch.equal(at_once, torch.cat(parts))
+
+
+def test_a_merged_graph_says_before_what_it_swaps_in() -> None:
+    made = case("perceptron", "sgd", 4, (2,))
+    array = made.array.instance.sub_array(2)
+    unit = drawn_schedule(made.array.instance, 2, 3).units[0]
+    merged = executor.rewrite(unit, [array, array], [made.array.programs[2]] * 2)
+    assert [len(operations) for operations in merged.rounds] == [
+        len(operations) for operations in unit.rounds
+    ]
+    assert {node.array for node in merged.opening} == {0}
+    assert {node.array for node in merged.closing} == {1}
+    assert len(merged.opening) + len(merged.closing) == len(merged.rounds[1])
+    for nodes in merged.rounds:
+        for place, node in enumerate(nodes):
+            if node.action is MultiModelAction.PREFETCH:
+                after = next(item for item in nodes[place:] if item.action.is_computation)
+                assert node.prompt == f"{after.action}{after.array + 1} {after.name}"
+                assert str(node).endswith(f"before {node.prompt}")
+            else:
+                assert not node.prompt
+
+
+def test_the_example_says_that_all_is_equal(capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(__file__).parents[2] / "examples/train_many_models.py"
+    spec = util.spec_from_file_location("train_many_models", path)
+    assert spec is not None
+    assert spec.loader is not None
+    example = util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    example.main()
+    assert "equal to four separate trainings: True" in capsys.readouterr().out
+
+
+def test_the_demonstration_says_that_all_is_equal(capsys: pytest.CaptureFixture[str]) -> None:
+    from jettison.torch.multi_model.__main__ import main
+
+    small = ["--models", "2", "--depth", "1", "--batch", "2"]
+    assert main([*small, "--steps", "2", "--memory", "90%"]) == 0
+    assert "yes, to the bit" in capsys.readouterr().out
+    assert main([*small, "--dropout", "0.1"]) == 2
+    assert "draws random numbers" in capsys.readouterr().err
+    assert main(["--steps", "0"]) == 2
+    assert "--steps: 0" in capsys.readouterr().err
