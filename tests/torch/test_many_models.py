@@ -225,3 +225,34 @@ def test_the_demonstration_says_that_all_is_equal(capsys: pytest.CaptureFixture[
     assert "draws random numbers" in capsys.readouterr().err
     assert main(["--steps", "0"]) == 2
     assert "--steps: 0" in capsys.readouterr().err
+
+
+def test_training_that_is_interrupted_leaves_unfinished_units_as_they_were(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from jettison.torch.multi_model import trainer as room
+
+    made = case("perceptron", "adam", 3, (1, 2))
+    array = made.array.instance.sub_array
+    schedule = MultiModelSchedule((one_after_the_other(array(1)), one_after_the_other(array(2))))
+    whole = made.train(made.problem(2**30), schedule).losses
+    for model, old in zip(made.models, made.before, strict=True):
+        model.load_state_dict(old.state_dict())
+    trainer = executor.MultiModelTrainer(made.array, made.problem(2**30), schedule)
+    run, started = room.ScheduleInterpreter.run, []
+
+    def interrupted(interpreter: Any, nodes: Any) -> Any:
+        started.append(nodes)
+        if len(started) == len(made.batches) + 2:
+            raise KeyboardInterrupt
+        return run(interpreter, nodes)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(room.ScheduleInterpreter, "run", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            trainer.train(made.batches)
+    for model, old in zip(made.models[1:], made.before[1:], strict=True):
+        for mine, its in zip(model.parameters(), old.parameters(), strict=True):
+            assert torch.equal(mine, its)
+    # The other unit begins with its first step, and the first one goes on.
+    assert torch.equal(trainer.train(made.batches).losses[:, 1:], whole[:, 1:])

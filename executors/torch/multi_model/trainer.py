@@ -82,7 +82,9 @@ class MultiModelTrainer:
     Each unit has the device to itself, and is trained for all steps of a call before the next one.
     In a pair the first sub-array's forward pass comes before the first round, and is left out of
     the last. After a call the models have their new parameters and the gradients of the last step;
-    states of the optimizers stay with the trainer, on the host, for the next call.
+    states of the optimizers stay with the trainer, on the host, for the next call. If a call ends
+    early, by Ctrl-C say, models of units that were finished are trained, and others are as they
+    were.
 
     Parameters
     ----------
@@ -133,7 +135,8 @@ class MultiModelTrainer:
         self.schedule = schedule
         self.predicted = replay
         self._device = array.sample[0].device
-        self._steps_done = 0
+        # Of each sub-array, by its first model: the steps it has done, and its optimizer's states.
+        self._steps_done: dict[int, int] = {}
         self._states: dict[int, States] = {}
 
     def train(self, batches: Sequence[Sequence[Batch]]) -> TrainingReport:
@@ -170,7 +173,6 @@ class MultiModelTrainer:
             training = _UnitTraining(self, unit, first, batches)
             reports.append(training.run())
             first += training.models
-        self._steps_done += len(batches)
         limit_bytes = self.problem.memory_bytes
         peak_bytes = max(report.peak_bytes for report in reports)
         if peak_bytes > limit_bytes:
@@ -297,7 +299,7 @@ class _UnitTraining:
             run.tensors.inputs, self._stacked(step, *self._spans[number]), strict=True
         ):
             place.copy_(batch)
-        at = self._trainer._steps_done + step + 1
+        at = self._trainer._steps_done.get(self._spans[number][0], 0) + step + 1
         run.program.begin_step(run.tensors, self._optimizers[number], at)
 
     def _note(self, number: int) -> None:
@@ -317,6 +319,8 @@ class _UnitTraining:
                 parameter.copy_(run.tensors.parameters[name][place])
                 if name in gradients:
                     parameter.grad = torch.empty_like(parameter).copy_(gradients[name][place])
+        done = self._trainer._steps_done.get(first, 0)
+        self._trainer._steps_done[first] = done + len(self._batches)
         self._trainer._states[first] = {
             name: {state: value.to("cpu") for state, value in states.items()}
             for name, states in run.tensors.states.items()
