@@ -960,7 +960,7 @@ figure4
 # one by a schedule. The three others are Bert-96 at .5 MiB/ms, where HiGHS takes too long for the root
 # and the bracket of the optimum is 1.5 % wide, and Bert-144 with a batch of 32 at 1, where it is 6.3 %
 # wide. Of the strengthened program the same three are open, 17 points are closed with (8c) and 40 by a
-# schedule. Its optimum is larger in three points, GPT-2 at .5 MiB/ms with a batch of 64.
+# schedule. Of the closed points its optimum is larger in three, GPT-2 at .5 MiB/ms with a batch of 64.
 #
 # The paper's claims:
 #
@@ -1460,10 +1460,11 @@ CLAIMS = {
             == (figure4["paper-milp-strengthened_by"] == "open")
         ).all()
     ),
-    "Its optimum is larger in three points, GPT-2 at .5 MiB/ms with a batch of 64.": [
+    "Of the closed points its optimum is larger in three, GPT-2 at .5 MiB/ms with a batch of 64.": [
         (name[:4], name[-11:-7], mib_per_ms)
         for name, mib_per_ms in figure4.loc[
-            figure4["paper-milp-strengthened"] > figure4["paper-milp"] + 2e-4,
+            (figure4["paper-milp-strengthened"] > figure4["paper-milp"] + 2e-4)
+            & (figure4["paper-milp_by"] != "open"),
             ["row", "mib_per_ms"],
         ].itertuples(index=False)
     ]
