@@ -45,6 +45,7 @@ from jettison.formulations.milp.array_model import ArrayModel
 from jettison.formulations.milp.from_pulp import from_pulp
 from jettison.formulations.weight_offload.aggregated import Aggregated, Layers
 from jettison.formulations.weight_offload.paper import IMPLIED_CUTS, Cut, WeightOffloadMilp
+from jettison.formulations.weight_offload.scale import WeightOffloadScale
 from jettison.instances.generators.published_transformers import PUBLISHED_ROWS, PublishedRow
 from jettison.schedules.core.picture_style import (
     BLACK,
@@ -788,15 +789,30 @@ def absences(model: ArrayModel, values: np.ndarray, word: str, layers: int) -> n
 MOST_ROWS = 50_000
 
 
+# Where the interior point method takes long, the multipliers of a slightly faster link are as good: the
+# bandwidth stands in the right-hand sides only, and multipliers prove a bound wherever they come from.
+# What is left of the program after rounding takes as long there: the point is our schedule's.
+NEARBY = {("bert-144-b32-table1", 1): 1.03}
+
+
+def counted(name: str, mib_per_ms: float, model_name: str) -> tuple[ArrayModel, WeightOffloadScale]:
+    """Return an ILP with (8c), and its scale."""
+    milp = ILPS[model_name]
+    built = replace(milp, cuts=milp.cuts | IMPLIED_CUTS).build(problem_of(name, mib_per_ms))
+    return from_pulp(built.problem).model, built.scale
+
+
 @KEPT.rows("weight_offload_brackets", again_s=3.0, about=["bound", "point"])
-def bracket_row(name: str, mib_per_ms: float, model_name: str) -> dict[str, int | str]:
+def bracket_row(name: str, mib_per_ms: float, model_name: str) -> dict[str, int | str | None]:
     """Return a bracket of an ILP's optimum: from its relaxation with (8c), rounded, and HiGHS."""
     problem = problem_of(name, mib_per_ms)
-    milp = ILPS[model_name]
-    built = replace(milp, cuts=milp.cuts | IMPLIED_CUTS).build(problem)
-    model = from_pulp(built.problem).model
-    relaxation = solve_relaxation(model, OPTIONS, Clock(None), LinearAlgorithm.INTERIOR)
-    bound_ns = relaxed_bound_ns(model, built.scale, relaxation)
+    model, scale = counted(name, mib_per_ms, model_name)
+    near = NEARBY.get((name, mib_per_ms))
+    nearby = model if near is None else counted(name, near, model_name)[0]
+    relaxation = solve_relaxation(nearby, OPTIONS, Clock(None), LinearAlgorithm.INTERIOR)
+    bound_ns = relaxed_bound_ns(model, scale, relaxation)
+    if near is not None:
+        return {"ended": "relaxed", "nodes": 0, "point": None, "bound": bound_ns}
     parts = [
         absences(model, relaxation.values, word, len(CHAINS[name])) for word in ("gone0", "gone1")
     ]
@@ -806,7 +822,7 @@ def bracket_row(name: str, mib_per_ms: float, model_name: str) -> dict[str, int 
         for selection in set(rounded_selections(problem, *parts))
     ]
     best = min(points, key=lambda point: point.objective)
-    point_ns, ended, nodes = built.scale.time_ns(best.objective), "rounded", 0
+    point_ns, ended, nodes = scale.time_ns(best.objective), "rounded", 0
     if not is_settled(bound_ns, point_ns) and model.num_rows < MOST_ROWS:
         options = HighsOptions(
             gap=0,
@@ -817,9 +833,9 @@ def bracket_row(name: str, mib_per_ms: float, model_name: str) -> dict[str, int 
         )
         solution = solve_model(model, options)
         ended, nodes = str(solution.termination), solution.nodes
-        bound_ns = max(bound_ns, built.scale.time_from_solver_ns(solution.dual_bound))
+        bound_ns = max(bound_ns, scale.time_from_solver_ns(solution.dual_bound))
         if solution.objective is not None:
-            point_ns = min(point_ns, built.scale.time_ns(solution.objective))
+            point_ns = min(point_ns, scale.time_ns(solution.objective))
     return {"ended": ended, "nodes": nodes, "point": point_ns, "bound": bound_ns}
 
 
@@ -841,7 +857,10 @@ def ilp_bracket(name: str, mib_per_ms: float, model_name: str) -> tuple[int, int
         return base_ns, base_ns, "schedule"
     found = bracket_row(name, mib_per_ms, model_name)
     # Every schedule is a point: Theorem 2.
-    return found["bound"], min(found["point"], best_plan_ns(name, mib_per_ms)), "(8c)"
+    point_ns = best_plan_ns(name, mib_per_ms)
+    if found["point"] is not None:
+        point_ns = min(point_ns, found["point"])
+    return found["bound"], point_ns, "(8c)"
 
 
 def figure4_row(name: str, mib_per_ms: float) -> dict[str, object]:
@@ -937,10 +956,11 @@ draw_bandwidths(figure4)
 figure4
 
 # %% [markdown]
-# 58 of the 60 points of the paper's ILP are closed: 45 by HiGHS on the program as it is, 12 with (8c),
-# one by a schedule. The two others are Bert-96 at .5 MiB/ms, where HiGHS takes too long for the root
-# and the bracket of the optimum is 1.5 % wide. There are as many of the strengthened program, 18 with (8c)
-# and 40 by a schedule: it has a larger optimum in three points, GPT-2 at .5 MiB/ms with a batch of 64.
+# 57 of the 60 points of the paper's ILP are closed: 45 by HiGHS on the program as it is, 11 with (8c),
+# one by a schedule. The three others are Bert-96 at .5 MiB/ms, where HiGHS takes too long for the root
+# and the bracket of the optimum is 1.5 % wide, and Bert-144 with a batch of 32 at 1, where it is 6.3 %
+# wide. Of the strengthened program the same three are open, 17 points are closed with (8c) and 40 by a
+# schedule. Of the closed points its optimum is larger in three, GPT-2 at .5 MiB/ms with a batch of 64.
 #
 # The paper's claims:
 #
@@ -1419,27 +1439,32 @@ CLAIMS = {
     "within 3 % of the step from 4 MiB/ms on, in all ten rows.": bool(
         (figure4.loc[figure4["mib_per_ms"] >= 4, "greedy"] < 1.03).all()
     ),
-    "58 of the 60 points of the paper's ILP are closed: 45 by HiGHS on the program as it is, 12 with "
+    "57 of the 60 points of the paper's ILP are closed: 45 by HiGHS on the program as it is, 11 with "
     "(8c), one by a schedule.": figure4["paper-milp_by"].value_counts().to_dict()
-    == {"HiGHS": 45, "(8c)": 12, "open": 2, "schedule": 1},
-    "The two others are Bert-96 at .5 MiB/ms, where HiGHS takes too long for the root and the bracket "
-    "of the optimum is 1.5 % wide.": [
-        (name[:7], mib_per_ms, round(gap, 1))
+    == {"HiGHS": 45, "(8c)": 11, "open": 3, "schedule": 1},
+    "The three others are Bert-96 at .5 MiB/ms, where HiGHS takes too long for the root and the "
+    "bracket of the optimum is 1.5 % wide, and Bert-144 with a batch of 32 at 1, where it is 6.3 % "
+    "wide.": sorted(
+        (name.removesuffix("-table1"), mib_per_ms, round(gap, 1))
         for name, mib_per_ms, gap in figure4.loc[
             figure4["paper-milp_by"] == "open", ["row", "mib_per_ms", "paper-milp_gap_percent"]
         ].itertuples(index=False)
-    ]
-    == 2 * [("bert-96", 0.5, 1.5)],
-    "There are as many of the strengthened program, 18 with (8c) and 40 by a schedule": figure4[
-        "paper-milp-strengthened_by"
-    ]
-    .value_counts()
-    .to_dict()
-    == {"schedule": 40, "(8c)": 18, "open": 2},
-    "it has a larger optimum in three points, GPT-2 at .5 MiB/ms with a batch of 64.": [
+    )
+    == [("bert-144-b32", 1, 6.3), ("bert-96-b32", 0.5, 1.5), ("bert-96-b64", 0.5, 1.5)],
+    "Of the strengthened program the same three are open, 17 points are closed with (8c) and 40 by a "
+    "schedule.": figure4["paper-milp-strengthened_by"].value_counts().to_dict()
+    == {"schedule": 40, "(8c)": 17, "open": 3}
+    and bool(
+        (
+            (figure4["paper-milp_by"] == "open")
+            == (figure4["paper-milp-strengthened_by"] == "open")
+        ).all()
+    ),
+    "Of the closed points its optimum is larger in three, GPT-2 at .5 MiB/ms with a batch of 64.": [
         (name[:4], name[-11:-7], mib_per_ms)
         for name, mib_per_ms in figure4.loc[
-            figure4["paper-milp-strengthened"] > figure4["paper-milp"] + 2e-4,
+            (figure4["paper-milp-strengthened"] > figure4["paper-milp"] + 2e-4)
+            & (figure4["paper-milp_by"] != "open"),
             ["row", "mib_per_ms"],
         ].itertuples(index=False)
     ]

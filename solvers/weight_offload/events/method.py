@@ -9,8 +9,9 @@ tighter. Then comes the least period.
 Of a point only the binaries are read: they are an order of events, of which the fastest schedule is
 computed in integers (`EventOrder`), and the replay judges it. The bound is HiGHS's own, lowered by
 its tolerance: it rests on the solver, and not on exact arithmetic as that of `exact` does, which is
-also 10 to 100 times faster up to eight layers. This method is there as an independent check, and
-for steps in which `exact` meets too many states.
+also faster: on random steps of four, five and six layers (`benchmarks/weight_exact.py`, five seeds
+each) by a median factor of 59, 73 and 41 in CPU time, of 2 to 318 in single steps. This method is
+there as an independent check, and for steps in which `exact` meets too many states.
 """
 
 from __future__ import annotations
