@@ -82,7 +82,9 @@ app.command("solve")(solve_command.solve)
 app.command("bound")(bound_command.bound)
 app.command("compare")(compare_command.compare)
 app.command("throughput")(throughput_command.throughput)
-app.command("largest-batch")(largest_batch_command.largest_batch_command)
+app.command("largest-batch", short_help="Find the largest batch at a bounded cost.")(
+    largest_batch_command.largest_batch_command
+)
 app.command("show")(show_command.show)
 app.add_typer(list_command.app, name="list")
 app.add_typer(import_command.app, name="import")
