@@ -38,15 +38,15 @@ def resized(
         If the program does not say its sizes, two of them are equal, or a new one is out of range.
     """
     known = program.provenance.model_arguments
-    try:
-        old_tokens, old_hidden, heads = (int(known[key]) for key in ("tokens", "hidden", "heads"))
-        batch = int(program.provenance.batch or 0)
-    except (KeyError, TypeError, ValueError):
+    found = [known.get(key) for key in ("tokens", "hidden", "heads")]
+    old_tokens, old_hidden, heads = (item if isinstance(item, int) else 0 for item in found)
+    batch = program.provenance.batch or 0
+    if not min(old_tokens, old_hidden, heads, batch):
         raise InputError(
-            f"{program.name!r} does not say its tokens, hidden units and heads",
+            f"{program.name!r} does not say its batch, tokens, hidden units and heads",
             field="program",
             expected="give a traced transformer, encoder-4l say",
-        ) from None
+        )
     of_head = old_hidden // heads
     kinds = (batch, old_tokens, old_hidden, 4 * old_hidden, heads, of_head, 1)
     if len(set(kinds)) < len(kinds):
