@@ -52,6 +52,7 @@ from jettison.solvers.core.status import Termination
 from jettison.solvers.remat_sharding.fastest_plan import with_fastest
 from jettison.solvers.remat_sharding.kiwi.reduced import find_reduced
 from jettison.solvers.remat_sharding.kiwi.search import KIWI
+from jettison.solvers.remat_sharding.least_memory import with_smallest_strategies
 
 RECORDED = Path(__file__).parents[1] / "notebooks" / "_recorded"
 GAP = 1e-3
@@ -172,10 +173,16 @@ def versions() -> str:
 def reduced_from(
     problem: RematSharding, start: ShardedSchedule | None, options: SolveOptions
 ) -> Result:
-    """Return what `kiwi-reduced` finds from a plan, without running baselines of its own."""
+    """Return what `kiwi-reduced` finds from a plan, without running baselines of its own.
+
+    First the graph of the smallest strategies, in which a proof that nothing fits is quick.
+    """
     started = time.perf_counter()
+    smallest = with_smallest_strategies(problem.instance)
     with solver_versions() as solvers:
-        outcome = find_reduced(problem, options, start, KIWI)
+        outcome = find_reduced(RematSharding(smallest, problem.memory_bytes), options, None, KIWI)
+        if outcome.infeasibility is None:
+            outcome = find_reduced(problem, options, start, KIWI)
     seconds = time.perf_counter() - started
     return Result.from_outcome(problem, "kiwi-reduced", outcome, seconds, solvers)
 

@@ -74,7 +74,10 @@ from jettison.solvers.remat_sharding.baselines import (
     recomputing,
 )
 from jettison.solvers.remat_sharding.fastest_plan import fastest_sharding, with_fastest
-from jettison.solvers.remat_sharding.least_memory import floor_of_computations
+from jettison.solvers.remat_sharding.least_memory import (
+    floor_of_computations,
+    with_smallest_strategies,
+)
 from jettison.studies.kept_rows import KeptRows
 from jettison.studies.paper_list import found_paper
 
@@ -700,24 +703,6 @@ PRINTED_MEMORIES = {
 }
 
 
-def smallest(graph: ShardedGraph) -> ShardedGraph:
-    """Return the graph in which every operator has its smallest strategy, and no other."""
-    operators = tuple(
-        replace(
-            operator,
-            follows=None,
-            strategies=(
-                min(
-                    (operator.strategies[k] for k in operator.allowed),
-                    key=lambda strategy: strategy.memory_bytes,
-                ),
-            ),
-        )
-        for operator in graph.operators
-    )
-    return replace(graph, operators=operators, resharding=(), fastest=())
-
-
 def four_layers(model: str, mesh: tuple[int, ...], tokens: int) -> ShardedGraph:
     """Return four layers for sequences of so many tokens, on a mesh."""
     program = resized(named_program(f"{model}-4l"), tokens=tokens)
@@ -733,7 +718,7 @@ def floors_row(model: str, tokens: int) -> dict[str, int | bool]:
         method: floor_of_computations(graph, recomputing(graph, rule(graph)))
         for method, rule in RULES.items()
     }
-    least = smallest(graph)
+    least = with_smallest_strategies(graph)
     refused = solve_with(
         jt.RematSharding(least, least.least_peak_bound_bytes), "kiwi-reduced", TO_THE_END
     ).infeasibility

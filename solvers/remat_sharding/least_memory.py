@@ -1,8 +1,9 @@
-"""Least memory of a sharded graph: a floor of fixed computations, and strategies of least size."""
+"""Least memory of a sharded graph: floors in whole numbers, and strategies of least size."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from jettison.formulations.remat_sharding.least_size import sharding_least_size
 from jettison.instances.remat_sharding.sharded_graph import ShardedGraph
@@ -63,6 +64,28 @@ def strategies_of_least_size(
     solution = solve_in_time(built.model, options)
     pass_interrupt_on(solution.termination)
     return None if solution.values is None else built.chosen(solution.values)
+
+
+def with_smallest_strategies(sharded: ShardedGraph) -> ShardedGraph:
+    """Return the graph in which each operator has its smallest strategy alone, whatever others do.
+
+    No plan of the given graph with the same operations takes less at any moment. So where nothing
+    of a class of schedules fits in this graph, nothing of it fits in the given one.
+    """
+    operators = tuple(
+        replace(
+            operator,
+            follows=None,
+            strategies=(
+                min(
+                    (operator.strategies[k] for k in operator.allowed),
+                    key=lambda strategy: strategy.memory_bytes,
+                ),
+            ),
+        )
+        for operator in sharded.operators
+    )
+    return replace(sharded, operators=operators, resharding=(), fastest=())
 
 
 def _least_bytes(sharded: ShardedGraph, members: set[int]) -> int:

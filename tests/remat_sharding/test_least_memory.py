@@ -13,6 +13,7 @@ from jettison.solvers.remat_sharding.baselines import recomputing
 from jettison.solvers.remat_sharding.least_memory import (
     floor_of_computations,
     strategies_of_least_size,
+    with_smallest_strategies,
 )
 from tests.remat_sharding.oracles.brute_force import priced_choices
 from tests.remat_sharding.samples import any_order, training_steps
@@ -70,3 +71,18 @@ def test_columns_of_a_choice_are_counted_as_they_are_written() -> None:
     for problem in training_steps(66, 40):
         built = sharding_least_size(problem.instance)
         assert num_choice_columns(problem.instance) == built.model.num_columns
+
+
+def test_no_plan_takes_less_than_the_same_one_with_the_smallest_strategies() -> None:
+    for problem in (*training_steps(67, 40), *any_order(68, 40)):
+        graph = problem.instance
+        smallest = with_smallest_strategies(graph)
+        forward = {i for i, item in enumerate(graph.operators) if item.role is Role.FORWARD}
+        for dropped in (set(), forward):
+            computations = recomputing(graph, dropped)
+            least = ShardedSchedule.from_computations(smallest, [0] * len(graph), computations)
+            for choice in priced_choices(graph):
+                plan = ShardedSchedule.from_computations(graph, choice.strategies, computations)
+                taken = [step.during_bytes for step in plan.replay(graph).steps]
+                floors = [step.during_bytes for step in least.replay(smallest).steps]
+                assert all(one >= other for one, other in zip(taken, floors, strict=True))
