@@ -256,9 +256,9 @@ def recorded(figure: str) -> pd.DataFrame:
 # * the same on four devices within a node, mesh (1, 4);
 # * wider on the same mesh: 2048 units and a batch of 8192;
 # * `long`, a batch of 16384 for 1024 units, and `narrow`, one of 2048 for 256 units, on (8, 1): in
-#   both the values between layers are larger than the weights. They were found by trying widths,
-#   batches and meshes for an instance in which the reduced problem loses; of some thirty that were
-#   tried it lost 2 % or more in about one of four, in one of its memories.
+#   both the values between layers are larger than the weights. They were found by drawing widths,
+#   batches, meshes and slower links at random; of thirty draws the reduced problem lost 2 % or more
+#   in seven, in at least one memory.
 #
 # `reduced` is `kiwi-reduced` to its proved optimum, `full` is `exact`, to its end on (8, 1) and for 3
 # seconds within a node; where that is not enough for a proof, the optimum of the full problem lies
@@ -358,13 +358,16 @@ only_full = table1[table1["reduced"].isna() & table1["full best"].notna()]
 print(f"rows in which only the full problem has a plan: {len(only_full)}")
 
 # %% [markdown]
+# On `mlp-26` on (8, 1) both problems are proved in all four rows: the full problem takes 22.9, 10.4,
+# 12.5 and 0.5 CPU seconds, from 20 to 80 %, where the paper took 1717, 660, 718 and 40.
+#
 # The paper calls 11.6 % (1.72 against 1.54, at 80 %) its worst case; its own row of 60 % has 3.13
 # against 2.71, that is 15.5 %. On `mlp-26` the reduced problem loses nothing in any of the four
-# memories, by proof of both optima. On `long` it loses 17.8 % in 60 %, on `narrow` 98.7 % in 50 %
-# and 122.1 % in 60 %: there the full problem computes a value again from others that are computed
-# again, which the first simplification forbids, and the reduced one has to shard in their place. In
-# 30 % of memory the wide perceptron has a plan only in the full problem. So what the paper saw is an
-# amount that such instances have, and no limit: nothing keeps the loss below the paper's 15.5 %.
+# memories, by proof of both optima. On `long` it loses 17.8 % in 60 %, on `narrow` 98.7 % in 50 % and
+# 122.1 % in 60 %, proved as well: there the full problem computes a value again from others that are
+# computed again, which the first simplification forbids, and the reduced one has to shard in their
+# place. In 30 % of memory the wide perceptron has a plan only in the full problem. So what the paper
+# saw is an amount that such instances have, and no limit.
 #
 # Where the time of a plan goes, in 40 % of memory between nodes:
 
@@ -443,7 +446,11 @@ table_printed = pd.DataFrame(printed)
 table_printed
 
 # %% [markdown]
-# PRINTEDTEXT
+# In 80 % both printed models are solved, and full takes 22 times as long as reduced, where the paper
+# has 59 times. In 20 % the printed reduced model takes 7.6 CPU seconds, and the full one is not solved
+# when its two minutes are up, of which it had 27 CPU seconds: so at least 3.5 times as long. The
+# paper's 2000 times are neither confirmed nor refuted for the printed models. With the models solved
+# above, `exact` takes 31 times as long as `kiwi-reduced` in 20 %.
 #
 # ## Table 2: operators of an encoder
 #
@@ -552,12 +559,12 @@ draw(figure5, "instance", {name: f"{name}, one layer" for name in FIGURE5}, "% o
 #
 #     .venv/bin/python benchmarks/kiwi_figures.py figure5 figure6 figure7
 #
-# On (1, 8) KIWI is `kiwi-reduced`, to a gap of 0.1 %. On (2, 4) and (4, 2) an operator has up to 25
-# strategies instead of 5. There, in 70 % of memory, `kiwi-reduced` had no plan after a minute but for
-# the encoder on (2, 4), 1.022; so KIWI is `exact`, which solves the full problem and was cut off after
-# 45 seconds, with the plan and the bound it had. A filled mark is a plan proved, within 0.1 %, to be
-# the best of its method, a hollow one the best when the time was up. The bound holds for all plans
-# whose first computations follow the order of the graph.
+# KIWI is `kiwi-reduced`, to a gap of 0.1 %. On (2, 4) and (4, 2) an operator has up to 25 strategies
+# instead of 5; there it started from Alpa's plan, if that was found in the same run, and `exact`,
+# which solves the full problem, was recorded beside it, cut off after 45 seconds with the plan and the
+# bound it had. A filled mark is a plan proved, within 0.1 %, to be the best of its method, a hollow
+# one the best when the time was up. The bound holds for all plans whose first computations follow the
+# order of the graph.
 
 # %%
 FIGURE5_RECORDED = {
@@ -583,6 +590,20 @@ def wide(table: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
 
 
 wide(recorded5, FIGURE5_RECORDED)
+
+# %% [markdown]
+# Where a method has no plan above, that is proved, or its time was up:
+
+# %%
+without = recorded5[recorded5["time_ns"].isna()]
+without_a_plan = (
+    without.assign(answer=["open" if cut else "proved: no plan" for cut in without["is_cut_off"]])
+    .pivot(index=["instance", "memory_percent"], columns="method", values="answer")
+    .rename_axis(columns=None)
+    .reset_index()
+    .fillna("")
+)
+without_a_plan
 
 
 # %%
@@ -748,11 +769,11 @@ floors = pd.DataFrame(
 floors
 
 # %% [markdown]
-# In GB of 10^9 bytes; on (4, 2) a device takes the same share. For every number of tokens the rules keep
-# the order of the methods: the reduced problem needs less than Alpa and less than `selective`, and more than
-# `checkpoint-dots`. So there are lengths with which the sentence holds against Alpa and
-# `selective`, and none here with which it holds against `checkpoint-dots`, whose chains of
-# elementwise operators are no plans of the reduced problem.
+# In GB of 10^9 bytes; on (4, 2) a device takes the same share. Whatever the number of tokens, the
+# reduced problem needs less than Alpa and more than `checkpoint-dots`, and up to 1024 tokens less
+# than `selective`. So each memory has lengths of a sequence with which the sentence can hold against
+# Alpa and `selective`, and none of those above with which it holds against `checkpoint-dots`, whose
+# chains of elementwise operators are no plans of the reduced problem.
 #
 # With the 1024 tokens that are assumed here, each method in each of the four memories:
 
@@ -789,7 +810,12 @@ for (model, mesh), memory_bytes in PRINTED_MEMORIES.items():
         if least_bytes[method] > memory_bytes:
             rows.append({**row, "answer": "proved: no plan"})
             continue
-        found = verdict_row(model, "x".join(map(str, mesh)), memory_bytes, method, 60.0)
+        where = model, "x".join(map(str, mesh)), memory_bytes
+        found = verdict_row(*where, method, 60.0)
+        if method == "exact" and least_bytes["alpa-checkpoint-dots"] <= memory_bytes:
+            # A plan of a rule is a plan of the full problem.
+            rule = verdict_row(*where, "alpa-checkpoint-dots", 60.0)
+            found = min(found, rule, key=lambda row: row["time_ns"])
         assert found["time_ns"] is None or found["peak_bytes"] <= memory_bytes
         rows.append(
             {
@@ -807,7 +833,12 @@ four_memories = pd.DataFrame(rows)
 four_memories
 
 # %% [markdown]
-# FOURTEXT
+# None of the four memories is left open. Alpa and `selective` have no plan in any, as the paper says;
+# nor has the reduced problem, which is the paper's KIWI. `checkpoint-dots` has one in 5.1 GB, and in
+# the other three proved none. The full problem has a plan in all four, replayed, so that
+# the printed sentence holds with 1024 tokens for the full problem in three of the four memories. Where
+# no rule fits, `exact` was cut off after a minute, and its plan, annealed from the smallest
+# strategies, is far from its bound.
 #
 # ## Figure 6: slower links
 #
@@ -974,20 +1005,23 @@ print(f"on the perceptrons of Table 1 KIWI is up to {perceptrons:.2f} times as f
 #
 # ### The claims at the paper's size
 #
-# The same count over the recorded rows of Figures 5 and 6. KIWI is the better plan of those that
-# were asked for: `kiwi-reduced` on one-dimensional meshes, `exact` on the others. Where the search of
-# a baseline was cut off it may have a better plan than the recorded one, or a plan where none is
-# recorded: ratios to such plans are in a column of their own, and such holes count nowhere.
+# The same count over the recorded rows of Figures 5 and 6, in the memories in which `kiwi-reduced` was
+# asked for. Where the search of a baseline was cut off it may have a better plan than the recorded
+# one, or a plan where none is recorded: ratios to such plans are in a column of their own, and such
+# holes count nowhere.
 
 # %%
 rows = []
 everywhere_recorded = pd.concat([recorded5, recorded6])
-kiwi_rows = everywhere_recorded[everywhere_recorded["method"].isin(["kiwi-reduced", "exact"])]
-kiwi_best = kiwi_rows.set_index(["instance", "memory_percent"])["latency"]
+kiwi_rows = everywhere_recorded[everywhere_recorded["method"] == "kiwi-reduced"].set_index(
+    ["instance", "memory_percent"]
+)
+kiwi_best = kiwi_rows["latency"]
 for method in ("alpa", "alpa-checkpoint-dots", "alpa-selective"):
     theirs = everywhere_recorded[everywhere_recorded["method"] == method].set_index(
         ["instance", "memory_percent"]
     )
+    theirs = theirs[theirs.index.isin(kiwi_best.index)]
     ratio = theirs["latency"] / kiwi_best
     rows.append(
         {
@@ -1017,7 +1051,6 @@ for method in ("alpa-checkpoint-dots", "alpa-selective"):
 
 # %% [markdown]
 # * *KIWI is never worse than Alpa*: holds in each of the 14 memories in which Alpa has a plan here.
-#   In Figure 7 below, a search of KIWI that is cut off has a worse one, or none.
 # * *Rules can be worse than Alpa*: holds. `checkpoint-dots` is slower in 8 of these memories,
 #   `selective` in 6, all of them over links at full speed and most in 90 %.
 # * *Up to 2.2 times as fast*: not here. It is 1.36 times against Alpa (links 100 times slower, 90 %)
@@ -1043,7 +1076,7 @@ for method in ("alpa-checkpoint-dots", "alpa-selective"):
 # longer than the one found.)
 
 # %%
-TOKENS, HIDDEN, SLOWDOWNS = (128, 256, 512, 1024, 2048), (1024, 2048, 5120), (1, 10, 100)
+TOKENS, HIDDEN, SLOWDOWNS = (256, 512, 1024, 2048), (1024, 2048, 5120), (1, 10, 100)
 ABOVE = 1.05
 SPEEDUP_OPTIONS = SolveOptions(time_limit_s=120.0, gap=1e-3)
 
@@ -1188,8 +1221,8 @@ def measured_speedups_row(instance: str, slowdown: int) -> dict[str, Any]:
 
 MEASURED = {
     "mlp-26-mesh1x4-cpu": (1, 100, 1000),
-    "mlp-26-mesh2x4-cpu": (1, 100),
-    "encoder-1l-t256-h1024-cpu": (1, 100, 1000, 10000),
+    "mlp-26-mesh2x4-cpu": (1,),
+    "encoder-1l-t256-h1024-cpu": (1, 100, 1000),
     "gpt3-1.3b-b1-v100-mesh1x4": (1,),
     "gpt3-1.3b-b1-v100-mesh1x8": (1,),
 }
@@ -1299,7 +1332,7 @@ draw_times()
 # ### Figure 7 at the paper's size
 #
 # Recorded by the same benchmark, not computed just now: CPU seconds of one run on one thread, to a
-# gap of 0.1 %.
+# gap of 0.1 %, KIWI from Alpa's plan.
 
 # %%
 recorded7 = recorded("figure7").sort_values(["operators", "memory_percent", "method"])
@@ -1349,10 +1382,12 @@ draw_recorded_times()
 
 # %% [markdown]
 # In 100 % of memory the fastest sharding fits, and both methods do no more than find it. In 90 %
-# Alpa takes 0.2 to 5.4 seconds. KIWI takes 3 times as long for four layers, 11 times for eight, 17
-# times for twelve, and is cut off for 16, with a plan twice as slow as Alpa's, and for 20, without
-# one; the limit was 120 seconds on a machine that did other things as well. In the paper the two
-# are comparable below twelve layers, and KIWI is slower above. The steep growth is there, earlier.
+# Alpa takes 0.1 to 3.3 seconds. KIWI starts from Alpa's plan, whose seconds are not in its own, and
+# takes 2.5 times as long for four layers, 6 times for eight, 10 times for twelve, 29 times for
+# sixteen and 26 times for twenty, 85 seconds; each of its plans is within the gap. In the paper the
+# two are comparable below twelve layers, and KIWI is slower above; its seconds stand in the picture,
+# which the text has lost. The growth is there, and begins earlier, since Alpa's program is solved
+# faster here; with all of its baselines inside, as by itself, KIWI took 63 seconds for twelve layers.
 #
 # The tables that `tests/notebooks` compares with the expected ones. What depends on a time limit is
 # left out.
@@ -1361,6 +1396,10 @@ draw_recorded_times()
 TABLES = {
     "kiwi_table1": table1[["instance", "memory", "alpa", "recompute only", "reduced"]],
     "kiwi_table2": table2,
+    "kiwi_floors": floors,
+    "kiwi_four_memories": four_memories[["model", "mesh", "GB", "method", "needs GB", "answer"]],
+    "kiwi_sweep": sweep,
+    "kiwi_measured_sweep": measured_sweep,
     "kiwi_figure5": figure5,
     "kiwi_figure6": figure6,
     "kiwi_claims": claims,
@@ -1414,7 +1453,7 @@ in_node = table1[table1["instance"] == "mlp-26 (1, 4)"].set_index("memory")
 seven = recorded7[recorded7["memory_percent"] == 90].pivot(
     index="layers", columns="method", values=["cpu_s", "latency"]
 )
-times_longer = (seven["cpu_s", "kiwi-reduced"] / seven["cpu_s", "alpa"]).round()
+times_longer = seven["cpu_s", "kiwi-reduced"] / seven["cpu_s", "alpa"]
 by_count = table2.set_index("layers")
 plane_proved = on_plane[(on_plane["method"] == "exact") & ~on_plane["is_cut_off"]]
 CLAIMS = {
@@ -1425,6 +1464,49 @@ CLAIMS = {
     "its own row of 60 % has 3.13 against 2.71, that is 15.5 %.": PAPER_TABLE1[60][::2]
     == (2.71, 3.13)
     and round(100 * (3.13 / 2.71 - 1), 1) == 15.5,
+    "the full problem takes 22.9, 10.4, 12.5 and 0.5 CPU seconds, from 20 to 80 %": (
+        paper_rows["full s"].round(1).tolist() == [22.9, 10.4, 12.5, 0.5]
+        and bool((paper_rows["full best"] == paper_rows["full bound"]).all())
+    ),
+    "On `mlp-26` the reduced problem loses nothing in any of the four memories, by proof of both "
+    "optima.": bool((paper_rows["loss %"] == 0).all()),
+    "On `long` it loses 17.8 % in 60 %, on `narrow` 98.7 % in 50 % and 122.1 % in 60 %": (
+        proved[proved["loss %"] > 0]["loss %"].tolist() == [17.8, 98.7, 122.1]
+    ),
+    "In 30 % of memory the wide perceptron has a plan only in the full problem.": (
+        only_full[["instance", "memory"]].to_numpy().tolist() == [["wide (1, 4)", 30]]
+    ),
+    "In 80 % both printed models are solved, and full takes 22 times as long as reduced, where the "
+    "paper has 59 times.": (
+        bool(table_printed.loc[1, ["reduced proved", "full proved"]].all())
+        and table_printed.loc[1, ["times", "paper's times"]].tolist() == [22, 59]
+    ),
+    "In 20 % the printed reduced model takes 7.6 CPU seconds, and the full one is not solved when its "
+    "two minutes are up, of which it had 27 CPU seconds: so at least 3.5 times as long.": (
+        bool(table_printed.loc[0, "reduced proved"])
+        and not table_printed.loc[0, "full proved"]
+        and round(table_printed.loc[0, "reduced s"], 1) == 7.6
+        and round(table_printed.loc[0, "full s"]) == 27
+        and round(table_printed.loc[0, "full s"] / table_printed.loc[0, "reduced s"], 1) == 3.5
+    ),
+    "`exact` takes 31 times as long as `kiwi-reduced` in 20 %.": (
+        int((paper_rows["full s"] / paper_rows["reduced s"]).iloc[0]) == 31
+    ),
+    "Whatever the number of tokens, the reduced problem needs less than Alpa and more than "
+    "`checkpoint-dots`, and up to 1024 tokens less than `selective`.": (
+        bool((floors["KIWI (reduced)"] < floors["Alpa"]).all())
+        and bool((floors["KIWI (reduced)"] > floors["Alpa, checkpoint dots"]).all())
+        and (floors["KIWI (reduced)"] < floors["Alpa, selective"]).tolist()
+        == (floors["tokens"] <= 1024).tolist()
+    ),
+    "None of the four memories is left open.": "open" not in set(four_memories["answer"]),
+    "Alpa and `selective` have no plan in any, as the paper says; nor has the reduced problem, which is "
+    "the paper's KIWI. `checkpoint-dots` has one in 5.1 GB, and in the other three proved none. The "
+    "full problem has a plan in all four, replayed,": [
+        (four_memories[four_memories["method"] == label]["answer"] == "a plan").tolist()
+        for label in LINES_OF_METHODS.values()
+    ]
+    == [[False] * 4, [True, False, False, False], [False] * 4, [False] * 4, [True] * 4],
     "278 operators for each layer and 30 more give all of the paper's numbers but 1192, for which it "
     "would be 1142.": by_count.index[by_count["paper"] != by_count["278 layers + 30"]].tolist()
     == [4]
@@ -1506,19 +1588,17 @@ CLAIMS = {
     == 8
     and min(gains_of(on_plane, "exact")) > 0
     and len(plane_proved) == 1,
-    "Alpa takes 0.2 to 5.4 seconds.": [
+    "Alpa takes 0.1 to 3.3 seconds.": [
         round(edge(seven["cpu_s", "alpa"]), 1) for edge in (min, max)
     ]
-    == [0.2, 5.4],
-    "KIWI takes 3 times as long for four layers, 11 times for eight, 17 times for twelve": times_longer[
-        [4, 8, 12]
-    ].tolist()
-    == [3, 11, 17],
-    "with a plan twice as slow as Alpa's": round(
-        seven["latency", "kiwi-reduced"][16] / seven["latency", "alpa"][16], 1
-    )
-    == 2.0
-    and bool(pd.isna(seven["latency", "kiwi-reduced"][20])),
+    == [0.1, 3.3],
+    "takes 2.5 times as long for four layers, 6 times for eight, 10 times for twelve, 29 times for "
+    "sixteen and 26 times for twenty, 85 seconds; each of its plans is within the gap.": (
+        [round(float(times_longer[4]), 1), *times_longer[[8, 12, 16, 20]].round().tolist()]
+        == [2.5, 6, 10, 29, 26]
+        and round(seven["cpu_s", "kiwi-reduced"][20]) == 85
+        and not recorded7["is_cut_off"].any()
+    ),
 }
 print(f"{sum(CLAIMS.values())} of {len(CLAIMS)} sentences hold")
 
