@@ -43,6 +43,7 @@
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from time import process_time_ns
 from typing import Any
 
 import pandas as pd
@@ -58,7 +59,7 @@ from jettison.instances.tensor_programs.device_mesh import v100_mesh
 from jettison.instances.tensor_programs.program_names import named_program
 from jettison.instances.tensor_programs.program_on_mesh import on_v100_mesh
 from jettison.instances.tensor_programs.resized import resized
-from jettison.instances.tensor_programs.shard_cost import KnownShards
+from jettison.instances.tensor_programs.shard_cost import KnownShards, LocalWork, share_name
 from jettison.instances.tensor_programs.shard_program import shard_program
 from jettison.schedules.core.picture_style import BLACK, BLUE, GREEN, GREY, ORANGE, VERMILION
 from jettison.schedules.remat_sharding.plan_plot import plot_sharded_plan
@@ -1162,7 +1163,7 @@ def draw_sweep() -> Figure:
         axes.set_xlabel("tokens of a sequence")
         axes.set_ylabel("bandwidth of the links")
         axes.set_title(f"{hidden} hidden units", loc="left", fontsize=10)
-    bar = figure.colorbar(image, ax=panels, shrink=0.9)
+    bar = figure.colorbar(image, ax=panels, shrink=0.9, extend="max")
     bar.set_label("Alpa's time / KIWI's, in Alpa's least memory")
     return figure
 
@@ -1170,30 +1171,57 @@ def draw_sweep() -> Figure:
 draw_sweep()
 
 # %% [markdown]
-# SWEEPTEXT
+# Over links at full speed no setting has it, by proof: nowhere is the bound above 1.23. Over links 10
+# times slower it appears once, for 1024 tokens and 1024 units: there KIWI is 2.56 times as fast as
+# Alpa in Alpa's least memory, and 1.21 times with 5 % more. Over links 100 times slower it appears
+# in 3 of 12 settings, and KIWI is up to 5.75 times as fast. With the paper's 5120 units it appears
+# nowhere, and with the 1024 tokens that are assumed above no memory has it over any of the links: the
+# bound is 2.17 at most. So 2.2 times is possible, for narrower layers over slow links, just above
+# the least memory in which Alpa has a plan.
 #
 # On **measured** costs: the perceptron whose shards were run on a CPU, with links of the assumed
 # kind slowed down until they matter to so slow a device; one layer of an encoder, 256 tokens and 1024
-# units, whose shards the same profiler (`instances/profilers/shards`) ran on a CPU; and a
+# units, whose shards the kernels of the same profiler (`instances/profilers/shards`) ran on a CPU; and a
 # GPT-3 of 1.3 billion weights, as others measured it on V100 cards (`docs/imported.md`).
 
 
 # %%
+class CpuShards:
+    """Cost that runs each share on one thread of the CPU, three times after a first one.
+
+    Durations are CPU time, the median, since the machine did other things as well.
+    """
+
+    def __init__(self) -> None:
+        self.known: dict[str, int] = {}
+
+    def compute_ns(self, work: LocalWork) -> int:
+        """Return the median of the runs; equal shares run once."""
+        import torch
+
+        from jettison.instances.profilers.shards.shard_kernels import kernel_of
+
+        if (name := share_name(work)) not in self.known:
+            torch.set_num_threads(1)
+            kernel = kernel_of(work, torch.device("cpu"))
+            runs = []
+            with torch.no_grad():
+                for _ in range(4):
+                    started = process_time_ns()
+                    kernel()
+                    runs.append(process_time_ns() - started)
+            self.known[name] = sorted(runs[1:])[1]
+        return self.known[name]
+
+
+# A measurement comes out otherwise each time.
 @KEPT.rows("kiwi_shards", again_s=0)
 def shards_row(program: str, tokens: int, hidden: int, mesh: str) -> dict[str, int]:
-    """Return the median nanoseconds of each share of an operation, run on this machine's CPU."""
-    import torch
-
-    from jettison.instances.profilers.settings import ProfileSettings
-    from jettison.instances.profilers.shards.sharding_run import MeasuredShards
-
-    torch.set_num_threads(1)
-    cost = MeasuredShards(
-        torch.device("cpu"), ProfileSettings(device="cpu", warmup=1, repeats=3), {}
-    )
+    """Return the nanoseconds of each share of an operation, run on this machine's CPU."""
+    cost = CpuShards()
     sizes = resized(named_program(program), tokens=tokens, hidden=hidden)
     shard_program(sizes, v100_mesh(tuple(map(int, mesh.split("x")))), sizes.name, cost)
-    return {name: median for name, (_, median, _) in sorted(cost.known.items())}
+    return dict(sorted(cost.known.items()))
 
 
 def measured_graph(instance: str, slowdown: int) -> ShardedGraph:
@@ -1456,6 +1484,8 @@ seven = recorded7[recorded7["memory_percent"] == 90].pivot(
 times_longer = seven["cpu_s", "kiwi-reduced"] / seven["cpu_s", "alpa"]
 by_count = table2.set_index("layers")
 plane_proved = on_plane[(on_plane["method"] == "exact") & ~on_plane["is_cut_off"]]
+slowest_links = sweep[sweep["slowdown"] == 100][["ratio", "ratio 5 % above"]].max(axis=1)
+paper_width = sweep[sweep["hidden"] == 5120]
 CLAIMS = {
     "Within a node, over links 37 times as fast": round(130 / 3.5) == 37,
     "slows down by 27 %, and nothing is worth computing again.": round(in_node["reduced"][40], 2)
@@ -1552,6 +1582,28 @@ CLAIMS = {
     and one_layer.loc["Alpa", "only KIWI has a plan"] > 0,
     "holds in about half of the memories in which Alpa has a plan.": all(
         0.4 <= share_of <= 0.67 for share_of in slower_share
+    ),
+    "Over links at full speed no setting has it, by proof: nowhere is the bound above 1.23.": sweep[
+        sweep["slowdown"] == 1
+    ]["bound"].max()
+    == 1.23,
+    "it appears once, for 1024 tokens and 1024 units: there KIWI is 2.56 times as fast as Alpa in "
+    "Alpa's least memory, and 1.21 times with 5 % more.": sweep[
+        (sweep["slowdown"] == 10) & (sweep[["ratio", "ratio 5 % above"]].max(axis=1) >= 2.2)
+    ][["tokens", "hidden", "ratio", "ratio 5 % above"]]
+    .to_numpy()
+    .tolist()
+    == [[1024, 1024, 2.56, 1.21]],
+    "it appears in 3 of 12 settings, and KIWI is up to 5.75 times as fast.": (
+        (slowest_links >= 2.2).sum(),
+        len(slowest_links),
+        slowest_links.max(),
+    )
+    == (3, 12, 5.75),
+    "With the paper's 5120 units it appears nowhere, and with the 1024 tokens that are assumed above "
+    "no memory has it over any of the links: the bound is 2.17 at most.": (
+        paper_width[["ratio", "ratio 5 % above"]].max(axis=None) < 2.2
+        and paper_width[paper_width["tokens"] == 1024]["bound"].max() == 2.17
     ),
     "*Up to 2.2 times as fast*: not here. The largest ratios are those above.": max(
         one_layer["faster by up to"].max(), paper_size["faster by up to"].max()
