@@ -660,11 +660,13 @@ draw_recorded(recorded5, FIGURE5_RECORDED, "% of Alpa's peak", limits=(0.998, 1.
 
 # %% [markdown]
 # On (1, 8) KIWI is the fastest wherever it has a plan, by 0.7 to 2.6 % before the best baseline. In
-# 40 % the reduced problem is proved to have no plan, and `checkpoint-dots` has one. On the other
-# meshes the full problem, cut off, is 0.2 to 1.7 % before the best baseline. Two memories were
-# recorded there; in the smaller one Alpa had no plan on three of the four when its time was up. For
-# the decoder on (4, 2) in 90 % it had one of 1.51 then, which is above the picture and says nothing
-# of Alpa's best.
+# 40 % the reduced problem is proved to have no plan, on all three meshes, and `checkpoint-dots` has
+# one. On (2, 4) and (4, 2) the reduced problem was recorded in 4 memories with a plan, and is 0.2 to 1.5 %
+# before the best baseline there; other memories of these meshes are open. The full problem, cut
+# off, is 0.2 to 1.7 % before the best baseline in 70 and 90 %. Alpa is proved to have no plan below
+# 70 %, and `selective` none in 40 %, where least sizes exceed the memory; in 70 % Alpa had no plan on
+# three of these four graphs when its time was up, and one of 1.51 for the decoder on (4, 2) in 90 %,
+# which is above the picture and says nothing of Alpa's best.
 #
 # When and where they were recorded, and whether they are still about what the code builds: the
 # instances must be those of the recorded hashes, and one point, a quick one, is solved again.
@@ -771,8 +773,8 @@ floors
 
 # %% [markdown]
 # In GB of 10^9 bytes; on (4, 2) a device takes the same share. Whatever the number of tokens, the
-# reduced problem needs less than Alpa and more than `checkpoint-dots`, and up to 1024 tokens less
-# than `selective`. So each memory has lengths of a sequence with which the sentence can hold against
+# reduced problem needs less than Alpa and more than `checkpoint-dots`, and less than `selective` but
+# for the encoder with 2048. So each memory has lengths of a sequence with which the sentence can hold against
 # Alpa and `selective`, and none of those above with which it holds against `checkpoint-dots`, whose
 # chains of elementwise operators are no plans of the reduced problem.
 #
@@ -1051,16 +1053,16 @@ for method in ("alpa-checkpoint-dots", "alpa-selective"):
     print(f"{METHODS[method][0]} is slower than Alpa in {worse} of {len(alpa_recorded)} memories")
 
 # %% [markdown]
-# * *KIWI is never worse than Alpa*: holds in each of the 14 memories in which Alpa has a plan here.
-# * *Rules can be worse than Alpa*: holds. `checkpoint-dots` is slower in 8 of these memories,
-#   `selective` in 6, all of them over links at full speed and most in 90 %.
+# * *KIWI is never worse than Alpa*: holds in each of the 12 memories in which both have a plan here.
+# * *Rules can be worse than Alpa*: holds. `checkpoint-dots` is slower in 8 of the 14 memories in which
+#   Alpa has a plan, `selective` in 6, all of them over links at full speed and most in 90 %.
 # * *Up to 2.2 times as fast*: not here. It is 1.36 times against Alpa (links 100 times slower, 90 %)
 #   and 1.04 times against `checkpoint-dots`; against `selective` it is 1.37 times, where the paper
 #   says 1.2 (links 100 times slower, 70 %).
 # * *KIWI outperforms the others in all scenarios*: does not hold for the reduced problem. Over slow
-#   links `checkpoint-dots` is faster in 3 memories, and in 5 it has a plan where the reduced problem
-#   is proved to have none. On the two-dimensional meshes, where KIWI is the full problem, it is faster
-#   than every baseline in each of the 8 recorded memories, and proved best in one.
+#   links `checkpoint-dots` is faster in 3 memories, and in 9 it has a plan where the reduced problem
+#   is proved to have none. On the two-dimensional meshes the full problem, cut off, is faster than
+#   every baseline in each of the 8 memories of 70 and 90 %.
 # * *KIWI has plans in memory where the others have none*: holds against Alpa and `selective`, not
 #   against `checkpoint-dots`.
 #
@@ -1177,7 +1179,8 @@ draw_sweep()
 # in 3 of 12 settings, and KIWI is up to 5.75 times as fast. With the paper's 5120 units it appears
 # nowhere, and with the 1024 tokens that are assumed above no memory has it over any of the links: the
 # bound is 2.17 at most. So 2.2 times is possible, for narrower layers over slow links, just above
-# the least memory in which Alpa has a plan.
+# the least memory in which Alpa has a plan. The narrow perceptron of Table 1 has it too, between
+# nodes: 2.40 times in 80 % of memory.
 #
 # On **measured** costs: the perceptron whose shards were run on a CPU, with links of the assumed
 # kind slowed down until they matter to so slow a device; one layer of an encoder, 256 tokens and 1024
@@ -1229,11 +1232,12 @@ def measured_graph(instance: str, slowdown: int) -> ShardedGraph:
     if instance.startswith("gpt3"):
         return jt.load(instance)
     if instance.startswith("encoder"):
+        tokens = int(instance.split("-")[2].removeprefix("t"))
         shares = {
             name: (median, median, median)
-            for name, median in shards_row("encoder-1l", 256, 1024, "1x8").items()
+            for name, median in shards_row("encoder-1l", tokens, 1024, "1x8").items()
         }
-        program = resized(named_program("encoder-1l"), tokens=256, hidden=1024)
+        program = resized(named_program("encoder-1l"), tokens=tokens, hidden=1024)
         return shard_program(program, v100_mesh((1, 8), slowdown), instance, KnownShards(shares))
     spread = jt.load(instance).provenance.spread
     mesh = (1, 4) if "1x4" in instance else (2, 4)
@@ -1251,6 +1255,7 @@ MEASURED = {
     "mlp-26-mesh1x4-cpu": (1, 100, 1000),
     "mlp-26-mesh2x4-cpu": (1,),
     "encoder-1l-t256-h1024-cpu": (1, 100, 1000),
+    "encoder-1l-t512-h1024-cpu": (1000, 10000),
     "gpt3-1.3b-b1-v100-mesh1x4": (1,),
     "gpt3-1.3b-b1-v100-mesh1x8": (1,),
 }
@@ -1267,8 +1272,18 @@ measured_sweep = pd.DataFrame(
 )
 measured_sweep
 
+# %%
+for tokens in (256, 512):
+    shares_ns = shards_row("encoder-1l", tokens, 1024, "1x8").values()
+    print(f"{tokens} tokens: {len(shares_ns)} shares, up to {max(shares_ns) / 1e6:.0f} ms")
+
 # %% [markdown]
-# MEASUREDTEXT
+# Nothing measured contradicts what was assumed. A CPU computes so slowly that links must be a hundred
+# times slower than those of the assumed cards to matter as much: with 256 and 512 tokens the measured
+# encoder then has the ratios that rates give, within 0.01. So 2.2 times appears on measured costs
+# as well: 2.73 times with 512 tokens, over links 10000 times slower. Within a node of four the perceptron gains
+# nothing from recomputation over any of the links, and the GPT-3 is fastest where it takes
+# least, so that no memory has any gain, by proof.
 #
 # ## How often the sharding changes
 #
@@ -1459,6 +1474,7 @@ def status_of(table: pd.DataFrame, method: str, percent: int) -> set[str]:
 
 on_line = recorded5[recorded5["instance"].str.contains("mesh1x8")]
 on_plane = recorded5[~recorded5["instance"].str.contains("mesh1x8")]
+plane_gains = gains_of(on_plane, "kiwi-reduced")
 plane_alpa = on_plane[(on_plane["method"] == "alpa") & (on_plane["memory_percent"] == 70)]
 by_method6 = recorded6.pivot(
     index=["instance", "memory_percent"], columns="method", values="latency"
@@ -1483,8 +1499,9 @@ seven = recorded7[recorded7["memory_percent"] == 90].pivot(
 )
 times_longer = seven["cpu_s", "kiwi-reduced"] / seven["cpu_s", "alpa"]
 by_count = table2.set_index("layers")
-plane_proved = on_plane[(on_plane["method"] == "exact") & ~on_plane["is_cut_off"]]
 slowest_links = sweep[sweep["slowdown"] == 100][["ratio", "ratio 5 % above"]].max(axis=1)
+by_links = measured_sweep.set_index(["instance", "links"])["ratio"]
+narrow = table1[table1["instance"] == "narrow (8, 1)"].set_index("memory")
 paper_width = sweep[sweep["hidden"] == 5120]
 CLAIMS = {
     "Within a node, over links 37 times as fast": round(130 / 3.5) == 37,
@@ -1523,11 +1540,13 @@ CLAIMS = {
         int((paper_rows["full s"] / paper_rows["reduced s"]).iloc[0]) == 31
     ),
     "Whatever the number of tokens, the reduced problem needs less than Alpa and more than "
-    "`checkpoint-dots`, and up to 1024 tokens less than `selective`.": (
+    "`checkpoint-dots`, and less than `selective` but for the encoder with 2048.": (
         bool((floors["KIWI (reduced)"] < floors["Alpa"]).all())
         and bool((floors["KIWI (reduced)"] > floors["Alpa, checkpoint dots"]).all())
-        and (floors["KIWI (reduced)"] < floors["Alpa, selective"]).tolist()
-        == (floors["tokens"] <= 1024).tolist()
+        and floors[floors["KIWI (reduced)"] >= floors["Alpa, selective"]][["model", "tokens"]]
+        .to_numpy()
+        .tolist()
+        == [["encoder", 2048]]
     ),
     "None of the four memories is left open.": "open" not in set(four_memories["answer"]),
     "Alpa and `selective` have no plan in any, as the paper says; nor has the reduced problem, which is "
@@ -1544,19 +1563,31 @@ CLAIMS = {
     "On (1, 8) KIWI is the fastest wherever it has a plan, by 0.7 to 2.6 % before the best "
     "baseline.": [round(edge(gains_of(on_line, "kiwi-reduced")), 1) for edge in (min, max)]
     == [0.7, 2.6],
-    "In 40 % the reduced problem is proved to have no plan, and `checkpoint-dots` has one.": status_of(
-        on_line, "kiwi-reduced", 40
-    )
-    == {"infeasible"}
-    and status_of(on_line, "alpa-checkpoint-dots", 40) <= {"feasible", "optimal"},
-    "the full problem, cut off, is 0.2 to 1.7 % before the best baseline.": [
-        round(edge(gains_of(on_plane, "exact")), 1) for edge in (min, max)
+    "In 40 % the reduced problem is proved to have no plan, on all three meshes, and "
+    "`checkpoint-dots` has one.": status_of(recorded5, "kiwi-reduced", 40) == {"infeasible"}
+    and status_of(recorded5, "alpa-checkpoint-dots", 40) <= {"feasible", "optimal"},
+    "the reduced problem was recorded in 4 memories with a plan, and is 0.2 to 1.5 % before the best "
+    "baseline there": [
+        len(plane_gains),
+        *(round(edge(plane_gains), 1) for edge in (min, max)),
+    ]
+    == [4, 0.2, 1.5],
+    "The full problem, cut off, is 0.2 to 1.7 % before the best baseline in 70 and 90 %.": [
+        round(edge(gains_of(on_plane[on_plane["memory_percent"] >= 70], "exact")), 1)
+        for edge in (min, max)
     ]
     == [0.2, 1.7],
-    "Two memories were recorded there; in the smaller one Alpa had no plan on three of the four when "
-    "its time was up.": sorted(set(on_plane["memory_percent"])) == [70, 90]
-    and len(plane_alpa) == 4
-    and int(plane_alpa["latency"].isna().sum()) == 3,
+    "Alpa is proved to have no plan below 70 %, and `selective` none in 40 %,": status_of(
+        on_plane[on_plane["memory_percent"] < 70].assign(memory_percent=0), "alpa", 0
+    )
+    == {"not"}
+    and not on_plane[(on_plane["method"] == "alpa") & (on_plane["memory_percent"] < 70)][
+        "is_cut_off"
+    ].any()
+    and status_of(on_plane, "alpa-selective", 40) == {"not"},
+    "in 70 % Alpa had no plan on three of these four graphs when its time was up,": (
+        len(plane_alpa) == 4 and int(plane_alpa["latency"].isna().sum()) == 3
+    ),
     "Alpa has a plan in 90 % only.": set(
         by_method6["alpa"].dropna().index.get_level_values("memory_percent")
     )
@@ -1605,6 +1636,33 @@ CLAIMS = {
         paper_width[["ratio", "ratio 5 % above"]].max(axis=None) < 2.2
         and paper_width[paper_width["tokens"] == 1024]["bound"].max() == 2.17
     ),
+    "The narrow perceptron of Table 1 has it too, between nodes: 2.40 times in 80 % of memory.": round(
+        float((narrow["alpa"] / narrow["reduced"])[80]), 2
+    )
+    == 2.40,
+    "with 256 and 512 tokens the measured encoder then has the ratios that rates give, within 0.01.": all(
+        abs(by_links[f"encoder-1l-t{tokens}-h1024-cpu", f"/ {100 * slowdown}"] - ratio) < 0.011
+        for tokens, slowdown, ratio in sweep[
+            (sweep["hidden"] == 1024)
+            & sweep[["tokens", "slowdown"]]
+            .apply(tuple, axis=1)
+            .isin([(256, 10), (512, 10), (512, 100)])
+        ][["tokens", "slowdown", "ratio"]].itertuples(index=False)
+    ),
+    "2.73 times with 512 tokens, over links 10000 times slower.": by_links[
+        "encoder-1l-t512-h1024-cpu", "/ 10000"
+    ]
+    == 2.73,
+    "Within a node of four the perceptron gains nothing from recomputation over any of the links, and "
+    "the GPT-3 is fastest where it takes least, so that no memory has any gain, by proof.": bool(
+        (
+            measured_sweep[measured_sweep["instance"].str.startswith("mlp-26-mesh1x4")]["ratio"]
+            == 1
+        ).all()
+    )
+    and bool(
+        (measured_sweep[measured_sweep["instance"].str.startswith("gpt3")]["bound"] == 1).all()
+    ),
     "*Up to 2.2 times as fast*: not here. The largest ratios are those above.": max(
         one_layer["faster by up to"].max(), paper_size["faster by up to"].max()
     )
@@ -1613,10 +1671,12 @@ CLAIMS = {
         METHODS["alpa-checkpoint-dots"][0], "KIWI slower"
     ]
     > 0,
-    "holds in each of the 14 memories in which Alpa has a plan here.": len(alpa_recorded) == 14
-    and paper_size.loc["Alpa", "KIWI slower"] == 0,
-    "`checkpoint-dots` is slower in 8 of these memories, `selective` in 6, all of them over links at "
-    "full speed and most in 90 %.": [len(index) for index in slower_rules.values()] == [8, 6]
+    "holds in each of the 12 memories in which both have a plan here.": (
+        paper_size.loc["Alpa", ["KIWI faster", "same", "KIWI slower"]].tolist() == [12, 0, 0]
+    ),
+    "`checkpoint-dots` is slower in 8 of the 14 memories in which Alpa has a plan, `selective` in 6, "
+    "all of them over links at full speed and most in 90 %.": len(alpa_recorded) == 14
+    and [len(index) for index in slower_rules.values()] == [8, 6]
     and not any("slow" in instance for index in slower_rules.values() for instance, _ in index)
     and all(
         2 * sum(percent == 90 for _, percent in index) > len(index)
@@ -1627,19 +1687,16 @@ CLAIMS = {
         "faster by up to"
     ].tolist()
     == [1.36, 1.04, 1.37],
-    "`checkpoint-dots` is faster in 3 memories, and in 5 it has a plan where the reduced problem is "
+    "`checkpoint-dots` is faster in 3 memories, and in 9 it has a plan where the reduced problem is "
     "proved to have none.": (
         paper_size.loc[
             METHODS["alpa-checkpoint-dots"][0], ["KIWI slower", "KIWI has none"]
         ].tolist()
-        == [3, 5]
+        == [3, 9]
     ),
-    "it is faster than every baseline in each of the 8 recorded memories, and proved best in one.": len(
-        gains_of(on_plane, "exact")
-    )
-    == 8
-    and min(gains_of(on_plane, "exact")) > 0
-    and len(plane_proved) == 1,
+    "the full problem, cut off, is faster than every baseline in each of the 8 memories of 70 and "
+    "90 %.": len(gains_of(on_plane[on_plane["memory_percent"] >= 70], "exact")) == 8
+    and min(gains_of(on_plane[on_plane["memory_percent"] >= 70], "exact")) > 0,
     "Alpa takes 0.1 to 3.3 seconds.": [
         round(edge(seven["cpu_s", "alpa"]), 1) for edge in (min, max)
     ]
