@@ -33,7 +33,7 @@
 #
 # Every plan below has been replayed in exact integers, and its time is the replay's.
 #
-# What the methods find takes a minute, and was **recorded** in `notebooks/_rows`, with the CPU seconds
+# What the methods find takes eight CPU minutes, and was **recorded** in `notebooks/_rows`, with the CPU seconds
 # that each took. Each run of this notebook computes some of it again, which has to come out the same,
 # and any row that is not there; the last cell says how many. To have all of them computed, remove
 # the files `kiwi_*.jsonl` there, and run it again (`make notebooks`).
