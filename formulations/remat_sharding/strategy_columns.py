@@ -154,20 +154,9 @@ class StrategyColumns:
         ]
 
     def _add_pairs(self) -> None:
-        edges: dict[tuple[int, int], list[tuple[int, int]]] = {}
-        for (j, i), table in self._sharded.tables.items():
-            ends = (self._sharded.leader[j], self._sharded.leader[i])
-            if ends[0] != ends[1] and any(cost != 0 for row in table for cost in row):
-                edges.setdefault(ends, []).append((j, i))
-        for (g, h), between in edges.items():
+        for (g, h), between in _edges_that_cost(self._sharded).items():
             tables = [self._sharded.tables[edge] for edge in between]
-            rows = alike([tuple(table[a] for table in tables) for a in range(len(self.s[g]))])
-            columns = alike(
-                [
-                    tuple(tuple(row[b] for row in table) for table in tables)
-                    for b in range(len(self.s[h]))
-                ]
-            )
+            rows, columns = _classes(tables)
             e: list[Columns] = []
             for a in (same[0] for same in rows):
                 costs = [
@@ -202,6 +191,37 @@ class StrategyColumns:
         """Add the row that two sums of columns are equal."""
         coefficients = [*(1 for _ in columns), *(-1 for _ in others)]
         self._builder.add_row(name, [*columns, *others], coefficients, lower=0, upper=0)
+
+
+def num_choice_columns(sharded: ShardedGraph) -> int:
+    """Return the number of columns s and e, without writing them; linear in the tables."""
+    pairs = 0
+    for between in _edges_that_cost(sharded).values():
+        rows, columns = _classes([sharded.tables[edge] for edge in between])
+        pairs += len(rows) * len(columns)
+    return pairs + sum(len(sharded.operators[group[0]].strategies) for group in sharded.groups)
+
+
+def _edges_that_cost(sharded: ShardedGraph) -> dict[tuple[int, int], list[tuple[int, int]]]:
+    """Return the edges between two choices that cost something, by the leaders of these."""
+    edges: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for (j, i), table in sharded.tables.items():
+        ends = (sharded.leader[j], sharded.leader[i])
+        if ends[0] != ends[1] and any(cost != 0 for row in table for cost in row):
+            edges.setdefault(ends, []).append((j, i))
+    return edges
+
+
+def _classes(tables: Sequence[Table]) -> tuple[list[list[int]], list[list[int]]]:
+    """Return the strategies of source and target in classes that all tables treat alike."""
+    rows = alike([tuple(table[a] for table in tables) for a in range(len(tables[0]))])
+    columns = alike(
+        [
+            tuple(tuple(row[b] for row in table) for table in tables)
+            for b in range(len(tables[0][0]))
+        ]
+    )
+    return rows, columns
 
 
 def alike(signatures: Sequence[object]) -> list[list[int]]:

@@ -62,7 +62,7 @@ def solve_selective_alpa(
     These are the operators in a scope of attention that read no parameter: scores, softmax, context
     (Korthikanti et al., 2022); the projections before and after them are kept.
     """
-    return _solve(problem, options, params, _inside_attention)
+    return _solve(problem, options, params, inside_attention)
 
 
 def _solve(
@@ -99,7 +99,8 @@ def all_but_products(sharded: ShardedGraph) -> frozenset[int] | str:
     return _those(sharded, lambda operator: operator.operation not in PRODUCTS)
 
 
-def _inside_attention(sharded: ShardedGraph) -> frozenset[int] | str:
+def inside_attention(sharded: ShardedGraph) -> frozenset[int] | str:
+    """Return the inside of attention, or a note if no scope is called so."""
     parameters = {sharded.operators[i].name for i in sharded.parameters}
     found = _those(
         sharded,

@@ -2,7 +2,8 @@
 
 Models of `formulations.remat_sharding.fixed_computations` are solved with more and more rows of
 memory: those of the computations at which the plan of the last model exceeds it most. A plan that
-fits is the fastest one with these computations.
+fits is the fastest one with these computations. Where sizes alone say that none fits
+(`floor_of_computations`), no model is solved.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from jettison.solvers.core.work import Budget
 from jettison.solvers.milp.highs_in_time import solve_in_time
 from jettison.solvers.milp.highs_of_a_method import highs_options
 from jettison.solvers.remat_graph.cuts.stage_excess import worst_of_neighbours
+from jettison.solvers.remat_sharding.least_memory import floor_of_computations
 from jettison.solvers.remat_sharding.sizes_that_matter import with_sizes_that_matter
 
 
@@ -87,6 +89,8 @@ def strategies_of_computations(
     KeyboardInterrupt
         On Ctrl-C.
     """
+    if floor_of_computations(problem.instance, computations) > problem.memory_bytes:
+        return StrategiesFound(None, Termination.COMPLETED, 0)
     problem = with_sizes_that_matter(problem)
     operations = operations_of(problem.instance, computations)
     looked_at: frozenset[int] = frozenset()

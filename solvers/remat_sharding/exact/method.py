@@ -48,7 +48,7 @@ def solve_sharded_exact(
     rounds.incumbent.begin_from(options.start, ShardedSchedule, ScheduleClass.STAGED)
     with Ending() as ending:
         rounds.improve_the_start()
-        rounds.find_early_plans_of_a_large_problem()
+        rounds.find_a_plan_of_a_large_problem()
         ending.termination = search_in_rounds(rounds, rounds.incumbent, clock)
     outcome = rounds.outcome(ending.termination)
     if outcome.infeasibility is not None and clock.left_s:

@@ -3,8 +3,9 @@ r"""Rounds of models with cuts and slots for the exact search over strategies an
 The models are those of `formulations.remat_sharding.windows`. The search
 
 1. solves the choice of strategies alone, with the memory that each operator needs, and where its
-   plan does not fit, runs the baselines (`baselines_first`) and finds the best plan of KIWI's
-   reduced problem (`kiwi.reduced`); if that choice is a large problem, these run before it;
+   plan does not fit, runs the baselines (`baselines_first`), anneals from the strategies of least
+   size if none of them has a plan, and finds the best plan of KIWI's reduced problem
+   (`kiwi.reduced`); if that choice is a large problem, the annealing comes before it;
 2. brings the point to a plan (`WindowedShardingModel`), replays it, and makes operators where it
    exceeds the memory most, at the price of a byte there (`eviction_cost`), cuts; where only
    recomputations exceed it, slots. In between it anneals what is computed again, with the
@@ -24,6 +25,7 @@ import math
 from dataclasses import dataclass, replace
 
 from jettison.formulations.milp.array_model import Floats
+from jettison.formulations.remat_sharding.strategy_columns import num_choice_columns
 from jettison.formulations.remat_sharding.windows import WindowedSharding
 from jettison.formulations.remat_sharding.windows_built import WindowedShardingModel
 from jettison.instances.remat_sharding.problem import RematSharding
@@ -38,6 +40,7 @@ from jettison.solvers.core.outcome import Infeasibility, Outcome, SolveOptions
 from jettison.solvers.core.search import Incumbent, Rounds
 from jettison.solvers.core.status import Termination
 from jettison.solvers.core.work import ShareParams, WorkShare, moves_of_a_limit, share_of_moves
+from jettison.solvers.milp.highs_of_a_method import highs_options
 from jettison.solvers.milp.highs_options import IntegerSearch
 from jettison.solvers.milp.solution import ModelSolution
 from jettison.solvers.milp.tolerance import BELOW_TOLERANCE
@@ -54,6 +57,7 @@ from jettison.solvers.remat_sharding.exact.presolved import PresolvedSharding
 from jettison.solvers.remat_sharding.exact.priced_graph import priced_graph
 from jettison.solvers.remat_sharding.kiwi.reduced import find_reduced
 from jettison.solvers.remat_sharding.kiwi.search import KiwiParams
+from jettison.solvers.remat_sharding.least_memory import strategies_of_least_size
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +69,8 @@ class ShardedParams(PlanAnnealingParams, RowParams, ShareParams, KiwiParams):
     most_columns
         Columns of the largest model that is built.
     many_columns
-        Columns of the first model above which its first point takes long, so that the baselines and
-        the reduced problem run before it.
+        Columns of the first model above which its first point takes long, so that a plan is
+        annealed from the strategies of least size before it.
     early_gap
         Gap for the plan of KIWI's reduced problem, which is solved once.
     early_share, share_of_the_first_plan
@@ -148,6 +152,7 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
         self._rows = CutRows(params=params)
         self._row_duals: Floats | None = None
         self._is_early = True
+        self._is_smallest_tried = False
         self._infeasibility: Infeasibility | None = None
         self._work = {"cuts": 0, "slots": 0}
         self._note: str | None = None
@@ -179,6 +184,7 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
             self._improve_from(plan)
             if self.incumbent.is_settled:
                 return
+        self._improve_the_smallest()
         left_s = self._clock.left_s
         if not left_s:
             return
@@ -195,10 +201,13 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
         if found.schedule is not None:
             self._improve_from(found.schedule)
 
-    def find_early_plans_of_a_large_problem(self) -> None:
-        """Find early plans before the first model if that is a large one."""
-        if self._model().num_columns(self.problem.instance) > self._params.many_columns:
-            self.find_early_plans()
+    def find_a_plan_of_a_large_problem(self) -> None:
+        """Find a plan before the first model if that is a large one, of which it may be the only.
+
+        That model has no cuts, and so its columns are those of the choice of strategies.
+        """
+        if num_choice_columns(self.problem.instance) > self._params.many_columns:
+            self._improve_the_smallest()
 
     def build(self) -> WindowedShardingModel | None:
         """Return the model of the cuts and slots so far."""
@@ -260,6 +269,18 @@ class ShardedRounds(Rounds[WindowedShardingModel]):
         assert isinstance(plan, ShardedSchedule)
         floor_ns = self.incumbent.lower_bound_ns
         self.annealing.improve_from(plan.strategies, plan.computations, floor_ns)
+
+    def _improve_the_smallest(self) -> None:
+        """Anneal from strategies of least size, once, if there is no plan: these still may fit."""
+        if self.annealing.plan is not None or self._is_smallest_tried or not self._clock.left_s:
+            return
+        self._is_smallest_tried = True
+        sharded = self.problem.instance
+        limit = highs_options(self.options, self._clock, gap=self._params.early_gap)
+        strategies = strategies_of_least_size(sharded, limit)
+        if strategies is not None:
+            floor_ns = self.incumbent.lower_bound_ns
+            self.annealing.improve_from(strategies, range(len(sharded)), floor_ns)
 
     def _add_rows(self, model: WindowedShardingModel, solution: ModelSolution) -> bool:
         assert solution.values is not None
