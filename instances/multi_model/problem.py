@@ -115,6 +115,13 @@ class MultiModelTraining:
         return parse_link(self.instance.bandwidth if self.bandwidth is None else self.bandwidth)
 
     @cached_property
+    def has_measured_transfers(self) -> bool:
+        """Whether some copies take the time that the instance has for them, whatever the link."""
+        return self.bandwidth is None and any(
+            tensor.swap_ns for tensor in self.instance.feature_maps
+        )
+
+    @cached_property
     def base_time_ns(self) -> int:
         """Time of an iteration without waiting or recomputation, fused in the fastest way."""
         least_ns: list[int | None] = [0]

@@ -96,7 +96,8 @@ def write_instances_and_schedules() -> None:
             jt.save(problem.instance, FOLDER / f"{name}.json")
         result = jt.solve(problem)
         assert result.schedule is not None, name
-        save_schedule(result.schedule, problem.instance, FOLDER / f"{name}.schedule.json")
+        path = FOLDER / f"{name}.schedule.json"
+        save_schedule(result.schedule, problem.instance, path, result.claim)
 
 
 def write_schedules_with_drops() -> None:
