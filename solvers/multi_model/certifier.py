@@ -11,7 +11,7 @@ from __future__ import annotations
 import gzip
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from jettison.certificates.multi_model.given_models import GivenModels
@@ -30,6 +30,7 @@ from jettison.solvers.multi_model.bound.unit import UnitBound
 from jettison.solvers.multi_model.least_division import Sizes, best_division
 from jettison.solvers.proof.certificate import Certificate
 from jettison.solvers.proof.certify import certificate_of
+from jettison.solvers.proof.params import PROOF
 from jettison.solvers.proof.proof_lines import Proof
 from jettison.solvers.proof.prove import best_proof
 from jettison.solvers.proof.statement import Statement
@@ -44,14 +45,13 @@ class UnitProofParams(Params):
 
     Attributes
     ----------
-    most_binaries
-        Most binaries of a unit whose model is proved with a tree; of larger ones the certificate
-        proves what the relaxation does.
+    most_multipliers
+        Multipliers of the tree of a unit, at most; a larger tree ends with a smaller claim.
     share_for_bounds
         Share of the time in which the bounds of the units are found, before they are proved.
     """
 
-    most_binaries: int = 60
+    most_multipliers: int = 200_000
     share_for_bounds: float = 0.3
 
 
@@ -120,18 +120,25 @@ class UnitClaims:
         values = {
             sizes: UnitBound.of_operators(self._problem, sizes).exact_ns for sizes in bounds.units
         }
-        tried: set[Sizes] = set()
+        asked = dict(values)
         while True:
             division = best_division(self._problem.count, values)
             assert division is not None
-            waiting = [sizes for sizes in division.units if sizes not in tried]
-            if division.value >= target_ns or not waiting or not self._clock.left_s:
+            missing_ns = target_ns - division.value
+            for sizes in dict.fromkeys(division.units):
+                # What raises this division far enough, or all that is known of the unit.
+                share_ns = -(-missing_ns // division.units.count(sizes))
+                goal_ns = min(values[sizes] + share_ns, bounds.units[sizes].solver_ns)
+                if goal_ns > asked[sizes]:
+                    break
+            else:
                 return self.certificate(division.value)
-            sizes = waiting[0]
-            tried.add(sizes)
-            proof = self._proved(sizes, bounds.units[sizes], values[sizes])
-            if proof is not None and proof.time_ns is not None:
-                values[sizes] = max(values[sizes], proof.time_ns)
+            if missing_ns <= 0 or not self._clock.left_s:
+                return self.certificate(division.value)
+            asked[sizes] = goal_ns
+            proof = self._proved(sizes, goal_ns)
+            if proof is not None and proof.time_ns is not None and proof.time_ns > values[sizes]:
+                values[sizes] = proof.time_ns
                 self._proofs[sizes] = proof
 
     def certificate(self, time_ns: int | None) -> Certificate:
@@ -149,21 +156,11 @@ class UnitClaims:
         whole = Proof(time_ns, 0, gzip.compress(text, mtime=0), len(text), leaves)
         return certificate_of(self._statement, str(ScheduleClass.ALL), whole)
 
-    def _proved(self, sizes: Sizes, bound: UnitBound, least_ns: int) -> Proof | None:
-        """Return a proof of the bound of a unit, or of what its relaxation proves."""
+    def _proved(self, sizes: Sizes, goal_ns: int) -> Proof | None:
+        """Return a proof that a unit takes so long, or of the largest smaller time."""
         model = unit_model(self._given, self._arrays(sizes), self._link)
-        targets = [bound.exact_ns]
-        binaries = 0 if bound.built is None else int(bound.built.model.integer.sum())
-        if binaries <= self._params.most_binaries:
-            targets.append(bound.solver_ns)
-        found: Proof | None = None
-        for target_ns in dict.fromkeys(targets):
-            known_ns = least_ns if found is None or found.time_ns is None else found.time_ns
-            if target_ns > known_ns:
-                proof = best_proof(model, target_ns, self._clock).proof
-                if proof is not None and proof.time_ns is not None and proof.time_ns > known_ns:
-                    found = proof
-        return found
+        params = replace(PROOF, most_multipliers=self._params.most_multipliers)
+        return best_proof(model, goal_ns, self._clock, params=params).proof
 
     def _arrays(self, sizes: Sizes) -> list[MilestonesOf]:
         found = []
