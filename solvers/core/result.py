@@ -141,7 +141,7 @@ class Result:
 
     @property
     def claim(self) -> ScheduleClaim | None:
-        """What a file of the schedule says of it, for kinds whose files hold a claim; else None."""
+        """The claim that a file of the schedule holds, for kinds whose files hold one; else None."""
         if self.replay is None:
             return None
         make = kind_of(self.problem).schedules[0].claim
