@@ -141,7 +141,7 @@ class Result:
 
     @property
     def claim(self) -> ScheduleClaim | None:
-        """The claim that a file of the schedule holds, for kinds whose files hold one; else None."""
+        """The claim that a file of the schedule holds; None for kinds whose files hold none."""
         if self.replay is None:
             return None
         make = kind_of(self.problem).schedules[0].claim

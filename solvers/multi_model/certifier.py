@@ -20,6 +20,7 @@ from jettison.certificates.multi_model.unit_model import MilestonesOf
 from jettison.formulations.multi_model.bound.milestones import pass_milestones
 from jettison.formulations.multi_model.bound.model import MultiModelUnitBound
 from jettison.instances.multi_model.problem import MultiModelTraining
+from jettison.instances.multi_model.sub_array_key import parts_of
 from jettison.schedules.core.schedule_class import ScheduleClass
 from jettison.solvers.core.bound import Bound
 from jettison.solvers.core.clock import Clock
@@ -123,7 +124,7 @@ class UnitClaims:
         }
         asked = dict(values)
         while True:
-            division = best_division(self._problem.count, values)
+            division = best_division(self._problem.counts, values)
             assert division is not None
             missing_ns = target_ns - division.value
             for sizes in dict.fromkeys(division.units):
@@ -147,8 +148,8 @@ class UnitClaims:
         lines = []
         for sizes, proof in self._proofs.items():
             arrays = " ".join(
-                f"0:{size} {_places(forward)} {_places(backward)}"
-                for size, (_, forward, backward) in zip(sizes, self._arrays(sizes), strict=True)
+                f"{array.architecture}:{array.models} {_places(forward)} {_places(backward)}"
+                for array, forward, backward in self._arrays(sizes)
             )
             lines.append(f"u {proof.time_ns} {proof.scale_bits} {arrays}\n")
             lines.append(gzip.decompress(proof.lines).decode("ascii"))
@@ -173,10 +174,10 @@ class UnitClaims:
 
     def _arrays(self, sizes: Sizes) -> list[MilestonesOf]:
         found = []
-        for size in sizes:
-            array = self._problem.sub_array(size)
+        for key in sizes:
+            array = self._problem.sub_array(key)
             forward, backward = pass_milestones(array, self._formulation.milestones)
-            found.append((self._given.sub_arrays[0, size], forward.places, backward.places))
+            found.append((self._given.sub_arrays[parts_of(key)], forward.places, backward.places))
         return found
 
     def _rate(self) -> tuple[int, int]:

@@ -21,7 +21,7 @@ from jettison.solvers.core.status import Termination
 from jettison.solvers.multi_model.all_fused import all_fused
 from jettison.solvers.multi_model.least_division import Sizes
 from jettison.solvers.multi_model.least_memory import multi_model_infeasibility
-from jettison.solvers.multi_model.mu_two.divisions import paired_divisions
+from jettison.solvers.multi_model.mu_two.divisions import divisions_of
 from jettison.solvers.multi_model.mu_two.policy import OutOfMemoryStrategy
 from jettison.solvers.multi_model.mu_two.unit import (
     POLICY,
@@ -29,6 +29,9 @@ from jettison.solvers.multi_model.mu_two.unit import (
     ScheduledUnit,
     scheduled_unit,
 )
+
+# Divisions that a note tells of; there may be thousands of several architectures.
+_MOST_TOLD = 30
 
 UnitScheduler = Callable[[MultiModelTraining, Sizes], ScheduledUnit | None]
 
@@ -44,7 +47,7 @@ class ScheduledDivision:
     schedule
         The schedule of an iteration; None where a pair does not fit.
     time_ns
-        Its replayed time, or None.
+        Its time, the sum of the replayed times of its pairs, or None.
     """
 
     units: tuple[Sizes, ...]
@@ -84,7 +87,7 @@ def scheduled_divisions(
         Schedules a pair.
     """
     made: dict[Sizes, ScheduledUnit | None] = {}
-    for units in paired_divisions(problem.count, problem.instance.sizes):
+    for units in divisions_of(problem):
         for sizes in units:
             if sizes not in made:
                 made[sizes] = scheduler(problem, sizes)
@@ -92,8 +95,8 @@ def scheduled_divisions(
         if len(pairs) < len(units):
             yield ScheduledDivision(units, None, None)
             continue
-        schedule = MultiModelSchedule(tuple(pairs))
-        yield ScheduledDivision(units, schedule, schedule.replay(problem).time_ns)
+        time_ns = sum(pair.executed.time_ns for sizes in units if (pair := made[sizes]))
+        yield ScheduledDivision(units, MultiModelSchedule(tuple(pairs)), time_ns)
 
 
 def solve_mu_two(
@@ -172,7 +175,12 @@ def _fastest_division(
             clock.require_time()
     fits = [division for division in tried if division.time_ns is not None]
     best = min(fits, key=lambda division: division.time_ns or 0, default=None)
-    note = "divisions into pairs: " + "; ".join(map(str, tried))
+    told = tried
+    if len(tried) > _MOST_TOLD:
+        told = sorted(fits, key=lambda division: division.time_ns or 0)[:_MOST_TOLD]
+    note = "divisions into pairs: " + "; ".join(map(str, told))
+    if len(told) < len(tried):
+        note += f"; {len(tried) - len(told)} more"
     return Outcome(
         termination=ending.termination,
         schedule=None if best is None else best.schedule,
