@@ -22,6 +22,8 @@ no search.
 from __future__ import annotations
 
 import random
+from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -45,7 +47,8 @@ from jettison.solvers.multi_model.least_division import (
     units_that_fit,
 )
 from jettison.solvers.multi_model.least_memory import multi_model_infeasibility
-from jettison.solvers.multi_model.mu_two.divisions import divisions_of
+from jettison.solvers.multi_model.mu_two.divisions import paired_divisions
+from jettison.solvers.multi_model.mu_two.method import mixed_divisions, unit_both_ways
 from jettison.solvers.multi_model.mu_two.policy import OutOfMemoryStrategy
 from jettison.solvers.multi_model.mu_two.unit import PolicyParams, ScheduledUnit, scheduled_unit
 
@@ -373,7 +376,16 @@ class _DivisionSearch:
 
 def _units_of_baselines(problem: MultiModelTraining) -> set[Sizes]:
     """Return the units that the schedules of the other heuristics consist of."""
-    units = {tuple(sorted(unit)) for division in divisions_of(problem) for unit in division}
+    divisions: Iterable[tuple[Sizes, ...]]
+    if problem.instance.others:
+        divisions = [
+            found.units
+            for scheduler in (scheduled_unit, unit_both_ways)
+            for found in deque(mixed_divisions(problem, scheduler, Clock(None)), maxlen=1)
+        ]
+    else:
+        divisions = paired_divisions(problem.count, problem.instance.sizes)
+    units = {tuple(sorted(unit)) for division in divisions for unit in division}
     fused = [key_of(place, count) for place, count in enumerate(problem.counts)]
     groups = hfta_groups(problem) or []
     return units | {(key,) for key in (*fused, *groups)}

@@ -3,44 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from itertools import product
 
-from jettison.instances.multi_model.problem import MultiModelTraining
-from jettison.instances.multi_model.sub_array_key import key_of, parts_of
 from jettison.solvers.multi_model.least_division import Sizes
-
-
-def divisions_of(problem: MultiModelTraining) -> Iterator[tuple[Sizes, ...]]:
-    """Yield the divisions that µ-TWO considers, of one architecture or of several."""
-    if problem.instance.others:
-        yield from mixed_divisions(problem)
-    else:
-        yield from paired_divisions(problem.count, problem.instance.sizes)
-
-
-def mixed_divisions(problem: MultiModelTraining) -> Iterator[tuple[Sizes, ...]]:
-    r"""Yield divisions of models of several architectures into pairs of closest iteration times.
-
-    The paper leaves them to future work (Appendix E): only models of one architecture can be fused,
-    and pairs may join two. Here each architecture is divided into sub-arrays in every way; all of
-    these together, in the order of their iteration times, are paired two by two, as its rule for
-    one architecture says. Of an odd number the fastest is alone.
-
-    Notes
-    -----
-    As many as the product of the numbers of partitions: 484 for two times eight models.
-    """
-    ways = []
-    for place, count in enumerate(problem.counts):
-        sizes = sorted(problem.instance.architectures[place].sizes, reverse=True)
-        ways.append([[key_of(place, size) for size in way] for way in _partitions(count, sizes)])
-    for chosen in product(*ways):
-        arrays = sorted(
-            (key for way in chosen for key in way),
-            key=lambda key: (problem.sub_array(key).compute_ns, parts_of(key)),
-        )
-        units: list[Sizes] = [(arrays.pop(0),)] if len(arrays) % 2 else []
-        yield (*units, *zip(arrays[::2], arrays[1::2], strict=True))
 
 
 def paired_divisions(models: int, sizes: Collection[int]) -> Iterator[tuple[Sizes, ...]]:
