@@ -147,7 +147,7 @@ def test_exact_is_the_least_over_all_divisions_and_everything_else_is_around_it(
         for name in heuristics:
             time_ns = solve_with(problem, name, EXACT).time_ns
             assert time_ns is None or best_ns is None or time_ns >= best_ns >= exact.time_ns
-    assert paired > 2
+    assert paired > 1
     assert waiting > cases // 3
 
 
