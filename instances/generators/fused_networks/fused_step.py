@@ -201,7 +201,7 @@ class FusedStep:
                 dtype="float32",
                 note="computed from the shapes of the layers, no device was measured; assumed: "
                 f"{device.processors} processors of {device.tile_flops_per_ns} operations per ns, "
-                f"device memory of {device.memory_bytes_per_ns} bytes per ns, {device.launch_ns} ns for "
-                "each launch; static memory: weights, their gradients, batch",
+                f"device memory of {device.memory_bytes_per_ns} bytes per ns, "
+                f"{device.launch_ns} ns for each launch; static memory: weights, their gradients, batch",
             ),
         )
