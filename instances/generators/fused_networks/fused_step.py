@@ -202,6 +202,7 @@ class FusedStep:
                 note="computed from the shapes of the layers, no device was measured; assumed: "
                 f"{device.processors} processors of {device.tile_flops_per_ns} operations per ns, "
                 f"device memory of {device.memory_bytes_per_ns} bytes per ns, "
-                f"{device.launch_ns} ns for each launch; static memory: weights, their gradients, batch",
+                f"{device.launch_ns} ns for each launch; "
+                "static memory: weights, their gradients, batch",
             ),
         )
